@@ -1,0 +1,265 @@
+"""Benchmark data: found or downloaded, checked against what is known of it, in memory or as a Zarr store.
+
+Run from a checkout as ``python -m data_loaders NAME --out NAME.zarr``; ``python -m data_loaders list`` shows
+the names. Files are looked for in the folder that MMCNB_DATA_DIR names, then downloaded from their publisher.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import vstack as stack_sparse
+
+from data_loaders._dataset import Block, DataSet, Rows
+from data_loaders._files import Source
+from data_loaders._registry import DATASETS, PAPER_PAIRS, SYNTHETIC, find_dataset
+from mmcnb import synthetic
+from mmcnb._errors import InputError
+from mmcnb.samples import create_csr_store, create_dense_store, open_class_labels, open_samples
+
+__all__ = ["Source", "load", "names", "registry", "write"]
+
+SYNTHETIC_ROWS = 100_000
+SYNTHETIC_FEATURES = 2
+
+
+def names() -> list[str]:
+    """Names of the data sets, without the pairs of digits that the papers do not use.
+
+    Returns
+    -------
+    list of str
+        What `load` and `write` take.
+    """
+    return [*DATASETS, *PAPER_PAIRS, *SYNTHETIC]
+
+
+def load(
+    name: str,
+    *,
+    rows: int | None = None,
+    features: int | None = None,
+    random_state: int = 0,
+    layout: str | None = None,
+    source: Source | None = None,
+) -> tuple[Rows, np.ndarray]:
+    """Load a data set into memory.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`, or two digits such as ``"optdigits-3v8"``.
+    rows : int or None, default=None
+        Number of rows: of a real set, a random draw without replacement, kept in order; a smaller draw
+        with the same seed is part of a larger one. None is all rows, and 100,000 of a synthetic set.
+    features : int or None, default=None
+        Number of features of a synthetic set; None is 2.
+    random_state : int, default=0
+        Seed of the draw or of the synthetic set.
+    layout : {"dense", "csr"} or None, default=None
+        None is what suits the set: CSR for the adult data, dense for the others.
+    source : Source or None, default=None
+        Where to look for files; None is MMCNB_DATA_DIR, then the publisher.
+
+    Returns
+    -------
+    X : ndarray or csr_matrix of shape (n_samples, n_features)
+        float32 for images, adult and synthetic data, float64 for the others; features are raw.
+    y : ndarray of shape (n_samples,), dtype int64
+        The classes, numbered as the module of the set says.
+
+    Raises
+    ------
+    InputError
+        If there is no such set, its files are not to be had or are not what they should be, or an option
+        does not suit it.
+
+    Examples
+    --------
+    >>> import data_loaders
+    >>> X, y = data_loaders.load("rings", rows=1000, features=3)
+    >>> X.shape, X.dtype
+    ((1000, 3), dtype('float32'))
+    """
+    if name in SYNTHETIC:
+        _refuse_layout(name, layout)
+        rows, features = _synthetic_shape(rows, features)
+        return synthetic.make_block(name, 0, rows, features, random_state)
+    dataset, blocks = _real_blocks(name, rows, features, random_state, layout, source)
+    X_blocks, y_blocks = zip(*blocks, strict=True)
+    stack = stack_sparse if _layout(dataset, layout) == "csr" else np.concatenate
+    return stack(X_blocks), np.concatenate(y_blocks)
+
+
+def write(
+    name: str,
+    path: str | PathLike[str],
+    *,
+    rows: int | None = None,
+    features: int | None = None,
+    random_state: int = 0,
+    layout: str | None = None,
+    source: Source | None = None,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Write a data set to a Zarr store, block by block, with the classes beside the rows.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`, or two digits such as ``"optdigits-3v8"``.
+    path : str or path-like
+        The store to write; it appears when it is whole.
+    rows, features, random_state, layout, source
+        As in `load`.
+    overwrite : bool, default=False
+        Replace a store that is there already.
+
+    Returns
+    -------
+    dict
+        ``name``, ``path``, ``n_samples``, ``n_features``, ``class_counts``, ``layout``, ``dtype`` and
+        ``digest`` of the store.
+
+    Raises
+    ------
+    InputError
+        As in `load`, and if the path exists and `overwrite` is False.
+
+    Examples
+    --------
+    >>> import tempfile, data_loaders
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data_loaders.write("moons", f"{folder}/moons.zarr", rows=1000)["n_samples"]
+    1000
+    """
+    if name in SYNTHETIC:
+        _refuse_layout(name, layout)
+        rows, features = _synthetic_shape(rows, features)
+        synthetic.write_synthetic(name, path, rows, features, random_state, overwrite)
+    else:
+        dataset, blocks = _real_blocks(name, rows, features, random_state, layout, source)
+        _write_real(dataset, blocks, path, _layout(dataset, layout), overwrite)
+    return _facts(name, path)
+
+
+def registry(source: Source | None = None) -> list[dict[str, Any]]:
+    """Facts of the real data sets.
+
+    Parameters
+    ----------
+    source : Source or None, default=None
+        Where to look for files; None is MMCNB_DATA_DIR and the downloads made before.
+
+    Returns
+    -------
+    list of dict
+        ``name``, ``n_samples``, ``n_features``, ``class_counts``, ``layout``, ``found`` (whether every file
+        is here), ``files`` and ``page`` (the publisher's) of each.
+    """
+    source = source or Source()
+    datasets = [*DATASETS.values(), *map(find_dataset, PAPER_PAIRS)]
+    return [
+        {
+            "name": dataset.name,
+            "n_samples": dataset.n_samples,
+            "n_features": dataset.n_features,
+            "class_counts": dict(dataset.class_counts),
+            "layout": dataset.layout,
+            "found": all(map(source.has, dataset.files)),
+            "files": [file.path for file in dataset.files],
+            "page": dataset.page,
+        }
+        for dataset in datasets
+    ]
+
+
+def _synthetic_shape(rows: int | None, features: int | None) -> tuple[int, int]:
+    rows = SYNTHETIC_ROWS if rows is None else rows
+    if rows < 1:
+        raise InputError(f"rows is {rows}; give 1 or more.")
+    return rows, SYNTHETIC_FEATURES if features is None else features
+
+
+def _refuse_layout(name: str, layout: str | None) -> None:
+    if layout not in (None, "dense"):
+        raise InputError(f"layout is {layout!r}; {name} can only be dense.")
+
+
+def _layout(dataset: DataSet, layout: str | None) -> str:
+    return layout or dataset.layout
+
+
+def _real_blocks(
+    name: str,
+    rows: int | None,
+    features: int | None,
+    random_state: int,
+    layout: str | None,
+    source: Source | None,
+) -> tuple[DataSet, Iterator[Block]]:
+    dataset = find_dataset(name)
+    if features is not None:
+        raise InputError(f"features is {features}, but {name} has {dataset.n_features}; leave it out.")
+    if layout not in (None, "dense", "csr"):
+        raise InputError(f"layout is {layout!r}; give 'dense' or 'csr'.")
+    if rows is not None and not 1 <= rows <= dataset.n_samples:
+        raise InputError(f"rows is {rows}; {name} has 1 to {dataset.n_samples} rows to draw.")
+    source = source or Source()
+    contents = [source.content(file, dataset.page) for file in dataset.files]
+    blocks = dataset.blocks(contents)
+    if rows is not None:
+        blocks = _draw(blocks, dataset.n_samples, rows, random_state)
+    convert = csr_matrix if _layout(dataset, layout) == "csr" else _dense
+    return dataset, ((convert(X), y) for X, y in blocks)
+
+
+def _draw(blocks: Iterator[Block], n_samples: int, rows: int, random_state: int) -> Iterator[Block]:
+    # The legacy generator, because its stream never changes: a draw is the same with every version of NumPy.
+    permutation = np.random.RandomState(random_state).permutation(n_samples)
+    drawn = np.sort(permutation[:rows])
+    start = 0
+    for X, y in blocks:
+        first, last = np.searchsorted(drawn, [start, start + len(y)])
+        here = drawn[first:last] - start
+        start += len(y)
+        yield X[here], y[here]
+
+
+def _dense(X: Rows) -> np.ndarray:
+    return X.toarray() if issparse(X) else X
+
+
+def _write_real(
+    dataset: DataSet,
+    blocks: Iterator[Block],
+    path: str | PathLike[str],
+    layout: str,
+    overwrite: bool,
+) -> None:
+    attributes = {"source": f"data_loaders {dataset.name}"}
+    create = create_csr_store if layout == "csr" else create_dense_store
+    with create(
+        fspath(path), dataset.n_features, dtype=dataset.dtype, overwrite=overwrite, attributes=attributes
+    ) as writer:
+        for X, y in blocks:
+            writer.append(X, y=y)
+
+
+def _facts(name: str, path: str | PathLike[str]) -> dict[str, Any]:
+    samples = open_samples(path)
+    classes, counts = np.unique(np.asarray(open_class_labels(path)), return_counts=True)
+    return {
+        "name": name,
+        "path": fspath(path),
+        "n_samples": samples.n_samples,
+        "n_features": samples.n_features,
+        "class_counts": dict(zip(classes.tolist(), counts.tolist(), strict=True)),
+        "layout": "csr" if samples.is_sparse else "dense",
+        "dtype": samples.dtype.name,
+        "digest": samples.digest,
+    }

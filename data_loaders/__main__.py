@@ -1,0 +1,98 @@
+"""``python -m data_loaders NAME --out NAME.zarr``: write a data set to a Zarr store."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+import data_loaders
+from data_loaders import Source
+from mmcnb._errors import InputError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : list of str or None, default=None
+        What stands after the command; None takes it from the process.
+
+    Returns
+    -------
+    int
+        0, or 2 where the input cannot be used.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        source = Source(options.data_dir, options.base_url)
+        if options.name == "list":
+            _list(source, options.json)
+        else:
+            _write(options, source)
+    except (InputError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m data_loaders", description=data_loaders.__doc__)
+    add = parser.add_argument
+    add("name", metavar="NAME", help="a data set, two digits such as mnist-1v7, or 'list'")
+    add("--out", metavar="PATH", help="the Zarr store to write")
+    add("--rows", type=int, metavar="N", help="rows to draw at random, or to make of rings, moons and blobs")
+    add("--features", type=int, metavar="D", help="features of rings, moons and blobs")
+    add("--random-state", type=int, default=0, metavar="SEED", help="seed of what is random (default: 0)")
+    add("--layout", choices=["dense", "csr"], help="how to store the rows (default: what suits the set)")
+    add("--overwrite", action="store_true", help="replace a store that is there already")
+    add("--data-dir", metavar="DIR", help="folder with the files (default: MMCNB_DATA_DIR)")
+    add("--base-url", metavar="URL", help="server to download from, in place of the publishers")
+    add("--json", action="store_true", help="print facts as JSON")
+    return parser
+
+
+def _list(source: Source, as_json: bool) -> None:
+    facts = data_loaders.registry(source)
+    if as_json:
+        print(json.dumps(facts, indent=2))
+        return
+    print(f"{'name':<20}{'rows':>8}{'features':>10}  {'here':<6}classes")
+    for fact in facts:
+        here = "yes" if fact["found"] else "no"
+        classes = _classes(fact["class_counts"])
+        print(f"{fact['name']:<20}{fact['n_samples']:>8}{fact['n_features']:>10}  {here:<6}{classes}")
+    print("Two digits of mnist, usps and optdigits are called mnist-1v7, optdigits-tes-3v8 and so on.")
+    print(f"Made, with --rows and --features: {', '.join(data_loaders.SYNTHETIC)}.")
+
+
+def _write(options: argparse.Namespace, source: Source) -> None:
+    if options.out is None:
+        raise InputError(f"--out is missing; give the store to write, such as --out {options.name}.zarr.")
+    facts = data_loaders.write(
+        options.name,
+        options.out,
+        rows=options.rows,
+        features=options.features,
+        random_state=options.random_state,
+        layout=options.layout,
+        source=source,
+        overwrite=options.overwrite,
+    )
+    if options.json:
+        print(json.dumps(facts, indent=2))
+        return
+    print(
+        f"{options.out}: {options.name}, {facts['n_samples']} rows x {facts['n_features']} features, "
+        f"{facts['layout']}, {facts['dtype']}, classes {_classes(facts['class_counts'])}"
+    )
+
+
+def _classes(counts: dict[Any, int]) -> str:
+    return ", ".join(f"{label}: {count}" for label, count in counts.items())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""What is known about a data set before it is read, and the check of what was read against it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from mmcnb._errors import InputError
+
+Rows = Any  # an ndarray or a csr_matrix; SciPy ships no types
+Block = tuple[Rows, np.ndarray]
+Reader = Callable[..., Iterator[Block]]
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of a data set.
+
+    Parameters
+    ----------
+    path : str
+        Where it lies below the data folder.
+    url : str or None
+        Where its publisher serves exactly this file; None where it is served only in a form that
+        must be unpacked by hand.
+    sha256 : str or None
+        Of the file as it is served; None where that is not known.
+    """
+
+    path: str
+    url: str | None
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """The facts of a data set, and the function that reads its files.
+
+    Parameters
+    ----------
+    name : str
+        What `data_loaders.load` calls it.
+    n_features : int
+        Number of columns.
+    class_counts : mapping of int to int
+        Number of rows of each class.
+    files : tuple of File
+        The files it is read from, in the order `read` takes them.
+    page : str
+        The publisher's page, for people.
+    read : callable
+        Takes the content (bytes) of each file and yields blocks ``(X, y)`` in row order.
+    dtype : {"float32", "float64"}, default="float64"
+        Type of the features.
+    layout : {"dense", "csr"}, default="dense"
+        How it is stored unless something else is asked for.
+    """
+
+    name: str
+    n_features: int
+    class_counts: Mapping[int, int]
+    files: tuple[File, ...]
+    page: str
+    read: Reader
+    dtype: str = "float64"
+    layout: str = "dense"
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return sum(self.class_counts.values())
+
+    def blocks(self, contents: list[bytes]) -> Iterator[Block]:
+        """Read the blocks of rows, and check the facts when the last one is out.
+
+        Parameters
+        ----------
+        contents : list of bytes
+            The content of each file.
+
+        Yields
+        ------
+        X : ndarray or csr_matrix of shape (rows, n_features), of the data set's dtype
+            The rows.
+        y : ndarray of shape (rows,), dtype int64
+            Their classes.
+
+        Raises
+        ------
+        InputError
+            If the files cannot be parsed, or hold other numbers of rows, features or classes.
+        """
+        counts: Counter[int] = Counter()
+        try:
+            for X, y in self.read(*contents):
+                self._check_rows(X)
+                counts.update(y.tolist())
+                yield X.astype(self.dtype, copy=False), y.astype(np.int64, copy=False)
+        except InputError:
+            raise
+        except (ValueError, IndexError, KeyError) as error:
+            raise InputError(
+                f"{self.name}: {self._paths} cannot be parsed ({error}); {self._remedy}."
+            ) from error
+        if counts != Counter(self.class_counts):
+            raise InputError(
+                f"{self.name}: {self._paths} should hold classes {_readable(self.class_counts)} but hold "
+                f"{_readable(counts)}; {self._remedy}."
+            )
+
+    def pair(self, first: int, second: int) -> DataSet:
+        """The data set of two of the classes alone, their numbers kept.
+
+        Parameters
+        ----------
+        first, second : int
+            The classes.
+
+        Returns
+        -------
+        DataSet
+            Named ``NAME-FIRSTvSECOND``.
+        """
+
+        def read(*contents: bytes) -> Iterator[Block]:
+            for X, y in self.read(*contents):
+                wanted = (y == first) | (y == second)
+                yield X[wanted], y[wanted]
+
+        counts = {label: self.class_counts[label] for label in sorted((first, second))}
+        return replace(self, name=f"{self.name}-{first}v{second}", class_counts=counts, read=read)
+
+    @property
+    def _paths(self) -> str:
+        return " and ".join(file.path for file in self.files)
+
+    @property
+    def _remedy(self) -> str:
+        return f"get the original from {self.page}"
+
+    def _check_rows(self, X: Rows) -> None:
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise InputError(
+                f"{self.name}: {self._paths} should hold {self.n_features} features a row but hold "
+                f"{X.shape[-1]}; {self._remedy}."
+            )
+        if not np.isfinite(X.data if issparse(X) else X).all():
+            raise InputError(f"{self.name}: {self._paths} hold a value that is not finite; {self._remedy}.")
+
+
+def _readable(counts: Mapping[int, int]) -> str:
+    return ", ".join(f"{label}: {counts[label]}" for label in sorted(counts)) or "no rows"

@@ -1,0 +1,52 @@
+"""Every data set by its name."""
+
+from __future__ import annotations
+
+import re
+
+from data_loaders import adult, mnist, optdigits, ringnorm, uci, usps
+from data_loaders._dataset import DataSet
+from mmcnb._errors import InputError
+
+_MODULES = (adult, mnist, optdigits, ringnorm, uci, usps)
+DATASETS = {dataset.name: dataset for module in _MODULES for dataset in module.DATASETS}
+SYNTHETIC = ("rings", "moons", "blobs")
+_PAIR = re.compile(r"(?P<name>.+)-(?P<first>\d)v(?P<second>\d)")
+PAPER_PAIRS = ("mnist-1v7", "mnist-2v7", "mnist-3v8", "mnist-8v9")
+
+
+def find_dataset(name: str) -> DataSet:
+    """Find a data set, or two digits of one.
+
+    Parameters
+    ----------
+    name : str
+        A name of the registry, or that of a set of ten digits followed by two of them: ``mnist-1v7``.
+
+    Returns
+    -------
+    DataSet
+        Its facts and how it is read.
+
+    Raises
+    ------
+    InputError
+        If there is no such data set.
+
+    Examples
+    --------
+    >>> from data_loaders._registry import find_dataset
+    >>> find_dataset("mnist-1v7").class_counts
+    {1: 7877, 7: 7293}
+    """
+    if name in DATASETS:
+        return DATASETS[name]
+    pair = _PAIR.fullmatch(name)
+    if pair and len(getattr(DATASETS.get(pair["name"]), "class_counts", ())) == 10:
+        first, second = int(pair["first"]), int(pair["second"])
+        if first != second:
+            return DATASETS[pair["name"]].pair(first, second)
+    raise InputError(
+        f"there is no data set called {name!r}; choose one of {', '.join((*DATASETS, *SYNTHETIC))}, or two "
+        "digits such as mnist-1v7 or optdigits-3v8."
+    )

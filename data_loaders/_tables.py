@@ -1,0 +1,81 @@
+"""Text tables of the UCI repository: lines of fields, one of which is the class."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def fields(content: bytes, separator: str | None = ",") -> list[list[str]]:
+    """Split a table into its fields; blank lines are passed over.
+
+    Parameters
+    ----------
+    content : bytes
+        The text.
+    separator : str or None, default=","
+        What stands between two fields; None is any white space.
+
+    Returns
+    -------
+    list of list of str
+        The fields of each line, without white space around them.
+
+    Examples
+    --------
+    >>> from data_loaders._tables import fields
+    >>> fields(b"1, 2,yes\\r\\n\\r\\n3,4,no\\r\\n")
+    [['1', '2', 'yes'], ['3', '4', 'no']]
+    """
+    lines = content.decode("ascii").splitlines()
+    return [[field.strip() for field in line.split(separator)] for line in lines if line.strip()]
+
+
+def numbers(
+    content: bytes, separator: str | None = ",", class_column: int = -1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Read a table of numbers whose class is a whole number.
+
+    Parameters
+    ----------
+    content : bytes
+        The text.
+    separator : str or None, default=","
+        What stands between two fields; None is any white space.
+    class_column : int, default=-1
+        The column that holds the class.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features), dtype float64
+        The other columns.
+    y : ndarray of shape (n_samples,), dtype int64
+        The classes.
+    """
+    table = np.array(fields(content, separator), dtype=np.float64)
+    return np.delete(table, class_column, axis=1), table[:, class_column].astype(np.int64)
+
+
+def codes(column: list[str], values: dict[str, int]) -> np.ndarray:
+    """Replace words by the numbers they stand for.
+
+    Parameters
+    ----------
+    column : list of str
+        The words.
+    values : dict of str to int
+        The number of each word.
+
+    Returns
+    -------
+    ndarray of shape (len(column),), dtype int64
+        The numbers.
+
+    Raises
+    ------
+    ValueError
+        If a word stands for no number.
+    """
+    unknown = set(column) - set(values)
+    if unknown:
+        raise ValueError(f"{min(unknown)!r} is none of {', '.join(values)}")
+    return np.array([values[word] for word in column], dtype=np.int64)

@@ -1,0 +1,93 @@
+"""MNIST: 70,000 handwritten digits of 28 x 28 pixels, divided by 255.
+
+``mnist`` holds the training rows and then the test rows; ``mnist-train`` and ``mnist-test`` hold one part.
+Two digits alone are called ``mnist-1v7`` and so on: Tab. IV of the SKMMC paper pools both parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from data_loaders._dataset import Block, DataSet, File
+from mmcnb.samples import BLOCK_ROWS
+
+PAGE = "http://yann.lecun.com/exdb/mnist/"
+# The publisher's page no longer serves the files; this copy has the published checksums.
+_URL = "https://ossci-datasets.s3.amazonaws.com/mnist"
+_IMAGES_MAGIC, _LABELS_MAGIC = 2051, 2049
+
+
+def read_idx(*contents: bytes) -> Iterator[Block]:
+    """Read pairs of IDX files.
+
+    Parameters
+    ----------
+    *contents : bytes
+        Images, labels, images, labels, ...
+
+    Yields
+    ------
+    X : ndarray of shape (rows, 784), dtype float32
+        Pixels between 0 (paper) and 1 (ink).
+    y : ndarray of shape (rows,), dtype int64
+        The digits.
+    """
+    for images, labels in zip(contents[::2], contents[1::2], strict=True):
+        n_samples, height, width = _header(images, _IMAGES_MAGIC, 3)
+        if _header(labels, _LABELS_MAGIC, 1) != [n_samples]:
+            raise ValueError(f"{n_samples} images have another number of labels")
+        pixels = np.frombuffer(images, np.uint8, offset=16).reshape(n_samples, height * width)
+        digits = np.frombuffer(labels, np.uint8, offset=8)
+        if len(digits) != n_samples:
+            raise ValueError(f"{n_samples} labels are announced and {len(digits)} are there")
+        for start in range(0, n_samples, BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
+            yield pixels[rows] / np.float32(255), digits[rows].astype(np.int64)
+
+
+def _header(content: bytes, magic: int, n_dimensions: int) -> list[int]:
+    found, *shape = np.frombuffer(content, ">i4", count=1 + n_dimensions).tolist()
+    if found != magic:
+        raise ValueError(f"an IDX file begins with {magic} and this one with {found}")
+    return shape
+
+
+_TRAIN = (
+    File(
+        "mnist/train-images-idx3-ubyte.gz",
+        f"{_URL}/train-images-idx3-ubyte.gz",
+        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    ),
+    File(
+        "mnist/train-labels-idx1-ubyte.gz",
+        f"{_URL}/train-labels-idx1-ubyte.gz",
+        "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    ),
+)
+_TEST = (
+    File(
+        "mnist/t10k-images-idx3-ubyte.gz",
+        f"{_URL}/t10k-images-idx3-ubyte.gz",
+        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    ),
+    File(
+        "mnist/t10k-labels-idx1-ubyte.gz",
+        f"{_URL}/t10k-labels-idx1-ubyte.gz",
+        "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+    ),
+)
+_TRAIN_COUNTS = (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949)
+_TEST_COUNTS = (980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009)
+
+
+def _mnist(name: str, counts: tuple[int, ...], files: tuple[File, ...]) -> DataSet:
+    return DataSet(name, 784, dict(enumerate(counts)), files, PAGE, read_idx, dtype="float32")
+
+
+DATASETS = [
+    _mnist("mnist", tuple(np.add(_TRAIN_COUNTS, _TEST_COUNTS).tolist()), _TRAIN + _TEST),
+    _mnist("mnist-train", _TRAIN_COUNTS, _TRAIN),
+    _mnist("mnist-test", _TEST_COUNTS, _TEST),
+]

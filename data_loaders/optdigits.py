@@ -1,0 +1,62 @@
+"""UCI's optdigits: handwritten digits of 8 x 8 cells, each the count (0 to 16) of its black pixels.
+
+``optdigits`` holds the 3,823 rows of optdigits.tra and then the 1,797 of optdigits.tes; ``optdigits-tra``
+and ``optdigits-tes`` hold one file. Two digits alone are called ``optdigits-3v8``, ``optdigits-tes-1v7`` and
+so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from data_loaders._dataset import Block, DataSet, File
+from data_loaders._tables import numbers
+
+PAGE = "https://archive.ics.uci.edu/dataset/80/optical+recognition+of+handwritten+digits"
+_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/optdigits"
+
+
+def read_optdigits(*contents: bytes) -> Iterator[Block]:
+    """Read files of 64 counts and the digit a line.
+
+    Parameters
+    ----------
+    *contents : bytes
+        The text of each file.
+
+    Yields
+    ------
+    X : ndarray of shape (rows, 64), dtype float64
+        Counts from 0 to 16.
+    y : ndarray of shape (rows,), dtype int64
+        The digits.
+    """
+    for content in contents:
+        yield numbers(content)
+
+
+_TRA = File(
+    "optdigits/optdigits.tra",
+    f"{_URL}/optdigits.tra",
+    "e1b683cc211604fe8fd8c4417e6a69f31380e0c61d4af22e93cc21e9257ffedd",
+)
+_TES = File(
+    "optdigits/optdigits.tes",
+    f"{_URL}/optdigits.tes",
+    "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8",
+)
+_TRA_COUNTS = (376, 389, 380, 389, 387, 376, 377, 387, 380, 382)
+_TES_COUNTS = (178, 182, 177, 183, 181, 182, 181, 179, 174, 180)
+
+
+def _optdigits(name: str, counts: tuple[int, ...], *files: File) -> DataSet:
+    return DataSet(name, 64, dict(enumerate(counts)), files, PAGE, read_optdigits)
+
+
+DATASETS = [
+    _optdigits("optdigits", tuple(np.add(_TRA_COUNTS, _TES_COUNTS).tolist()), _TRA, _TES),
+    _optdigits("optdigits-tra", _TRA_COUNTS, _TRA),
+    _optdigits("optdigits-tes", _TES_COUNTS, _TES),
+]

@@ -1,0 +1,30 @@
+"""Maximum margin clustering for data larger than memory.
+
+Names load on first use, so that ``import mmcnb`` stays quick; see ``__init__.pyi`` for what each is.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "SparseKernelMMC": "mmcnb.estimators",
+    "KernelCPMMC": "mmcnb.estimators",
+    "CPMMC": "mmcnb.estimators",
+    "load": "mmcnb.estimators",
+    "open_samples": "mmcnb.samples",
+}
+
+__all__ = ["CPMMC", "KernelCPMMC", "SparseKernelMMC", "__version__", "load", "open_samples"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mmcnb' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,121 @@
+"""The command line.
+
+One file a verb, each with `add_arguments`, `run`, which returns a report, and `lines`, which words it.
+Nothing heavy is imported before a verb runs, so that ``mmcnb --help`` is quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import json
+import sys
+import warnings
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any, NoReturn
+
+import mmcnb
+from mmcnb.cli import convert, demo, doctor, fit, info, plan, predict, verify
+
+VERBS: dict[str, ModuleType] = {
+    "convert": convert,
+    "info": info,
+    "verify": verify,
+    "plan": plan,
+    "fit": fit,
+    "predict": predict,
+    "demo": demo,
+    "doctor": doctor,
+}
+
+BAD_INPUT = 2
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's quota, the process's limit
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f'{self.prog}: {message}; see "{self.prog} --help".\n')
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Build the parser of every verb.
+
+    Returns
+    -------
+    argparse.ArgumentParser
+        Its namespace has ``verb``, one of `VERBS`, and the verb's own arguments.
+    """
+    parser = _Parser(prog="mmcnb", description="Maximum margin clustering for data larger than memory.")
+    parser.add_argument("--version", action="version", version=f"mmcnb {mmcnb.__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for name, verb in VERBS.items():
+        summary = (verb.__doc__ or "").partition("\n")[0]
+        sub = verbs.add_parser(name, help=summary.rstrip("."), description=summary)
+        verb.add_arguments(sub)
+        sub.add_argument("--json", action="store_true", help="print one JSON object instead of sentences")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments after the program's name; those of the process when left out.
+
+    Returns
+    -------
+    int
+        Exit code: 0 done, 2 input that cannot be used, 130 interrupted.
+    """
+    arguments = build_parser().parse_args(argv)
+    verb = VERBS[arguments.verb]
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            report = verb.run(arguments)
+        if arguments.json:
+            print(json.dumps(report, indent=2, default=_plain))
+        else:
+            print(*verb.lines(report), sep="\n")
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _complain("stopped by the user; no output was left behind.", INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away: nobody is left to tell
+        return 1
+    except OSError as error:
+        return _complain(_os_sentence(error), BAD_INPUT)
+    except MemoryError as error:
+        return _complain(f"memory ran out ({error}); give a smaller --memory-limit.", BAD_INPUT)
+    except ValueError as error:
+        return _complain(str(error), BAD_INPUT)
+    return 0
+
+
+def _complain(sentence: str, code: int) -> int:
+    print(f"mmcnb: {' '.join(sentence.split())}", file=sys.stderr)
+    return code
+
+
+def _os_sentence(error: OSError) -> str:
+    if error.errno in DISK_FULL:
+        where = f" while writing {error.filename}" if error.filename else ""
+        return f"the disk is full{where}; free some space or choose an output folder on another disk."
+    if error.filename is None:
+        return f"{error}."
+    return f"{error.filename}: {error.strerror}; check the path and its permissions."
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"mmcnb: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+
+def _plain(value: Any) -> Any:
+    """Make numpy numbers and arrays, and paths, plain for JSON."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -1,0 +1,107 @@
+"""What several verbs share: their arguments, and how numbers are worded."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+EXACT = 5  # significant digits of a number shown to people
+
+
+def add_store(parser: argparse.ArgumentParser, **options: Any) -> None:
+    """Add the argument STORE and its ``--element``."""
+    parser.add_argument("store", metavar="STORE", help="Zarr store that holds the rows", **options)
+    add_element(parser)
+
+
+def add_element(parser: argparse.ArgumentParser) -> None:
+    """Add ``--element``."""
+    parser.add_argument(
+        "--element",
+        help='element of the store that holds the rows, such as "X" or "layers/counts" (default: X)',
+    )
+
+
+def add_overwrite(parser: argparse.ArgumentParser) -> None:
+    """Add ``--overwrite``."""
+    parser.add_argument("--overwrite", action="store_true", help="replace outputs that exist")
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """Add ``--memory-limit`` and ``--jobs``."""
+    add_memory_limit(parser)
+    parser.add_argument("--jobs", type=int, metavar="N", help="threads to work with (default: one a core)")
+
+
+def add_memory_limit(parser: argparse.ArgumentParser) -> None:
+    """Add ``--memory-limit``."""
+    parser.add_argument(
+        "--memory-limit",
+        metavar="SIZE",
+        help='resident memory of the whole process, such as "512MiB" (default: a share of what is free)',
+    )
+
+
+def number_or_name(text: str) -> float | str:
+    """Read a number where the text is one, and leave a name as it is.
+
+    Parameters
+    ----------
+    text : str
+        What stands on the command line.
+
+    Returns
+    -------
+    float or str
+    """
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def table(rows: Mapping[str, Any]) -> Iterator[str]:
+    """Word a mapping as aligned lines; what is None is left out.
+
+    Parameters
+    ----------
+    rows : mapping
+        Names and values.
+
+    Yields
+    ------
+    str
+        One line an entry.
+    """
+    shown = {name.replace("_", " "): words(value) for name, value in rows.items() if value is not None}
+    width = max(map(len, shown), default=0)
+    for name, value in shown.items():
+        yield f"{name:<{width}}  {value}"
+
+
+def words(value: Any) -> str:
+    """Word one value for people.
+
+    Parameters
+    ----------
+    value : object
+        A number, a truth value, a text, or a sequence or mapping of these.
+
+    Returns
+    -------
+    str
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.{EXACT}g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {words(entry)}" for key, entry in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(words, value))
+    return str(value)

@@ -1,0 +1,69 @@
+"""Outputs are checked before any work, and appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from mmcnb._errors import InputError
+
+
+@contextmanager
+def whole_outputs(outputs: Sequence[str], sources: Sequence[str], overwrite: bool) -> Iterator[list[str]]:
+    """Give paths to write to beside the outputs; all are renamed at the end, or all removed.
+
+    Parameters
+    ----------
+    outputs : sequence of str
+        Paths that will be written.
+    sources : sequence of str
+        Paths that are read, which no output may touch.
+    overwrite : bool
+        Whether a file or Zarr store that is there may be replaced.
+
+    Yields
+    ------
+    list of str
+        A path in the same folder for each output.
+
+    Raises
+    ------
+    InputError
+        If a path exists, overlaps another one, or lies in a folder that cannot be written.
+    """
+    from mmcnb.samples._aside import Aside
+
+    check_paths(outputs, sources)
+    asides = [Aside(output, overwrite) for output in outputs]
+    with ExitStack() as stack:
+        for aside in asides:
+            stack.push(lambda _type, error, _trace, aside=aside: aside.finish(error))
+        yield [str(aside.path) for aside in asides]
+
+
+def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:
+    """Refuse outputs that would destroy what is read, or lie where nothing can be written.
+
+    Parameters
+    ----------
+    outputs, sources : sequence of str
+        Paths that are written, and read.
+
+    Raises
+    ------
+    InputError
+        If an output overlaps another path, or its folder cannot be written.
+    """
+    for number, output in enumerate(outputs):
+        for other in (*sources, *outputs[:number]):
+            if _overlap(Path(output).resolve(), Path(other).resolve()):
+                raise InputError(f"{output}: this output overlaps {other}; choose another path for it.")
+        folder = Path(output).absolute().parent
+        if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
+            raise InputError(f"{output}: the folder {folder} cannot be written; choose another one.")
+
+
+def _overlap(a: Path, b: Path) -> bool:
+    return a == b or a in b.parents or b in a.parents

@@ -1,0 +1,68 @@
+"""Write LIBSVM text, CSV, .npy, .npz or another store as a checksummed Zarr store."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from mmcnb.cli._common import add_element, add_memory_limit, add_overwrite, table
+from mmcnb.cli._outputs import check_paths
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mmcnb convert``."""
+    parser.add_argument(
+        "source", metavar="IN", help="LIBSVM text or CSV (plain, .gz, .bz2, .xz), .npy, .npz, Zarr"
+    )
+    parser.add_argument("out", metavar="OUT", help="Zarr store to write")
+    parser.add_argument(
+        "--layout", choices=["auto", "dense", "csr"], default="auto", help="how rows are kept"
+    )
+    parser.add_argument(
+        "--label-column", help="CSV column that holds the classes: its name or number, from 0"
+    )
+    parser.add_argument(
+        "--zero-based", action="store_true", help="LIBSVM column numbers begin at 0 instead of 1"
+    )
+    parser.add_argument(
+        "--features", type=int, metavar="N", help="number of features, where IN may not show all"
+    )
+    parser.add_argument(
+        "--dtype", choices=["float32", "float64"], help="type of the values (default: as in IN)"
+    )
+    add_element(parser)
+    add_memory_limit(parser)
+    add_overwrite(parser)
+
+
+def run(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Convert, then describe what was written."""
+    check_paths([arguments.out], [arguments.source])
+
+    from mmcnb.engine import parse_bytes
+    from mmcnb.samples import convert, describe_store
+
+    options: dict[str, Any] = {}
+    if arguments.memory_limit is not None:
+        options["memory_limit"] = parse_bytes(arguments.memory_limit)
+    if arguments.label_column is not None:
+        column = arguments.label_column
+        options["label_column"] = int(column) if column.lstrip("-").isdigit() else column
+    convert(
+        arguments.source,
+        arguments.out,
+        layout=arguments.layout,
+        element=arguments.element,
+        overwrite=arguments.overwrite,
+        zero_based=arguments.zero_based,
+        n_features=arguments.features,
+        dtype=arguments.dtype,
+        **options,
+    )
+    return describe_store(arguments.out)
+
+
+def lines(report: dict[str, Any]) -> Iterator[str]:
+    """Word what was written."""
+    yield from table(report)

@@ -1,0 +1,57 @@
+"""Label the rows of a store with a model that was written before."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from mmcnb.cli._common import add_limits, add_overwrite, add_store
+from mmcnb.cli._outputs import whole_outputs
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mmcnb predict``."""
+    parser.add_argument("model", metavar="MODEL", help="what mmcnb fit --model wrote")
+    add_store(parser)
+    parser.add_argument(
+        "--labels", required=True, help="Zarr array the labels are written to, one integer a row"
+    )
+    add_limits(parser)
+    add_overwrite(parser)
+
+
+def run(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Label every row."""
+    inputs = [arguments.store, arguments.model]
+    with whole_outputs([arguments.labels], inputs, arguments.overwrite) as (aside,):
+        return _predict(arguments, aside)
+
+
+def _predict(arguments: argparse.Namespace, labels: str) -> dict[str, Any]:
+    from mmcnb import load, open_samples
+
+    limits = {"memory_limit": arguments.memory_limit, "n_jobs": arguments.jobs}
+    estimator = load(arguments.model)
+    estimator.set_params(**{name: limit for name, limit in limits.items() if limit is not None})
+    samples = open_samples(arguments.store, arguments.element)
+    started = time.perf_counter()
+    estimator.predict(samples, out=labels)
+    seconds = time.perf_counter() - started
+    return {
+        "store": arguments.store,
+        "model": arguments.model,
+        "n_samples": samples.n_samples,
+        "seconds": seconds,
+        "rows_per_second": samples.n_samples / seconds,
+        "labels": arguments.labels,
+    }
+
+
+def lines(report: dict[str, Any]) -> Iterator[str]:
+    """Say where the labels are."""
+    yield (
+        f"{report['n_samples']:,} rows labelled in {report['seconds']:.1f} s "
+        f"({report['rows_per_second']:,.0f} rows/s): {report['labels']}"
+    )

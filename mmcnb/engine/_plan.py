@@ -1,0 +1,207 @@
+"""What a fit will read, hold and write, worked out before any work."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mmcnb._errors import MemoryLimitError
+from mmcnb.engine._memory import LIBRARIES, MIB, format_bytes, resolve_memory_limit
+from mmcnb.engine._run import TASK_BYTES, n_threads
+from mmcnb.samples import BLOCK_ROWS
+
+# Rates of one core, measured by `python -m benchmarks engine` on one machine; they rank plans, no more.
+READ_BYTES = 400e6
+PRODUCT_FLOPS = 40e9
+EXP_SECONDS = 0.8e-9
+SWEEP_BYTES = 8e9
+SCRATCH_BYTES = 0.9e9
+SWEEPS_CACHED = 60
+SWEEPS_RECOMPUTED = 12
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """The plan of a fit: what is read, held and written.
+
+    Parameters
+    ----------
+    n_samples, n_features, n_landmarks : int
+        Size of the work.
+    threads : int
+        Threads used.
+    memory_limit : int
+        Resident bytes allowed.
+    libraries, in_flight, sample, row_state, cache : int
+        Bytes held for libraries, blocks being read, the sample, labels, kernel columns.
+    store : {"memory", "scratch", "recompute"}
+        Where kernel columns are kept.
+    scratch : int
+        Bytes written to a scratch file.
+    sweeps : int
+        Sweeps over the kernel columns that are expected at most.
+    reads : int
+        Expected reads of the rows at most.
+    seconds : float
+        Estimated seconds.
+
+    Examples
+    --------
+    >>> from mmcnb.engine import plan_fit
+    >>> plan_fit(10**6, 32, memory_limit="512MiB").store
+    'recompute'
+    """
+
+    n_samples: int
+    n_features: int
+    n_landmarks: int
+    threads: int
+    memory_limit: int
+    libraries: int
+    in_flight: int
+    sample: int
+    row_state: int
+    cache: int
+    store: str
+    scratch: int
+    sweeps: int
+    reads: int
+    seconds: float
+
+    @property
+    def peak(self) -> int:
+        """Expected peak of resident memory, in bytes."""
+        return self.libraries + self.in_flight + self.sample + self.row_state + self.cache
+
+    def as_dict(self) -> dict[str, Any]:
+        """The plan as plain numbers and strings."""
+        return asdict(self) | {"peak": self.peak}
+
+    def lines(self) -> list[str]:
+        """The plan for people, one fact a line."""
+        where = {
+            "memory": f"in memory, {format_bytes(self.cache)}",
+            "scratch": f"in a scratch file, {format_bytes(self.scratch)}",
+            "recompute": "recomputed at each sweep, nothing kept",
+        }[self.store]
+        return [
+            f"rows             {self.n_samples:,} x {self.n_features:,}, {self.n_landmarks} basis vectors",
+            f"kernel columns   {where}",
+            f"reads of rows    at most {self.reads}, sweeps at most {self.sweeps}",
+            f"peak memory      about {format_bytes(self.peak)} of {format_bytes(self.memory_limit)} allowed "
+            f"(libraries {format_bytes(self.libraries)}, blocks in flight {format_bytes(self.in_flight)}, "
+            f"sample {format_bytes(self.sample)}, labels {format_bytes(self.row_state)})",
+            f"time             about {self.seconds:.3g} s on {self.threads} threads",
+        ]
+
+
+def plan_fit(
+    n_samples: int,
+    n_features: int,
+    *,
+    row_bytes: float | None = None,
+    dtype: str = "float32",
+    n_landmarks: int = 200,
+    sample_size: int = 2000,
+    memory_limit: str | int | None = None,
+    n_jobs: int | None = None,
+    stored: bool = True,
+) -> FitPlan:
+    """Plan a fit: what is read, held and written, before any work.
+
+    Kernel columns stay in memory when they fit. When they do not, they go to a
+    scratch file or are recomputed, whichever costs less time in all sweeps.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Rows and columns.
+    row_bytes : float or None, default=None
+        Decoded bytes a row; None means dense rows of ``dtype``.
+    dtype : str, default="float32"
+        Type of dense rows.
+    n_landmarks : int, default=200
+        Basis vectors; 0 for a linear kernel, which sweeps the rows themselves.
+    sample_size : int, default=2000
+        Rows of the sample on which starts and widths are tried.
+    memory_limit : str, int or None, default=None
+        Resident memory allowed; None is half of what is free.
+    n_jobs : int or None, default=None
+        Threads.
+    stored : bool, default=True
+        Whether the rows come from storage; rows the caller holds in memory are not counted.
+
+    Returns
+    -------
+    FitPlan
+        The plan.
+
+    Raises
+    ------
+    MemoryLimitError
+        If the limit is too small; the message names the least that works.
+
+    Examples
+    --------
+    >>> from mmcnb.engine import plan_fit
+    >>> plan = plan_fit(32_561, 123, n_landmarks=200, memory_limit="1GiB")
+    >>> plan.store
+    'memory'
+    """
+    import numpy as np
+
+    limit, threads = resolve_memory_limit(memory_limit), n_threads(n_jobs)
+    row_bytes = row_bytes or n_features * np.dtype(dtype).itemsize
+    feature_bytes = n_landmarks * 4
+    sample = min(sample_size, n_samples) * (2 * n_features * 8 + 6 * feature_bytes) + 2 * n_landmarks**2 * 8
+    row_state = 0 if not stored else 4 * 2**18
+    # A thread holds decoded rows, a second copy inside the decoder, and the block's features.
+    task = max(TASK_BYTES, BLOCK_ROWS * row_bytes) if stored else 0
+    held = int(2 * task + BLOCK_ROWS * feature_bytes * max(1.0, TASK_BYTES / (BLOCK_ROWS * row_bytes)))
+
+    def in_flight(workers: int) -> int:
+        return int((workers + 2) * held)
+
+    while threads > 1 and LIBRARIES + sample + row_state + in_flight(threads) > limit:
+        threads -= 1
+    least = LIBRARIES + sample + row_state + in_flight(1)
+    if least > limit:
+        least_mib = -(-least // MIB)
+        raise MemoryLimitError(
+            f"memory_limit={format_bytes(limit)} is too small for {n_samples:,} rows of {n_features:,} columns; "
+            f"the least that works is {least_mib}MiB."
+        )
+
+    cache = n_samples * feature_bytes
+    room = limit - LIBRARIES - sample - row_state - in_flight(threads)
+    read = n_samples * row_bytes / READ_BYTES / threads * (1.0 if stored else 0.1)
+    flops = 2.0 * n_samples * row_bytes / np.dtype(dtype).itemsize * n_landmarks
+    map_seconds = (flops / PRODUCT_FLOPS + n_samples * n_landmarks * EXP_SECONDS) / threads
+    sweep = n_samples * max(feature_bytes, 8) / SWEEP_BYTES / threads
+    seconds = {
+        "memory": map_seconds + read + SWEEPS_CACHED * sweep,
+        "scratch": map_seconds + read + SWEEPS_CACHED * (sweep + cache / SCRATCH_BYTES),
+        "recompute": SWEEPS_RECOMPUTED * (map_seconds + read + sweep),
+    }
+    if n_landmarks == 0:
+        store = "recompute"
+    elif cache <= room:
+        store = "memory"
+    else:
+        store = min(("scratch", "recompute"), key=seconds.__getitem__)
+    sweeps = SWEEPS_RECOMPUTED if store == "recompute" else SWEEPS_CACHED
+    return FitPlan(
+        n_samples=n_samples,
+        n_features=n_features,
+        n_landmarks=n_landmarks,
+        threads=threads,
+        memory_limit=limit,
+        libraries=LIBRARIES,
+        in_flight=in_flight(threads),
+        sample=int(sample),
+        row_state=row_state,
+        cache=cache if store == "memory" else 0,
+        store=store,
+        scratch=cache if store == "scratch" else 0,
+        sweeps=sweeps,
+        reads=2 + (sweeps if store == "recompute" else 1),
+        seconds=seconds[store] + 2 * read,
+    )

@@ -1,0 +1,486 @@
+"""What all maximum margin clusterers of two clusters share: fit on a sample, then on all rows, then label them."""
+
+import logging
+import os
+import time
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.random import sample_without_replacement
+from sklearn.utils.validation import check_is_fitted
+
+from mmcnb._errors import InputError
+from mmcnb.engine import Engine, FitPlan, Survey, ThreadEngine, as_matrix, cache_features, plan_fit, survey
+from mmcnb.estimators._model import Model, read_model, write_model
+from mmcnb.estimators._validate import check_choice, check_number, read_input, read_weights
+from mmcnb.samples import LabelsWriter, Samples, open_samples
+from mmcnb.selection import CLEAN_SCORE, INITS, Candidate, Search, Trial, coarse_search, random_norm2
+from mmcnb.solvers import (
+    BasisPlanes,
+    DecisionPass,
+    Hyperplane,
+    HyperplaneLabels,
+    Labels,
+    Planes,
+    Problem,
+    Rounds,
+    State,
+    SweepBudget,
+    continuation,
+    path_to,
+    signs,
+)
+
+logger = logging.getLogger("mmcnb")
+ModelOf = Callable[[Trial], Model]
+SMALL_SHARE = 0.3
+STILL_SHARE = 1e-4  # share of the labels that may still change in the last round on many rows
+
+
+class ClusterWarning(UserWarning):
+    """The fit ended, but what it found may not be clusters."""
+
+
+class MarginClusterer(ClusterMixin, BaseEstimator):
+    """Base of the two-cluster estimators; see `SparseKernelMMC` for the parameters."""
+
+    labels_: np.ndarray
+    n_features_in_: int
+    threshold: Any = "adaptive"
+    scale: str | None = None
+
+    # -- scikit-learn's face -----------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find two clusters with the widest margin between them.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            The rows.
+        y : None
+            Ignored, for scikit-learn's sake.
+        sample_weight : ndarray of shape (n_samples,) or None, default=None
+            Weight of each row; a weight of 2 is the row given twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        InputError
+            If the rows or a parameter cannot be used; one sentence says which and what to do.
+        """
+        samples = read_input(self, X, reset=True, least_rows=2)
+        self._fit_samples(samples, sample_weight)
+        self.labels_ = self._label(samples)
+        return self
+
+    def fit_model(self, X: Any, sample_weight: Any = None) -> Self:
+        """Fit without labelling the rows: nothing of the length of the data is kept.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            The rows.
+        sample_weight : ndarray of shape (n_samples,) or None, default=None
+            Weight of each row.
+
+        Returns
+        -------
+        self
+            The fitted estimator, without ``labels_``; label rows with `predict`.
+        """
+        self._fit_samples(read_input(self, X, reset=True, least_rows=2), sample_weight)
+        return self
+
+    def predict(self, X: Any, out: str | os.PathLike[str] | None = None) -> np.ndarray | None:
+        """Label rows: 1 where the decision value is at least 0, otherwise 0.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+        out : path or None, default=None
+            Where to write the labels as a Zarr array, block by block; it must not exist.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int32, or None
+            Labels; None where they were written to ``out``.
+        """
+        check_is_fitted(self, "model_")
+        samples = read_input(self, X, reset=False)
+        if out is None:
+            return self._label(samples)
+        with LabelsWriter(out, samples.n_samples) as writer, self._engine() as engine:
+            sweep = _WriteLabels(self.model_.hyperplane, writer)
+            engine.run(sweep, self.model_.features(samples), "labels")
+        return None
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed distance of rows from the boundary, in units of 1/|w|.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            Decision values f(x) = w·φ(x) + b.
+        """
+        check_is_fitted(self, "model_")
+        return self._decide(read_input(self, X, reset=False))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file, whole or not at all; `mmcnb.load` reads it.
+
+        Parameters
+        ----------
+        path : path
+            The file; one that is there is replaced.
+        """
+        check_is_fitted(self, "model_")
+        from mmcnb import __version__
+
+        parameters = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if value is None or isinstance(value, (str, int, float, bool))
+        }
+        header = {
+            "class": type(self).__name__,
+            "version": __version__,
+            "parameters": parameters,
+            "model": self.model_.facts(),
+            "n_features_in": self.n_features_in_,
+            "objective": self.objective_,
+            "rho": self.rho_,
+            "gamma": self.gamma_,
+            "converged": self.converged_,
+            "report": self.report_,
+            "history": self.history_.to_dict("list"),
+        }
+        write_model(path, header, self.model_.arrays())
+
+    # -- the fit -----------------------------------------------------------------------------
+
+    def _engine(self) -> ThreadEngine:
+        return ThreadEngine(self.n_jobs, show_progress=None if self.verbose else False)
+
+    def _check_parameters(self) -> None:
+        check_number("C", self.C, 1.0, open_low=True)
+        check_number("balance", self.balance, 0.0, 1.0, open_high=True)
+        check_number("min_share", self.min_share, 0.0, 1.0)
+        check_number("n_init", self.n_init, 1, integer=True)
+        check_number("eta", self.eta, 0.0, 1.0, open_low=True)
+        check_number("max_rounds", self.max_rounds, 1, integer=True)
+        check_choice("init", self.init, INITS)
+        check_choice("scale", self.scale, (None, "standard"))
+        check_choice("threshold", self.threshold, ("adaptive", "fixed"))
+        if self.sample_size is not None:
+            check_number("sample_size", self.sample_size, 2, integer=True)
+        if self.threshold == "adaptive" and self.C * (1 - self.balance) <= 1:
+            raise InputError(
+                f"balance={self.balance:g} is infeasible with C={self.C:g}: C (1 - balance) must exceed 1; "
+                "lower balance or raise C."
+            )
+
+    def _sample_rows(self, samples: Samples, weights: np.ndarray | None, random_state: Any) -> np.ndarray:
+        """Uniform row numbers, among those with a positive weight."""
+        wanted = 2000 if self.sample_size is None else self.sample_size
+        n = samples.n_samples if weights is None else int(np.count_nonzero(weights))
+        if wanted >= n:
+            chosen = np.arange(n)
+        else:
+            chosen = np.sort(sample_without_replacement(n, wanted, random_state=random_state))
+        return chosen.astype(np.int64) if weights is None else np.flatnonzero(weights)[chosen]
+
+    def _search(self, n_samples: int, seed: int) -> Search:
+        path = path_to(self.C) if self.continuation else (self.C,)
+        limits = Rounds(self.max_rounds, 0, max(self.min_share / 2, min(2.0, n_samples / 4) / n_samples))
+        return Search(self.threshold, self.balance, path, self.eta, limits, self.init, self.n_init, seed)
+
+    def _fit_samples(self, samples: Samples, sample_weight: Any) -> None:
+        self._check_parameters()
+        weights = read_weights(sample_weight, samples.n_samples)
+        random_state = check_random_state(self.random_state)
+        plan = self._plan(samples)
+        started, log = time.perf_counter(), []
+
+        def record(row: dict[str, Any]) -> None:
+            log.append(row | {"seconds": time.perf_counter() - started})
+
+        with ThreadEngine(plan.threads, show_progress=None if self.verbose else False) as engine:
+            rows = self._sample_rows(samples, weights, random_state)
+            found = survey(engine, samples, rows, weights, moments=self.scale == "standard")
+            scaling = Model(Hyperplane(np.empty(0), 0.0), mean=found.mean, deviation=found.deviation)
+            found = Survey(_scaled_matrix(scaling, found.sample), found.mean, found.deviation)
+            row_weights = None if weights is None else weights[rows]
+            search = self._search(rows.shape[0], int(random_state.randint(2**31 - 1)))
+            trials, model = self._coarse(engine, found, row_weights, search, random_state, record)
+            trial = trials[0]
+            whole = rows.shape[0] == samples.n_samples
+            state, model = (
+                (trial.state, model)
+                if whole
+                else self._refine(engine, samples, weights, trial, model, search, plan, record)
+            )
+            self._finish(engine, samples, weights, state, trials, model, search)
+        import pandas as pd
+
+        self.history_ = pd.DataFrame(log)
+
+    def _coarse(
+        self,
+        engine: Engine,
+        found: Survey,
+        weights: np.ndarray | None,
+        search: Search,
+        random_state: Any,
+        record: Any,
+    ) -> tuple[list[Trial], Model]:
+        """Trials on the sample, the best first, and the model of the best without its hyperplane."""
+        candidates, model_of = self._candidates(engine, found, weights, random_state)
+        trials = coarse_search(candidates, search, record)
+        if not trials:
+            # Not even the first C separates the rows: take what it gives, and say that it is nothing.
+            trials = coarse_search(candidates[:1], search, record, accept_degenerate=True)
+        return trials, model_of(trials[0])
+
+    def _refine(
+        self,
+        engine: Engine,
+        samples: Samples,
+        weights: np.ndarray | None,
+        trial: Trial,
+        model: Model,
+        search: Search,
+        plan: FitPlan,
+        record: Any,
+    ) -> tuple[State, Model]:
+        """The last steps of the path on all rows, from the labels and planes of the sample."""
+        _, planes, labels, model = self._full_problem(engine, samples, weights, trial, model, plan)
+        limits = Rounds(self.max_rounds, int(STILL_SHARE * samples.n_samples), search.limits.least)
+        state = continuation(
+            planes,
+            labels,
+            trial.objective,
+            search.path[-1:],
+            self.eta,
+            limits,
+            lambda row: record(row | {"stage": "all rows", "gamma": self._gamma_of(trial)}),
+            SweepBudget(plan.sweeps if plan.store == "recompute" and samples.path is not None else None),
+        )
+        if state is None:
+            raise InputError("the labels found on the sample cannot be separated on all rows; raise sample_size.")
+        return state, model
+
+    def _full_problem(
+        self,
+        engine: Engine,
+        samples: Samples,
+        weights: np.ndarray | None,
+        trial: Trial,
+        model: Model,
+        plan: FitPlan,
+    ) -> tuple[Problem, Planes, Labels, Model]:
+        features = model.features(samples)
+        if model.kernel is not None:
+            features = cache_features(engine, features, plan.store)
+        problem = Problem(engine, features, trial.problem.metric, weights)
+        planes = BasisPlanes(problem)
+        planes.generators = list(trial.planes.generators)
+        state = trial.state
+        return problem, planes, HyperplaneLabels(state.solution.hyperplane.shifted(state.threshold)), model
+
+    def _finish(
+        self,
+        engine: Engine,
+        samples: Samples,
+        weights: np.ndarray | None,
+        state: State,
+        trials: list[Trial],
+        model: Model,
+        search: Search,
+    ) -> None:
+        """Number the clusters by their first row, and set the fitted attributes."""
+        trial, solution = trials[0], state.solution
+        hyperplane = solution.hyperplane.shifted(state.threshold)
+        first = hyperplane.decide(model.features(samples).block(0, 1))[0]
+        if first >= 0:
+            hyperplane = Hyperplane(-hyperplane.coef, -hyperplane.offset)
+        model = replace(model, hyperplane=hyperplane)
+        sums = solution.sums
+        if state.threshold != 0.0:
+            problem = Problem(engine, model.features(samples), trial.problem.metric, weights)
+            labels = HyperplaneLabels(model.hyperplane)
+            _, sums = problem.most_violated(labels, model.hyperplane, solution.quadratic.rho)
+            first = -1.0
+        self.model_ = model
+        self.rho_ = solution.quadratic.rho
+        self.gamma_ = self._gamma_of(trial)
+        self.objective_ = trial.objective.value(solution.quadratic, solution.C, sums.hinge)
+        self.converged_ = state.status == "converged"
+        share = 1 - sums.positive if first >= 0 else sums.positive
+        total = samples.n_samples if weights is None else float(weights.sum())
+        self.report_ = self._report(trials, state, search, share, total)
+        for sentence in self.report_["warnings"]:
+            logger.info(sentence)
+        if not self.report_["clusters_found"]:
+            warnings.warn(self.report_["warnings"][0], ClusterWarning, stacklevel=4)
+
+    def _report(
+        self, trials: list[Trial], state: State, search: Search, share: float, total: float
+    ) -> dict[str, Any]:
+        trial, norm2 = trials[0], state.solution.quadratic.norm2
+        random = random_norm2(trial, search)
+        sizes = [round(total * (1 - share), 6), round(total * share, 6)]
+        found = norm2 > random
+        cautions = []
+        if not found:
+            cautions.append("no clusters found: |w| is no larger than random labels give; try another gamma.")
+        if trial.score > CLEAN_SCORE:
+            cautions.append(
+                f"the division is not clean (leave-one-out score {trial.score:.3f}, above {CLEAN_SCORE:g}): "
+                "other divisions may be as good."
+            )
+        widest = max(trials, key=lambda trial: trial.relative_norm2)
+        if widest is not trial:
+            agree = np.mean(widest.labels == trial.labels)
+            if 0.05 < agree < 0.95:
+                cautions.append(
+                    f"the judges of the width disagree: |w|² prefers gamma={self._gamma_of(widest):.4g}, whose "
+                    f"labels agree on {max(agree, 1 - agree):.0%} of the sample."
+                )
+        if min(share, 1 - share) < SMALL_SHARE:
+            cautions.append(f"the smaller cluster holds only {min(share, 1 - share):.1%} of the rows.")
+        return {
+            "sizes": [int(size) if float(size).is_integer() else size for size in sizes],
+            "clusters_found": bool(found),
+            "w_norm": float(norm2**0.5),
+            "w_norm_random": float(random**0.5),
+            "score": float(trial.score),
+            "gamma": self._gamma_of(trial),
+            "gap": float(state.solution.gap),
+            "quantile_steps": int(state.quantile_steps),
+            "warnings": cautions,
+        }
+
+    def _gamma_of(self, trial: Trial) -> float | None:
+        return None if trial.kernel is None else float(trial.kernel.gamma)
+
+    # -- labels ------------------------------------------------------------------------------
+
+    def _decide(self, samples: Samples) -> np.ndarray:
+        with self._engine() as engine:
+            sweep = DecisionPass(self.model_.hyperplane)
+            return np.concatenate(engine.run(sweep, self.model_.features(samples), "labels"))
+
+    def _label(self, samples: Samples) -> np.ndarray:
+        return (self._decide(samples) >= 0).astype(np.int32)
+
+    def _plan(self, samples: Samples) -> FitPlan:
+        return plan_fit(
+            samples.n_samples,
+            samples.n_features,
+            row_bytes=samples.row_bytes,
+            dtype=samples.dtype.name,
+            n_landmarks=self._basis_size(samples.n_samples),
+            sample_size=2000 if self.sample_size is None else self.sample_size,
+            memory_limit=self.memory_limit,
+            n_jobs=self.n_jobs,
+            stored=samples.path is not None,
+        )
+
+    def _basis_size(self, n_samples: int) -> int:
+        return 0
+
+    @abstractmethod
+    def _candidates(
+        self, engine: Engine, found: Survey, weights: np.ndarray | None, random_state: Any
+    ) -> tuple[list[Candidate], ModelOf]:
+        """The sample under each candidate kernel, and what gives the model of a trial, its hyperplane apart."""
+
+
+class _WriteLabels:
+    """Labels written in row order as they come."""
+
+    def __init__(self, hyperplane: Hyperplane, writer: LabelsWriter) -> None:
+        self.hyperplane, self.writer = hyperplane, writer
+
+    def start(self) -> None:
+        return None
+
+    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+        return (signs(self.hyperplane.decide(rows)) > 0).astype(np.int32)
+
+    def combine(self, total: None, partial: np.ndarray) -> None:
+        self.writer.append(partial)
+
+
+def _scaled_matrix(model: Model, sample: Any) -> Any:
+    """The sample with its columns scaled."""
+    scaled = model.scaled(open_samples(sample))
+    return as_matrix(scaled.block(0, scaled.n_samples))
+
+
+def load(path: str | os.PathLike[str]) -> MarginClusterer:
+    """Read a model that ``save`` or ``mmcnb fit --model`` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    estimator
+        Ready to `predict`; it has no ``labels_``.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, damaged or of another format.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, mmcnb
+    >>> X = np.r_[np.random.default_rng(0).normal(size=(50, 2)), np.full((50, 2), 9.0)]
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     mmcnb.SparseKernelMMC(random_state=0).fit(X).save(file.name)
+    ...     mmcnb.load(file.name).predict(X[:1])
+    array([0], dtype=int32)
+    """
+    import pandas as pd
+
+    import mmcnb
+
+    header, arrays = read_model(path)
+    names = ("SparseKernelMMC", "KernelCPMMC", "CPMMC")
+    if header["class"] not in names:
+        raise InputError(f"{path} holds a {header['class']}, which this version does not know; upgrade mmcnb.")
+    estimator = getattr(mmcnb, header["class"])(**header["parameters"])
+    estimator.model_ = Model.restore(arrays, header["model"])
+    estimator.n_features_in_ = header["n_features_in"]
+    estimator.objective_, estimator.rho_, estimator.gamma_ = header["objective"], header["rho"], header["gamma"]
+    estimator.converged_, estimator.report_ = header["converged"], header["report"]
+    estimator.history_ = pd.DataFrame(header["history"])
+    return estimator
+
+

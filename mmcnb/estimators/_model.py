@@ -1,0 +1,119 @@
+"""The fitted model: what is needed to label new rows, and its file."""
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from mmcnb._errors import InputError
+from mmcnb.engine import BasisMap, Kernel, KernelSamples, ScaledSamples
+from mmcnb.samples import Samples
+from mmcnb.solvers import Hyperplane
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Model:
+    """A hyperplane on kernel values against basis vectors, or on the columns themselves.
+
+    Parameters
+    ----------
+    hyperplane : Hyperplane
+        Decides the cluster: 1 where its value is at least 0, otherwise 0.
+    kernel : Kernel or None
+        None for a linear model on the columns.
+    basis : ndarray of shape (p, d) or None
+        Basis vectors.
+    mean, deviation : ndarray of shape (d,) or None
+        Scaling of the columns.
+    feature_dtype : str
+        Precision of the kernel values.
+    """
+
+    hyperplane: Hyperplane
+    kernel: Kernel | None = None
+    basis: np.ndarray | None = None
+    mean: np.ndarray | None = None
+    deviation: np.ndarray | None = None
+    feature_dtype: str = "float32"
+
+    def scaled(self, samples: Samples) -> Samples:
+        """The rows with their columns scaled as in the fit."""
+        if self.mean is None or self.deviation is None:
+            return samples
+        return ScaledSamples(samples, self.mean, self.deviation)
+
+    def features(self, samples: Samples) -> Samples:
+        """The rows as the hyperplane wants them."""
+        scaled = self.scaled(samples)
+        if self.kernel is None or self.basis is None:
+            return scaled
+        return KernelSamples(scaled, BasisMap(self.kernel, self.basis), np.dtype(self.feature_dtype))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays of the model, by name."""
+        arrays = {
+            "coef": self.hyperplane.coef,
+            "basis": self.basis,
+            "mean": self.mean,
+            "deviation": self.deviation,
+        }
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    def facts(self) -> dict[str, Any]:
+        """The numbers of the model, as JSON holds them."""
+        kernel = None if self.kernel is None else vars(self.kernel)
+        return {"offset": self.hyperplane.offset, "kernel": kernel, "feature_dtype": self.feature_dtype}
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, np.ndarray], facts: dict[str, Any]) -> "Model":
+        """The model that `arrays` and `facts` describe."""
+        return cls(
+            Hyperplane(arrays["coef"], float(facts["offset"])),
+            Kernel(**facts["kernel"]) if facts["kernel"] else None,
+            arrays.get("basis"),
+            arrays.get("mean"),
+            arrays.get("deviation"),
+            facts["feature_dtype"],
+        )
+
+
+def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Write a model file whole or not at all: a zip of arrays and a JSON header, each with its checksum."""
+    target = Path(path)
+    aside = target.with_name(f".{target.name}.part-{uuid4().hex[:8]}")
+    text = np.frombuffer(json.dumps({"format": FORMAT} | header).encode(), np.uint8)
+    try:
+        with aside.open("wb") as file:
+            np.savez(file, header=text, **arrays)  # type: ignore[arg-type]
+        aside.replace(target)
+    except OSError as error:
+        raise InputError(f"the model could not be written to {target}: {error.strerror}.") from error
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of a model file."""
+    target = Path(path)
+    if not target.exists():
+        raise InputError(f"there is no model at {target}; write one with `mmcnb fit --model {target}`.")
+    try:
+        with np.load(target, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(arrays.pop("header").tobytes())
+    except (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, AttributeError) as error:
+        raise InputError(f"{target} is no model of mmcnb, or it is damaged; fit again to write it anew.") from error
+    if header.get("format") != FORMAT:
+        raise InputError(
+            f"{target} has model format {header.get('format')}, and this version reads {FORMAT}; "
+            "read it with the version that wrote it."
+        )
+    return header, arrays

@@ -1,0 +1,218 @@
+"""Sparse kernel maximum margin clustering: the kernel estimator for data of any size."""
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from mmcnb._errors import InputError
+from mmcnb.engine import Engine, Kernel, Survey
+from mmcnb.estimators._base import MarginClusterer, ModelOf
+from mmcnb.estimators._model import Model
+from mmcnb.estimators._validate import check_choice, check_number
+from mmcnb.samples import Samples, open_samples
+from mmcnb.selection import (
+    GAMMA_NAMES,
+    Candidate,
+    Trial,
+    candidate_gammas,
+    choose_landmarks,
+    landmark_candidate,
+    mean_squared_distance,
+    named_gamma,
+)
+from mmcnb.solvers import Hyperplane
+
+KERNELS = ("rbf", "linear", "poly")
+MOST_LANDMARKS = 200
+
+
+class KernelClusterer(MarginClusterer):
+    """What the kernel estimators share: the kernel, its width, and the basis."""
+
+    def _candidate(self, engine: Engine, sample: Samples, kernel: Kernel, basis: np.ndarray, weights: Any) -> Candidate:
+        return landmark_candidate(engine, sample, kernel, basis, weights)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("kernel", self.kernel, KERNELS)
+        check_number("degree", self.degree, 1, integer=True)
+        check_number("coef0", self.coef0, -np.inf)
+        if isinstance(self.gamma, numbers.Real):
+            check_number("gamma", self.gamma, 0.0, open_low=True)
+        elif self.gamma not in GAMMA_NAMES:
+            names = ", ".join(repr(name) for name in GAMMA_NAMES)
+            raise InputError(f"gamma={self.gamma!r} is unknown; give a positive number or one of {names}.")
+
+    def _candidate_kernels(self, sample: Any, weights: np.ndarray | None) -> list[Kernel]:
+        if isinstance(self.gamma, numbers.Real):
+            gammas = [float(self.gamma)]
+        elif self.gamma == "auto" and self.kernel == "rbf":
+            gammas = candidate_gammas(sample, weights)
+        else:
+            # A polynomial has no width to choose: "auto" is scikit-learn's "scale".
+            gammas = [named_gamma("scale" if self.gamma == "auto" else self.gamma, sample, weights)]
+        return [Kernel(self.kernel, gamma, int(self.degree), float(self.coef0)) for gamma in gammas]
+
+    def _choose_basis(self, sample: Any, weights: np.ndarray | None, random_state: Any) -> np.ndarray:
+        return choose_landmarks(sample, self._basis_size(sample.shape[0]), random_state, weights)
+
+    def _candidates(
+        self, engine: Engine, found: Survey, weights: np.ndarray | None, random_state: Any
+    ) -> tuple[list[Candidate], ModelOf]:
+        mean_squared_distance(found.sample, weights)  # refuses rows that are all equal
+        basis = self._choose_basis(found.sample, weights, random_state)
+        sample = open_samples(found.sample)
+        kernels = self._candidate_kernels(found.sample, weights)
+        candidates = [self._candidate(engine, sample, kernel, basis, weights) for kernel in kernels]
+
+        def model_of(trial: Trial) -> Model:
+            empty = Hyperplane(np.empty(0), 0.0)
+            return Model(empty, trial.kernel, basis, found.mean, found.deviation, trial.problem.features.dtype.name)
+
+        return candidates, model_of
+
+
+class SparseKernelMMC(KernelClusterer):
+    """Maximum margin clustering with a kernel, in linear time and storage (SKMMC).
+
+    Finds the two clusters that a support vector machine would separate with
+    the widest margin: cutting planes for fixed labels, labels renewed by CCCP,
+    and a continuation in C that starts where the problem has a single hill.
+    Starts and kernel widths are tried on a sample; the last steps run on all
+    rows, block by block, and keep nothing of size n.
+
+    Parameters
+    ----------
+    C : float, default=10.0
+        Final weight of the slack; above 1. 1/C is the nu of the nu-SVM.
+    gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
+        Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" chooses
+        among eight widths without labels; "mean" and "median" are 1/(2 mean or median squared
+        distance); "scale" is scikit-learn's.
+    kernel : {"rbf", "linear", "poly"}, default="rbf"
+        Kernel function.
+    threshold : {"adaptive", "fixed"}, default="adaptive"
+        "adaptive" makes the margin's threshold rho a variable (SKMMC); "fixed" sets it to 1 (SKMMCv2).
+    basis : {"landmarks"}, default="landmarks"
+        Basis vectors of the model: k-means++ landmarks of the sample.
+    n_landmarks : int or None, default=None
+        Number of basis vectors; None is min(200, half the sample).
+    continuation : bool, default=True
+        Raise C from near 1; False is the papers' form, directly at C.
+    init : {"mixed", "random", "k-means"}, default="mixed"
+        Starts: "mixed" is a coin flip and the signs of three kernel principal components.
+    n_init : int, default=4
+        Number of starts, all on the sample.
+    sample_size : int or None, default=None
+        Rows of the sample; None is 2,000.
+    balance : float, default=0.0
+        l/n: bound of the mean decision value in units of rho.
+    min_share : float, default=0.1
+        Least share of a cluster, as a fraction of one half.
+    scale : {None, "standard"}, default=None
+        "standard" scales the columns inside the stream (sparse columns are not centred).
+    eta : float, default=0.01
+        Tolerance of the cutting-plane loop: no constraint is violated by more than xi + eta rho.
+    max_rounds : int, default=30
+        Rounds over labels at one C at most.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1.0
+        Constant of the polynomial kernel.
+    memory_limit : str, int or None, default=None
+        Resident memory of the process, such as "512MiB"; None is half of what is free.
+    n_jobs : int or None, default=None
+        Threads; None and -1 are all cores. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of the sample, the landmarks and the coin flips.
+    verbose : int, default=0
+        1 shows a progress bar on a terminal.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,), int32
+        Cluster of each row, 0 for the cluster of the first row; equal to ``predict(X)``.
+    objective_ : float
+        1/2|w|² - rho + C mean(max(0, rho - |f|)), as it can be recomputed from the model.
+    rho_, gamma_ : float
+        Threshold of the margin, and the width that was chosen.
+    converged_ : bool
+        Whether the labels stood still at the end.
+    history_ : DataFrame
+        One row a sweep: stage, start, gamma, C, round, objective, primal, norm, rho, violation,
+        planes, changed labels, seconds.
+    report_ : dict
+        Sizes, |w| and what random labels give, leave-one-out score, duality gap, warnings.
+    n_features_in_ : int
+        Columns of the fit.
+
+    References
+    ----------
+    J. Wu and X.-L. Zhang, Sparse kernel maximum margin clustering, Alg. 3, App. A-C.
+
+    Examples
+    --------
+    >>> import mmcnb
+    >>> from sklearn.datasets import make_circles
+    >>> X, y = make_circles(600, noise=0.05, factor=0.4, random_state=0)
+    >>> model = mmcnb.SparseKernelMMC(random_state=0).fit(X)
+    >>> bool((model.labels_ == (y != y[0])).all())
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 10.0,
+        gamma: float | str = "auto",
+        kernel: str = "rbf",
+        threshold: str = "adaptive",
+        basis: str = "landmarks",
+        n_landmarks: int | None = None,
+        continuation: bool = True,
+        init: str = "mixed",
+        n_init: int = 4,
+        sample_size: int | None = None,
+        balance: float = 0.0,
+        min_share: float = 0.1,
+        scale: str | None = None,
+        eta: float = 0.01,
+        max_rounds: int = 30,
+        degree: int = 3,
+        coef0: float = 1.0,
+        memory_limit: str | int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.gamma = gamma
+        self.kernel = kernel
+        self.threshold = threshold
+        self.basis = basis
+        self.n_landmarks = n_landmarks
+        self.continuation = continuation
+        self.init = init
+        self.n_init = n_init
+        self.sample_size = sample_size
+        self.balance = balance
+        self.min_share = min_share
+        self.scale = scale
+        self.eta = eta
+        self.max_rounds = max_rounds
+        self.degree = degree
+        self.coef0 = coef0
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("basis", self.basis, ("landmarks",))
+        if self.n_landmarks is not None:
+            check_number("n_landmarks", self.n_landmarks, 1, integer=True)
+
+    def _basis_size(self, n_samples: int) -> int:
+        rows = min(n_samples, 2000 if self.sample_size is None else self.sample_size)
+        return min(rows, self.n_landmarks) if self.n_landmarks else max(2, min(MOST_LANDMARKS, rows // 2))

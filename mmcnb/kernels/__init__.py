@@ -1,0 +1,55 @@
+"""Compiled routines on arrays: pure functions of one block of rows, each usable alone.
+
+Numba is loaded when the first name is used.
+"""
+
+from importlib import import_module
+
+_MODULES = {
+    "basis": (
+        "basis_fixed_point_sums",
+        "basis_fixed_point_sums_csr",
+        "weighted_row_sum",
+        "weighted_row_sum_csr",
+    ),
+    "blocks": (
+        "linear_kernel_block",
+        "linear_kernel_block_csr",
+        "polynomial_kernel_block",
+        "polynomial_kernel_block_csr",
+        "rbf_kernel_block",
+        "rbf_kernel_block_csr",
+    ),
+    "pairwise": (
+        "linear_kernel_block_csr_into",
+        "linear_kernel_block_into",
+        "polynomial_kernel_block_csr_into",
+        "polynomial_kernel_block_into",
+        "rbf_kernel_block_csr_into",
+        "rbf_kernel_block_into",
+        "squared_norms",
+    ),
+    "sweeps": (
+        "decision_values",
+        "decision_values_csr",
+        "most_violated_constraint",
+        "most_violated_constraint_csr",
+        "plane_sums",
+        "plane_sums_csr",
+    ),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = sorted(_MODULE_OF)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,307 @@
+"""Sums over the rows of one block, for the cutting-plane loop.
+
+A row of ``F`` holds the features of one sample: its kernel values against the
+basis vectors, or the sample itself where the kernel is linear. A hyperplane is
+``f(x) = F(x) . coef + offset``. Every routine reads its block once, adds up in
+float64 and returns small arrays; the caller adds those in block order. The
+``_csr`` twins take the rows of a CSR matrix.
+
+Most violated constraint: Wu & Zhang, eq. (12), with the labels ``y`` held fixed.
+"""
+
+import numpy as np
+
+from mmcnb._numba import VECTORISED, njit
+
+ROW_TILE = 256
+
+
+@njit(fastmath=VECTORISED)
+def _dot(row, coef):
+    total = 0.0
+    for j in range(coef.shape[0]):
+        total += row[j] * coef[j]
+    return total
+
+
+@njit(fastmath=VECTORISED)
+def _add_scaled(total, row, scale):
+    for j in range(total.shape[0]):
+        total[j] += row[j] * scale
+
+
+@njit()
+def _dot_csr(data, indices, begin, end, coef):
+    total = 0.0
+    for position in range(begin, end):
+        total += data[position] * coef[indices[position]]
+    return total
+
+
+@njit()
+def _count_row(sums, y, weight, f, rho):
+    """Add one row to the seven sums of `most_violated_constraint`; True where the row is in the plane."""
+    violated = y * f <= rho
+    if violated:
+        sums[0] += weight
+        sums[1] += weight * y
+        sums[2] += weight * (rho - y * f)
+    if f >= 0.0:
+        sums[3] += weight
+    if (f >= 0.0) != (y > 0):
+        sums[4] += 1.0
+    sums[5] += max(0.0, weight * (rho - abs(f)))
+    sums[6] += weight
+    return violated
+
+
+@njit()
+def decision_values(F, coef, offset):
+    """Decision values of a block of rows.
+
+    Parameters
+    ----------
+    F : ndarray of shape (rows, p), float32 or float64
+        Features of the rows.
+    coef : ndarray of shape (p,), float64
+        Normal vector of the hyperplane.
+    offset : float
+        Its offset.
+
+    Returns
+    -------
+    ndarray of shape (rows,), float64
+        ``F @ coef + offset``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import decision_values
+    >>> decision_values(np.array([[1.0, 2.0]]), np.array([3.0, -1.0]), 0.5)
+    array([1.5])
+    """
+    f = np.empty(F.shape[0], np.float64)
+    for i in range(F.shape[0]):
+        f[i] = _dot(F[i], coef) + offset
+    return f
+
+
+@njit()
+def decision_values_csr(data, indices, indptr, coef, offset):
+    """Decision values of CSR rows: the sparse twin of `decision_values`.
+
+    Parameters
+    ----------
+    data, indices, indptr : ndarray
+        Rows of a CSR matrix, ``indptr[0] == 0``.
+    coef : ndarray of shape (n_features,), float64
+        Normal vector of the hyperplane.
+    offset : float
+        Its offset.
+
+    Returns
+    -------
+    ndarray of shape (rows,), float64
+        One decision value a row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import decision_values_csr
+    >>> decision_values_csr(np.array([2.0]), np.array([1]), np.array([0, 1, 1]), np.array([3.0, -1.0]), 0.5)
+    array([-1.5,  0.5])
+    """
+    f = np.empty(indptr.shape[0] - 1, np.float64)
+    for i in range(f.shape[0]):
+        f[i] = _dot_csr(data, indices, indptr[i], indptr[i + 1], coef) + offset
+    return f
+
+
+@njit()
+def most_violated_constraint(F, y, weights, coef, offset, rho):
+    """The most violated constraint of a block, with its sums.
+
+    A row is in the plane where ``y f <= rho`` (Wu & Zhang, eq. (12)).
+
+    Parameters
+    ----------
+    F : ndarray of shape (rows, p), float32 or float64
+        Features of the rows.
+    y : ndarray of shape (rows,), int8
+        Labels, -1 or +1.
+    weights : ndarray of shape (rows,), float64
+        Sample weights.
+    coef : ndarray of shape (p,), float64
+        Normal vector of the hyperplane.
+    offset : float
+        Its offset.
+    rho : float
+        The threshold of the margin.
+
+    Returns
+    -------
+    active : ndarray of shape (rows,), int8
+        1 where the row is in the plane.
+    row_sum : ndarray of shape (p,), float64
+        Weighted sum of ``y F`` over the plane's rows.
+    sums : ndarray of shape (7,), float64
+        Over the plane's rows: weight, weight times y, weighted violation; over
+        all rows: weight with f >= 0, number of labels that f would change,
+        weighted hinge ``max(0, rho - |f|)``, weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import most_violated_constraint
+    >>> F, y = np.array([[1.0], [-3.0]]), np.array([1, -1], np.int8)
+    >>> active, row_sum, sums = most_violated_constraint(F, y, np.ones(2), np.ones(1), 0.0, 2.0)
+    >>> active, row_sum
+    (array([1, 0], dtype=int8), array([1.]))
+    """
+    active = np.zeros(F.shape[0], np.int8)
+    row_sum = np.zeros(F.shape[1], np.float64)
+    sums = np.zeros(7, np.float64)
+    for i in range(F.shape[0]):
+        f = _dot(F[i], coef) + offset
+        if _count_row(sums, y[i], weights[i], f, rho):
+            active[i] = 1
+            _add_scaled(row_sum, F[i], weights[i] * y[i])
+    return active, row_sum, sums
+
+
+@njit()
+def most_violated_constraint_csr(data, indices, indptr, y, weights, coef, offset, rho):
+    """The most violated constraint of CSR rows: twin of `most_violated_constraint`.
+
+    Parameters
+    ----------
+    data, indices, indptr : ndarray
+        Rows of a CSR matrix, ``indptr[0] == 0``.
+    y, weights, coef, offset, rho
+        As in `most_violated_constraint`.
+
+    Returns
+    -------
+    active, row_sum, sums : ndarray
+        As in `most_violated_constraint`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import most_violated_constraint_csr
+    >>> rows = np.array([1.0, -3.0]), np.array([0, 0]), np.array([0, 1, 2])
+    >>> y = np.array([1, -1], np.int8)
+    >>> most_violated_constraint_csr(*rows, y, np.ones(2), np.ones(1), 0.0, 2.0)[0]
+    array([1, 0], dtype=int8)
+    """
+    rows = indptr.shape[0] - 1
+    active = np.zeros(rows, np.int8)
+    row_sum = np.zeros(coef.shape[0], np.float64)
+    sums = np.zeros(7, np.float64)
+    for i in range(rows):
+        f = _dot_csr(data, indices, indptr[i], indptr[i + 1], coef) + offset
+        if _count_row(sums, y[i], weights[i], f, rho):
+            active[i] = 1
+            scale = weights[i] * y[i]
+            for position in range(indptr[i], indptr[i + 1]):
+                row_sum[indices[position]] += scale * data[position]
+    return active, row_sum, sums
+
+
+@njit()
+def _plane_rows(values, y, weights, offsets, rhos, s, t):
+    """Turn the decision values of a tile into the coefficients of each plane, in place; add to s and t."""
+    for i in range(values.shape[0]):
+        for k in range(values.shape[1]):
+            if y[i] * (values[i, k] + offsets[k]) <= rhos[k]:
+                values[i, k] = weights[i] * y[i]
+                s[k] += weights[i]
+                t[k] += weights[i] * y[i]
+            else:
+                values[i, k] = 0.0
+
+
+@njit()
+def plane_sums(F, y, weights, coefs, offsets, rhos):
+    """Rebuild several planes under the labels ``y`` from the hyperplanes that generated them.
+
+    Plane k holds the rows with ``y f_k <= rho_k``. Any choice of rows is a
+    valid plane, so planes found under other labels stay useful after a change.
+
+    Parameters
+    ----------
+    F : ndarray of shape (rows, p), float32 or float64
+        Features of the rows.
+    y : ndarray of shape (rows,), int8
+        Labels, -1 or +1.
+    weights : ndarray of shape (rows,), float64
+        Sample weights.
+    coefs : ndarray of shape (p, planes), float64
+        Normal vectors.
+    offsets, rhos : ndarray of shape (planes,), float64
+        Offsets and thresholds; a threshold of infinity takes every row.
+
+    Returns
+    -------
+    s, t : ndarray of shape (planes,), float64
+        Weight, and weight times y, of each plane's rows.
+    row_sums : ndarray of shape (planes, p), float64
+        Weighted sum of ``y F`` over each plane's rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import plane_sums
+    >>> F, y = np.array([[1.0], [-3.0]]), np.array([1, -1], np.int8)
+    >>> plane_sums(F, y, np.ones(2), np.ones((1, 1)), np.zeros(1), np.array([np.inf]))
+    (array([2.]), array([0.]), array([[4.]]))
+    """
+    rows, planes = F.shape[0], offsets.shape[0]
+    s, t = np.zeros(planes, np.float64), np.zeros(planes, np.float64)
+    row_sums = np.zeros((planes, F.shape[1]), np.float64)
+    for start in range(0, rows, ROW_TILE):
+        stop = min(start + ROW_TILE, rows)
+        tile = F[start:stop].astype(np.float64)
+        values = np.dot(tile, coefs)
+        _plane_rows(values, y[start:stop], weights[start:stop], offsets, rhos, s, t)
+        row_sums += np.dot(values.T, tile)
+    return s, t, row_sums
+
+
+@njit()
+def plane_sums_csr(data, indices, indptr, y, weights, coefs, offsets, rhos):
+    """Rebuild several planes on CSR rows: twin of `plane_sums`.
+
+    Parameters
+    ----------
+    data, indices, indptr : ndarray
+        Rows of a CSR matrix, ``indptr[0] == 0``.
+    y, weights, coefs, offsets, rhos
+        As in `plane_sums`.
+
+    Returns
+    -------
+    s, t, row_sums : ndarray
+        As in `plane_sums`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import plane_sums_csr
+    >>> rows = np.array([1.0, -3.0]), np.array([0, 0]), np.array([0, 1, 2])
+    >>> y = np.array([1, -1], np.int8)
+    >>> plane_sums_csr(*rows, y, np.ones(2), np.ones((1, 1)), np.zeros(1), np.array([np.inf]))[2]
+    array([[4.]])
+    """
+    planes = offsets.shape[0]
+    s, t = np.zeros(planes, np.float64), np.zeros(planes, np.float64)
+    columns = np.zeros((coefs.shape[0], planes), np.float64)
+    values = np.empty((1, planes), np.float64)
+    for i in range(indptr.shape[0] - 1):
+        values[:] = 0.0
+        for position in range(indptr[i], indptr[i + 1]):
+            _add_scaled(values[0], coefs[indices[position]], data[position])
+        _plane_rows(values, y[i : i + 1], weights[i : i + 1], offsets, rhos, s, t)
+        for position in range(indptr[i], indptr[i + 1]):
+            _add_scaled(columns[indices[position]], values[0], data[position])
+    return s, t, np.ascontiguousarray(columns.T)

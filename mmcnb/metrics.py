@@ -1,0 +1,172 @@
+"""How well clusters match known classes, and the two figures that describe a data set in the papers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mmcnb._errors import InputError
+
+__all__ = ["balanced_clustering_error", "clustering_accuracy", "imbalance_degree", "sparsity"]
+
+
+def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
+    """Mean of the error rates of the classes, under the matching of clusters to classes that is best.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Known classes: integers or strings.
+    labels : array-like of shape (n_samples,)
+        Cluster of each row; the numbers themselves mean nothing.
+
+    Returns
+    -------
+    float
+        Between 0 and 1. A class without a cluster of its own counts as wholly wrong, and so do the rows in
+        clusters that are matched to no class.
+
+    Raises
+    ------
+    InputError
+        If the two are empty, not one-dimensional, or of different lengths.
+
+    Notes
+    -----
+    For two classes and two clusters this is eq. (31) of the SKMMC paper, ``(Err+ + Err-) / 2``, for the
+    better of the two matchings. The matching maximises the sum of the classes' rates of agreement.
+
+    Examples
+    --------
+    >>> from mmcnb.metrics import balanced_clustering_error
+    >>> balanced_clustering_error([0, 0, 0, 0, 1, 1], [1, 1, 1, 0, 0, 0])
+    0.125
+    """
+    counts = _contingency(y_true, labels)
+    rates = counts / counts.sum(axis=1, keepdims=True)
+    return float(1.0 - _best_matching_sum(rates) / len(rates))
+
+
+def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
+    """Share of rows that agree with their class, under the matching of clusters to classes that is best.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Known classes: integers or strings.
+    labels : array-like of shape (n_samples,)
+        Cluster of each row; the numbers themselves mean nothing.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; each cluster is matched to at most one class, and each class to at most one cluster.
+
+    Raises
+    ------
+    InputError
+        If the two are empty, not one-dimensional, or of different lengths.
+
+    Examples
+    --------
+    >>> from mmcnb.metrics import clustering_accuracy
+    >>> clustering_accuracy(["a", "a", "b", "b"], [1, 1, 0, 1])
+    0.75
+    """
+    counts = _contingency(y_true, labels)
+    return float(_best_matching_sum(counts) / counts.sum())
+
+
+def imbalance_degree(y: ArrayLike) -> float:
+    """Difference between the sizes of two classes, as a percentage of all rows.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Classes; at most two different ones.
+
+    Returns
+    -------
+    float
+        Percentage between 0 (equal sizes) and 100 (one class); eq. (32) of the SKMMC paper.
+
+    Raises
+    ------
+    InputError
+        If `y` is empty, not one-dimensional, or has more than two classes.
+
+    Examples
+    --------
+    >>> from mmcnb.metrics import imbalance_degree
+    >>> imbalance_degree([1, 1, 1, -1])
+    50.0
+    """
+    classes, counts = np.unique(_one_dimensional(y, "y"), return_counts=True)
+    if len(classes) > 2:
+        raise InputError(f"y has {len(classes)} classes; the imbalance degree is defined for two.")
+    # A class that does not occur has size 0, so one class alone gives 100.
+    difference = counts[0] - counts[1] if len(classes) == 2 else counts[0]
+    return float(100.0 * abs(difference) / counts.sum())
+
+
+def sparsity(X: Any) -> float:
+    """Percentage of entries that are not zero, as the SKMMC paper's Tab. I and IV count it.
+
+    Parameters
+    ----------
+    X : ndarray or SciPy sparse matrix or array of shape (n_samples, n_features)
+        The data.
+
+    Returns
+    -------
+    float
+        Percentage between 0 and 100; a dense table without zeros has 100.
+
+    Raises
+    ------
+    InputError
+        If `X` is not two-dimensional or has no entries.
+
+    Examples
+    --------
+    >>> from mmcnb.metrics import sparsity
+    >>> sparsity([[0.0, 1.0], [0.0, 0.0]])
+    25.0
+    """
+    from scipy.sparse import issparse
+
+    X = X if issparse(X) else np.asarray(X)
+    if X.ndim != 2 or 0 in X.shape:
+        raise InputError(f"X has shape {X.shape}; give a table with at least one row and one column.")
+    nonzero = X.count_nonzero() if issparse(X) else np.count_nonzero(X)
+    return float(100.0 * nonzero / (X.shape[0] * X.shape[1]))
+
+
+def _contingency(y_true: ArrayLike, labels: ArrayLike) -> np.ndarray:
+    """Count rows by class (axis 0) and cluster (axis 1)."""
+    y_true, labels = _one_dimensional(y_true, "y_true"), _one_dimensional(labels, "labels")
+    if len(y_true) != len(labels):
+        raise InputError(
+            f"y_true has {len(y_true)} rows and labels has {len(labels)}; give one of each a row."
+        )
+    classes, rows = np.unique(y_true, return_inverse=True)
+    clusters, columns = np.unique(labels, return_inverse=True)
+    counts = np.bincount(rows * len(clusters) + columns, minlength=len(classes) * len(clusters))
+    return counts.reshape(len(classes), len(clusters))
+
+
+def _best_matching_sum(table: np.ndarray) -> float:
+    from scipy.optimize import linear_sum_assignment
+
+    return table[linear_sum_assignment(table, maximize=True)].sum()
+
+
+def _one_dimensional(values: ArrayLike, name: str) -> np.ndarray:
+    values = np.asarray(values)
+    if values.ndim != 1 or len(values) == 0:
+        raise InputError(
+            f"{name} has shape {values.shape}; give one class or label a row, and at least one row."
+        )
+    return values

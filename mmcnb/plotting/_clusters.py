@@ -1,0 +1,143 @@
+"""Rows in two features, coloured by cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mmcnb._errors import InputError
+
+
+class ClusterDisplay:
+    """Scatter of rows in two of their features, coloured by cluster.
+
+    Make one with `from_estimator` or `from_predictions`.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_samples, 2)
+        Where each row is drawn.
+    labels : ndarray of shape (n_samples,)
+        Cluster of each row.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes drawn on.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+    scatter_ : matplotlib PathCollection
+        The points.
+
+    Examples
+    --------
+    >>> from mmcnb.plotting import ClusterDisplay
+    >>> from mmcnb.synthetic import make_block
+    >>> X, y = make_block("moons", 0, 500, n_features=2)
+    >>> display = ClusterDisplay.from_predictions(X, y)
+    >>> len(display.scatter_.get_offsets())
+    500
+    """
+
+    def __init__(self, points: np.ndarray, labels: np.ndarray) -> None:
+        self.points = points
+        self.labels = labels
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        *,
+        features: tuple[int, int] = (0, 1),
+        ax: Any = None,
+        **scatter: Any,
+    ) -> ClusterDisplay:
+        """Draw rows with the labels an estimator gives them.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted estimator with ``predict``.
+        X : array-like of shape (n_samples, n_features)
+            Rows to label and draw.
+        features : tuple of two int, default=(0, 1)
+            Columns drawn against each other.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure when left out.
+        **scatter
+            Passed to matplotlib's ``scatter``.
+
+        Returns
+        -------
+        ClusterDisplay
+        """
+        return cls.from_predictions(X, estimator.predict(X), features=features, ax=ax, **scatter)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        X: ArrayLike,
+        labels: ArrayLike,
+        *,
+        features: tuple[int, int] = (0, 1),
+        ax: Any = None,
+        **scatter: Any,
+    ) -> ClusterDisplay:
+        """Draw rows with labels that are known.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to draw.
+        labels : array-like of shape (n_samples,)
+            Cluster of each row.
+        features : tuple of two int, default=(0, 1)
+            Columns drawn against each other.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure when left out.
+        **scatter
+            Passed to matplotlib's ``scatter``.
+
+        Returns
+        -------
+        ClusterDisplay
+
+        Raises
+        ------
+        InputError
+            If rows and labels differ in number, or a column is not there.
+        """
+        table, numbers = np.asarray(X), np.asarray(labels)
+        if table.ndim != 2 or numbers.shape != table.shape[:1]:
+            raise InputError(
+                f"X has shape {table.shape} and labels {numbers.shape}; give one label a row of X."
+            )
+        if not all(0 <= feature < table.shape[1] for feature in features):
+            raise InputError(f"features={features} are not columns of X, which has {table.shape[1]} of them.")
+        return cls(table[:, list(features)], numbers).plot(ax=ax, **scatter)
+
+    def plot(self, ax: Any = None, **scatter: Any) -> ClusterDisplay:
+        """Draw the points.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure when left out.
+        **scatter
+            Passed to matplotlib's ``scatter``; ``s``, ``cmap`` and ``linewidths`` have defaults here.
+
+        Returns
+        -------
+        ClusterDisplay
+        """
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            ax = plt.subplots()[1]
+        style = {"s": 4, "cmap": "coolwarm", "linewidths": 0, **scatter}
+        self.scatter_ = ax.scatter(*self.points.T, c=self.labels, **style)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,114 @@
+"""Write one array of a store, chunk by chunk, and list what was written."""
+
+from typing import Any
+
+import numpy as np
+import zarr
+from zarr.codecs import ZstdCodec
+from zarr.storage import LocalStore
+
+from mmcnb.samples._base import BLOCK_ROWS
+from mmcnb.samples._inventory import ATTRIBUTE, FORMAT, chunk_digest, metadata_digest
+
+CHUNK_BYTES = 4 * 2**20  # decoded bytes of a chunk of dense rows or row pointers
+CODEC = ZstdCodec(level=1, checksum=True)
+
+
+class ArrayWriter:
+    """Append to one array of a store; whole chunks are written, the rest waits in memory.
+
+    Parameters
+    ----------
+    store : LocalStore
+    name : str
+        Path inside the store; "" is its root.
+    dtype : dtype
+    chunk_rows : int
+    width : int or None, default=None
+        Columns; None is a 1-D array.
+    """
+
+    def __init__(
+        self, store: LocalStore, name: str, dtype: Any, chunk_rows: int, width: int | None = None
+    ) -> None:
+        self._store, self._name, self._dtype = store, name, np.dtype(dtype)
+        self._chunk_rows, self._row_shape = chunk_rows, () if width is None else (width,)
+        self._waiting: list[np.ndarray] = []
+        self._n_waiting = 0
+        self._array: zarr.Array | None = None
+        self.attributes: dict[str, Any] = {}
+        self.hashes: list[str] = []
+
+    def append(self, values: np.ndarray) -> None:
+        """Add values; they are copied unless they make whole chunks."""
+        begin = 0
+        while begin < len(values):
+            end = min(len(values), begin + self._chunk_rows - self._n_waiting)
+            part = np.ascontiguousarray(values[begin:end], dtype=self._dtype)
+            if end - begin == self._chunk_rows:
+                self._write(part)
+            else:
+                self._waiting.append(part if part.base is None else part.copy())
+                self._n_waiting += len(part)
+                if self._n_waiting == self._chunk_rows:
+                    self._flush()
+            begin = end
+
+    def close(self) -> list[str]:
+        """Write what waits; return the digests of the chunks."""
+        self._flush()
+        if self._array is None:
+            self._create(self._chunk_rows)
+        if self.attributes and self._array is not None:
+            self._array.update_attributes(self.attributes)
+        return self.hashes
+
+    def _flush(self) -> None:
+        if self._n_waiting:
+            self._write(np.concatenate(self._waiting))
+            self._waiting, self._n_waiting = [], 0
+
+    def _write(self, chunk: np.ndarray) -> None:
+        if self._array is None:
+            self._array = self._create(len(chunk))
+        start = self._array.shape[0]
+        self._array.resize((start + len(chunk), *self._row_shape))
+        self._array[start : start + len(chunk)] = chunk
+        self.hashes.append(chunk_digest(chunk))
+
+    def _create(self, rows: int) -> zarr.Array:
+        # A store of less than one chunk gets a smaller one; multiples of the block suit readers.
+        if rows > BLOCK_ROWS:
+            rows = -(-rows // BLOCK_ROWS) * BLOCK_ROWS
+        return zarr.create_array(
+            store=self._store,
+            name=self._name or None,
+            shape=(0, *self._row_shape),
+            chunks=(min(rows, self._chunk_rows), *self._row_shape),
+            dtype=self._dtype,
+            compressors=[CODEC],
+            fill_value=_fill_value(self._dtype),
+            config={"write_empty_chunks": True},
+            zarr_format=3,
+        )
+
+
+def _fill_value(dtype: np.dtype) -> Any:
+    """A value that data seldom or never hold, so that a missing chunk shows."""
+    if dtype.kind == "f":
+        return float("nan")
+    limits = np.iinfo(dtype)
+    return int(limits.max if dtype.kind == "u" else limits.min)
+
+
+def chunk_rows_for(row_bytes: int) -> int:
+    """Rows in a chunk of about 4 MiB: a multiple of the block, or a power of two below it."""
+    rows = max(1, CHUNK_BYTES // row_bytes)
+    return rows // BLOCK_ROWS * BLOCK_ROWS if rows >= BLOCK_ROWS else 1 << (rows.bit_length() - 1)
+
+
+def set_record(node: zarr.Array | zarr.Group, store: LocalStore, record: dict[str, Any]) -> None:
+    """Put the inventory on the root of a store all of whose arrays are written."""
+    record = {"format": FORMAT, **record}
+    record["metadata"] = metadata_digest(store, "", record)
+    node.update_attributes({ATTRIBUTE: record})

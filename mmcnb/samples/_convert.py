@@ -1,0 +1,302 @@
+"""Turn files and other stores into checksummed Zarr stores, by streams."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from mmcnb._errors import InputError, MemoryLimitError
+from mmcnb._progress import progress as progress_bar
+from mmcnb.samples._aside import Aside, is_store_folder
+from mmcnb.samples._base import CSRBlock, Samples, block_dtype
+from mmcnb.samples._csv import CSVTable
+from mmcnb.samples._labels import class_labels_array, open_class_labels
+from mmcnb.samples._libsvm import looks_like_libsvm, read_libsvm
+from mmcnb.samples._npy import Blocks, NpzFile, array_blocks, open_npy, step_rows
+from mmcnb.samples._open import open_samples
+from mmcnb.samples._text import first_line, plain_name
+from mmcnb.samples._write import (
+    CSRStoreWriter,
+    DenseStoreWriter,
+    StoreWriter,
+    create_csr_store,
+    create_dense_store,
+)
+
+WORK_BYTES = 96 * 2**20  # pieces, chunks and libraries on top of what the process holds, measured
+DENSE_FROM = 0.5  # share of values from which layout="auto" writes sparse sources dense
+LIBSVM_NAMES = (".libsvm", ".svm", ".svmlight")
+
+
+@dataclass
+class _Stream:
+    """Rows on their way: blocks with class labels, and what is known of them before."""
+
+    blocks: Blocks
+    is_sparse: bool
+    dtype: np.dtype
+    n_features: int | None
+    n_samples: int | None = None  # None where the reader shows its own progress
+    held_bytes: int = 0
+    table: CSVTable | None = None
+    class_names: list[str] | None = None
+
+
+def convert(
+    source: Any,
+    out: str | os.PathLike[str],
+    *,
+    layout: str = "auto",
+    label_column: str | int | None = None,
+    element: str | None = None,
+    memory_limit: int | None = None,
+    overwrite: bool = False,
+    zero_based: bool = False,
+    n_features: int | None = None,
+    dtype: Any = None,
+    progress: bool | None = None,
+) -> None:
+    """Write rows as a Zarr store with checksums, and their class labels beside them.
+
+    Parameters
+    ----------
+    source : path, array, sparse matrix, zarr.Array or zarr.Group
+        LIBSVM text or CSV (plain, .gz, .bz2 or .xz), .npy, .npz, a Zarr or AnnData store, or rows in
+        memory. A file with another ending is taken for LIBSVM text if its first line looks so.
+    out : str or path-like
+        The store; it appears when it is whole.
+    layout : {"auto", "dense", "csr"}, default="auto"
+        ``"auto"`` keeps dense rows dense, and sparse rows sparse unless more than half of their values
+        are stored.
+    label_column : str or int, default=None
+        Column of a CSV file that holds the classes: its name, or its number from 0.
+    element : str, default=None
+        Element of a Zarr store; None is ``"X"``.
+    memory_limit : int, default=None
+        Bytes the process may hold; refused if it is too small.
+    overwrite : bool, default=False
+        Replace a store that is there.
+    zero_based : bool, default=False
+        LIBSVM columns are numbered from 0 instead of 1.
+    n_features : int, default=None
+        Number of columns of LIBSVM text, where the last ones may hold no value.
+    dtype : {"float32", "float64"}, default=None
+        None is float32 for text, and for others the type they have.
+    progress : bool or None, default=None
+        None shows a bar on a terminal.
+
+    Raises
+    ------
+    InputError
+        The source cannot be used; the message names file, line, row or column. Nothing is written then.
+    MemoryLimitError
+        The limit is too small; the message names the least that works.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from mmcnb.samples import convert, open_samples
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     text = pathlib.Path(folder, "tiny.libsvm")
+    ...     _ = text.write_text("+1 1:1 3:0.5 9:2\\n-1 2:1\\n")
+    ...     convert(text, f"{folder}/tiny.zarr")
+    ...     open_samples(f"{folder}/tiny.zarr").n_features
+    9
+    """
+    if layout not in ("auto", "dense", "csr"):
+        raise InputError(f"layout={layout!r} is unknown: give 'auto', 'dense' or 'csr'.")
+    if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
+        raise InputError(f"dtype={dtype!r} cannot be converted to: give 'float32' or 'float64'.")
+    if n_features is not None and n_features < 1:
+        raise InputError(f"n_features={n_features} is too small: give at least 1.")
+    place = Aside(out, overwrite)
+    _check_apart(source, place.target)
+    stream = _open_stream(source, label_column, element, zero_based, n_features, dtype, progress)
+    _check_memory(memory_limit, stream)
+    if stream.is_sparse:
+        _write_sparse(stream, place, layout, overwrite, progress)
+    else:
+        _write_dense(stream, place.target, layout, overwrite, progress)
+
+
+def _check_apart(source: Any, target: Path) -> None:
+    if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
+        return
+    inner, outer = Path(source).resolve(), target.resolve()
+    if inner == outer or inner in outer.parents or outer in inner.parents:
+        raise InputError(f"{target} overlaps its source {source}: choose another path to write to.")
+
+
+def _check_memory(memory_limit: int | None, stream: _Stream) -> None:
+    if memory_limit is None:
+        return
+    row_bytes = (stream.n_features or 1) * stream.dtype.itemsize
+    least = _resident_bytes() + WORK_BYTES + stream.held_bytes + 4 * row_bytes
+    if memory_limit < least:
+        raise MemoryLimitError(
+            f"memory_limit={memory_limit / 2**20:.0f}MiB is too small to convert with: "
+            f"give at least {-(-least // 2**20)}MiB."
+        )
+
+
+def _resident_bytes() -> int:
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:  # not Linux: the libraries alone
+        return 200 * 2**20
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _open_stream(
+    source: Any,
+    label_column: str | int | None,
+    element: str | None,
+    zero_based: bool,
+    n_features: int | None,
+    dtype: Any,
+    show_progress: bool | None,
+) -> _Stream:
+    form = _format(source)
+    path = Path(source) if form != "store" else Path()
+    if label_column is not None and form != "csv":
+        raise InputError(f"label_column names a column of a CSV file, but {source} is none: leave it out.")
+    if form == "store":
+        return _store_stream(open_samples(source, element), dtype)
+    text_dtype = np.dtype(dtype or np.float32)
+    if form == "libsvm":
+        blocks: Blocks = read_libsvm(path, text_dtype, zero_based, n_features, show_progress)
+        return _Stream(blocks, True, text_dtype, n_features)
+    if form == "csv":
+        table = CSVTable(path, text_dtype, label_column, show_progress)
+        return _Stream(table.blocks(), False, text_dtype, table.n_features, table=table)
+    if form == "npy":
+        array = open_npy(path)
+        kept = _kept(array.dtype, dtype)
+        return _Stream(array_blocks(array, str(path)), False, kept, array.shape[1], len(array))
+    archive = NpzFile(path)
+    kept = _kept(archive.dtype, dtype)
+    return _Stream(
+        archive.blocks(), archive.is_sparse, kept, archive.n_features, archive.n_samples, archive.held_bytes
+    )
+
+
+def _format(source: Any) -> str:
+    """One of store, libsvm, csv, npy, npz."""
+    if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
+        return "store"
+    path = Path(source)
+    name = plain_name(path)
+    if not path.is_file() or name.endswith(".zip"):
+        return "store"
+    if name.endswith(LIBSVM_NAMES):
+        return "libsvm"
+    if name.endswith((".csv", ".tsv")):
+        return "csv"
+    if path.suffix.lower() in (".npy", ".npz"):
+        return path.suffix.lower()[1:]
+    if is_store_folder(path.parent):
+        raise InputError(f"{path} is a part of a Zarr store: give the path of the store, {path.parent}.")
+    if looks_like_libsvm(first_line(path)):
+        return "libsvm"
+    raise InputError(
+        f"{path} is of no known format: name it .libsvm, .csv, .tsv (plain, .gz, .bz2, .xz), .npy or .npz, "
+        "or give a Zarr store."
+    )
+
+
+def _kept(stored: np.dtype, dtype: Any) -> np.dtype:
+    """Type to write rows with: the one asked for, or the one they have where it is no wider than needed."""
+    if dtype is not None:
+        return np.dtype(dtype)
+    native = stored.newbyteorder("=")
+    return native if native.kind in "iu" and native.itemsize < 4 else block_dtype(native)
+
+
+def _store_stream(samples: Samples, dtype: Any) -> _Stream:
+    labels = class_labels_array(samples)
+    names: Any = None if labels is None else labels.attrs.get("class_names")
+    y = open_class_labels(samples)
+    if y is not None and len(y) != samples.n_samples:
+        raise InputError(f"{samples.name}: y has {len(y)} labels where X has {samples.n_samples} rows.")
+
+    def blocks() -> Iterator[tuple[np.ndarray | CSRBlock, np.ndarray | None]]:
+        step = max(
+            samples.chunk_rows, step_rows(samples.row_bytes) // samples.chunk_rows * samples.chunk_rows
+        )
+        for start in range(0, samples.n_samples, step):
+            stop = min(start + step, samples.n_samples)
+            yield samples.block(start, stop), None if y is None else y[start:stop]
+
+    kept = samples.dtype if samples.is_sparse and dtype is None else _kept(samples.stored_dtype, dtype)
+    held = int(2 * samples.chunk_rows * samples.row_bytes) + (0 if y is None else y.nbytes)
+    return _Stream(
+        blocks(), samples.is_sparse, kept, samples.n_features, samples.n_samples, held, class_names=names
+    )
+
+
+def _pump(stream: _Stream, writer: StoreWriter, show_progress: bool | None) -> None:
+    """Send all rows of a stream to a writer that is open."""
+    shown = show_progress if stream.n_samples is not None else False
+    with progress_bar(stream.n_samples, "writing", enabled=shown) as bar:
+        for block, y in stream.blocks:
+            n_rows = len(block.indptr) - 1 if isinstance(block, CSRBlock) else len(block)
+            if isinstance(writer, CSRStoreWriter):
+                writer.append(*(block[:3] if isinstance(block, CSRBlock) else _sparse(block)), y=y)
+            elif isinstance(writer, DenseStoreWriter):
+                _append_dense(writer, block, y)
+            bar.update(n_rows)
+        writer.class_names = stream.class_names if stream.table is None else stream.table.class_names
+
+
+def _sparse(block: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    matrix = scipy.sparse.csr_array(block)
+    return matrix.data, matrix.indices, matrix.indptr
+
+
+def _append_dense(writer: DenseStoreWriter, block: np.ndarray | CSRBlock, y: np.ndarray | None) -> None:
+    if not isinstance(block, CSRBlock):
+        writer.append(block, y)
+        return
+    n_rows = len(block.indptr) - 1
+    step = step_rows(writer.n_features * block.data.itemsize)  # a dense row may be far longer
+    matrix = scipy.sparse.csr_array(block[:3], shape=(n_rows, writer.n_features))
+    for start in range(0, n_rows, step):
+        part = slice(start, start + step)
+        writer.append(matrix[part].toarray(), None if y is None else y[part])
+
+
+def _write_dense(
+    stream: _Stream, target: Path, layout: str, overwrite: bool, show_progress: bool | None
+) -> None:
+    """Write rows that come dense, or shall be so."""
+    assert stream.n_features is not None
+    writer: StoreWriter
+    if layout == "csr":
+        writer = create_csr_store(target, stream.n_features, block_dtype(stream.dtype), overwrite)
+    else:
+        writer = create_dense_store(target, stream.n_features, stream.dtype, overwrite=overwrite)
+    with writer:
+        _pump(stream, writer, show_progress)
+
+
+def _write_sparse(
+    stream: _Stream, place: Aside, layout: str, overwrite: bool, show_progress: bool | None
+) -> None:
+    """Write a CSR store aside; then move it to its place, or write it there as a dense one."""
+    try:
+        writer = CSRStoreWriter(place.path, stream.n_features, stream.dtype, name=place.name)
+        with writer:
+            _pump(stream, writer, show_progress)
+        rows = open_samples(place.path)
+        density = writer.n_values / (rows.n_samples * rows.n_features)
+        if layout == "dense" or (layout == "auto" and density > DENSE_FROM):
+            dense = _store_stream(rows, stream.dtype)
+            _write_dense(dense, place.target, "dense", overwrite, show_progress)
+        else:
+            place.commit()
+    finally:
+        place.discard()

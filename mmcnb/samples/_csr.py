@@ -1,0 +1,103 @@
+"""Checks and the canonical form of compressed sparse rows, the same for memory and Zarr."""
+
+import numpy as np
+
+from mmcnb._errors import InputError
+from mmcnb.samples._base import CSRBlock, as_block
+
+
+def check_indptr(indptr: np.ndarray, n_samples: int, n_data: int, n_indices: int, name: str) -> None:
+    """Refuse row pointers that do not describe ``n_samples`` rows of the stored values."""
+    remedy = "write the matrix again (scipy.sparse's check_format names what is wrong)."
+    if len(indptr) != n_samples + 1:
+        raise InputError(
+            f"{name}: indptr has length {len(indptr)} where {n_samples} rows need {n_samples + 1}: {remedy}"
+        )
+    if n_data != n_indices:
+        raise InputError(f"{name}: data has length {n_data} but indices has length {n_indices}: {remedy}")
+    falls = np.flatnonzero(np.diff(indptr) < 0)
+    if indptr[0] != 0 or len(falls):
+        where = f"falls at row {falls[0]}" if len(falls) else f"starts at {indptr[0]}"
+        raise InputError(f"{name}: indptr {where} where it must rise from 0: {remedy}")
+    if indptr[-1] != n_data:
+        raise InputError(f"{name}: indptr ends at {indptr[-1]} but data has length {n_data}: {remedy}")
+
+
+def check_index_dtype(dtype: np.dtype, part: str, name: str) -> None:
+    """Refuse indices that are not integers."""
+    if np.dtype(dtype).kind not in "iu":
+        raise InputError(
+            f"{name}: {part} has dtype {dtype} where integers are needed: write the matrix again."
+        )
+
+
+def csr_block(
+    data: np.ndarray,
+    indices: np.ndarray,
+    indptr: np.ndarray,
+    n_features: int,
+    name: str,
+    rows: int | np.ndarray,
+) -> CSRBlock:
+    """Rows in canonical form: columns rise in each row, duplicates summed, indices in range.
+
+    Parameters
+    ----------
+    data, indices : ndarray of shape (nnz,)
+    indptr : ndarray of shape (n_rows + 1,), int64
+        Rebased: ``indptr[0] == 0``.
+    n_features : int
+    name : str
+        For messages.
+    rows : int or ndarray
+        Number of the first row, or of each row, for messages.
+
+    Returns
+    -------
+    CSRBlock
+    """
+    data = as_block(data)
+    if len(indices) == 0:
+        return CSRBlock(data, indices.astype(_index_dtype(n_features)), indptr, n_features)
+    if indices.min() < 0 or indices.max() >= n_features:
+        where = int(np.argmax((indices < 0) | (indices >= n_features)))
+        row = int(np.searchsorted(indptr, where, side="right")) - 1
+        row = int(rows[row]) if isinstance(rows, np.ndarray) else rows + row
+        raise InputError(
+            f"{name}: column index {indices[where]} in row {row} is outside 0..{n_features - 1}: "
+            "write the matrix again with the right shape or indices."
+        )
+    indices = np.ascontiguousarray(indices, dtype=_index_dtype(n_features))
+    if _is_canonical(indices, indptr):
+        return CSRBlock(data, indices, indptr, n_features)
+    return _canonical(data, indices, indptr, n_features)
+
+
+def _index_dtype(n_features: int) -> type:
+    return np.int32 if n_features < 2**31 else np.int64
+
+
+def _is_canonical(indices: np.ndarray, indptr: np.ndarray) -> bool:
+    rises = indices[1:] > indices[:-1]
+    if rises.all():
+        return True
+    starts = indptr[1:-1]
+    rises[starts[(starts > 0) & (starts < len(indices))] - 1] = True
+    return bool(rises.all())
+
+
+def _canonical(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int) -> CSRBlock:
+    # Values of one row and column are added in the order in which they are stored, so the
+    # sum does not depend on the other rows of the block.
+    row_of = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    order = np.lexsort((indices, row_of))
+    row_of, indices, data = row_of[order], indices[order], data[order]
+    first = np.ones(len(indices), dtype=bool)
+    first[1:] = (row_of[1:] != row_of[:-1]) | (indices[1:] != indices[:-1])
+    starts = np.flatnonzero(first)
+    with np.errstate(over="ignore", invalid="ignore"):
+        summed = np.add.reduceat(data, starts)
+    counts = np.bincount(row_of[starts], minlength=len(indptr) - 1)
+    return CSRBlock(
+        summed, indices[starts], np.concatenate(([0], np.cumsum(counts))).astype(np.int64), n_features
+    )

@@ -1,0 +1,186 @@
+"""Find the reader for whatever holds the rows."""
+
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import zarr
+from zarr.storage import LocalStore, ZipStore
+
+from mmcnb._errors import DamagedStoreError, InputError
+from mmcnb.samples._aside import is_store_folder
+from mmcnb.samples._base import Samples
+from mmcnb.samples._inventory import REMEDY, Inventory, find_inventory, join
+from mmcnb.samples._memory import ArraySamples, CSRSamples
+from mmcnb.samples._zarr import ZarrArraySamples, ZarrCSRSamples
+
+Node = zarr.Array | zarr.Group
+PathLike = str | os.PathLike[str]
+
+READERS: dict[tuple[type, str, str], Callable[..., Samples]] = {
+    (zarr.Array, "", ""): ZarrArraySamples,
+    (zarr.Array, "array", "0.2.0"): ZarrArraySamples,
+    (zarr.Group, "csr_matrix", "0.1.0"): ZarrCSRSamples,
+}
+"""Readers of Zarr nodes by type, ``encoding-type`` and ``encoding-version``."""
+
+
+def open_samples(source: Any, element: str | None = None) -> Samples:
+    """Open rows for reading, block by block.
+
+    Parameters
+    ----------
+    source : array, sparse matrix, zarr.Array, zarr.Group, path or Samples
+        An array of shape (n_samples, n_features); a SciPy sparse matrix or array; a Zarr array or
+        group, opened or as a path: a 2-D array, a CSR group in AnnData's encoding, or a group that
+        holds such an element, as an AnnData store does.
+    element : str, default=None
+        Element of a group, such as ``"X"``, ``"layers/counts"`` or ``"obsm/X_pca"``; None is ``"X"``.
+
+    Returns
+    -------
+    Samples
+
+    Raises
+    ------
+    InputError
+        The rows cannot be read, or are not real finite numbers.
+    DamagedStoreError
+        The store is not what was written.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.samples import open_samples
+    >>> samples = open_samples(np.eye(3))
+    >>> samples.n_samples, samples.block(0, 2).shape
+    (3, (2, 3))
+    """
+    if isinstance(source, Samples):
+        return source
+    if isinstance(source, np.ndarray):
+        return ArraySamples(source)
+    if scipy.sparse.issparse(source):
+        return CSRSamples(source)
+    node = open_node(source)
+    inventory = find_inventory(node, describe(node))
+    if inventory is not None:
+        inventory.check_metadata()
+        inventory.check_chunks()
+    if isinstance(node, zarr.Group):
+        node = _find_element(node, element, describe(node))
+    elif element not in (None, ""):
+        raise InputError(f"{describe(node)} is an array and has no element {element!r}: leave element out.")
+    return _read_node(node, inventory)
+
+
+def _read_node(node: Node, inventory: Inventory | None) -> Samples:
+    name = describe(node)
+    kind = zarr.Array if isinstance(node, zarr.Array) else zarr.Group
+    form, version = encoding(node)
+    reader = READERS.get((kind, form, version))
+    if reader is None:
+        known = sorted({f"{key[1]} {key[2]}" for key in READERS if key[1]})
+        raise InputError(
+            f"{name} is encoded as {form or 'a plain group'} {version}".rstrip()
+            + f", which has no reader: write it as one of {', '.join(known)}, or as a 2-D array."
+        )
+    samples = reader(node, name, inventory)
+    samples.path, samples.element = _home(node), node.path or None
+    return samples
+
+
+def open_node(source: Any) -> Node:
+    """Open what a path names; what is open already is returned as it is."""
+    if isinstance(source, zarr.Array | zarr.Group):
+        return source
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(
+            f"X is a {type(source).__name__}, which cannot be read: give an array, a SciPy CSR matrix, "
+            "a Zarr array or group, or the path of a Zarr store."
+        )
+    path = os.fspath(source)
+    if "://" in path:
+        return _open_store(path, path, "")
+    root, inner = _split(_check_path(Path(path)))
+    store = ZipStore(root, mode="r") if root.is_file() else root
+    return _open_store(store, path, inner)
+
+
+def _open_store(store: Any, name: str, inner: str) -> Node:
+    try:
+        return zarr.open(store, mode="r", path=inner or None)
+    except (FileNotFoundError, zarr.errors.BaseZarrError) as error:
+        raise InputError(f"{name} holds no Zarr array or group: check the path.") from error
+    except Exception as error:  # a damaged document can break anywhere in Zarr's parsers
+        raise DamagedStoreError(f"{name}: the store's metadata cannot be read: {REMEDY}.") from error
+
+
+def _check_path(path: Path) -> Path:
+    if not path.exists():
+        raise InputError(f"{path} does not exist: check the path.")
+    if path.is_file():
+        if path.suffix == ".zip" and zipfile.is_zipfile(path):
+            return path
+        raise InputError(
+            f"{path} is a file and no Zarr store: make one with `mmcnb convert {path} OUT.zarr`."
+        )
+    if not any(path.iterdir()):
+        raise InputError(f"{path} is an empty folder and no Zarr store: check the path.")
+    if not is_store_folder(path):
+        raise InputError(f"{path} is a folder that holds no Zarr array or group: check the path.")
+    return path
+
+
+def _split(path: Path) -> tuple[Path, str]:
+    """Root of the store a path lies in, and the path inside: an inventory stands at the root."""
+    root = path.absolute()
+    while is_store_folder(root.parent) and root.parent != root:
+        root = root.parent
+    return root, "" if root == path.absolute() else path.absolute().relative_to(root).as_posix()
+
+
+def _find_element(group: zarr.Group, element: str | None, name: str) -> Node:
+    if element is None and (READERS.get((zarr.Group, *encoding(group))) or "indptr" in group):
+        return group
+    wanted = (element or "X").strip("/")
+    try:
+        node = group.get(wanted)
+    except Exception as error:  # as for the store itself
+        raise DamagedStoreError(f"{name}: the metadata of {wanted} cannot be read: {REMEDY}.") from error
+    if node is not None:
+        return node
+    found = ", ".join(_elements(group)) or "none"
+    raise InputError(f"{name} has no element {wanted!r}; it has: {found}. Name one with element (--element).")
+
+
+def encoding(node: Node) -> tuple[str, str]:
+    """AnnData's ``encoding-type`` and ``encoding-version`` of a node; empty where it has none."""
+    return str(node.attrs.get("encoding-type", "")), str(node.attrs.get("encoding-version", ""))
+
+
+def _elements(group: zarr.Group, prefix: str = "") -> Iterator[str]:
+    for name, node in sorted(group.members(), key=lambda member: member[0]):
+        if isinstance(node, zarr.Array):
+            if node.ndim == 2:
+                yield prefix + name
+        elif (zarr.Group, *encoding(node)) in READERS:
+            yield prefix + name
+        elif not prefix:
+            yield from _elements(node, f"{name}/")
+
+
+def _home(node: Node) -> str | None:
+    store = node.store
+    if isinstance(store, LocalStore):
+        return str(store.root)
+    return str(store.path) if isinstance(store, ZipStore) else None
+
+
+def describe(node: Node) -> str:
+    """Name of a node for messages: its store's path and its own inside."""
+    return join(_home(node) or str(node.store), "" if node.path == "X" else node.path)

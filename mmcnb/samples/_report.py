@@ -1,0 +1,213 @@
+"""What `mmcnb verify` and `mmcnb info` tell of a store."""
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+
+from mmcnb._errors import DamagedStoreError, InputError
+from mmcnb._progress import progress as progress_bar
+from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, CSRBlock, Samples
+from mmcnb.samples._inventory import Inventory, chunk_digest, damaged_chunks, find_inventory, join
+from mmcnb.samples._labels import class_labels_array
+from mmcnb.samples._open import describe, open_node, open_samples
+from mmcnb.samples._stored import StoredArray
+from mmcnb.samples._zarr import ZarrArraySamples, ZarrCSRSamples
+
+MOST_CLASSES = 1000
+
+
+def verify_store(
+    path: str | os.PathLike[str], element: str | None = None, progress: bool | None = None
+) -> dict[str, Any]:
+    """Read a store back whole and compare it with what was written.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A store of rows, or an array of labels.
+    element : str, default=None
+        Element to read of a store without checksums; None is ``"X"``.
+    progress : bool or None, default=None
+        None shows a bar on a terminal.
+
+    Returns
+    -------
+    dict
+        ``store``, ``checksummed``, ``chunks`` and ``bytes`` read, ``digest`` and ``verdict``, a sentence.
+
+    Raises
+    ------
+    DamagedStoreError
+        Chunks are missing or are not what was written; they are named.
+    InputError
+        The store cannot be read, or holds a number that is not finite.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from mmcnb.samples import create_dense_store, verify_store
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with create_dense_store(f"{folder}/small.zarr", n_features=2) as writer:
+    ...         writer.append(np.eye(2))
+    ...     verify_store(f"{folder}/small.zarr")["chunks"]
+    1
+    """
+    node = open_node(path)
+    name = describe(node)
+    inventory = find_inventory(node, name)
+    if inventory is None:
+        return _read_unchecked(open_samples(path, element), progress)
+    inventory.check_metadata()
+    n_bytes, damaged = _read_recorded(inventory, progress)
+    if damaged:
+        raise damaged_chunks(name, damaged, "missing or damaged")
+    return {
+        "store": name,
+        "checksummed": True,
+        "chunks": sum(map(len, inventory.arrays.values())),
+        "bytes": n_bytes,
+        "digest": inventory.record["digest"],
+        "verdict": "every chunk is what was written",
+    }
+
+
+def _read_recorded(inventory: Inventory, show_progress: bool | None) -> tuple[int, list[str]]:
+    """Decoded bytes of all recorded chunks, and the keys of those that are not what was written."""
+    n_bytes, damaged = 0, []
+    with progress_bar(sum(map(len, inventory.arrays.values())), "verifying", "chunks", show_progress) as bar:
+        for path, hashes in inventory.arrays.items():
+            array: Any = zarr.open(inventory.store, mode="r", path=join(inventory.root, path) or None)
+            stored = StoredArray(array, inventory, inventory.name)
+            for chunk, written in enumerate(hashes):
+                start = chunk * stored.chunk_length
+                bar.update(1)
+                try:
+                    values = stored.read(start, min(start + stored.chunk_length, stored.length))
+                except DamagedStoreError:
+                    values = np.empty(0)
+                n_bytes += values.nbytes
+                if chunk_digest(values) != written:
+                    damaged.append(stored.chunk_key(chunk, *[0] * (array.ndim - 1)))
+    return n_bytes, damaged
+
+
+def _read_unchecked(samples: Samples, show_progress: bool | None) -> dict[str, Any]:
+    """Read a store without checksums: its numbers are finite and its structure is sound, no more."""
+    digest, n_bytes = ContentDigest(samples.is_sparse, samples.dtype), 0
+    step = max(samples.chunk_rows, BLOCK_ROWS)
+    with progress_bar(samples.n_samples, "reading", enabled=show_progress) as bar:
+        for start in range(0, samples.n_samples, step):
+            block = samples.block(start, min(start + step, samples.n_samples))
+            digest.update(block)
+            parts = block[:3] if isinstance(block, CSRBlock) else (block,)
+            n_bytes += sum(part.nbytes for part in parts)
+            bar.update(min(step, samples.n_samples - start))
+    return {
+        "store": samples.name,
+        "checksummed": samples.checksummed,
+        "chunks": None,
+        "bytes": n_bytes,
+        "digest": digest.hexdigest(samples.n_features),
+        "verdict": f"all rows can be read, but {_unchecked(samples.name)}",
+    }
+
+
+def _unchecked(name: str) -> str:
+    return (
+        "the store has no checksums, so damage can read as wrong numbers: "
+        f"write a checked copy with `mmcnb convert {name} OUT.zarr`"
+    )
+
+
+def describe_store(path: str | os.PathLike[str], element: str | None = None) -> dict[str, Any]:
+    """Tell what a store holds, reading no rows.
+
+    Parameters
+    ----------
+    path : str or path-like
+    element : str, default=None
+        None is ``"X"``.
+
+    Returns
+    -------
+    dict
+        ``store``, ``element``, ``n_samples``, ``n_features``, ``layout``, ``density`` (share of values
+        that are not zero; None where it would have to be counted), ``dtype``, ``chunk_shape``, ``codec``,
+        ``zarr_format``, ``bytes_on_disk``, ``class_counts``, ``checksummed``, ``digest`` (None without
+        checksums) and ``advice`` (None where there is none).
+
+    Raises
+    ------
+    InputError
+        The store cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from mmcnb.samples import create_dense_store, describe_store
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with create_dense_store(f"{folder}/small.zarr", n_features=2) as writer:
+    ...         writer.append(np.eye(2), y=[3, 4])
+    ...     describe_store(f"{folder}/small.zarr")["class_counts"]
+    {3: 1, 4: 1}
+    """
+    samples = open_samples(path, element)
+    if not isinstance(samples, ZarrArraySamples | ZarrCSRSamples):
+        raise InputError("only a Zarr store can be described: give its path.")
+    array = samples.arrays[0]
+    codecs = ", ".join(map(str, array.compressors)) or "none"
+    return {
+        "store": samples.path,
+        "element": samples.element,
+        "n_samples": samples.n_samples,
+        "n_features": samples.n_features,
+        "layout": "csr" if samples.is_sparse else "dense",
+        "density": _density(samples),
+        "dtype": str(samples.stored_dtype),
+        "chunk_shape": list(array.chunks),
+        "codec": codecs,
+        "zarr_format": array.metadata.zarr_format,
+        "bytes_on_disk": _bytes_on_disk(samples.path),
+        "class_counts": _class_counts(samples),
+        "checksummed": samples.checksummed,
+        "digest": samples.digest if samples.checksummed else None,
+        "advice": None if samples.checksummed else _unchecked(samples.name),
+    }
+
+
+def _density(samples: ZarrArraySamples | ZarrCSRSamples) -> float | None:
+    size = samples.n_samples * samples.n_features
+    if samples.is_sparse:
+        return int(samples.arrays[0].shape[0]) / size
+    if samples.inventory is None or not samples.checksummed:
+        return None
+    return samples.inventory.record["n_nonzero"] / size
+
+
+def _class_counts(samples: Samples) -> dict[Any, int] | None:
+    """Rows of each class, by name where classes have names; None without labels or for very many."""
+    array = class_labels_array(samples)
+    if array is None:
+        return None
+    name = describe(array)
+    stored = StoredArray(array, find_inventory(array, name), name)
+    counts: Counter[Any] = Counter()
+    for start in range(0, stored.length, stored.chunk_length):
+        values, times = np.unique(stored.read(start, start + stored.chunk_length), return_counts=True)
+        counts.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
+        if len(counts) > MOST_CLASSES:
+            return None
+    names: Any = array.attrs.get("class_names")
+    return {names[label] if names else label: counts[label] for label in sorted(counts)}
+
+
+def _bytes_on_disk(path: str | None) -> int | None:
+    if path is None or "://" in path:
+        return None
+    root = Path(path)
+    files = root.rglob("*") if root.is_dir() else [root]
+    return sum(file.stat().st_size for file in files if file.is_file())

@@ -1,0 +1,367 @@
+"""Write rows to checksummed Zarr stores, one chunk in memory at a time."""
+
+import os
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+import zarr
+from zarr.storage import LocalStore
+
+from mmcnb._errors import InputError
+from mmcnb.samples._array_writer import ArrayWriter, chunk_rows_for, set_record
+from mmcnb.samples._aside import Aside
+from mmcnb.samples._base import (
+    ContentDigest,
+    CSRBlock,
+    all_finite,
+    as_block,
+    block_dtype,
+    check_dtype,
+    check_finite,
+    check_shape,
+)
+from mmcnb.samples._csr import check_indptr, csr_block
+
+CSR_CHUNK_VALUES = 2**18  # smaller, as rows do not begin where chunks do
+LABEL_CHUNK_ROWS = 2**18
+
+
+class StoreWriter:
+    """Common part of the writers: rows counted and digested, class labels, inventory, rename."""
+
+    is_sparse: bool
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        dtype: Any,
+        overwrite: bool,
+        attributes: dict[str, Any] | None,
+        name: str | None = None,
+    ) -> None:
+        self._aside = Aside(path, overwrite, name)
+        self._dtype = np.dtype(dtype)
+        check_dtype(self._dtype, f"the dtype to write {self._aside.name} with")
+        if self._dtype.kind == "b":
+            self._dtype = np.dtype(np.uint8)
+        self._attributes = attributes or {}
+        self._digest = ContentDigest(self.is_sparse, block_dtype(self._dtype))
+        self._n_samples = 0
+        self._n_nonzero = 0
+        self._labels: ArrayWriter | None = None
+        self.class_names: list[str] | None = None
+
+    def __enter__(self) -> Self:
+        """Begin the store aside of its place."""
+        try:
+            self._store = LocalStore(self._aside.path)
+            self._root = zarr.create_group(store=self._store, zarr_format=3)
+            self._begin()
+        except OSError as error:
+            self._aside.finish(error)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Finish the store and move it to its place, or remove it after an error."""
+        if error is None:
+            try:
+                self._finish()
+            except BaseException as failure:
+                self._aside.finish(failure)
+                raise
+        self._aside.finish(error)
+
+    def _begin(self) -> None:
+        raise NotImplementedError
+
+    def _close_arrays(self) -> dict[str, list[str]]:
+        raise NotImplementedError
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the store, as far as they are known."""
+        raise NotImplementedError
+
+    def _finish(self) -> None:
+        check_shape((self._n_samples, self.n_features), self._aside.name)
+        inventory = self._close_arrays()
+        if self._labels is not None:
+            if self.class_names is not None:
+                self._labels.attributes["class_names"] = self.class_names
+            inventory["y"] = self._labels.close()
+        self._root.update_attributes(self._attributes)
+        record = {
+            "n_samples": self._n_samples,
+            "n_features": self.n_features,
+            "n_nonzero": self._n_nonzero,
+            "digest": self._digest.hexdigest(self.n_features),
+            "inventory": inventory,
+        }
+        set_record(self._root, self._store, record)
+
+    def _append_labels(self, y: Any, n_rows: int) -> None:
+        if (y is None) != (self._labels is None) and self._n_samples:
+            raise InputError(f"{self._aside.name}: class labels must be given with all rows or with none.")
+        if y is None:
+            return
+        labels = np.asarray(y)
+        if labels.shape != (n_rows,) or labels.dtype.kind not in "biu":
+            raise InputError(
+                f"{self._aside.name}: class labels must be one integer a row ({n_rows} here), "
+                f"but y is {labels.dtype} of shape {labels.shape}."
+            )
+        if self._labels is None:
+            self._labels = ArrayWriter(self._store, "y", np.int64, LABEL_CHUNK_ROWS)
+        self._labels.append(labels.astype(np.int64))
+
+
+class DenseStoreWriter(StoreWriter):
+    """See `create_dense_store`."""
+
+    is_sparse = False
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        n_features: int,
+        dtype: Any,
+        chunk_rows: int | None,
+        overwrite: bool,
+        n_samples: int | None,
+        attributes: dict[str, Any] | None,
+    ) -> None:
+        super().__init__(path, dtype, overwrite, attributes)
+        self._n_features, self._expected = int(n_features), n_samples
+        self._chunk_rows = chunk_rows or chunk_rows_for(max(1, self._n_features) * self._dtype.itemsize)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the store."""
+        return self._n_features
+
+    def _begin(self) -> None:
+        self._rows = ArrayWriter(self._store, "X", self._dtype, self._chunk_rows, self._n_features)
+        self._rows.attributes = {"encoding-type": "array", "encoding-version": "0.2.0"}
+
+    def _close_arrays(self) -> dict[str, list[str]]:
+        if self._expected is not None and self._expected != self._n_samples:
+            raise InputError(
+                f"{self._aside.name}: {self._n_samples} rows came where {self._expected} were said."
+            )
+        return {"X": self._rows.close()}
+
+    def append(self, X: np.ndarray, y: Any = None) -> None:
+        """Add rows, and their class labels.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+        y : array of int of shape (n_rows,), default=None
+            Given with all blocks of rows or with none.
+        """
+        X = np.asarray(X)
+        if X.ndim != 2 or X.shape[1] != self._n_features:
+            raise InputError(
+                f"{self._aside.name}: rows of shape {X.shape} came, not of {self._n_features} columns."
+            )
+        check_dtype(X.dtype, "X")
+        with np.errstate(over="ignore", invalid="ignore"):
+            stored = np.ascontiguousarray(X, dtype=self._dtype)
+        if self._dtype.kind in "iu" and X.dtype != self._dtype and not np.array_equal(stored, X):
+            raise InputError(
+                f"{self._aside.name}: X holds numbers that {self._dtype} cannot: write a wider dtype."
+            )
+        block = as_block(stored)
+        _check_written(X, block, self._aside.name, self._n_samples)
+        self._append_labels(y, len(X))
+        self._rows.append(stored)
+        self._digest.update(block)
+        self._n_samples += len(X)
+        self._n_nonzero += int(np.count_nonzero(block))
+
+
+class CSRStoreWriter(StoreWriter):
+    """See `create_csr_store`."""
+
+    is_sparse = True
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        n_features: int | None,
+        dtype: Any,
+        overwrite: bool = False,
+        attributes: dict[str, Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(path, dtype, overwrite, attributes, name)
+        if self._dtype not in (np.float32, np.float64):
+            raise InputError(f"dtype is {self._dtype}; sparse rows are written as float32 or float64.")
+        self._given = n_features
+        self._n_seen = 0
+        self.n_values = 0
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the store: those given, or one more than the largest index so far."""
+        return self._n_seen if self._given is None else self._given
+
+    def _begin(self) -> None:
+        index_dtype = np.int32 if (self._given or 0) < 2**31 else np.int64
+        self._group = zarr.create_group(store=self._store, path="X", zarr_format=3)
+        self._data = ArrayWriter(self._store, "X/data", self._dtype, CSR_CHUNK_VALUES)
+        self._indices = ArrayWriter(self._store, "X/indices", index_dtype, CSR_CHUNK_VALUES)
+        self._indptr = ArrayWriter(self._store, "X/indptr", np.int64, chunk_rows_for(8))
+        self._indptr.append(np.zeros(1, np.int64))
+
+    def _close_arrays(self) -> dict[str, list[str]]:
+        shape = [self._n_samples, self.n_features]
+        self._group.update_attributes(
+            {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": shape}
+        )
+        writers = {"X/data": self._data, "X/indices": self._indices, "X/indptr": self._indptr}
+        return {name: writer.close() for name, writer in writers.items()}
+
+    def append(self, data: Any, indices: Any = None, indptr: Any = None, y: Any = None) -> None:
+        """Add rows, and their class labels.
+
+        Parameters
+        ----------
+        data : array of shape (nnz,), or SciPy CSR matrix
+        indices : array of int of shape (nnz,), default=None
+        indptr : array of int of shape (n_rows + 1,), default=None
+        y : array of int of shape (n_rows,), default=None
+            Given with all blocks of rows or with none.
+        """
+        if scipy.sparse.issparse(data):
+            matrix = data.tocsr()
+            data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
+        data, indices, indptr = np.asarray(data), np.asarray(indices), np.asarray(indptr, dtype=np.int64)
+        check_dtype(data.dtype, "X")
+        target, n_rows = self._aside.name, len(indptr) - 1
+        check_indptr(indptr - indptr[0], n_rows, len(data), len(indices), target)
+        width = self._given
+        if width is None:
+            width = max(1, int(indices.max(initial=0)) + 1)
+            if width > 2**31 - 1:
+                raise InputError(f"{target}: column index {width - 1} needs n_features to be given.")
+        with np.errstate(over="ignore", invalid="ignore"):
+            stored = data.astype(self._dtype, copy=False)
+        block = csr_block(stored, indices, indptr - indptr[0], width, target, self._n_samples)
+        _check_written(data, block, target, self._n_samples)
+        self._append_labels(y, n_rows)
+        self._data.append(block.data)
+        self._indices.append(block.indices)
+        self._indptr.append(block.indptr[1:] + self.n_values)
+        self._digest.update(block)
+        self._n_samples += n_rows
+        self.n_values += len(block.data)
+        self._n_nonzero += int(np.count_nonzero(block.data))
+        if len(block.indices):
+            self._n_seen = max(self._n_seen, width)
+
+
+def _check_written(values: np.ndarray, block: np.ndarray | CSRBlock, target: str, row: int) -> None:
+    """Refuse what is not finite, and say so where only the dtype to write makes it so."""
+    written = block.data if isinstance(block, CSRBlock) else block
+    if not all_finite(written) and values.dtype.kind == "f" and np.isfinite(values).all():
+        raise InputError(f"{target}: X holds numbers too large for {written.dtype}: write it as float64.")
+    check_finite(block, target, row)
+
+
+def create_dense_store(
+    path: str | os.PathLike[str],
+    n_features: int,
+    dtype: Any = "float32",
+    chunk_rows: int | None = None,
+    overwrite: bool = False,
+    n_samples: int | None = None,
+    attributes: dict[str, Any] | None = None,
+) -> DenseStoreWriter:
+    """Write rows, block by block, to a dense Zarr store with checksums.
+
+    The store appears under its path when the ``with`` block ends; after an error nothing is left.
+
+    Parameters
+    ----------
+    path : str or path-like
+    n_features : int
+    dtype : dtype, default="float32"
+        Type in which numbers are kept; integers are read back as floats.
+    chunk_rows : int, default=None
+        Rows of a chunk; None makes chunks of about 4 MiB.
+    overwrite : bool, default=False
+        Replace a store that is there.
+    n_samples : int, default=None
+        Number of rows to come, checked at the end.
+    attributes : dict, default=None
+        Further attributes of the store.
+
+    Returns
+    -------
+    DenseStoreWriter
+        A context manager with ``append(X, y=None)``.
+
+    Raises
+    ------
+    InputError
+        The path exists, rows do not fit, a number is not finite, or the disk is full.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from mmcnb.samples import create_dense_store, open_samples
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with create_dense_store(f"{folder}/small.zarr", n_features=2) as writer:
+    ...         writer.append(np.eye(2), y=[0, 1])
+    ...     open_samples(f"{folder}/small.zarr").n_samples
+    2
+    """
+    return DenseStoreWriter(path, n_features, dtype, chunk_rows, overwrite, n_samples, attributes)
+
+
+def create_csr_store(
+    path: str | os.PathLike[str],
+    n_features: int | None = None,
+    dtype: Any = "float32",
+    overwrite: bool = False,
+    attributes: dict[str, Any] | None = None,
+) -> CSRStoreWriter:
+    """Write sparse rows, block by block, to a Zarr store with checksums, in AnnData's encoding.
+
+    Parameters
+    ----------
+    path : str or path-like
+    n_features : int or None, default=None
+        None: one more than the largest column index that comes.
+    dtype : {"float32", "float64"}, default="float32"
+    overwrite : bool, default=False
+        Replace a store that is there.
+    attributes : dict, default=None
+        Further attributes of the store.
+
+    Returns
+    -------
+    CSRStoreWriter
+        A context manager with ``append(data, indices, indptr, y=None)`` or ``append(csr, y=y)``.
+
+    Raises
+    ------
+    InputError
+        The path exists, rows do not fit, a number is not finite, or the disk is full.
+
+    Examples
+    --------
+    >>> import tempfile, scipy.sparse
+    >>> from mmcnb.samples import create_csr_store, open_samples
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with create_csr_store(f"{folder}/small.zarr") as writer:
+    ...         writer.append(scipy.sparse.eye_array(3, format="csr"))
+    ...     open_samples(f"{folder}/small.zarr").n_features
+    3
+    """
+    return CSRStoreWriter(path, n_features, dtype, overwrite, attributes)

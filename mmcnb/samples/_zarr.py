@@ -1,0 +1,127 @@
+"""Rows kept in Zarr, version 2 or 3: dense arrays, and CSR groups in AnnData's encoding."""
+
+from typing import Any
+
+import numpy as np
+import zarr
+
+from mmcnb._errors import InputError
+from mmcnb.samples._base import (
+    BLOCK_ROWS,
+    CSRBlock,
+    Samples,
+    as_block,
+    check_dtype,
+    check_finite,
+    check_rows,
+    check_shape,
+)
+from mmcnb.samples._csr import check_index_dtype, check_indptr, csr_block
+from mmcnb.samples._inventory import Inventory
+from mmcnb.samples._memory import row_positions
+from mmcnb.samples._stored import StoredArray
+
+
+class _ZarrSamples(Samples):
+    """What both layouts share: the inventory and the recorded digest."""
+
+    inventory: Inventory | None
+    arrays: list[zarr.Array]
+
+    def _set_arrays(self, arrays: list[zarr.Array], inventory: Inventory | None) -> None:
+        self.arrays, self.inventory = arrays, inventory
+        self.checksummed = inventory is not None and all(inventory.hashes(a.path) is not None for a in arrays)
+        if inventory is not None and self.checksummed:
+            self.__dict__["digest"] = inventory.record["digest"]
+
+
+class ZarrArraySamples(_ZarrSamples):
+    """Rows of a Zarr array."""
+
+    is_sparse = False
+
+    def __init__(self, array: zarr.Array, name: str, inventory: Inventory | None) -> None:
+        self.name = name
+        self.n_samples, self.n_features = check_shape(array.shape, name)
+        self.stored_dtype = np.dtype(array.dtype)
+        check_dtype(self.stored_dtype, name)
+        self._set_arrays([array], inventory)
+        self._rows = StoredArray(array, inventory, name)
+        self.chunk_rows = self._rows.chunk_length
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Read the rows ``start <= row < stop``."""
+        block = as_block(self._rows.read(start, min(stop, self.n_samples)))
+        check_finite(block, self.name, start)
+        return block
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        """Read rows by number."""
+        rows = check_rows(rows, self.n_samples)
+        block = as_block(self._rows.gather(rows))
+        check_finite(block, self.name, rows)
+        return block
+
+
+class ZarrCSRSamples(_ZarrSamples):
+    """Rows of a group in AnnData's ``csr_matrix`` encoding, read by contiguous slices.
+
+    ``indptr`` is held in memory: 8 bytes a row.
+    """
+
+    is_sparse = True
+
+    def __init__(self, group: zarr.Group, name: str, inventory: Inventory | None) -> None:
+        self.name = name
+        parts = {part: _part(group, part, name) for part in ("data", "indices", "indptr")}
+        self.n_samples, self.n_features = check_shape(_shape(group, name), name)
+        self.stored_dtype = np.dtype(parts["data"].dtype)
+        check_dtype(self.stored_dtype, name)
+        check_index_dtype(parts["indices"].dtype, "indices", name)
+        check_index_dtype(parts["indptr"].dtype, "indptr", name)
+        self._set_arrays(list(parts.values()), inventory)
+        self._data = StoredArray(parts["data"], inventory, name)
+        self._indices = StoredArray(parts["indices"], inventory, name)
+        stored_indptr = StoredArray(parts["indptr"], inventory, name)
+        self._indptr = stored_indptr.read(0, stored_indptr.length).astype(np.int64, copy=False)
+        check_indptr(self._indptr, self.n_samples, self._data.length, self._indices.length, name)
+        row_values = max(self._data.length / self.n_samples, 1e-9)
+        self.row_bytes = row_values * (self.dtype.itemsize + 4) + 8
+        rows = min(self._data.chunk_length / row_values, self.n_samples)
+        self.chunk_rows = BLOCK_ROWS * max(1, int(rows // BLOCK_ROWS))
+
+    def block(self, start: int, stop: int) -> CSRBlock:
+        """Read the rows ``start <= row < stop``."""
+        indptr = self._indptr[start : stop + 1]
+        first, last = int(indptr[0]), int(indptr[-1])
+        data, indices = self._data.read(first, last), self._indices.read(first, last)
+        return self._block(data, indices, indptr - first, start)
+
+    def gather(self, rows: np.ndarray) -> CSRBlock:
+        """Read rows by number."""
+        rows = check_rows(rows, self.n_samples)
+        positions, indptr = row_positions(self._indptr, rows)
+        return self._block(self._data.gather(positions), self._indices.gather(positions), indptr, rows)
+
+    def _block(self, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, rows: Any) -> CSRBlock:
+        block = csr_block(data, indices, indptr, self.n_features, self.name, rows)
+        check_finite(block, self.name, rows)
+        return block
+
+
+def _part(group: zarr.Group, part: str, name: str) -> zarr.Array:
+    array = group.get(part)
+    if not isinstance(array, zarr.Array) or array.ndim != 1:
+        raise InputError(f"{name}: a CSR group needs a 1-D array named {part}: write the matrix again.")
+    return array
+
+
+def _shape(group: zarr.Group, name: str) -> tuple[int, ...]:
+    shape = group.attrs.get("shape")
+    if not isinstance(shape, list | tuple) or not all(isinstance(n, int) and n >= 0 for n in shape):
+        raise InputError(
+            f"{name}: the CSR group has no attribute shape of the form [rows, columns]: "
+            "write the matrix again, for example with anndata."
+        )
+    return tuple(shape)

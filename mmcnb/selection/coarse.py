@@ -1,0 +1,276 @@
+"""The coarse search: starts and kernel widths tried on a sample that fits in memory.
+
+Restarts cost no reads of the store. Within a width the largest |w|² wins, for it is the
+objective. Across widths, among those whose division is clean by its cross-kernel leave-one-out
+score, the largest |w|² in units of the spread wins; where none is clean, the lowest score.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mmcnb.engine import BasisMap, Engine, Kernel, KernelSamples, as_matrix, cache_features
+from mmcnb.samples import Samples
+from mmcnb.selection.starts import starting_labels
+from mmcnb.selection.widths import leave_one_out_scores
+from mmcnb.solvers import (
+    BasisPlanes,
+    ExactPlanes,
+    GivenLabels,
+    Objective,
+    Planes,
+    Problem,
+    Rounds,
+    State,
+    SweepBudget,
+    coin_flip,
+    continuation,
+    cutting_plane,
+    metric_of,
+    signs,
+)
+from mmcnb.solvers.cutting_plane import Record
+
+TIE = 1e-6
+RANDOM_PLANES = 200
+CLEAN_SCORE = 0.06  # leave-one-out score up to which a division counts as real
+
+
+@dataclass(frozen=True)
+class Search:
+    """What every fit on the sample shares.
+
+    Parameters
+    ----------
+    threshold : {"adaptive", "fixed"}
+        Form of the threshold.
+    balance : float
+        l/n.
+    path : tuple of float
+        Rising values of C; one value is the papers' form.
+    eta : float
+        Tolerance of the last cutting-plane loop.
+    limits : Rounds
+        When rounds stop and which labels they accept.
+    init : str
+        Kind of starts.
+    n_init : int
+        Number of starts.
+    seed : int
+        Seed of the starts: the same at every width.
+    """
+
+    threshold: Any
+    balance: float
+    path: tuple[float, ...]
+    eta: float
+    limits: Rounds
+    init: str
+    n_init: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The sample under one kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel or None
+        The kernel; None where rows are their own features.
+    problem : Problem
+        The sample in the features of this kernel.
+    z : ndarray or csr_array of shape (m, r)
+        The sample in coordinates in which the kernel is an inner product.
+    planes : type of Planes, default=BasisPlanes
+        How planes are held.
+    """
+
+    kernel: Kernel | None
+    problem: Problem
+    z: Any
+    planes: type[Planes] = BasisPlanes
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The best start at one width.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        The sample under this kernel.
+    objective : Objective
+        What was minimised.
+    planes : Planes
+        The working set at the end.
+    state : State
+        Labels and hyperplane.
+    labels : ndarray of shape (m,), int8
+        Labels of the sample.
+    start : int
+        Number of the start that won.
+    score : float
+        Leave-one-out score; 0 where only one width was tried.
+    """
+
+    candidate: Candidate
+    objective: Objective
+    planes: Planes
+    state: State
+    labels: np.ndarray
+    start: int
+    score: float = 0.0
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The kernel of the candidate."""
+        return self.candidate.kernel
+
+    @property
+    def problem(self) -> Problem:
+        """The sample in the features of this kernel."""
+        return self.candidate.problem
+
+    @property
+    def norm2(self) -> float:
+        """|w|² of the last solution."""
+        return self.state.solution.quadratic.norm2
+
+    @property
+    def relative_norm2(self) -> float:
+        """|w|² in units of the spread of the features."""
+        return self.norm2 / max(self.objective.spread, np.finfo(float).tiny)
+
+
+def landmark_candidate(
+    engine: Engine, sample: Samples, kernel: Kernel, basis: np.ndarray, weights: np.ndarray | None
+) -> Candidate:
+    """The sample on landmarks, its kernel columns held in memory."""
+    features = cache_features(engine, KernelSamples(sample, BasisMap(kernel, basis)), "memory")
+    metric = metric_of(kernel(basis.astype(np.float64), basis.astype(np.float64)))
+    problem = Problem(engine, features, metric, weights, hold_labels=True)
+    return Candidate(kernel, problem, _rows(problem) @ metric)
+
+
+def exact_candidate(
+    engine: Engine, sample: Samples, kernel: Kernel, basis: np.ndarray, weights: np.ndarray | None
+) -> Candidate:
+    """The sample with all its rows as the basis: the whole kernel matrix in float64."""
+    features = cache_features(engine, KernelSamples(sample, BasisMap(kernel, basis), np.float64), "memory")
+    problem = Problem(engine, features, None, weights, hold_labels=True)
+    gram = _rows(problem)
+    return Candidate(kernel, problem, gram @ metric_of(gram), ExactPlanes)
+
+
+def linear_candidate(engine: Engine, sample: Samples, weights: np.ndarray | None) -> Candidate:
+    """The rows as their own features."""
+    problem = Problem(engine, sample, None, weights, hold_labels=True)
+    return Candidate(None, problem, _rows(problem))
+
+
+def _rows(problem: Problem) -> Any:
+    return as_matrix(problem.features.block(0, problem.n_samples)).astype(np.float64)
+
+
+def try_width(
+    candidate: Candidate, search: Search, record: Record, accept_degenerate: bool = False
+) -> Trial | None:
+    """All starts at the first C, then the distinct ones through the whole path; the largest |w|² wins."""
+    problem, kernel = candidate.problem, candidate.kernel
+    spread = 0.0 if accept_degenerate else spread_of(candidate)
+    objective = Objective(search.threshold, search.balance, spread)
+    random_state = np.random.RandomState(search.seed)
+    starts = starting_labels(search.init, search.n_init, candidate.z, random_state, problem.weights)
+    first, rest = search.path[:1], search.path[1:]
+    best: Trial | None = None
+    seen: set[bytes] = set()
+    for number, labels in enumerate(starts):
+        planes = candidate.planes(problem)
+        for path in (first, rest):
+            if not path:
+                continue
+            reached = continuation(
+                planes, labels, objective, path, search.eta, search.limits, _tag(record, number, kernel)
+            )
+            if reached is None:
+                break
+            state = reached
+            labels = GivenLabels(signs(problem.decide(state.solution.hyperplane.shifted(state.threshold))))
+            key = (labels.y * labels.y[0]).tobytes()
+            if path is first and rest and key in seen:
+                break
+            seen.add(key)
+        else:
+            trial = Trial(candidate, objective, planes, state, labels.y, number)
+            if best is None or trial.norm2 > best.norm2 * (1 + TIE):
+                best = trial
+    return best
+
+
+def _tag(record: Record, start: int, kernel: Kernel | None) -> Record:
+    gamma = kernel.gamma if kernel is not None else np.nan
+    return lambda row: record(row | {"stage": "sample", "start": start, "gamma": gamma})
+
+
+def spread_of(candidate: Candidate) -> float:
+    """Mean squared distance of the rows from their mean in feature space, trace(K̃)/n."""
+    z, weights = candidate.z, candidate.problem.weights
+    shares = np.full(z.shape[0], 1 / z.shape[0]) if weights is None else weights / weights.sum()
+    squares = z.multiply(z) if hasattr(z, "multiply") else z * z
+    centre = np.asarray(shares @ z).ravel()
+    return float(np.asarray(shares @ squares).sum() - centre @ centre)
+
+
+def coarse_search(
+    candidates: Sequence[Candidate], search: Search, record: Record, accept_degenerate: bool = False
+) -> list[Trial]:
+    """Try every width; the best trial comes first.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+        The sample under each kernel.
+    search : Search
+        What to try.
+    record : callable
+        Called with one dict a sweep.
+    accept_degenerate : bool, default=False
+        Keep fits whose margin is nothing.
+
+    Returns
+    -------
+    list of Trial
+        One a width at which some start was separable: first those with a clean division, by their
+        relative |w|²; then the others, by their leave-one-out score.
+    """
+    found = [try_width(candidate, search, record, accept_degenerate) for candidate in candidates]
+    trials = [trial for trial in found if trial is not None]
+    if len(trials) < 2:
+        return trials
+    labelings = np.array([trial.labels for trial in trials])
+    embeddings = [candidate.z for candidate in candidates]
+    scores = leave_one_out_scores(labelings, embeddings, candidates[0].problem.weights)
+    scored = [replace(trial, score=float(score)) for trial, score in zip(trials, scores, strict=True)]
+    return sorted(scored, key=_rank)
+
+
+def _rank(trial: Trial) -> tuple[bool, float]:
+    clean = trial.score <= CLEAN_SCORE
+    return not clean, -trial.relative_norm2 if clean else trial.score
+
+
+def random_norm2(trial: Trial, search: Search) -> float:
+    """|w|² that random labels reach on the sample, at the last C: what a fit has to beat."""
+    labels = coin_flip(trial.problem.n_samples, np.random.RandomState(search.seed))
+    planes = trial.candidate.planes(trial.problem)
+    planes.resign(labels)
+    C, budget = search.path[-1], SweepBudget()
+    solution = cutting_plane(
+        planes, labels, trial.objective, C, 0.1, lambda row: None, budget, max_planes=RANDOM_PLANES
+    )
+    return solution.quadratic.norm2
+
+

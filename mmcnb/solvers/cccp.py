@@ -1,0 +1,199 @@
+"""The CCCP loop over labels, and its continuation in C.
+
+Each round solves the convex subproblem for fixed labels and takes the labels of
+its hyperplane; the objective never rises. A random start is useless at C = 10,
+so rounds run to a label fixpoint at C near 1, where there is one smooth hill,
+and C is raised with labels and planes kept.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mmcnb.solvers.cutting_plane import Objective, Record, Solution, SweepBudget, cutting_plane
+from mmcnb.solvers.planes import Planes
+from mmcnb.solvers.problem import Labels
+
+PATH = (1.01, 1.3, 2.0, 3.5, 6.0, 10.0)
+LOOSE_GAP = 0.03  # duality gap in units of rho, before the last C
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """When the rounds over labels stop, and which labels they accept.
+
+    Parameters
+    ----------
+    max_rounds : int
+        Rounds at one C at most.
+    changed : int
+        Stop when no more labels than this change.
+    least : float
+        Least share of the weight in the smaller cluster.
+    """
+
+    max_rounds: int = 30
+    changed: int = 0
+    least: float = 0.05
+
+
+@dataclass(frozen=True)
+class State:
+    """Labels, and the solution that gave them.
+
+    Parameters
+    ----------
+    labels : Labels
+        The labels.
+    solution : Solution
+        The solution of the last round that did not degenerate.
+    threshold : float
+        Decision value that separates the clusters: 0, or a quantile where the smaller cluster
+        would have held too few rows.
+    status : str
+        Of the last round.
+    quantile_steps : int
+        How often the quantile step fired.
+    """
+
+    labels: Labels
+    solution: Solution
+    threshold: float
+    status: str
+    quantile_steps: int = 0
+
+
+def path_to(C: float) -> tuple[float, ...]:
+    """Values of C from near 1 up to ``C``.
+
+    Examples
+    --------
+    >>> from mmcnb.solvers import path_to
+    >>> path_to(3.0)
+    (1.01, 1.3, 2.0, 3.0)
+    """
+    steps = [step for step in PATH if step < C * 0.999]
+    while steps and steps[-1] >= PATH[-1] and steps[-1] * 2 < C:
+        steps.append(steps[-1] * 2)
+    return (*steps, C)
+
+
+def label_threshold(planes: Planes, solution: Solution, least: float) -> float:
+    """0 where both clusters hold their least share; otherwise the quantile that gives the smaller one just that."""
+    positive = solution.sums.positive
+    if least <= positive <= 1 - least:
+        return 0.0
+    share = 1 - least if positive < least else least
+    return planes.problem.quantile(solution.hyperplane, share)
+
+
+def rounds(
+    planes: Planes,
+    labels: Labels,
+    objective: Objective,
+    C: float,
+    eta: float,
+    limits: Rounds,
+    record: Record,
+    budget: SweepBudget,
+) -> State | None:
+    """CCCP rounds at one C until the labels stand still.
+
+    Parameters
+    ----------
+    planes : Planes
+        The working set, signed with ``labels``.
+    labels : Labels
+        Labels to start from.
+    objective : Objective
+        Form of the problem.
+    C, eta : float
+        Weight of the slack, tolerance of the cutting-plane loop.
+    limits : Rounds
+        When to stop.
+    record : callable
+        Called with one dict a sweep.
+    budget : SweepBudget
+        Sweeps that may be made.
+
+    Returns
+    -------
+    State or None
+        None where the first round degenerates: the labels cannot be separated at this C.
+    """
+    state: State | None = None
+    steps = 0
+    for number in range(limits.max_rounds):
+        solution = cutting_plane(planes, labels, objective, C, eta, _with(record, round=number), budget)
+        if solution.status == "degenerate":
+            return state
+        threshold = label_threshold(planes, solution, limits.least)
+        steps += threshold != 0.0
+        labels = planes.problem.labels_of(solution.hyperplane.shifted(threshold))
+        still = solution.sums.changed <= limits.changed or threshold != 0.0 and state is not None
+        spent = solution.status == "sweeps"
+        status = "converged" if still else ("sweeps" if spent else "rounds")
+        state = State(labels, solution, threshold, status, steps)
+        if still or spent:
+            break
+        planes.resign(labels)
+        if not budget.spend():
+            break
+    return state
+
+
+def _with(record: Record, **facts: object) -> Record:
+    return lambda row: record(row | facts)
+
+
+def continuation(
+    planes: Planes,
+    labels: Labels,
+    objective: Objective,
+    path: Sequence[float],
+    eta: float,
+    limits: Rounds,
+    record: Record,
+    budget: SweepBudget | None = None,
+    accept: Callable[[State], bool] | None = None,
+) -> State | None:
+    """Rounds at rising C, each from the labels and planes of the one before.
+
+    Parameters
+    ----------
+    planes : Planes
+        The working set.
+    labels : Labels
+        Labels to start from.
+    objective : Objective
+        Form of the problem.
+    path : sequence of float
+        Rising values of C.
+    eta : float
+        Tolerance of the last rounds; the others run at a loose one.
+    limits : Rounds
+        When rounds stop.
+    record : callable
+        Called with one dict a sweep.
+    budget : SweepBudget or None, default=None
+        Sweeps that may be made; None for no bound.
+    accept : callable or None, default=None
+        Asked after each C; the path ends where it says False.
+
+    Returns
+    -------
+    State or None
+        The last state that did not degenerate; None where there is none.
+    """
+    budget = budget or SweepBudget()
+    state: State | None = None
+    planes.resign(labels)
+    for C in path:
+        # The gap left is C eta rho, and rho exceeds |w|²: with a constant eta the labels wander at large C.
+        tolerance = eta if path[-1] == C else max(eta, LOOSE_GAP / C)
+        reached = rounds(planes, labels, objective, C, tolerance, limits, record, budget)
+        if reached is None:
+            return state
+        state, labels = reached, reached.labels
+        if accept is not None and not accept(state):
+            break
+    return state

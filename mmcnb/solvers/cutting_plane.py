@@ -1,0 +1,194 @@
+"""The cutting-plane loop: labels fixed, planes added until none is violated by more than the tolerance.
+
+Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mmcnb.solvers.plane_qp import PlaneQPError, PlaneSolution, Threshold, solve_planes
+from mmcnb.solvers.planes import Planes
+from mmcnb.solvers.problem import Hyperplane, Labels, Sums
+
+DEGENERATE = 1e-6  # |w|² below this share of the spread of the features: the labels cannot be separated
+IDLE_SOLVES = 3
+Record = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is minimised: the form of the threshold, the balance and the scale of the features.
+
+    Parameters
+    ----------
+    threshold : {"adaptive", "fixed"}
+        SKMMC or SKMMCv2.
+    balance : float
+        l/n, in units of rho.
+    spread : float
+        Mean squared distance of the features from their mean, trace(K̃)/n.
+    """
+
+    threshold: Threshold
+    balance: float
+    spread: float
+
+    def value(self, solution: PlaneSolution, C: float, slack: float) -> float:
+        """1/2|w|² - rho + C slack, or without rho in the fixed form."""
+        rho = solution.rho if self.threshold == "adaptive" else 0.0
+        return 0.5 * solution.norm2 - rho + C * max(0.0, slack)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where a cutting-plane loop ended.
+
+    Parameters
+    ----------
+    hyperplane : Hyperplane
+        The hyperplane.
+    quadratic : PlaneSolution
+        Solution of the last quadratic programme.
+    C : float
+        Its C.
+    sums : Sums
+        The sweep that found no plane violated by more than the tolerance.
+    objective : float
+        J_CP, the lower bound given by the planes.
+    primal : float
+        The objective at the true slack: an upper bound of the optimum for these labels.
+    status : {"converged", "degenerate", "stalled", "sweeps"}
+        Why the loop ended.
+    """
+
+    hyperplane: Hyperplane
+    quadratic: PlaneSolution
+    C: float
+    sums: Sums
+    objective: float
+    primal: float
+    status: str
+
+    @property
+    def gap(self) -> float:
+        """Duality gap, relative to C rho."""
+        return (self.primal - self.objective) / max(self.C * self.quadratic.rho, np.finfo(float).tiny)
+
+
+class SweepBudget:
+    """How many more sweeps may be made; None for no bound."""
+
+    def __init__(self, sweeps: int | None = None) -> None:
+        self.left = float("inf") if sweeps is None else sweeps
+
+    def spend(self) -> bool:
+        """Take one sweep; False where none is left."""
+        self.left -= 1
+        return self.left >= 0
+
+
+def cutting_plane(
+    planes: Planes,
+    labels: Labels,
+    objective: Objective,
+    C: float,
+    eta: float,
+    record: Record,
+    budget: SweepBudget,
+    max_planes: int = 1000,
+) -> Solution:
+    """Solve the convex subproblem for fixed labels.
+
+    Parameters
+    ----------
+    planes : Planes
+        The working set; planes are added and idle ones dropped.
+    labels : Labels
+        The labels, fixed.
+    objective : Objective
+        Form of the problem.
+    C : float
+        Weight of the slack.
+    eta : float
+        Tolerance: stop when no constraint is violated by more than xi + eta rho.
+    record : callable
+        Called with one dict a sweep.
+    budget : SweepBudget
+        Sweeps that may be made.
+    max_planes : int, default=1000
+        Bound of the number of planes added.
+
+    Returns
+    -------
+    Solution
+        With ``gap <= eta`` where the status is "converged".
+    """
+    idle = np.zeros(planes.s.shape[0], np.int64)
+    best = -np.inf
+    for added in range(max_planes + 1):
+        try:
+            quadratic = solve_planes(planes.gram, planes.s, planes.t, C, objective.balance, objective.threshold)
+            failed = False
+        except PlaneQPError:
+            if added == 0:
+                raise
+            failed = True  # the last plane was too near the others; what was found before it stands
+        if failed:
+            return _ended(solution, "stalled")
+        hyperplane = planes.hyperplane(quadratic.multipliers, quadratic.beta)
+        budget.spend()
+        found, sums = planes.find(labels, hyperplane, quadratic.rho)
+        lower, upper = (objective.value(quadratic, C, slack) for slack in (quadratic.xi, sums.violation))
+        solution = Solution(hyperplane, quadratic, C, sums, lower, upper, "converged")
+        record(_row(solution, planes))
+        if objective.threshold == "adaptive" and quadratic.norm2 < DEGENERATE * objective.spread:
+            return _ended(solution, "degenerate")
+        if sums.violation <= max(quadratic.xi, 0.0) + eta * quadratic.rho:
+            return solution
+        stalled = lower <= best and added > 20 and _repeats(found, planes)
+        if stalled or added == max_planes:
+            return _ended(solution, "stalled")
+        if budget.left <= 0:
+            return _ended(solution, "sweeps")
+        best = max(best, lower)
+        idle = np.where(quadratic.multipliers > 1e-9 * C, 0, idle + 1)
+        kept = idle < IDLE_SOLVES
+        kept[0] = True  # the plane of all rows keeps the programme feasible
+        planes.keep(kept)
+        planes.add(found)
+        idle = np.append(idle[kept], 0)
+    raise AssertionError("unreachable: the last round of the loop returns")
+
+
+def _repeats(found: Any, planes: Planes) -> bool:
+    """Whether the last plane in the set is the one that was found again."""
+    sums = found[-1]
+    return bool(abs(planes.s[-1] - sums.active) < 1e-15 and abs(planes.t[-1] - sums.signed) < 1e-15)
+
+
+def _ended(solution: Solution, status: str) -> Solution:
+    return Solution(
+        solution.hyperplane,
+        solution.quadratic,
+        solution.C,
+        solution.sums,
+        solution.objective,
+        solution.primal,
+        status,
+    )
+
+
+def _row(solution: Solution, planes: Planes) -> dict[str, Any]:
+    return {
+        "C": solution.C,
+        "objective": solution.objective,
+        "primal": solution.primal,
+        "norm": solution.quadratic.norm2**0.5,
+        "rho": solution.quadratic.rho,
+        "violation": solution.sums.violation - solution.quadratic.xi,
+        "planes": planes.s.shape[0],
+        "changed": solution.sums.changed,
+    }

@@ -1,0 +1,153 @@
+"""The working set of cutting planes, in centred features.
+
+Plane k is P_k = Σ_i a_ki (φ_i - φ̄) with a_k = c_k∘y/n. It is held as its inner
+products with the basis (``centred``) and as coefficients on the basis
+(``coefs``); the Gram matrix of the planes is the product of the two. Labels
+stay fixed while planes are added (the papers renew them inside the loop, which
+loses convexity); when they change, all planes are signed anew.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from mmcnb.solvers.problem import GivenLabels, Hyperplane, Labels, MostViolatedPass, Problem, Sums
+
+
+class Planes(ABC):
+    """The working set Ω of the cutting-plane loop.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.generators: list[Any] = [self.all_rows()]
+        self.s = self.t = np.empty(0)
+        self.centred = self.coefs = np.empty((0, 0))
+
+    @abstractmethod
+    def all_rows(self) -> Any:
+        """The generator of the first plane, which holds every row: the only one that is always feasible."""
+
+    @abstractmethod
+    def resign(self, labels: Labels) -> None:
+        """Compute all planes under the given labels."""
+
+    @abstractmethod
+    def find(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[Any, Sums]:
+        """The most violated constraint of a hyperplane, not yet added, and the sums of the sweep."""
+
+    @abstractmethod
+    def add(self, found: Any) -> None:
+        """Add a plane that `find` returned."""
+
+    @property
+    def gram(self) -> np.ndarray:
+        """Inner products of the planes, of shape (planes, planes)."""
+        product = self.centred @ self.coefs.T
+        return (product + product.T) / 2
+
+    def hyperplane(self, multipliers: np.ndarray, beta: float) -> Hyperplane:
+        """w = Σ λ_k P_k with mean decision value beta."""
+        coef = multipliers @ self.coefs
+        return Hyperplane(coef, beta - float(self.problem.mean @ coef))
+
+    def keep(self, kept: np.ndarray) -> None:
+        """Drop the planes that are not kept."""
+        self.generators = [generator for generator, keep in zip(self.generators, kept, strict=True) if keep]
+        self.s, self.t = self.s[kept], self.t[kept]
+        self.centred, self.coefs = self.centred[kept], self.coefs[kept]
+
+    def _append(self, generator: Any, sums: Sums, centred: np.ndarray, coef: np.ndarray) -> None:
+        self.generators.append(generator)
+        self.s, self.t = np.append(self.s, sums.active), np.append(self.t, sums.signed)
+        self.centred, self.coefs = np.vstack([self.centred, centred]), np.vstack([self.coefs, coef])
+
+
+class BasisPlanes(Planes):
+    """Planes on a fixed basis (landmarks), or on the columns of the rows themselves.
+
+    A plane keeps the hyperplane that generated it, p + 1 numbers, and nothing of size n: all
+    planes are rebuilt under new labels in one sweep.
+    """
+
+    def all_rows(self) -> tuple[Hyperplane, float]:
+        """A zero hyperplane and an infinite threshold."""
+        return Hyperplane(np.zeros(self.problem.mean.shape[0]), 0.0), np.inf
+
+    def resign(self, labels: Labels) -> None:
+        """Rebuild all planes under the labels, in one sweep."""
+        self.s, self.t, row_sums = self.problem.plane_sums(labels, self.generators)
+        self.centred = row_sums - np.outer(self.t, self.problem.mean)
+        self.coefs = self.problem.represent(self.centred)
+
+    def find(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[Any, Sums]:
+        """One sweep: the most violated constraint and its sums."""
+        row_sum, sums = self.problem.most_violated(labels, hyperplane, rho)
+        return ((hyperplane, rho), row_sum, sums), sums
+
+    def add(self, found: Any) -> None:
+        """Add a plane that `find` returned."""
+        generator, row_sum, sums = found
+        centred = row_sum - sums.signed * self.problem.mean
+        self._append(generator, sums, centred, self.problem.represent(centred))
+
+
+class ExactPlanes(Planes):
+    """Planes on all rows as their own basis: the features are the kernel matrix itself (Alg. 2).
+
+    A plane keeps which rows are in it, one byte a row.
+    """
+
+    def all_rows(self) -> np.ndarray:
+        """Every row."""
+        return np.ones(self.problem.n_samples, np.int8)
+
+    def _coefficients(self, active: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return active * y * self.row_shares
+
+    @property
+    def row_shares(self) -> np.ndarray:
+        """Share of each row in the total weight."""
+        weights = self.problem.weights
+        ones = np.ones(self.problem.n_samples)
+        return (ones if weights is None else weights) / self.problem.total_weight
+
+    def resign(self, labels: Labels) -> None:
+        """Sign all planes with the labels."""
+        gram = self.problem.features.block(0, self.problem.n_samples)
+        y, active = labels.block(gram, 0, self.problem.n_samples), np.array(self.generators)
+        coefs = self._coefficients(active, y)
+        self.s, self.t = active @ self.row_shares, coefs.sum(axis=1)
+        self.centred = coefs @ gram - np.outer(self.t, self.problem.mean)
+        self.coefs = coefs - np.outer(self.t, self.row_shares)
+
+    def find(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[Any, Sums]:
+        """One sweep of the kernel matrix."""
+        problem = self.problem
+        sweep = MostViolatedPass(problem.weights, labels, hyperplane, rho, keep_rows=True)
+        row_sum, totals, active = problem.engine.run(sweep, problem.features)
+        sums = problem.read_sums(totals)
+        gram = problem.features.block(0, problem.n_samples)
+        y = labels.block(gram, 0, problem.n_samples)
+        return (np.concatenate(active), y, row_sum / problem.total_weight, sums), sums
+
+    def add(self, found: Any) -> None:
+        """Add a plane that `find` returned."""
+        active, y, row_sum, sums = found
+        centred = row_sum - sums.signed * self.problem.mean
+        coef = self._coefficients(active, y) - sums.signed * self.row_shares
+        self._append(active, sums, centred, coef)
+
+
+def coin_flip(n_samples: int, random_state: np.random.RandomState) -> GivenLabels:
+    """Random labels, both present."""
+    y = np.where(random_state.uniform(size=n_samples) < 0.5, -1, 1).astype(np.int8)
+    if np.abs(y.sum(dtype=np.int64)) == n_samples:
+        y[random_state.randint(n_samples)] *= -1
+    return GivenLabels(y)

@@ -1,0 +1,187 @@
+"""Synthetic data of any size, made block by block: two rings, two moons, Gaussian blobs.
+
+Every block of rows draws from its own random stream, keyed by the seed and the block's number, so any rows
+can be made alone and are the same however many rows the whole has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+
+import numpy as np
+
+from mmcnb._errors import InputError
+from mmcnb._progress import progress
+from mmcnb.samples import BLOCK_ROWS, create_dense_store
+
+__all__ = ["KINDS", "make_block", "write_synthetic"]
+
+RING_RADII = (1.0, 0.4)
+SHAPE_NOISE = 0.05  # standard deviation around a ring or a moon
+OTHER_NOISE = 0.03  # standard deviation of the features that say nothing
+BLOB_SPREAD = 5.0  # blob centres are uniform in [-5, 5] in each feature, with unit variance around them
+
+
+def make_block(
+    kind: str, start: int, stop: int, n_features: int, random_state: int = 0, *, n_clusters: int = 2
+) -> tuple[np.ndarray, np.ndarray]:
+    """Make rows ``start`` to ``stop`` of a synthetic data set.
+
+    Parameters
+    ----------
+    kind : {"rings", "moons", "blobs"}
+        Rings have radii 1 and 0.4; moons are two interleaved half circles; both lie in the first two
+        features with standard deviation 0.05, and the other features are noise of 0.03. Blobs are unit
+        Gaussians around centres uniform in [-5, 5] in every feature.
+    start, stop : int
+        Range of row numbers, ``0 <= start <= stop``.
+    n_features : int
+        Number of columns, at least 2.
+    random_state : int, default=0
+        Seed; the same seed gives the same rows, whichever range they are made in.
+    n_clusters : int, default=2
+        Number of blobs; rings and moons are two.
+
+    Returns
+    -------
+    X : ndarray of shape (stop - start, n_features), dtype float32
+        The rows; the class of each row is drawn at random, so the rows are shuffled.
+    y : ndarray of shape (stop - start,), dtype int64
+        The class of each row, 0-based.
+
+    Raises
+    ------
+    InputError
+        If the kind is unknown, or a number is out of its range.
+
+    Examples
+    --------
+    >>> from mmcnb.synthetic import make_block
+    >>> X, y = make_block("rings", 1000, 1005, n_features=3)
+    >>> X.shape, y.dtype
+    ((5, 3), dtype('int64'))
+    """
+    _check(kind, n_features, n_clusters, random_state)
+    if not 0 <= start <= stop:
+        raise InputError(f"rows {start} to {stop} are not a range; give 0 <= start <= stop.")
+    X = np.empty((stop - start, n_features), dtype=np.float32)
+    y = np.empty(stop - start, dtype=np.int64)
+    for block in range(start // BLOCK_ROWS, -(-stop // BLOCK_ROWS)):
+        whole_X, whole_y = _whole_block(kind, block, n_features, random_state, n_clusters)
+        first = block * BLOCK_ROWS
+        lower, upper = max(start, first), min(stop, first + BLOCK_ROWS)
+        X[lower - start : upper - start] = whole_X[lower - first : upper - first]
+        y[lower - start : upper - start] = whole_y[lower - first : upper - first]
+    return X, y
+
+
+def write_synthetic(
+    kind: str,
+    path: str | PathLike[str],
+    n_samples: int,
+    n_features: int,
+    random_state: int = 0,
+    overwrite: bool = False,
+    n_clusters: int = 2,
+) -> None:
+    """Write a synthetic data set to a Zarr store, with the classes beside the rows.
+
+    Parameters
+    ----------
+    kind : {"rings", "moons", "blobs"}
+        What to make; see `make_block`.
+    path : str or path-like
+        The store to write; it appears when it is whole.
+    n_samples : int
+        Number of rows, at least 1.
+    n_features : int
+        Number of columns, at least 2.
+    random_state : int, default=0
+        Seed.
+    overwrite : bool, default=False
+        Replace a store that is there already.
+    n_clusters : int, default=2
+        Number of blobs; rings and moons are two.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range, or the path exists and `overwrite` is False.
+
+    Examples
+    --------
+    >>> import tempfile, mmcnb
+    >>> from mmcnb.synthetic import write_synthetic
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_synthetic("moons", f"{folder}/moons.zarr", 1000, 2)
+    ...     mmcnb.open_samples(f"{folder}/moons.zarr").n_samples
+    1000
+    """
+    _check(kind, n_features, n_clusters, random_state)
+    if n_samples < 1:
+        raise InputError(f"n_samples is {n_samples}; a data set has at least 1 row.")
+    step = BLOCK_ROWS * max(1, 2**22 // (BLOCK_ROWS * n_features))  # about 16 MiB at a time
+    writer = create_dense_store(
+        path,
+        n_features,
+        dtype="float32",
+        overwrite=overwrite,
+        n_samples=n_samples,
+        attributes={"source": f"mmcnb.synthetic {kind}, random_state={random_state}"},
+    )
+    with writer, progress(n_samples, f"writing {kind}") as bar:
+        for start in range(0, n_samples, step):
+            stop = min(start + step, n_samples)
+            X, y = make_block(kind, start, stop, n_features, random_state, n_clusters=n_clusters)
+            writer.append(X, y)
+            bar.update(stop - start)
+
+
+def _check(kind: str, n_features: int, n_clusters: int, random_state: int) -> None:
+    if kind not in KINDS:
+        raise InputError(f"there is no synthetic data called {kind!r}; choose one of {', '.join(KINDS)}.")
+    if n_features < 2:
+        raise InputError(f"n_features is {n_features}; {kind} need at least 2 features.")
+    if n_clusters < 2 or (kind != "blobs" and n_clusters != 2):
+        raise InputError(f"n_clusters is {n_clusters}; blobs take 2 or more, rings and moons are 2.")
+    if random_state < 0:
+        raise InputError(f"random_state is {random_state}; give an integer of 0 or more.")
+
+
+def _whole_block(
+    kind: str, block: int, n_features: int, random_state: int, n_clusters: int
+) -> tuple[np.ndarray, np.ndarray]:
+    # Key 0 belongs to what all blocks share (the centres of blobs), key block + 1 to each block.
+    rng = np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=(block + 1,)))
+    y = rng.integers(n_clusters, size=BLOCK_ROWS)
+    X = rng.standard_normal((BLOCK_ROWS, n_features), dtype=np.float32)
+    if kind == "blobs":
+        shared = np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=(0,)))
+        centres = shared.uniform(-BLOB_SPREAD, BLOB_SPREAD, size=(n_clusters, n_features))
+        X += centres.astype(np.float32)[y]
+        return X, y
+    X[:, :2] *= SHAPE_NOISE
+    X[:, 2:] *= OTHER_NOISE
+    X[:, :2] += _SHAPES[kind](rng, y)
+    return X, y
+
+
+def _ring_points(rng: np.random.Generator, y: np.ndarray) -> np.ndarray:
+    angle = rng.uniform(0.0, 2.0 * np.pi, size=len(y))
+    radius = np.take(RING_RADII, y)
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]).astype(np.float32)
+
+
+def _moon_points(rng: np.random.Generator, y: np.ndarray) -> np.ndarray:
+    angle = rng.uniform(0.0, np.pi, size=len(y))
+    upper = np.column_stack([np.cos(angle), np.sin(angle)])
+    lower = np.column_stack([1.0 - np.cos(angle), 0.5 - np.sin(angle)])
+    return np.where(y[:, None] == 0, upper, lower).astype(np.float32)
+
+
+_SHAPES: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
+    "rings": _ring_points,
+    "moons": _moon_points,
+}
+KINDS = (*_SHAPES, "blobs")

@@ -1,0 +1,319 @@
+"""Stores appear whole or not at all, and say what they hold."""
+
+import errno
+import subprocess
+import sys
+import textwrap
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse
+import zarr
+
+from mmcnb._errors import InputError
+from mmcnb.samples import (
+    LabelsWriter,
+    create_csr_store,
+    create_dense_store,
+    describe_store,
+    open_class_labels,
+    open_samples,
+    verify_store,
+)
+from mmcnb.samples._array_writer import chunk_rows_for
+
+
+def test_chunks_are_about_four_mebibytes_and_fit_blocks():
+    for row_bytes in [1, 4, 100, 128, 500, 1024, 2704, 10_000, 5 * 2**20]:
+        rows = chunk_rows_for(row_bytes)
+        assert rows * row_bytes <= 4 * 2**20 or rows == 1
+        assert rows % 4096 == 0 or 4096 % rows == 0
+        assert 2 * rows * row_bytes > 2 * 2**20
+
+
+@pytest.mark.parametrize("cuts", [[9000], [1, 8999], [1000] * 9, [4096, 4096, 808], [5, 3000, 95, 5900]])
+@pytest.mark.parametrize("chunk_rows", [None, 1000, 4096])
+def test_how_rows_come_does_not_matter(X, tmp_path, cuts, chunk_rows):
+    with create_dense_store(tmp_path / "a.zarr", 7, chunk_rows=chunk_rows, n_samples=9000) as writer:
+        for stop, length in zip(np.cumsum(cuts), cuts, strict=True):
+            writer.append(X[stop - length : stop], np.zeros(length, dtype=int))
+    samples = open_samples(tmp_path / "a.zarr")
+    assert np.array_equal(samples.block(0, 9000), X)
+    assert samples.digest == open_samples(X).digest
+    assert verify_store(tmp_path / "a.zarr")["checksummed"]
+
+
+def test_digest_depends_on_numbers_shape_and_type(X):
+    digests = {open_samples(a).digest for a in (X, X[:-1], X[:, :-1], X.astype("f8"), X + 1, X[::-1])}
+    assert len(digests) == 6
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
+def test_integers_are_kept_small_and_read_as_floats(rng, tmp_path, dtype):
+    X = rng.integers(0, 100, size=(500, 3))
+    with create_dense_store(tmp_path / "a.zarr", 3, dtype=dtype) as writer:
+        writer.append(X)
+    assert zarr.open_array(tmp_path / "a.zarr/X", mode="r").dtype == np.dtype(dtype)
+    assert np.array_equal(open_samples(tmp_path / "a.zarr").block(0, 500), X)
+
+
+def test_values_equal_to_the_fill_value_are_data(tmp_path):
+    X = np.full((5000, 2), 255, dtype=np.uint8)
+    with create_dense_store(tmp_path / "a.zarr", 2, dtype="u1", chunk_rows=1000) as writer:
+        writer.append(X)
+    assert np.array_equal(open_samples(tmp_path / "a.zarr").block(0, 5000), X)
+
+
+def test_all_zero_rows_are_written(tmp_path):
+    with create_dense_store(tmp_path / "a.zarr", 2) as writer:
+        writer.append(np.zeros((10, 2)))
+    with create_csr_store(tmp_path / "b.zarr", n_features=5) as writer:
+        writer.append(scipy.sparse.csr_array((10, 5), dtype=np.float32))
+    assert not open_samples(tmp_path / "a.zarr").block(0, 10).any()
+    samples = open_samples(tmp_path / "b.zarr")
+    assert (samples.n_samples, samples.n_features, len(samples.block(0, 10).data)) == (10, 5, 0)
+
+
+def test_number_of_columns_may_be_left_open(csr, tmp_path):
+    with create_csr_store(tmp_path / "a.zarr") as writer:
+        writer.append(csr.data, csr.indices, csr.indptr)
+    assert open_samples(tmp_path / "a.zarr").n_features == csr.indices.max() + 1
+
+
+def test_description(X, csr, tmp_path):
+    y = np.arange(9000) % 2
+    with create_csr_store(tmp_path / "a.zarr", attributes={"origin": "test"}) as writer:
+        writer.append(csr, y=y)
+    report = describe_store(tmp_path / "a.zarr")
+    assert (report["n_samples"], report["n_features"], report["layout"]) == (9000, 40, "csr")
+    assert report["density"] == pytest.approx(csr.nnz / (9000 * 40))
+    assert report["class_counts"] == {0: 4500, 1: 4500}
+    assert report["checksummed"]
+    assert report["digest"] == open_samples(csr).digest
+    assert report["advice"] is None
+    assert zarr.open_group(tmp_path / "a.zarr", mode="r").attrs["origin"] == "test"
+    X[:, 0] = 0
+    with create_dense_store(tmp_path / "b.zarr", 7) as writer:
+        writer.append(X)
+    assert describe_store(tmp_path / "b.zarr")["density"] == pytest.approx(6 / 7)
+
+
+def test_foreign_stores_are_said_to_be_unchecked(X, tmp_path):
+    zarr.create_array(tmp_path / "a.zarr", shape=X.shape, dtype=X.dtype)[:] = X
+    report = describe_store(tmp_path / "a.zarr")
+    assert not report["checksummed"]
+    assert report["digest"] is None
+    assert "mmcnb convert" in report["advice"]
+    verified = verify_store(tmp_path / "a.zarr")
+    assert "no checksums" in verified["verdict"]
+    assert verified["digest"] == open_samples(X).digest
+
+
+# --- labels --------------------------------------------------------------------------------------
+
+
+def test_labels_come_back(rng, tmp_path):
+    labels = rng.integers(0, 3, size=600_000)
+    with LabelsWriter(tmp_path / "l.zarr", len(labels)) as writer:
+        for start in range(0, len(labels), 4096):
+            writer.append(labels[start : start + 4096])
+    array = zarr.open_array(tmp_path / "l.zarr", mode="r")
+    assert (array.dtype, array.chunks, array.metadata.zarr_format) == (np.int32, (2**18,), 3)
+    assert np.array_equal(array[:], labels)
+    assert verify_store(tmp_path / "l.zarr")["chunks"] == 3
+
+
+@pytest.mark.parametrize(
+    ("labels", "match"), [([0, -1, 1], "from 0"), ([0.5, 1, 1], "whole"), ([0, 1], "2 labels came where 3")]
+)
+def test_wrong_labels_leave_nothing(tmp_path, labels, match):
+    def write():
+        with LabelsWriter(tmp_path / "l.zarr", 3) as writer:
+            writer.append(labels)
+
+    with pytest.raises(InputError, match=match):
+        write()
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- whole or not at all -------------------------------------------------------------------------
+
+WRITERS = {
+    "dense": lambda path, **options: create_dense_store(path, 2, **options),
+    "csr": lambda path, **options: create_csr_store(path, 2, **options),
+    "labels": lambda path, **options: LabelsWriter(path, 2, **options),
+}
+ROWS = {"dense": np.eye(2), "csr": scipy.sparse.csr_array(np.eye(2)), "labels": np.array([0, 1])}
+
+
+@pytest.fixture(params=WRITERS)
+def kind(request):
+    """Each kind of output."""
+    return request.param
+
+
+def fill(kind, path, fault=None, **options):
+    """Write two rows of a kind; raise a fault in the middle."""
+    with WRITERS[kind](path, **options) as writer:
+        writer.append(ROWS[kind])
+        if fault is not None:
+            raise fault
+
+
+def test_nothing_stands_at_the_path_before_the_end(kind, tmp_path):
+    with WRITERS[kind](tmp_path / "out.zarr") as writer:
+        writer.append(ROWS[kind])
+        assert not (tmp_path / "out.zarr").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["out.zarr"]
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("stop"), KeyboardInterrupt()])
+def test_an_error_leaves_nothing(kind, tmp_path, fault):
+    with pytest.raises(type(fault)):
+        fill(kind, tmp_path / "out.zarr", fault)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_leaves_what_was_there(kind, tmp_path):
+    fill(kind, tmp_path / "out.zarr")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(RuntimeError, match="stop"):
+        fill(kind, tmp_path / "out.zarr", RuntimeError("stop"), overwrite=True)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_full_disk_is_one_sentence(kind, tmp_path):
+    with pytest.raises(InputError, match=r"disk is full.*nothing was left behind"):
+        fill(kind, tmp_path / "out.zarr", OSError(errno.ENOSPC, "No space left on device"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_FSIZE makes writes fail only on POSIX systems")
+def test_a_file_that_cannot_grow_is_one_sentence(tmp_path):
+    program = """
+        import resource, signal, sys, numpy as np
+        from mmcnb._errors import InputError
+        from mmcnb.samples import create_dense_store
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        try:
+            with create_dense_store(sys.argv[1], 50) as writer:
+                for _ in range(10):
+                    writer.append(np.random.default_rng(0).normal(size=(20_000, 50)))
+        except InputError as error:
+            print(error)
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "out.zarr")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "disk is full" in result.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_writer_leaves_nothing_at_the_path(tmp_path):
+    program = """
+        import os, signal, sys, numpy as np
+        from mmcnb.samples import create_dense_store
+        with create_dense_store(sys.argv[1], 5, chunk_rows=10) as writer:
+            writer.append(np.zeros((1000, 5)))
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "out.zarr")], check=False)
+    assert not (tmp_path / "out.zarr").exists()
+    assert all(path.name.startswith(".out.zarr.part-") for path in tmp_path.iterdir())
+    fill("dense", tmp_path / "out.zarr")
+    assert open_samples(tmp_path / "out.zarr").n_samples == 2
+
+
+def test_existing_paths_are_kept_unless_overwrite(kind, tmp_path):
+    path = tmp_path / "out.zarr"
+    fill(kind, path)
+    with pytest.raises(InputError, match=r"exists already.*--overwrite"):
+        fill(kind, path)
+    fill(kind, path, overwrite=True)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "precious.txt").write_text("keep me")
+    with pytest.raises(InputError, match="no Zarr store"):
+        fill(kind, tmp_path / "notes", overwrite=True)
+    with pytest.raises(InputError, match="does not exist"):
+        fill(kind, tmp_path / "none" / "out.zarr")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes", "out.zarr"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "y", "match"),
+    [
+        (np.zeros((2, 3)), None, "not of 2 columns"),
+        (np.zeros(2), None, "not of 2 columns"),
+        (np.array([[0, np.nan]]), None, "NaN at row 0, column 1"),
+        (np.array([[0, 1e300]]), None, "too large for float32"),
+        (np.array([["a", "b"]]), None, "text"),
+        (np.zeros((0, 2)), None, r"0 sample\(s\)"),
+        (np.zeros((2, 2)), [0], "one integer a row"),
+        (np.zeros((2, 2)), [0.5, 1], "one integer a row"),
+    ],
+)
+def test_rows_that_do_not_fit(tmp_path, rows, y, match):
+    def write(create, values):
+        with create(tmp_path / "a.zarr", 2) as writer:
+            writer.append(values, y=y)
+
+    with pytest.raises(InputError, match=match):
+        write(create_dense_store, rows)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_labels_for_all_rows_or_for_none(tmp_path):
+    def write():
+        with create_dense_store(tmp_path / "a.zarr", 2) as writer:
+            writer.append(np.eye(2), y=[0, 1])
+            writer.append(np.eye(2))
+
+    with pytest.raises(InputError, match="all rows or with none"):
+        write()
+
+
+def test_wrong_number_of_rows(tmp_path):
+    def write():
+        with create_dense_store(tmp_path / "a.zarr", 2, n_samples=5) as writer:
+            writer.append(np.eye(2))
+
+    with pytest.raises(InputError, match="2 rows came where 5"):
+        write()
+
+
+def test_numbers_an_integer_type_cannot_hold(tmp_path):
+    def write():
+        with create_dense_store(tmp_path / "a.zarr", 2, dtype="u1") as writer:
+            writer.append(np.array([[0.5, 300]]))
+
+    with pytest.raises(InputError, match="wider dtype"):
+        write()
+
+
+def test_memory_is_bounded_by_a_chunk(tmp_path):
+    block = np.random.default_rng(0).normal(size=(4096, 64)).astype(np.float32)
+    path = tmp_path / "a.zarr"
+    with create_dense_store(path, 64) as writer:  # load what is loaded once
+        writer.append(block)
+    tracemalloc.start()
+    with create_dense_store(path, 64, overwrite=True) as writer:
+        for _ in range(60):
+            writer.append(block)
+    samples = open_samples(path)
+    for start in range(0, samples.n_samples, samples.chunk_rows):
+        samples.block(start, min(start + samples.chunk_rows, samples.n_samples))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 60 * block.nbytes >= 2 * 30 * 2**20
+    assert peak < 30 * 2**20
+
+
+def test_class_names_stay_beside_the_labels(tmp_path):
+    with create_dense_store(tmp_path / "a.zarr", 2) as writer:
+        writer.append(np.eye(2), y=[1, 0])
+        writer.class_names = ["bad", "good"]
+    assert describe_store(tmp_path / "a.zarr")["class_counts"] == {"bad": 1, "good": 1}
+    assert open_class_labels(tmp_path / "a.zarr").tolist() == [1, 0]

@@ -1,0 +1,376 @@
+"""The command line: the verbs, bad input, and outputs that are whole or absent."""
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+
+import mmcnb
+from mmcnb._errors import InputError
+from mmcnb.cli import main
+from mmcnb.cli._outputs import check_paths, whole_outputs
+from mmcnb.metrics import balanced_clustering_error
+from mmcnb.synthetic import make_block, write_synthetic
+
+ROWS, FEATURES = 1500, 3
+
+
+@pytest.fixture
+def store(tmp_path):
+    path = tmp_path / "blobs.zarr"
+    write_synthetic("blobs", path, ROWS, FEATURES, random_state=3)
+    return path
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A folder with a store, and the model and labels a fit left there."""
+    folder = tmp_path_factory.mktemp("fitted")
+    write_synthetic("blobs", folder / "blobs.zarr", ROWS, FEATURES, random_state=3)
+    outputs = ["--model", folder / "blobs.model", "--labels", folder / "labels.zarr"]
+    code = main([str(word) for word in ["fit", folder / "blobs.zarr", *outputs, "--random-state", 0]])
+    assert code == 0
+    return folder
+
+
+def run(capsys, *words):
+    """Run one verb with --json; give its report."""
+    assert main([*map(str, words), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refuse(capsys, *words):
+    """Run one verb that must be refused; give its sentence."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert main([*map(str, words)]) == 2
+    streams = capsys.readouterr()
+    assert streams.out == ""
+    assert streams.err.count("\n") == 1, streams.err
+    assert streams.err.startswith("mmcnb: ")
+    return streams.err
+
+
+def names(folder):
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+# The verbs
+
+
+def test_fit_labels_are_the_estimators_and_good(fitted):
+    labels = zarr.open_array(fitted / "labels.zarr", mode="r")[:]
+    X, y = make_block("blobs", 0, ROWS, FEATURES, 3)
+    assert balanced_clustering_error(y, labels) < 0.02
+    np.testing.assert_array_equal(labels, mmcnb.SparseKernelMMC(random_state=0).fit(X).labels_)
+    assert names(fitted) == ["blobs.model", "blobs.zarr", "labels.zarr"]
+
+
+def test_predict_gives_the_labels_of_the_fit(fitted, capsys):
+    report = run(
+        capsys, "predict", fitted / "blobs.model", fitted / "blobs.zarr", "--labels", fitted / "p.zarr"
+    )
+    first, again = (zarr.open_array(fitted / name, mode="r")[:] for name in ("labels.zarr", "p.zarr"))
+    np.testing.assert_array_equal(first, again)
+    assert report["n_samples"] == ROWS
+
+
+def test_fit_reports_its_verdict(store, tmp_path, capsys):
+    report = run(capsys, "fit", store, "--model", tmp_path / "m", "--gamma", "median", "--random-state", 1)
+    assert report["n_samples"] == ROWS == sum(report["sizes"])
+    assert report["w_norm"] > report["w_norm_random"] > 0
+    assert report["labels"] is None
+    assert report["peak_memory_bytes"] > 2**20
+    assert names(tmp_path) == ["blobs.zarr", "m"]
+
+
+def test_fit_words_its_verdict(store, tmp_path, capsys):
+    assert main(["fit", str(store), "--model", str(tmp_path / "m"), "--gamma", "0.1"]) == 0
+    out = capsys.readouterr().out
+    for word in (
+        "cluster sizes",
+        "gamma            0.1",
+        "objective",
+        "random labels give",
+        str(tmp_path / "m"),
+    ):
+        assert word in out
+
+
+def test_options_of_fit_reach_the_estimator(store, tmp_path):
+    options = (
+        "--gamma 0.2 --C 3 --n-init 2 --n-landmarks 17 --sample-size 500 --basis landmarks --kernel rbf "
+        "--balance 0.1 --min-share 0.2 --memory-limit 1GiB --jobs 1 --random-state 5"
+    )
+    assert main(["fit", str(store), "--model", str(tmp_path / "m"), *options.split()]) == 0
+    parameters = mmcnb.load(tmp_path / "m").get_params()
+    expected = {"gamma": 0.2, "C": 3.0, "n_init": 2, "n_landmarks": 17, "sample_size": 500, "balance": 0.1}
+    expected |= {"min_share": 0.2, "random_state": 5, "basis": "landmarks", "kernel": "rbf"}
+    assert {name: parameters[name] for name in expected} == expected
+
+
+def test_info_and_verify_tell_the_shape(store, capsys):
+    report = run(capsys, "info", store)
+    assert (report["n_samples"], report["n_features"]) == (ROWS, FEATURES)
+    run(capsys, "verify", store)
+    assert main(["info", str(store)]) == 0
+    assert "1,500" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [[], ["--memory-limit", "1GiB"], ["--n-landmarks", "10"], ["--jobs", "1"]])
+def test_plan_of_a_store_is_the_plan_of_its_size(store, capsys, words):
+    by_store = run(capsys, "plan", store, *words)
+    by_hand = run(capsys, "plan", "--rows", ROWS, "--features", FEATURES, *words)
+    assert by_store["n_samples"] == by_hand["n_samples"] == ROWS
+    assert by_store["n_landmarks"] == by_hand["n_landmarks"]
+    assert by_store["peak"] == by_hand["peak"]
+
+
+def test_convert_makes_a_store_that_fits(tmp_path, capsys):
+    X, y = make_block("blobs", 0, ROWS, FEATURES, 3)
+    with (tmp_path / "rows.libsvm").open("w") as out:
+        for row, label in zip(X, y, strict=True):
+            out.write(f"{label} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row.tolist())) + "\n")
+    report = run(capsys, "convert", tmp_path / "rows.libsvm", tmp_path / "rows.zarr", "--layout", "dense")
+    assert (report["n_samples"], report["n_features"]) == (ROWS, FEATURES)
+    np.testing.assert_array_equal(mmcnb.open_samples(tmp_path / "rows.zarr").block(0, ROWS), X)
+
+
+def test_doctor_reports_this_installation(capsys):
+    report = run(capsys, "doctor")
+    assert report["versions"]["mmcnb"] == mmcnb.__version__
+    assert report["versions"]["numpy"] == np.__version__
+    assert report["tiny_fit"]["balanced_error"] <= 0.05
+    assert report["thread_pools"]
+    assert main(["doctor"]) == 0
+    assert "tiny fit:" in capsys.readouterr().out
+
+
+def test_demo_compares_both_and_leaves_only_the_picture(tmp_path, capfd):
+    report = run(capfd, "demo", "--out", tmp_path / "demo", "--rows", 20000)
+    assert names(tmp_path / "demo") == ["rings.png"]
+    assert report["picture"] == str(tmp_path / "demo" / "rings.png")
+    assert (tmp_path / "demo" / "rings.png").read_bytes().startswith(b"\x89PNG")
+    assert report["rings"]["n_samples"] == 20000
+    assert report["rings"]["mmcnb_error"] < 0.01 < 0.4 < report["rings"]["k_means_error"]
+    assert report["digits"]["mmcnb_error"] <= report["digits"]["k_means_error"]
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("verb", ["info", "verify", "plan"])
+def test_a_store_that_is_not_there(verb, tmp_path, capsys):
+    assert "no.zarr" in refuse(capsys, verb, tmp_path / "no.zarr")
+
+
+def test_fit_of_a_store_that_is_not_there_leaves_nothing(tmp_path, capsys):
+    sentence = refuse(
+        capsys, "fit", tmp_path / "no.zarr", "--model", tmp_path / "m", "--labels", tmp_path / "l"
+    )
+    assert "no.zarr" in sentence
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("--C -1", "--gamma 0", "--gamma wide", "--balance -3", "--min-share 2", "--n-init 0"),
+        *("--kernel cubic", "--memory-limit lots", "--memory-limit 1MiB", "--jobs 0"),
+    ],
+)
+def test_parameters_out_of_range_leave_nothing(words, store, tmp_path, capsys):
+    option, value = words.split()
+    sentence = refuse(
+        capsys, "fit", store, "--model", tmp_path / "m", "--labels", tmp_path / "l", option, value
+    )
+    assert option.strip("-").replace("-", "_").replace("jobs", "n_jobs") in sentence.replace("-", "_")
+    assert names(tmp_path) == ["blobs.zarr"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["fit"], "required: STORE, --model"),
+        (["fit", "s", "--model", "m", "--C", "x"], "argument --C: invalid float value: 'x'"),
+        (["fry"], "invalid choice: 'fry'"),
+        ([], "required: VERB"),
+    ],
+)
+def test_argument_errors_are_one_sentence(words, sentence, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2
+    err = capsys.readouterr().err
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+def test_plan_wants_a_store_or_a_size(store, capsys):
+    for words in ([], ["--rows", 5], [store, "--rows", 5, "--features", 2]):
+        assert "either STORE or both" in refuse(capsys, "plan", *words)
+    assert "at least 1" in refuse(capsys, "plan", "--rows", 0, "--features", 2)
+
+
+def test_features_of_model_and_store_must_agree(fitted, tmp_path, capsys):
+    write_synthetic("blobs", tmp_path / "wide.zarr", 100, FEATURES + 1)
+    sentence = refuse(
+        capsys, "predict", fitted / "blobs.model", tmp_path / "wide.zarr", "--labels", tmp_path / "l"
+    )
+    assert "4" in sentence
+    assert "3" in sentence
+    assert names(tmp_path) == ["wide.zarr"]
+
+
+def test_a_model_that_is_none(store, tmp_path, capsys):
+    (tmp_path / "m").write_text("not a model")
+    refuse(capsys, "predict", tmp_path / "m", store, "--labels", tmp_path / "l")
+    refuse(capsys, "predict", tmp_path / "no-model", store, "--labels", tmp_path / "l")
+    assert names(tmp_path) == ["blobs.zarr", "m"]
+
+
+def test_an_output_that_exists_is_kept_without_overwrite(fitted, tmp_path, capsys):
+    (tmp_path / "m").write_text("mine")
+    words = ["fit", fitted / "blobs.zarr", "--model", tmp_path / "m", "--gamma", "median"]
+    assert "--overwrite" in refuse(capsys, *words)
+    assert (tmp_path / "m").read_text() == "mine"
+    run(capsys, *words, "--overwrite")
+    assert mmcnb.load(tmp_path / "m").predict(np.zeros((1, FEATURES))).shape == (1,)
+    assert names(tmp_path) == ["m"]
+
+
+def test_labels_that_exist_are_replaced_whole(fitted, tmp_path, capsys):
+    words = ["predict", fitted / "blobs.model", fitted / "blobs.zarr", "--labels", tmp_path / "l.zarr"]
+    run(capsys, *words)
+    assert "--overwrite" in refuse(capsys, *words)
+    run(capsys, *words, "--overwrite")
+    assert zarr.open_array(tmp_path / "l.zarr", mode="r").shape == (ROWS,)
+    assert names(tmp_path) == ["l.zarr"]
+
+
+@pytest.mark.filterwarnings("default:.*no checksums")
+def test_a_store_without_checksums_is_said_to_be_one(tmp_path, capsys):
+    X, _ = make_block("blobs", 0, ROWS, FEATURES, 3)
+    zarr.create_array(tmp_path / "foreign.zarr", data=X, chunks=(500, FEATURES))
+    assert (
+        main(["fit", str(tmp_path / "foreign.zarr"), "--model", str(tmp_path / "m"), "--gamma", "median"])
+        == 0
+    )
+    err = capsys.readouterr().err
+    assert "no checksums" in err
+    assert "mmcnb convert" in err
+
+
+# How a run ends otherwise
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (KeyboardInterrupt(), 130, "stopped by the user"),
+        (
+            OSError(28, "No space left on device", "labels/c/0"),
+            2,
+            "the disk is full while writing labels/c/0",
+        ),
+        (PermissionError(13, "Permission denied", "there"), 2, "there: Permission denied"),
+        (InputError("row 3\n is bad"), 2, "row 3 is bad"),
+    ],
+    ids=["interrupt", "disk-full", "permission", "input"],
+)
+def test_each_end_has_its_code_and_one_line(error, code, sentence, store, monkeypatch, capsys):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr("mmcnb.cli.info.run", fail)
+    assert main(["info", str(store)]) == code
+    err = capsys.readouterr().err
+    assert err.startswith(f"mmcnb: {sentence}")
+    assert err.count("\n") == 1
+
+
+def test_a_failure_while_labels_are_written_leaves_nothing(store, tmp_path, monkeypatch, capsys):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(mmcnb.SparseKernelMMC, "predict", full)
+    words = ["fit", store, "--model", tmp_path / "m", "--labels", tmp_path / "l.zarr", "--gamma", "median"]
+    assert "the disk is full" in refuse(capsys, *words)
+    assert names(tmp_path) == ["blobs.zarr"]
+
+
+def test_a_disk_that_is_full_leaves_nothing(tmp_path):
+    resource = pytest.importorskip("resource", reason="limits on the size of files are POSIX's")
+    np.save(tmp_path / "rows.npy", make_block("blobs", 0, 20000, 4)[0])
+    done = subprocess.run(
+        [sys.executable, "-m", "mmcnb", "convert", tmp_path / "rows.npy", tmp_path / "rows.zarr"],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000)),
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "the disk is full" in done.stderr
+    assert names(tmp_path) == ["rows.npy"]
+
+
+def test_python_m_mmcnb_is_mmcnb(store):
+    done = subprocess.run(
+        [sys.executable, "-m", "mmcnb", "info", str(store / "gone")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("mmcnb: ")
+
+
+# Outputs
+
+
+def test_outputs_may_not_touch_what_is_read_or_each_other(store, tmp_path):
+    for outputs in ([store], [store / "labels"], [tmp_path], [tmp_path / "a", tmp_path / "a" / "b"]):
+        with pytest.raises(InputError, match="overlaps"):
+            check_paths(list(map(str, outputs)), [str(store)])
+
+
+def test_a_folder_that_is_no_store_is_never_replaced(fitted, tmp_path, capsys):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.png").write_text("cat")
+    words = ["predict", fitted / "blobs.model", fitted / "blobs.zarr", "--labels", tmp_path / "photos"]
+    assert "photos" in refuse(capsys, *words, "--overwrite")
+    assert names(tmp_path / "photos") == ["cat.png"]
+
+
+def test_a_missing_or_closed_folder_is_refused_at_once(fitted, tmp_path, monkeypatch, capsys):
+    words = ["predict", fitted / "blobs.model", fitted / "blobs.zarr", "--labels"]
+    assert "does not exist" in refuse(capsys, *words, tmp_path / "no" / "labels")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert "cannot be written" in refuse(capsys, *words, tmp_path / "labels")
+
+
+def test_outputs_appear_all_or_none(tmp_path):
+    targets = [str(tmp_path / "a"), str(tmp_path / "b")]
+    (tmp_path / "a").write_text("old")
+
+    def interrupted():
+        with whole_outputs(targets, [], overwrite=True) as asides:
+            Path(asides[0]).write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert (tmp_path / "a").read_text() == "old"
+    assert names(tmp_path) == ["a"]
+    with whole_outputs(targets, [], overwrite=True) as asides:
+        for aside in asides:
+            Path(aside).write_text("new")
+        assert (tmp_path / "a").read_text() == "old"
+    assert [Path(target).read_text() for target in targets] == ["new", "new"]
+    assert names(tmp_path) == ["a", "b"]

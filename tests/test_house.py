@@ -1,0 +1,110 @@
+"""Rules of the house that a tool we use does not check already."""
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+from numpydoc.docscrape import get_doc_object
+from numpydoc.validate import validate
+
+import mmcnb
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("changes/*.md")])
+SOURCES = sorted(
+    p for room in ("mmcnb", "data_loaders", "benchmarks", "tests") for p in (ROOT / room).rglob("*.py")
+)
+PUBLIC_MODULES = [
+    "mmcnb",
+    "mmcnb.kernels",
+    "mmcnb.metrics",
+    "mmcnb.plotting",
+    "mmcnb.samples",
+    "mmcnb.synthetic",
+]
+
+# Errors of numpydoc's validation we want none of: unknown, missing, misnamed or misordered parameters, no
+# summary, no section for what is returned.
+NUMPYDOC_RULES = {"GL08", "SS01", "PR01", "PR02", "PR03", "PR04", "RT01", "YD01"}
+
+
+def quick_start_blocks():
+    section = re.split(r"^## ", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
+    here = next(part for part in section if part.startswith("Quick start"))
+    return re.findall(r"^```(\w*)\n(.*?)^```$", here, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_quick_start_is_two_commands_of_one_line():
+    blocks = quick_start_blocks()
+    assert [language for language, _ in blocks] == ["sh", "sh"]
+    demo, tests = (text.splitlines() for _, text in blocks)
+    assert len(demo) == len(tests) == 1
+    assert demo[0].endswith("mmcnb demo")
+    assert "pytest" in tests[0]
+    for (line,) in (demo, tests):
+        assert line.startswith("python3 -m venv .venv && ")
+
+
+def test_the_wheel_holds_the_library_alone():
+    import tomllib
+
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == ["mmcnb"]
+    assert settings["project"]["version"] == mmcnb.__version__
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_pages_name_no_path_of_a_machine(page):
+    assert not re.findall(r"(?<![\w.])/(?:work|root|home|tmp|Users)/\S*", page.read_text())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+        assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+def test_numba_is_imported_in_one_place():
+    importers = [
+        p for p in SOURCES if re.search(r"^\s*(from numba|import numba)\b", p.read_text(), re.MULTILINE)
+    ]
+    assert [p.relative_to(ROOT).as_posix() for p in importers if p.is_relative_to(ROOT / "mmcnb")] == [
+        "mmcnb/_numba.py"
+    ]
+
+
+def test_files_stay_readable_in_one_sitting():
+    long = {
+        p.relative_to(ROOT).as_posix(): n for p in SOURCES if (n := len(p.read_text().splitlines())) > 600
+    }
+    assert long == {}
+
+
+def public_names():
+    for module_name in PUBLIC_MODULES:
+        module = importlib.import_module(module_name)
+        for name in module.__all__:
+            thing = getattr(module, name)
+            # The fields of a named tuple are explained beside them.
+            if inspect.isfunction(thing) or (inspect.isclass(thing) and not issubclass(thing, tuple)):
+                yield f"{thing.__module__}.{thing.__qualname__}"
+
+
+@pytest.mark.parametrize("name", sorted(set(public_names())))
+def test_public_names_are_documented(name):
+    wrong = [f"{code}: {sentence}" for code, sentence in validate(name)["errors"] if code in NUMPYDOC_RULES]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", sorted(set(public_names())))
+def test_public_names_show_an_example(name):
+    module, _, attribute = name.rpartition(".")
+    thing = getattr(importlib.import_module(module), attribute)
+    if inspect.isabstract(thing):
+        assert not inspect.isfunction(thing)  # nothing to run: its subclasses show how they are made
+    else:
+        assert any(">>>" in line for line in get_doc_object(thing)["Examples"]), (
+            f"{name} has no runnable example"
+        )

@@ -1,0 +1,115 @@
+"""Laws of the metrics: what may not change them, what must."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import balanced_accuracy_score
+
+from mmcnb._errors import InputError
+from mmcnb.metrics import balanced_clustering_error, clustering_accuracy, imbalance_degree, sparsity
+
+two_labelings = st.integers(2, 20).flatmap(
+    lambda n: st.tuples(
+        st.lists(st.integers(0, 2), min_size=n, max_size=n),
+        st.lists(st.integers(0, 3), min_size=n, max_size=n),
+    )
+)
+
+
+def _best_over_all_matchings(y, labels, score):
+    """Try every assignment of distinct clusters (or none) to the classes."""
+    classes, clusters = np.unique(y), np.unique(labels)
+    candidates = [*clusters, *[None] * len(classes)]
+    return max(
+        score(dict(zip(classes, m, strict=True))) for m in itertools.permutations(candidates, len(classes))
+    )
+
+
+@given(two_labelings)
+def test_both_are_the_best_over_every_matching(case):
+    y, labels = map(np.asarray, case)
+
+    def mean_rate(match):
+        return np.mean([np.mean(labels[y == c] == match[c]) if match[c] is not None else 0.0 for c in match])
+
+    def agreement(match):
+        return np.mean([label == match[c] for c, label in zip(y, labels, strict=True)])
+
+    assert balanced_clustering_error(y, labels) == pytest.approx(
+        1 - _best_over_all_matchings(y, labels, mean_rate)
+    )
+    assert clustering_accuracy(y, labels) == pytest.approx(_best_over_all_matchings(y, labels, agreement))
+
+
+@given(two_labelings, st.permutations(range(4)), st.permutations(range(3)))
+def test_names_of_clusters_and_classes_mean_nothing(case, clusters, classes):
+    y, labels = map(np.asarray, case)
+    renamed_y, renamed_labels = np.take(classes, y).astype(str), np.take(clusters, labels)
+    for metric in (balanced_clustering_error, clustering_accuracy):
+        assert metric(renamed_y, renamed_labels) == pytest.approx(metric(y, labels))
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=4, max_size=60))
+def test_two_by_two_is_the_papers_formula(pairs):
+    y, labels = np.array(pairs, dtype=int).T
+    if len(np.unique(y)) < 2:
+        y[0], y[1] = 0, 1
+    expected = min(1 - balanced_accuracy_score(y, labels), 1 - balanced_accuracy_score(y, 1 - labels))
+    if len(np.unique(labels)) == 2:
+        assert balanced_clustering_error(y, labels) == pytest.approx(expected)
+    else:
+        assert balanced_clustering_error(y, labels) == pytest.approx(0.5)
+
+
+def test_perfect_clusters_have_no_error_and_one_cluster_is_a_coin_flip():
+    y = np.repeat([0, 1], [90, 10])
+    assert balanced_clustering_error(y, 1 - y) == 0.0
+    assert clustering_accuracy(y, 1 - y) == 1.0
+    assert balanced_clustering_error(y, np.zeros(100)) == 0.5
+    assert clustering_accuracy(y, np.zeros(100)) == 0.9
+
+
+def test_a_class_repeated_changes_the_accuracy_and_not_the_balanced_error():
+    y, labels = np.array([0, 0, 0, 1, 1]), np.array([0, 0, 1, 1, 0])
+    repeat = np.where(y == 1, 7, 1)
+    many_y, many_labels = np.repeat(y, repeat), np.repeat(labels, repeat)
+    assert balanced_clustering_error(many_y, many_labels) == pytest.approx(
+        balanced_clustering_error(y, labels)
+    )
+    assert clustering_accuracy(many_y, many_labels) < clustering_accuracy(y, labels)
+
+
+def test_imbalance_degree_follows_the_papers_figures():
+    adult = np.repeat([-1, 1], [24720, 7841])
+    assert imbalance_degree(adult) == pytest.approx(51.84, abs=0.005)
+    assert imbalance_degree(["a", "b"]) == 0.0
+    assert imbalance_degree([3, 3, 3]) == 100.0
+
+
+def test_sparsity_counts_what_is_not_zero_in_each_form():
+    X = np.diag([1.0, 2.0, 0.0, 4.0])
+    matrix = scipy.sparse.csr_matrix(X)
+    stored_zero = scipy.sparse.csr_array(([0.0, 1.0], ([0, 1], [0, 1])), shape=(2, 2))
+    assert sparsity(X) == sparsity(matrix) == pytest.approx(100 * 3 / 16)
+    assert sparsity(stored_zero) == 25.0
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: balanced_clustering_error([0, 1], [0, 1, 1]), "y_true has 2 rows and labels has 3"),
+        (lambda: clustering_accuracy([], []), "at least one row"),
+        (lambda: clustering_accuracy([[0, 1]], [0, 1]), "y_true has shape"),
+        (lambda: imbalance_degree([0, 1, 2]), "3 classes"),
+        (lambda: sparsity(np.zeros(3)), "shape"),
+        (lambda: sparsity(np.zeros((0, 3))), "at least one row"),
+    ],
+)
+def test_bad_input_is_one_sentence(call, sentence):
+    with pytest.raises(InputError, match=sentence) as caught:
+        call()
+    assert "\n" not in str(caught.value)
