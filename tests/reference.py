@@ -1,8 +1,10 @@
 """Slow, plain twins of the compiled routines: the formula in float64, and nothing else."""
 
+import itertools
 import math
 
 import numpy as np
+import scipy.optimize
 
 
 def dense_rows(data, indices, indptr, n_features):
@@ -78,3 +80,102 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
     s = np.array([sums[0] for _, _, sums in planes])
     t = np.array([sums[1] for _, _, sums in planes])
     return s, t, np.array([row_sum for _, row_sum, _ in planes])
+
+
+def centred(K):
+    """HKH."""
+    return K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+
+
+def plane_primal(P, s, t, C, balance=0.0, threshold="adaptive"):
+    """Wu & Zhang, eq. (11), in centred features: w, beta, rho, xi that meet all planes, by SLSQP."""
+    d, size = P.shape[1], P.shape[1] + 3  # w, beta, rho, xi
+    adaptive = threshold == "adaptive"
+
+    def objective(v):
+        return 0.5 * v[:d] @ v[:d] - (v[d + 1] if adaptive else 0.0) + C * v[d + 2]
+
+    def slope(v):
+        return np.r_[v[:d], 0.0, -1.0 if adaptive else 0.0, C]
+
+    rows = [np.r_[P[k], t[k], -s[k], 1.0] for k in range(len(s))]
+    for sign in (1.0, -1.0):
+        row = np.zeros(size)
+        row[d], row[d + 1] = sign, balance
+        rows.append(row)
+    rows = np.array(rows)
+    bounds = [(None, None)] * (d + 1) + [(0.0, None) if adaptive else (1.0, 1.0), (0.0, None)]
+    start = np.zeros(size)
+    start[d + 1] = start[d + 2] = 1.0
+    found = scipy.optimize.minimize(
+        objective,
+        start,
+        jac=slope,
+        bounds=bounds,
+        constraints={"type": "ineq", "fun": lambda v: rows @ v, "jac": lambda v: rows},
+        method="SLSQP",
+        options={"ftol": 1e-13, "maxiter": 2000},
+    )
+    assert found.success, found.message
+    return found.fun, found.x
+
+
+def n_slack_norm2(K, y, C, shares=None):
+    """|w|² of the n-slack problem (7) without balance: its dual, ν-SVM in centred features, by SLSQP."""
+    n = len(y)
+    shares = np.full(n, 1 / n) if shares is None else shares
+    H = np.eye(n) - np.outer(np.ones(n), shares)
+    Q = (H @ K @ H.T) * np.outer(y, y)
+    scale = np.trace(Q) / n or 1.0
+    found = scipy.optimize.minimize(
+        lambda a: 0.5 * a @ Q @ a / scale,
+        shares.copy(),
+        jac=lambda a: Q @ a / scale,
+        bounds=[(0.0, C * share) for share in shares],
+        constraints={"type": "ineq", "fun": lambda a: a.sum() - 1, "jac": lambda a: np.ones(n)},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 2000},
+    )
+    assert found.success, found.message
+    return 2 * scale * found.fun
+
+
+def hinge_objective(f, y, norm2, rho, C, shares=None, threshold="adaptive"):
+    """1/2|w|² - rho + C Σ shares max(0, rho - y f): the n-slack objective, J_CP's upper bound."""
+    shares = np.full(len(f), 1 / len(f)) if shares is None else shares
+    slack = sum(share * max(0.0, rho - label * value) for share, label, value in zip(shares, y, f, strict=True))
+    return 0.5 * norm2 - (rho if threshold == "adaptive" else 0.0) + C * slack
+
+
+def largest_violation(f, y, rho, shares):
+    """max over all 2^n constraints c of Σ shares c (rho - y f)."""
+    return max(
+        sum(c * share * (rho - label * value) for c, share, label, value in zip(cs, shares, y, f, strict=True))
+        for cs in itertools.product((0, 1), repeat=len(f))
+    )
+
+
+def best_labeling_norm2(K, C, least):
+    """Largest |w|² over all labelings whose clusters hold at least ``least`` rows."""
+    n = len(K)
+    best = 0.0
+    for rest in itertools.product((-1, 1), repeat=n - 1):
+        y = np.array([1, *rest])
+        if least <= np.count_nonzero(y > 0) <= n - least:
+            best = max(best, n_slack_norm2(K, y, C))
+    return best
+
+
+def leave_one_out_residuals(y, z, ridge, weights):
+    """Residual of each row under the ridge regression, with intercept, of all other rows."""
+    shares = weights / weights.sum()
+    centre = shares @ z
+    spread = sum(shares[i] * ((z[i] - centre) ** 2).sum() for i in range(len(z)))
+    residuals = np.empty(len(z))
+    for i in range(len(z)):
+        kept = np.arange(len(z)) != i
+        rows, labels, share = np.c_[z[kept], np.ones(kept.sum())], y[kept], shares[kept]
+        penalty = np.diag(np.r_[np.full(z.shape[1], ridge * spread), 0.0])
+        coef = np.linalg.solve((rows * share[:, None]).T @ rows + penalty, (rows * share[:, None]).T @ labels)
+        residuals[i] = y[i] - np.r_[z[i], 1.0] @ coef
+    return residuals

@@ -295,6 +295,21 @@ def test_each_end_has_its_code_and_one_line(error, code, sentence, store, monkey
     assert err.count("\n") == 1
 
 
+def test_an_interrupt_inside_a_kernel_is_an_interrupt_and_other_system_errors_are_not(
+    store, monkeypatch, capsys
+):
+    def fail(*_):
+        raise SystemError("returned a result with an exception set") from cause
+
+    monkeypatch.setattr("mmcnb.cli.info.run", fail)
+    cause = KeyboardInterrupt()
+    assert main(["info", str(store)]) == 130
+    assert "stopped by the user" in capsys.readouterr().err
+    cause = RuntimeError()
+    with pytest.raises(SystemError):
+        main(["info", str(store)])
+
+
 def test_a_failure_while_labels_are_written_leaves_nothing(store, tmp_path, monkeypatch, capsys):
     def full(*_, **__):
         raise OSError(28, "No space left on device")

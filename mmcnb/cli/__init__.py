@@ -84,7 +84,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             print(*verb.lines(report), sep="\n")
         sys.stdout.flush()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        # A compiled kernel that is interrupted raises SystemError because of the KeyboardInterrupt.
+        if not isinstance(error.__cause__ or error, KeyboardInterrupt):
+            raise
         return _complain("stopped by the user; no output was left behind.", INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away: nobody is left to tell

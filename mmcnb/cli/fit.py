@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import logging
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -45,11 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{name.replace('_', '-')}", **options)
     add_limits(parser)
     add_overwrite(parser)
-    parser.add_argument("--verbose", action="count", help="tell what the fit does; twice tells more")
+    parser.add_argument("--verbose", action="store_true", help="tell what the fit does as it does it")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Fit, then write the model and the labels."""
+    if arguments.verbose:
+        logging.basicConfig(level=logging.INFO, format="mmcnb: %(message)s")
     outputs = [path for path in (arguments.model, arguments.labels) if path is not None]
     with whole_outputs(outputs, [arguments.store], arguments.overwrite) as asides:
         return _fit(arguments, *asides)
@@ -60,16 +64,17 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
     from mmcnb.estimators import ClusterWarning
 
     warnings.simplefilter("ignore", ClusterWarning)  # the verdict says it
-    estimator = SparseKernelMMC(**_parameters(arguments))
+    estimator = SparseKernelMMC(**_parameters(arguments), verbose=int(sys.stderr.isatty()))
     samples = open_samples(arguments.store, arguments.element)
     if not samples.checksummed:
         _warn_unchecked(samples.name)
     started = time.perf_counter()
     estimator.fit_model(samples)
     fitted = time.perf_counter()
-    estimator.save(model)
     if labels is not None:
         estimator.predict(samples, out=labels)
+    estimator.set_params(verbose=0)  # the progress bar belongs to this terminal and not to the model
+    estimator.save(model)
     finished = time.perf_counter()
     return {
         "store": arguments.store,
@@ -109,7 +114,7 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
 
 
 def _parameters(arguments: argparse.Namespace) -> dict[str, Any]:
-    given = {name: getattr(arguments, name) for name in (*PARAMETERS, "memory_limit", "verbose")}
+    given = {name: getattr(arguments, name) for name in (*PARAMETERS, "memory_limit")}
     given["n_jobs"] = arguments.jobs
     return {name: value for name, value in given.items() if value is not None}
 

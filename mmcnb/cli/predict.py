@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -35,6 +36,7 @@ def _predict(arguments: argparse.Namespace, labels: str) -> dict[str, Any]:
     limits = {"memory_limit": arguments.memory_limit, "n_jobs": arguments.jobs}
     estimator = load(arguments.model)
     estimator.set_params(**{name: limit for name, limit in limits.items() if limit is not None})
+    estimator.set_params(verbose=int(sys.stderr.isatty()))
     samples = open_samples(arguments.store, arguments.element)
     started = time.perf_counter()
     estimator.predict(samples, out=labels)

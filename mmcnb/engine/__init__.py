@@ -10,8 +10,8 @@ from mmcnb.engine._features import (
     cache_features,
 )
 from mmcnb.engine._memory import format_bytes, parse_bytes
-from mmcnb.engine._plan import FitPlan, plan_fit
-from mmcnb.engine._run import Engine, Pass, ThreadEngine, run, slice_rows
+from mmcnb.engine._plan import FitPlan, most_sweeps, plan_fit
+from mmcnb.engine._run import Engine, Pass, ThreadEngine, run
 from mmcnb.engine._survey import Survey, as_matrix, survey
 
 __all__ = [
@@ -29,9 +29,9 @@ __all__ = [
     "as_matrix",
     "cache_features",
     "format_bytes",
+    "most_sweeps",
     "parse_bytes",
     "plan_fit",
     "run",
-    "slice_rows",
     "survey",
 ]

@@ -2,6 +2,8 @@
 
 import os
 import tempfile
+import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import numpy as np
 
 from mmcnb import kernels
 from mmcnb._errors import InputError
-from mmcnb.engine._run import Engine, slice_rows
+from mmcnb.engine._run import Engine
 from mmcnb.samples import BLOCK_ROWS, CSRBlock, Samples
 
 FEATURE_DTYPE = np.dtype(np.float32)  # sums over the features are float64
@@ -102,12 +104,27 @@ class DerivedSamples(Samples):
         raise InputError(f"{type(self).__name__} derives no rows.")
 
     def block(self, start: int, stop: int) -> Any:
-        """Rows start to stop."""
-        return self.derive(self.base.block(start, stop))
+        """Rows start to stop, derived in the fixed blocks of the reduction."""
+        parts = list(self.blocks(start, stop))
+        return parts[0] if len(parts) == 1 else _stack(parts)
+
+    def blocks(self, start: int, stop: int) -> Iterator[Any]:
+        """Rows start to stop in fixed blocks, derived one by one."""
+        yield from map(self.derive, self.base.blocks(start, stop))
 
     def gather(self, rows: np.ndarray) -> Any:
         """The given rows."""
         return self.derive(self.base.gather(rows))
+
+
+def _stack(parts: list[Any]) -> Any:
+    """Blocks one below the other."""
+    if not isinstance(parts[0], CSRBlock):
+        return np.concatenate(parts)
+    first = np.cumsum([0, *(part.indptr[-1] for part in parts)])
+    indptr = [part.indptr[:-1] + start for part, start in zip(parts, first[:-1], strict=True)]
+    data, indices = (np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "indices"))
+    return CSRBlock(data, indices, np.concatenate([*indptr, first[-1:]]), parts[0].n_features)
 
 
 class ScaledSamples(DerivedSamples):
@@ -134,16 +151,6 @@ class KernelSamples(DerivedSamples):
         self.basis_map = basis_map
         self.n_features = basis_map.basis.shape[0]
         self.stored_dtype, self.is_sparse = np.dtype(dtype), False
-        self.row_bytes = base.row_bytes + self.n_features * self.stored_dtype.itemsize
-
-    def block(self, start: int, stop: int) -> np.ndarray:
-        """Kernel values of rows start to stop, computed in the fixed blocks of the reduction."""
-        rows = self.base.block(start, stop)
-        out = np.empty((stop - start, self.n_features), self.dtype)
-        for first in range(0, stop - start, BLOCK_ROWS):
-            last = min(first + BLOCK_ROWS, stop - start)
-            out[first:last] = self.basis_map.block(slice_rows(rows, first, last), self.dtype)
-        return out
 
     def derive(self, rows: Any) -> np.ndarray:
         """Kernel values of some rows."""
@@ -159,7 +166,9 @@ class CachedSamples(DerivedSamples):
         self.row_bytes = self.n_features * self.dtype.itemsize
         self._rows = np.empty((self.n_samples, self.n_features), self.dtype) if in_memory else None
         # Mapped pages would count as resident memory; the file has no name, so it cannot be left behind.
-        self._file = None if in_memory else tempfile.TemporaryFile(dir=folder, buffering=0)
+        self._file = None if in_memory else tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        if self._file is not None:
+            weakref.finalize(self, self._file.close)
 
     def put(self, start: int, rows: np.ndarray) -> None:
         """Keep the rows from ``start`` on."""
@@ -167,10 +176,14 @@ class CachedSamples(DerivedSamples):
             self._rows[start : start + rows.shape[0]] = rows
             return
         assert self._file is not None
-        view, position = memoryview(rows).cast("B"), start * int(self.row_bytes)
+        view, position = rows.reshape(-1).data.cast("B"), start * int(self.row_bytes)
         while len(view):
             written = os.pwrite(self._file.fileno(), view, position)
             view, position = view[written:], position + written
+
+    def blocks(self, start: int, stop: int) -> Iterator[Any]:
+        """Rows start to stop in fixed blocks."""
+        yield from Samples.blocks(self, start, stop)
 
     def block(self, start: int, stop: int) -> np.ndarray:
         """Rows start to stop: a view of memory, or read from the scratch file."""
@@ -178,7 +191,7 @@ class CachedSamples(DerivedSamples):
             return self._rows[start:stop]
         assert self._file is not None
         rows = np.empty((stop - start, self.n_features), self.dtype)
-        view, position = memoryview(rows).cast("B"), start * int(self.row_bytes)
+        view, position = rows.reshape(-1).data.cast("B"), start * int(self.row_bytes)
         while len(view):
             read = os.preadv(self._file.fileno(), [view], position)
             if read == 0:

@@ -93,4 +93,6 @@ def available_bytes() -> int:
 
 def resolve_memory_limit(memory_limit: str | int | None) -> int:
     """The limit in bytes: what was asked for, or half of what is free."""
-    return parse_bytes(memory_limit) if memory_limit is not None else max(available_bytes() // 2, LIBRARIES * 2)
+    return (
+        parse_bytes(memory_limit) if memory_limit is not None else max(available_bytes() // 2, LIBRARIES * 2)
+    )

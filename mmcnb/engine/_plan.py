@@ -14,8 +14,9 @@ PRODUCT_FLOPS = 40e9
 EXP_SECONDS = 0.8e-9
 SWEEP_BYTES = 8e9
 SCRATCH_BYTES = 0.9e9
-SWEEPS_CACHED = 60
-SWEEPS_RECOMPUTED = 12
+LIKELY_SWEEPS = 20
+ROW_SWEEPS, LEAST_SWEEPS, MOST_SWEEPS = 2 * 10**8, 12, 300
+STORES = ("memory", "scratch", "recompute")
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,19 @@ class FitPlan:
         ]
 
 
+def most_sweeps(n_samples: int) -> int:
+    """Sweeps over all rows that a fit may make; it depends on nothing but n, or the answer would depend on
+    the machine.
+
+    Examples
+    --------
+    >>> from mmcnb.engine import most_sweeps
+    >>> most_sweeps(10**6), most_sweeps(10**7), most_sweeps(10**8)
+    (200, 20, 12)
+    """
+    return int(min(MOST_SWEEPS, max(LEAST_SWEEPS, ROW_SWEEPS // max(n_samples, 1))))
+
+
 def plan_fit(
     n_samples: int,
     n_features: int,
@@ -104,6 +118,7 @@ def plan_fit(
     memory_limit: str | int | None = None,
     n_jobs: int | None = None,
     stored: bool = True,
+    chunk_bytes: float = 0.0,
 ) -> FitPlan:
     """Plan a fit: what is read, held and written, before any work.
 
@@ -128,6 +143,8 @@ def plan_fit(
         Threads.
     stored : bool, default=True
         Whether the rows come from storage; rows the caller holds in memory are not counted.
+    chunk_bytes : float, default=0.0
+        Decoded bytes of one storage chunk: what has to be held to read any row of it.
 
     Returns
     -------
@@ -153,41 +170,39 @@ def plan_fit(
     feature_bytes = n_landmarks * 4
     sample = min(sample_size, n_samples) * (2 * n_features * 8 + 6 * feature_bytes) + 2 * n_landmarks**2 * 8
     row_state = 0 if not stored else 4 * 2**18
-    # A thread holds decoded rows, a second copy inside the decoder, and the block's features.
-    task = max(TASK_BYTES, BLOCK_ROWS * row_bytes) if stored else 0
-    held = int(2 * task + BLOCK_ROWS * feature_bytes * max(1.0, TASK_BYTES / (BLOCK_ROWS * row_bytes)))
-
-    def in_flight(workers: int) -> int:
-        return int((workers + 2) * held)
-
-    while threads > 1 and LIBRARIES + sample + row_state + in_flight(threads) > limit:
-        threads -= 1
-    least = LIBRARIES + sample + row_state + in_flight(1)
-    if least > limit:
-        least_mib = -(-least // MIB)
-        raise MemoryLimitError(
-            f"memory_limit={format_bytes(limit)} is too small for {n_samples:,} rows of {n_features:,} columns; "
-            f"the least that works is {least_mib}MiB."
-        )
-
     cache = n_samples * feature_bytes
-    room = limit - LIBRARIES - sample - row_state - in_flight(threads)
-    read = n_samples * row_bytes / READ_BYTES / threads * (1.0 if stored else 0.1)
+    # A thread holds decoded rows, a second copy inside the decoder, and one block's features.
+    task = max(min(TASK_BYTES, n_samples * row_bytes), BLOCK_ROWS * row_bytes, chunk_bytes) if stored else 0
+    held = 2 * task + min(BLOCK_ROWS, n_samples) * feature_bytes
+
+    def room(workers: int) -> float:
+        return limit - LIBRARIES - sample - row_state - (workers + 1) * held
+
+    if room(1) < 0:
+        least_mib = -(-(limit - room(1)) // MIB)
+        raise MemoryLimitError(
+            f"memory_limit={format_bytes(limit)} is too small for {n_samples:,} rows of {n_features:,} "
+            f"columns; the least that works is {least_mib:.0f}MiB."
+        )
+    sweeps = most_sweeps(n_samples)
+    likely = min(LIKELY_SWEEPS, sweeps)
     flops = 2.0 * n_samples * row_bytes / np.dtype(dtype).itemsize * n_landmarks
-    map_seconds = (flops / PRODUCT_FLOPS + n_samples * n_landmarks * EXP_SECONDS) / threads
-    sweep = n_samples * max(feature_bytes, 8) / SWEEP_BYTES / threads
-    seconds = {
-        "memory": map_seconds + read + SWEEPS_CACHED * sweep,
-        "scratch": map_seconds + read + SWEEPS_CACHED * (sweep + cache / SCRATCH_BYTES),
-        "recompute": SWEEPS_RECOMPUTED * (map_seconds + read + sweep),
-    }
+    map_seconds = flops / PRODUCT_FLOPS + n_samples * n_landmarks * EXP_SECONDS
+    read = n_samples * row_bytes / READ_BYTES * (1.0 if stored else 0.1)
+    sweep = n_samples * max(feature_bytes, 8) / SWEEP_BYTES
+
+    def seconds_of(way: tuple[int, str]) -> float:
+        workers, store = way
+        if store == "recompute":
+            return likely * (map_seconds + read + sweep) / workers
+        scratch = cache / SCRATCH_BYTES if store == "scratch" else 0.0
+        return (map_seconds + read + likely * sweep) / workers + likely * scratch
+
+    ways = [(workers, store) for workers in range(1, threads + 1) for store in STORES if room(workers) >= 0]
+    ways = [way for way in ways if way[1] != "memory" or cache <= room(way[0])]
     if n_landmarks == 0:
-        store = "recompute"
-    elif cache <= room:
-        store = "memory"
-    else:
-        store = min(("scratch", "recompute"), key=seconds.__getitem__)
-    sweeps = SWEEPS_RECOMPUTED if store == "recompute" else SWEEPS_CACHED
+        ways = [way for way in ways if way[1] == "recompute"]
+    threads, store = min(ways, key=seconds_of)
     return FitPlan(
         n_samples=n_samples,
         n_features=n_features,
@@ -195,7 +210,7 @@ def plan_fit(
         threads=threads,
         memory_limit=limit,
         libraries=LIBRARIES,
-        in_flight=in_flight(threads),
+        in_flight=int((threads + 1) * held),
         sample=int(sample),
         row_state=row_state,
         cache=cache if store == "memory" else 0,
@@ -203,5 +218,5 @@ def plan_fit(
         scratch=cache if store == "scratch" else 0,
         sweeps=sweeps,
         reads=2 + (sweeps if store == "recompute" else 1),
-        seconds=seconds[store] + 2 * read,
+        seconds=seconds_of((threads, store)) + 2 * read / threads,
     )

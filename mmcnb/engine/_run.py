@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from mmcnb._errors import InputError
 from mmcnb._progress import progress
-from mmcnb.samples import BLOCK_ROWS, CSRBlock, Samples
+from mmcnb.samples import BLOCK_ROWS, Samples
 
 Total = TypeVar("Total")
 TASK_BYTES = 8 * 2**20  # rows handed to a thread at once, as decoded bytes
@@ -51,22 +51,13 @@ def n_threads(n_jobs: int | None) -> int:
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
-def slice_rows(rows: Any, start: int, stop: int) -> Any:
-    """Rows start to stop of a dense or CSR block, without a copy of the values."""
-    if not isinstance(rows, CSRBlock):
-        return rows[start:stop]
-    first, last = rows.indptr[start], rows.indptr[stop]
-    indptr = rows.indptr[start : stop + 1] - first
-    return CSRBlock(rows.data[first:last], rows.indices[first:last], indptr, rows.n_features)
-
-
 def task_rows(samples: Samples, threads: int) -> int:
     """Rows a thread takes at once: whole fixed blocks, and whole storage chunks where those are small."""
     blocks = max(1, int(TASK_BYTES / max(samples.row_bytes, 1.0) / BLOCK_ROWS))
     share = math.ceil(samples.n_samples / BLOCK_ROWS / (4 * threads))
     rows = BLOCK_ROWS * max(1, min(blocks, share))
     aligned = math.lcm(BLOCK_ROWS, samples.chunk_rows)
-    if aligned * samples.row_bytes <= 4 * TASK_BYTES:
+    if aligned * samples.row_bytes <= TASK_BYTES:
         rows = aligned * max(1, rows // aligned)
     return rows
 
@@ -156,10 +147,8 @@ class ThreadEngine:
 
 
 def _map_blocks(pass_: Pass, samples: Samples, start: int, stop: int) -> Iterator[Any]:
-    rows = samples.block(start, stop)
-    for first in range(start, stop, BLOCK_ROWS):
-        last = min(first + BLOCK_ROWS, stop)
-        yield pass_.block(slice_rows(rows, first - start, last - start), first, last)
+    for first, rows in zip(range(start, stop, BLOCK_ROWS), samples.blocks(start, stop), strict=True):
+        yield pass_.block(rows, first, min(first + BLOCK_ROWS, stop))
 
 
 def run(pass_: Pass[Total], samples: Samples, n_jobs: int | None = None) -> Total:

@@ -36,7 +36,9 @@ class _SurveyPass:
         if not self.moments:
             return [chosen, 0.0, 0.0, 0.0]
         weights = np.ones(stop - start) if self.weights is None else self.weights[start:stop]
-        square = matrix.multiply(matrix) if isinstance(rows, CSRBlock) else np.square(matrix, dtype=np.float64)
+        square = (
+            matrix.multiply(matrix) if isinstance(rows, CSRBlock) else np.square(matrix, dtype=np.float64)
+        )
         return [chosen, weights @ matrix, weights @ square, weights.sum()]
 
     def combine(self, total: list[Any], partial: list[Any]) -> list[Any]:

@@ -1,11 +1,10 @@
-"""What all maximum margin clusterers of two clusters share: fit on a sample, then on all rows, then label them."""
+"""What the two-cluster estimators share: fit on a sample, then on all rows, then label them."""
 
 import logging
 import os
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -33,13 +32,15 @@ from mmcnb.solvers import (
     State,
     SweepBudget,
     continuation,
+    greatest_balance,
     path_to,
     signs,
 )
 
 logger = logging.getLogger("mmcnb")
-ModelOf = Callable[[Trial], Model]
 SMALL_SHARE = 0.3
+CLASSES = ("SparseKernelMMC", "KernelCPMMC", "CPMMC")
+FITTED = ("objective", "rho", "gamma", "converged", "report")
 STILL_SHARE = 1e-4  # share of the labels that may still change in the last round on many rows
 
 
@@ -158,22 +159,17 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         from mmcnb import __version__
 
-        parameters = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if value is None or isinstance(value, (str, int, float, bool))
-        }
+        given = self.get_params(deep=False).items()
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given}
+        kinds = (str, int, float, bool, type(None))  # a RandomState is not kept
+        parameters = {name: value for name, value in plain.items() if isinstance(value, kinds)}
         header = {
             "class": type(self).__name__,
             "version": __version__,
             "parameters": parameters,
             "model": self.model_.facts(),
             "n_features_in": self.n_features_in_,
-            "objective": self.objective_,
-            "rho": self.rho_,
-            "gamma": self.gamma_,
-            "converged": self.converged_,
-            "report": self.report_,
+            **{name: getattr(self, f"{name}_") for name in FITTED},
             "history": self.history_.to_dict("list"),
         }
         write_model(path, header, self.model_.arrays())
@@ -195,10 +191,10 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
         check_choice("threshold", self.threshold, ("adaptive", "fixed"))
         if self.sample_size is not None:
             check_number("sample_size", self.sample_size, 2, integer=True)
-        if self.threshold == "adaptive" and self.C * (1 - self.balance) <= 1:
+        if self.threshold == "adaptive" and self.balance > greatest_balance(self.C):
             raise InputError(
-                f"balance={self.balance:g} is infeasible with C={self.C:g}: C (1 - balance) must exceed 1; "
-                "lower balance or raise C."
+                f"balance={self.balance:g} is infeasible with C={self.C:g}; give a balance of at most "
+                f"{max(0.0, greatest_balance(self.C)):.4g}, or raise C."
             )
 
     def _sample_rows(self, samples: Samples, weights: np.ndarray | None, random_state: Any) -> np.ndarray:
@@ -256,12 +252,15 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
         record: Any,
     ) -> tuple[list[Trial], Model]:
         """Trials on the sample, the best first, and the model of the best without its hyperplane."""
-        candidates, model_of = self._candidates(engine, found, weights, random_state)
+        candidates = self._candidates(engine, found, weights, random_state)
         trials = coarse_search(candidates, search, record)
         if not trials:
             # Not even the first C separates the rows: take what it gives, and say that it is nothing.
             trials = coarse_search(candidates[:1], search, record, accept_degenerate=True)
-        return trials, model_of(trials[0])
+        problem = trials[0].problem
+        empty = Hyperplane(np.empty(0), 0.0)
+        dtype = problem.features.dtype.name
+        return trials, Model(empty, trials[0].kernel, problem.basis, found.mean, found.deviation, dtype)
 
     def _refine(
         self,
@@ -277,19 +276,21 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
         """The last steps of the path on all rows, from the labels and planes of the sample."""
         _, planes, labels, model = self._full_problem(engine, samples, weights, trial, model, plan)
         limits = Rounds(self.max_rounds, int(STILL_SHARE * samples.n_samples), search.limits.least)
-        state = continuation(
-            planes,
-            labels,
-            trial.objective,
-            search.path[-1:],
-            self.eta,
-            limits,
-            lambda row: record(row | {"stage": "all rows", "gamma": self._gamma_of(trial)}),
-            SweepBudget(plan.sweeps if plan.store == "recompute" and samples.path is not None else None),
-        )
-        if state is None:
-            raise InputError("the labels found on the sample cannot be separated on all rows; raise sample_size.")
-        return state, model
+
+        def record_all(row: dict[str, Any]) -> None:
+            record(row | {"stage": "all rows", "gamma": self._gamma_of(trial)})
+
+        budget = SweepBudget(plan.sweeps)
+        # Where all rows cannot be separated at the last C, a lower one serves; at none of them, the first does.
+        for C, spread in [
+            *((C, trial.objective.spread) for C in reversed(search.path)),
+            (search.path[0], 0.0),
+        ]:
+            objective = replace(trial.objective, spread=spread)
+            state = continuation(planes, labels, objective, (C,), self.eta, limits, record_all, budget)
+            if state is not None:
+                return state, model
+        raise AssertionError("unreachable: without a spread nothing is degenerate")
 
     def _full_problem(
         self,
@@ -305,7 +306,8 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
             features = cache_features(engine, features, plan.store)
         problem = Problem(engine, features, trial.problem.metric, weights)
         planes = BasisPlanes(problem)
-        planes.generators = list(trial.planes.generators)
+        if isinstance(trial.planes, BasisPlanes):
+            planes.generators = list(trial.planes.generators)
         state = trial.state
         return problem, planes, HyperplaneLabels(state.solution.hyperplane.shifted(state.threshold)), model
 
@@ -365,8 +367,9 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
             agree = np.mean(widest.labels == trial.labels)
             if 0.05 < agree < 0.95:
                 cautions.append(
-                    f"the judges of the width disagree: |w|² prefers gamma={self._gamma_of(widest):.4g}, whose "
-                    f"labels agree on {max(agree, 1 - agree):.0%} of the sample."
+                    "the judges of the width disagree: |w|² prefers "
+                    f"gamma={self._gamma_of(widest):.4g}, whose labels agree on "
+                    f"{max(agree, 1 - agree):.0%} of the sample."
                 )
         if min(share, 1 - share) < SMALL_SHARE:
             cautions.append(f"the smaller cluster holds only {min(share, 1 - share):.1%} of the rows.")
@@ -377,6 +380,7 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
             "w_norm_random": float(random**0.5),
             "score": float(trial.score),
             "gamma": self._gamma_of(trial),
+            "C": float(state.solution.C),
             "gap": float(state.solution.gap),
             "quantile_steps": int(state.quantile_steps),
             "warnings": cautions,
@@ -406,6 +410,7 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
             memory_limit=self.memory_limit,
             n_jobs=self.n_jobs,
             stored=samples.path is not None,
+            chunk_bytes=min(samples.chunk_rows, samples.n_samples) * samples.row_bytes,
         )
 
     def _basis_size(self, n_samples: int) -> int:
@@ -414,8 +419,8 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
     @abstractmethod
     def _candidates(
         self, engine: Engine, found: Survey, weights: np.ndarray | None, random_state: Any
-    ) -> tuple[list[Candidate], ModelOf]:
-        """The sample under each candidate kernel, and what gives the model of a trial, its hyperplane apart."""
+    ) -> list[Candidate]:
+        """The sample under each candidate kernel."""
 
 
 class _WriteLabels:
@@ -467,20 +472,27 @@ def load(path: str | os.PathLike[str]) -> MarginClusterer:
     ...     mmcnb.load(file.name).predict(X[:1])
     array([0], dtype=int32)
     """
-    import pandas as pd
 
     import mmcnb
 
     header, arrays = read_model(path)
     names = ("SparseKernelMMC", "KernelCPMMC", "CPMMC")
     if header["class"] not in names:
-        raise InputError(f"{path} holds a {header['class']}, which this version does not know; upgrade mmcnb.")
-    estimator = getattr(mmcnb, header["class"])(**header["parameters"])
+        raise InputError(
+            f"{path} holds a {header['class']}, which this version does not know; upgrade mmcnb."
+        )
+    try:
+        return _restore(getattr(mmcnb, header["class"])(**header["parameters"]), header, arrays)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path} is no whole model of mmcnb; fit again to write it anew.") from error
+
+
+def _restore(estimator: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> MarginClusterer:
+    import pandas as pd
+
     estimator.model_ = Model.restore(arrays, header["model"])
     estimator.n_features_in_ = header["n_features_in"]
-    estimator.objective_, estimator.rho_, estimator.gamma_ = header["objective"], header["rho"], header["gamma"]
-    estimator.converged_, estimator.report_ = header["converged"], header["report"]
+    for name in FITTED:
+        setattr(estimator, f"{name}_", header[name])
     estimator.history_ = pd.DataFrame(header["history"])
     return estimator
-
-

@@ -1,5 +1,6 @@
 """The fitted model: what is needed to label new rows, and its file."""
 
+import io
 import json
 import os
 import zipfile
@@ -106,14 +107,17 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     if not target.exists():
         raise InputError(f"there is no model at {target}; write one with `mmcnb fit --model {target}`.")
     try:
-        with np.load(target, allow_pickle=False) as file:
+        with np.load(io.BytesIO(target.read_bytes()), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
-    except (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, AttributeError) as error:
-        raise InputError(f"{target} is no model of mmcnb, or it is damaged; fit again to write it anew.") from error
-    if header.get("format") != FORMAT:
+        version = header["format"]
+    except (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, TypeError, AttributeError) as error:
         raise InputError(
-            f"{target} has model format {header.get('format')}, and this version reads {FORMAT}; "
+            f"{target} is no model of mmcnb, or it is damaged; fit again to write it anew."
+        ) from error
+    if version != FORMAT:
+        raise InputError(
+            f"{target} has model format {version}, and this version reads {FORMAT}; "
             "read it with the version that wrote it."
         )
     return header, arrays

@@ -28,13 +28,13 @@ def check_number(
     InputError
         Naming the parameter, its value and the range.
     """
-    kind = numbers.Integral if integer else numbers.Real
     inside = (
-        isinstance(value, kind)
-        and not isinstance(value, bool)
-        and np.isfinite(value)
-        and (value > low if open_low else value >= low)
-        and (value < high if open_high else value <= high)
+        not isinstance(value, bool)
+        and isinstance(value, numbers.Real)
+        and (isinstance(value, numbers.Integral) or not integer)
+        and np.isfinite(float(value))
+        and (float(value) > low if open_low else float(value) >= low)
+        and (float(value) < high if open_high else float(value) <= high)
     )
     if not inside:
         what = "a whole number" if integer else "a number"
@@ -74,8 +74,8 @@ def read_input(estimator: Any, X: Any, reset: bool, least_rows: int = 1) -> Samp
     samples = open_samples(X)
     if samples.n_samples < least_rows:
         raise InputError(
-            f"{samples.name} holds {samples.n_samples} sample(s), while a minimum of {least_rows} is required; "
-            "give more rows."
+            f"{samples.name} holds {samples.n_samples} sample(s), while a minimum of {least_rows} is "
+            "required; give more rows."
         )
     if reset:
         estimator.n_features_in_ = samples.n_features
@@ -103,7 +103,9 @@ def read_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(f"sample_weight of row {row} is {weights[row]}; weights are finite and not negative.")
+        raise InputError(
+            f"sample_weight of row {row} is {weights[row]}; weights are finite and not negative."
+        )
     if np.count_nonzero(weights) < 2:
         raise InputError("fewer than two rows have a sample_weight above zero; give weight to at least two.")
     return weights

@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine import Engine, Survey
-from mmcnb.estimators._base import MarginClusterer, ModelOf
-from mmcnb.estimators._model import Model
+from mmcnb.estimators._base import MarginClusterer
 from mmcnb.samples import open_samples
 from mmcnb.selection import Candidate, linear_candidate, mean_squared_distance
-from mmcnb.solvers import Hyperplane
 
 
 class CPMMC(MarginClusterer):
@@ -120,7 +118,6 @@ class CPMMC(MarginClusterer):
 
     def _candidates(
         self, engine: Engine, found: Survey, weights: np.ndarray | None, random_state: Any
-    ) -> tuple[list[Candidate], ModelOf]:
+    ) -> list[Candidate]:
         mean_squared_distance(found.sample, weights)  # refuses rows that are all equal
-        model = Model(Hyperplane(np.empty(0), 0.0), mean=found.mean, deviation=found.deviation)
-        return [linear_candidate(engine, open_samples(found.sample), weights)], lambda trial: model
+        return [linear_candidate(engine, open_samples(found.sample), weights)]

@@ -1,4 +1,4 @@
-"""Exact kernel cutting-plane maximum margin clustering: the reference for data that fits as a kernel matrix."""
+"""Exact kernel cutting-plane maximum margin clustering, for data whose kernel matrix fits."""
 
 from dataclasses import replace
 from typing import Any
@@ -130,8 +130,9 @@ class KernelCPMMC(KernelClusterer):
         held = plan.libraries + 8 * n * n * (CANDIDATES if self._searches_exactly(n) else 2)
         if held > plan.memory_limit:
             raise MemoryLimitError(
-                f"the kernel matrix of {n:,} rows takes {format_bytes(8 * n * n)} and the fit {held:,} bytes, of "
-                f"{plan.memory_limit:,} allowed; raise memory_limit or use SparseKernelMMC, which needs no matrix."
+                f"the kernel matrix of {n:,} rows takes {format_bytes(8 * n * n)} and the fit "
+                f"{held:,} bytes, of {plan.memory_limit:,} allowed; raise memory_limit or use "
+                "SparseKernelMMC, which needs no matrix."
             )
         return plan
 
@@ -146,7 +147,15 @@ class KernelCPMMC(KernelClusterer):
             return np.ascontiguousarray(sample.toarray() if hasattr(sample, "toarray") else sample)
         return super()._choose_basis(sample, weights, random_state)
 
-    def _candidate(self, engine: Engine, sample: Samples, kernel: Kernel, basis: np.ndarray, weights: Any) -> Candidate:
+    def _candidate(
+        self,
+        engine: Engine,
+        sample: Samples,
+        kernel: Kernel,
+        basis: np.ndarray,
+        weights: np.ndarray | None,
+        seed: int,
+    ) -> Candidate:
         make = exact_candidate if basis.shape[0] == sample.n_samples else landmark_candidate
         return make(engine, sample, kernel, basis, weights)
 

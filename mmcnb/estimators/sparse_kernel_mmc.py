@@ -7,31 +7,28 @@ import numpy as np
 
 from mmcnb._errors import InputError
 from mmcnb.engine import Engine, Kernel, Survey
-from mmcnb.estimators._base import MarginClusterer, ModelOf
-from mmcnb.estimators._model import Model
+from mmcnb.estimators._base import MarginClusterer
 from mmcnb.estimators._validate import check_choice, check_number
 from mmcnb.samples import Samples, open_samples
 from mmcnb.selection import (
     GAMMA_NAMES,
     Candidate,
-    Trial,
     candidate_gammas,
     choose_landmarks,
+    growing_candidate,
     landmark_candidate,
     mean_squared_distance,
     named_gamma,
 )
-from mmcnb.solvers import Hyperplane
+from mmcnb.solvers import GrowingPlanes, OwnPlanes
 
 KERNELS = ("rbf", "linear", "poly")
 MOST_LANDMARKS = 200
+GROWING = {"shared": GrowingPlanes, "own": OwnPlanes}
 
 
 class KernelClusterer(MarginClusterer):
     """What the kernel estimators share: the kernel, its width, and the basis."""
-
-    def _candidate(self, engine: Engine, sample: Samples, kernel: Kernel, basis: np.ndarray, weights: Any) -> Candidate:
-        return landmark_candidate(engine, sample, kernel, basis, weights)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -59,18 +56,23 @@ class KernelClusterer(MarginClusterer):
 
     def _candidates(
         self, engine: Engine, found: Survey, weights: np.ndarray | None, random_state: Any
-    ) -> tuple[list[Candidate], ModelOf]:
+    ) -> list[Candidate]:
         mean_squared_distance(found.sample, weights)  # refuses rows that are all equal
         basis = self._choose_basis(found.sample, weights, random_state)
-        sample = open_samples(found.sample)
+        sample, seed = open_samples(found.sample), int(random_state.randint(2**31 - 1))
         kernels = self._candidate_kernels(found.sample, weights)
-        candidates = [self._candidate(engine, sample, kernel, basis, weights) for kernel in kernels]
+        return [self._candidate(engine, sample, kernel, basis, weights, seed) for kernel in kernels]
 
-        def model_of(trial: Trial) -> Model:
-            empty = Hyperplane(np.empty(0), 0.0)
-            return Model(empty, trial.kernel, basis, found.mean, found.deviation, trial.problem.features.dtype.name)
-
-        return candidates, model_of
+    def _candidate(
+        self,
+        engine: Engine,
+        sample: Samples,
+        kernel: Kernel,
+        basis: np.ndarray,
+        weights: np.ndarray | None,
+        seed: int,
+    ) -> Candidate:
+        return landmark_candidate(engine, sample, kernel, basis, weights)
 
 
 class SparseKernelMMC(KernelClusterer):
@@ -94,8 +96,11 @@ class SparseKernelMMC(KernelClusterer):
         Kernel function.
     threshold : {"adaptive", "fixed"}, default="adaptive"
         "adaptive" makes the margin's threshold rho a variable (SKMMC); "fixed" sets it to 1 (SKMMCv2).
-    basis : {"landmarks"}, default="landmarks"
-        Basis vectors of the model: k-means++ landmarks of the sample.
+    basis : {"landmarks", "shared", "own"}, default="landmarks"
+        Basis vectors of the model: k-means++ landmarks of the sample; or found with the planes, one
+        fixed point a plane (Alg. 4), all planes living in their shared span; or each plane on its
+        own vector, as the paper prints it. The last two keep a kernel column a plane for the
+        sample; on further rows the basis they found serves like landmarks.
     n_landmarks : int or None, default=None
         Number of basis vectors; None is min(200, half the sample).
     continuation : bool, default=True
@@ -209,10 +214,28 @@ class SparseKernelMMC(KernelClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("basis", self.basis, ("landmarks",))
+        check_choice("basis", self.basis, ("landmarks", *GROWING))
+        if self.basis in GROWING and self.kernel != "rbf":
+            raise InputError(
+                f"basis={self.basis!r} needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
+            )
         if self.n_landmarks is not None:
             check_number("n_landmarks", self.n_landmarks, 1, integer=True)
 
     def _basis_size(self, n_samples: int) -> int:
         rows = min(n_samples, 2000 if self.sample_size is None else self.sample_size)
         return min(rows, self.n_landmarks) if self.n_landmarks else max(2, min(MOST_LANDMARKS, rows // 2))
+
+    def _candidate(
+        self,
+        engine: Engine,
+        sample: Samples,
+        kernel: Kernel,
+        basis: np.ndarray,
+        weights: np.ndarray | None,
+        seed: int,
+    ) -> Candidate:
+        if self.basis in GROWING:
+            return growing_candidate(engine, sample, kernel, basis, weights, GROWING[self.basis], seed)
+        whole = self._basis_size(sample.n_samples) == sample.n_samples
+        return landmark_candidate(engine, sample, kernel, basis, weights, whole)

@@ -4,6 +4,7 @@ Numba is loaded when the first name is used.
 """
 
 from importlib import import_module
+from typing import Any
 
 _MODULES = {
     "basis": (
@@ -43,7 +44,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 __all__ = sorted(_MODULE_OF)
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

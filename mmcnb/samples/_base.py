@@ -2,6 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -33,6 +34,15 @@ class CSRBlock(NamedTuple):
     indices: np.ndarray
     indptr: np.ndarray
     n_features: int
+
+
+def slice_rows(rows: np.ndarray | CSRBlock, start: int, stop: int) -> np.ndarray | CSRBlock:
+    """Rows start to stop of a dense or CSR block, without a copy of the values."""
+    if not isinstance(rows, CSRBlock):
+        return rows[start:stop]
+    first, last = rows.indptr[start], rows.indptr[stop]
+    indptr = rows.indptr[start : stop + 1] - first
+    return CSRBlock(rows.data[first:last], rows.indices[first:last], indptr, rows.n_features)
 
 
 class Samples(ABC):
@@ -88,6 +98,12 @@ class Samples(ABC):
         DamagedStoreError
             The bytes are not those that were written.
         """
+
+    def blocks(self, start: int, stop: int) -> Iterator[np.ndarray | CSRBlock]:
+        """Read the rows ``start <= row < stop`` once and hand them out in blocks of ``BLOCK_ROWS``."""
+        rows = self.block(start, stop)
+        for first in range(0, stop - start, BLOCK_ROWS):
+            yield slice_rows(rows, first, min(first + BLOCK_ROWS, stop - start))
 
     @abstractmethod
     def gather(self, rows: np.ndarray) -> np.ndarray | CSRBlock:

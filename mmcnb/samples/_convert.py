@@ -16,7 +16,7 @@ from mmcnb.samples._base import CSRBlock, Samples, block_dtype
 from mmcnb.samples._csv import CSVTable
 from mmcnb.samples._labels import class_labels_array, open_class_labels
 from mmcnb.samples._libsvm import looks_like_libsvm, read_libsvm
-from mmcnb.samples._npy import Blocks, NpzFile, array_blocks, open_npy, step_rows
+from mmcnb.samples._npy import Blocks, NumpyFile, step_rows
 from mmcnb.samples._open import open_samples
 from mmcnb.samples._text import first_line, plain_name
 from mmcnb.samples._write import (
@@ -27,7 +27,7 @@ from mmcnb.samples._write import (
     create_dense_store,
 )
 
-WORK_BYTES = 96 * 2**20  # pieces, chunks and libraries on top of what the process holds, measured
+WORK_BYTES = 160 * 2**20  # pieces, chunks and libraries on top of what the process holds, measured
 DENSE_FROM = 0.5  # share of values from which layout="auto" writes sparse sources dense
 LIBSVM_NAMES = (".libsvm", ".svm", ".svmlight")
 
@@ -131,9 +131,13 @@ def _check_apart(source: Any, target: Path) -> None:
         raise InputError(f"{target} overlaps its source {source}: choose another path to write to.")
 
 
-def _check_memory(memory_limit: int | None, stream: _Stream) -> None:
+def _check_memory(memory_limit: Any, stream: _Stream) -> None:
     if memory_limit is None:
         return
+    if isinstance(memory_limit, str):
+        raise InputError(
+            f"memory_limit={memory_limit!r} is no number of bytes: give an integer such as 2**29."
+        )
     row_bytes = (stream.n_features or 1) * stream.dtype.itemsize
     least = _resident_bytes() + WORK_BYTES + stream.held_bytes + 4 * row_bytes
     if memory_limit < least:
@@ -173,19 +177,13 @@ def _open_stream(
     if form == "csv":
         table = CSVTable(path, text_dtype, label_column, show_progress)
         return _Stream(table.blocks(), False, text_dtype, table.n_features, table=table)
-    if form == "npy":
-        array = open_npy(path)
-        kept = _kept(array.dtype, dtype)
-        return _Stream(array_blocks(array, str(path)), False, kept, array.shape[1], len(array))
-    archive = NpzFile(path)
-    kept = _kept(archive.dtype, dtype)
-    return _Stream(
-        archive.blocks(), archive.is_sparse, kept, archive.n_features, archive.n_samples, archive.held_bytes
-    )
+    file = NumpyFile(path)
+    kept = block_dtype(file.dtype) if file.is_sparse and dtype is None else _kept(file.dtype, dtype)
+    return _Stream(file.blocks(), file.is_sparse, kept, file.n_features, file.n_samples, file.held_bytes)
 
 
 def _format(source: Any) -> str:
-    """One of store, libsvm, csv, npy, npz."""
+    """One of store, libsvm, csv, numpy."""
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return "store"
     path = Path(source)
@@ -197,7 +195,7 @@ def _format(source: Any) -> str:
     if name.endswith((".csv", ".tsv")):
         return "csv"
     if path.suffix.lower() in (".npy", ".npz"):
-        return path.suffix.lower()[1:]
+        return "numpy"
     if is_store_folder(path.parent):
         raise InputError(f"{path} is a part of a Zarr store: give the path of the store, {path.parent}.")
     if looks_like_libsvm(first_line(path)):

@@ -12,7 +12,7 @@ from mmcnb._errors import InputError
 from mmcnb._progress import progress
 from mmcnb.samples._text import decompressed, plain_name, reading
 
-CELLS_AT_ONCE = 2**18
+CELLS_AT_ONCE = 2**16
 Row = tuple[int, list[str]]  # number of its line, from 1, and its cells
 
 

@@ -13,7 +13,7 @@ from mmcnb.samples._array_writer import ArrayWriter, set_record
 from mmcnb.samples._aside import Aside
 from mmcnb.samples._base import ContentDigest, Samples
 from mmcnb.samples._inventory import find_inventory
-from mmcnb.samples._open import describe, open_node
+from mmcnb.samples._open import describe, open_node, reopen
 from mmcnb.samples._stored import StoredArray
 
 LABEL_CHUNK_ROWS = 2**18
@@ -141,7 +141,7 @@ def class_labels_array(source: Any) -> zarr.Array | None:
     node = open_node(source)
     y: Any = None
     if node.path:
-        node = zarr.open(node.store, mode="r", path=node.path.rpartition("/")[0] or None)
+        node = reopen(node.store, node.path.rpartition("/")[0])
     if isinstance(node, zarr.Group):
         y = node.get("y")
     return y if isinstance(y, zarr.Array) and y.ndim == 1 else None

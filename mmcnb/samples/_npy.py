@@ -1,10 +1,13 @@
-"""NumPy's .npy and .npz files, read in row order without loading them whole."""
+"""NumPy's .npy and .npz files, read in row order without loading them whole.
+
+They are read plainly and not mapped, as mapped pages count as resident memory.
+"""
 
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
@@ -22,38 +25,16 @@ def step_rows(row_bytes: float) -> int:
     return max(1, int(STEP_BYTES / max(row_bytes, 1.0)))
 
 
-def open_npy(path: Path) -> np.ndarray:
-    """Map the array of a .npy file; what is not read is not in memory."""
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise InputError(
-            f"{path} is no .npy file of numbers ({error}): save it again with numpy.save."
-        ) from error
-    check_shape(array.shape, str(path))
-    check_dtype(array.dtype, str(path))
-    return array
-
-
-def array_blocks(array: np.ndarray, name: str) -> Blocks:
-    """Rows of an array, some at a time."""
-    step = step_rows(array.shape[1] * array.itemsize)
-    for start in range(0, len(array), step):
-        block = np.ascontiguousarray(array[start : start + step])
-        check_finite(block, name, start)
-        yield block, None
-
-
 class _Member:
-    """One array of a .npz file, read from its beginning to its end."""
+    """An array in .npy format, read from its beginning to its end."""
 
-    def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
-        self._file: IO[bytes] = archive.open(f"{name}.npy")
-        version = np.lib.format.read_magic(self._file)
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        version = np.lib.format.read_magic(file)
         header = (
             np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         )
-        self.shape, self.by_columns, self.dtype = header(self._file)
+        self.shape, self.by_columns, self.dtype = header(file)
 
     def read(self, n_rows: int) -> np.ndarray:
         """The next rows."""
@@ -64,11 +45,18 @@ class _Member:
             raise EOFError("an array ends early")
         return np.frombuffer(data, dtype=self.dtype).reshape(shape)
 
+    def read_all(self) -> np.ndarray:
+        """The whole array, of any shape and order."""
+        data = self._file.read()
+        return np.frombuffer(data, dtype=self.dtype).reshape(
+            self.shape, order="F" if self.by_columns else "C"
+        )
 
-class NpzFile:
-    """Arrays ``X`` and, if there, ``y`` of a .npz file, or a matrix of ``scipy.sparse.save_npz``.
 
-    A file with a single array needs no names.
+class NumpyFile:
+    """The array of a .npy file, or ``X`` and perhaps ``y`` of a .npz file, dense or sparse.
+
+    Sparse matrices are those of ``scipy.sparse.save_npz``; a .npz file with a single array needs no names.
 
     Attributes
     ----------
@@ -81,83 +69,94 @@ class NpzFile:
 
     def __init__(self, path: Path) -> None:
         self.path, self._name = path, str(path)
+        self.is_sparse = False
+        self._y: _Member | None = None
         try:
-            self._archive = zipfile.ZipFile(path)
-            self._open()
+            with path.open("rb") as file:
+                self._open(file)
+        except InputError:
+            raise
         except (zipfile.BadZipFile, ValueError, EOFError, OSError, KeyError) as error:
-            if isinstance(error, InputError):
-                raise
             raise InputError(
-                f"{path} cannot be read as .npz ({error}): save it again with numpy.savez."
+                f"{path} cannot be read as {path.suffix} ({error}): save it again with numpy."
             ) from error
 
-    def _open(self) -> None:
-        members = [name.removesuffix(".npy") for name in self._archive.namelist()]
-        self.is_sparse = "indptr" in members
-        self._y = _Member(self._archive, "y") if "y" in members else None
-        if self.is_sparse:
-            self._open_sparse(members)
+    def _open(self, file: IO[bytes]) -> None:
+        if self.path.suffix.lower() == ".npz":
+            self._open_npz(file)
         else:
-            name = "X" if "X" in members else members[0] if len(members) == 1 else None
-            if name is None:
-                raise InputError(
-                    f"{self._name} holds {', '.join(members)} but no array X: save the rows as X."
-                )
-            self._rows = _Member(self._archive, name)
-            self.n_samples, self.n_features = check_shape(self._rows.shape, self._name)
-            self.held_bytes = 0
-            if self._rows.by_columns:
-                self.held_bytes = int(np.prod(self._rows.shape)) * self._rows.dtype.itemsize
-        self.dtype = self._rows.dtype
-        check_dtype(self.dtype, self._name)
-        if self._y is not None:
-            check_dtype(self._y.dtype, f"y of {self._name}")
-        if self._y is not None and self._y.shape != (self.n_samples,):
-            raise InputError(f"{self._name}: y has shape {self._y.shape} where X has {self.n_samples} rows.")
+            self._open_dense(_Member(file))
+        self._check()
+
+    def _open_npz(self, file: IO[bytes]) -> None:
+        self._archive = zipfile.ZipFile(file)
+        members = [name.removesuffix(".npy") for name in self._archive.namelist()]
+        self._y = self._member("y") if "y" in members else None
+        if "indptr" in members:
+            self._open_sparse(members)
+            return
+        name = "X" if "X" in members else members[0] if len(members) == 1 else None
+        if name is None:
+            raise InputError(f"{self._name} holds {', '.join(members)} but no array X: save the rows as X.")
+        self._open_dense(self._member(name))
+
+    def _member(self, name: str) -> _Member:
+        return _Member(self._archive.open(f"{name}.npy"))
+
+    def _open_dense(self, rows: _Member) -> None:
+        self._rows = rows
+        self.n_samples, self.n_features = check_shape(rows.shape, self._name)
+        self.held_bytes = int(np.prod(rows.shape)) * rows.dtype.itemsize if rows.by_columns else 0
 
     def _open_sparse(self, members: list[str]) -> None:
-        form = self._whole("format").item() if "format" in members else b"csr"
+        self.is_sparse = True
+        form = self._member("format").read_all().item() if "format" in members else b"csr"
         form = form.decode() if isinstance(form, bytes) else str(form)
         if form != "csr" or not {"data", "indices", "shape"} <= set(members):
             raise InputError(f"{self._name} holds a sparse matrix as {form}: save X.tocsr() instead.")
-        self._rows, self._indices = _Member(self._archive, "data"), _Member(self._archive, "indices")
-        shape = self._whole("shape")
+        self._rows, self._indices = self._member("data"), self._member("indices")
+        shape = self._member("shape").read_all()
         self.n_samples, self.n_features = check_shape(tuple(int(n) for n in shape), self._name)
         check_index_dtype(self._indices.dtype, "indices", self._name)
-        self._indptr = self._whole("indptr").astype(np.int64)
+        self._indptr = self._member("indptr").read_all().astype(np.int64)
         check_indptr(self._indptr, self.n_samples, self._rows.shape[0], self._indices.shape[0], self._name)
         self.held_bytes = self._indptr.nbytes
 
-    def _whole(self, name: str) -> np.ndarray:
-        member = _Member(self._archive, name)
-        return member.read(member.shape[0] if member.shape else 1)
+    def _check(self) -> None:
+        self.dtype = self._rows.dtype
+        check_dtype(self.dtype, self._name)
+        if self._y is None:
+            return
+        check_dtype(self._y.dtype, f"y of {self._name}")
+        if self._y.shape != (self.n_samples,):
+            raise InputError(
+                f"{self._name}: y has shape {self._y.shape} where X has {self.n_samples} rows: "
+                "save one label a row."
+            )
 
     def blocks(self) -> Blocks:
         """Rows and class labels, some at a time."""
         try:
-            yield from self._sparse_blocks() if self.is_sparse else self._dense_blocks()
+            with self.path.open("rb") as file:
+                self._open(file)
+                yield from self._sparse_blocks() if self.is_sparse else self._dense_blocks()
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise InputError(f"{self.path} is damaged ({error}): get or save it again.") from error
-        finally:
-            self._archive.close()
 
     def _labels(self, n_rows: int) -> np.ndarray | None:
         if self._y is None:
             return None
         y = self._y.read(n_rows)
-        labels = y.astype(np.int64)
+        with np.errstate(invalid="ignore"):
+            labels = y.astype(np.int64)
         if not np.array_equal(labels, y):
             raise InputError(
-                f"{self._name}: y holds numbers that are not whole; class labels must be integers."
+                f"{self._name}: y holds numbers that are not whole: class labels must be integers."
             )
         return labels
 
     def _dense_blocks(self) -> Blocks:
-        whole: Any = None
-        if self._rows.by_columns:
-            shape = self._rows.shape
-            self._rows.shape = (shape[0] * shape[1],)
-            whole = self._rows.read(shape[0] * shape[1]).reshape(shape, order="F")
+        whole = self._rows.read_all() if self._rows.by_columns else None
         step = step_rows(self.n_features * self.dtype.itemsize)
         for start in range(0, self.n_samples, step):
             stop = min(start + step, self.n_samples)
@@ -168,8 +167,7 @@ class NpzFile:
             yield block, self._labels(stop - start)
 
     def _sparse_blocks(self) -> Blocks:
-        row_bytes = self._rows.shape[0] / self.n_samples * (self.dtype.itemsize + 8) + 8
-        step = step_rows(row_bytes)
+        step = step_rows(self._rows.shape[0] / self.n_samples * (self.dtype.itemsize + 8) + 8)
         for start in range(0, self.n_samples, step):
             indptr = self._indptr[start : start + step + 1]
             count = int(indptr[-1] - indptr[0])

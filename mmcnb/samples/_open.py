@@ -71,11 +71,15 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
     if inventory is not None:
         inventory.check_metadata()
         inventory.check_chunks()
+        node = reopen(node.store, node.path)
     if isinstance(node, zarr.Group):
         node = _find_element(node, element, describe(node))
     elif element not in (None, ""):
         raise InputError(f"{describe(node)} is an array and has no element {element!r}: leave element out.")
-    return _read_node(node, inventory)
+    samples = _read_node(node, inventory)
+    if samples.path is None and isinstance(source, str):  # an address of a store elsewhere
+        samples.path = source
+    return samples
 
 
 def _read_node(node: Node, inventory: Inventory | None) -> Samples:
@@ -113,11 +117,16 @@ def open_node(source: Any) -> Node:
 
 def _open_store(store: Any, name: str, inner: str) -> Node:
     try:
-        return zarr.open(store, mode="r", path=inner or None)
+        return reopen(store, inner)
     except (FileNotFoundError, zarr.errors.BaseZarrError) as error:
         raise InputError(f"{name} holds no Zarr array or group: check the path.") from error
     except Exception as error:  # a damaged document can break anywhere in Zarr's parsers
         raise DamagedStoreError(f"{name}: the store's metadata cannot be read: {REMEDY}.") from error
+
+
+def reopen(store: Any, path: str) -> Node:
+    """Open a node by its own metadata: a consolidated copy would escape the inventory."""
+    return zarr.open(store, mode="r", path=path or None, use_consolidated=False)
 
 
 def _check_path(path: Path) -> Path:

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zarr
 
 from mmcnb._errors import DamagedStoreError, InputError
 from mmcnb._progress import progress as progress_bar
 from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, CSRBlock, Samples
 from mmcnb.samples._inventory import Inventory, chunk_digest, damaged_chunks, find_inventory, join
 from mmcnb.samples._labels import class_labels_array
-from mmcnb.samples._open import describe, open_node, open_samples
+from mmcnb.samples._open import describe, open_node, open_samples, reopen
 from mmcnb.samples._stored import StoredArray
 from mmcnb.samples._zarr import ZarrArraySamples, ZarrCSRSamples
 
@@ -80,7 +79,7 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> tuple[in
     n_bytes, damaged = 0, []
     with progress_bar(sum(map(len, inventory.arrays.values())), "verifying", "chunks", show_progress) as bar:
         for path, hashes in inventory.arrays.items():
-            array: Any = zarr.open(inventory.store, mode="r", path=join(inventory.root, path) or None)
+            array: Any = reopen(inventory.store, join(inventory.root, path))
             stored = StoredArray(array, inventory, inventory.name)
             for chunk, written in enumerate(hashes):
                 start = chunk * stored.chunk_length

@@ -32,6 +32,7 @@ class _ZarrSamples(Samples):
         self.arrays, self.inventory = arrays, inventory
         self.checksummed = inventory is not None and all(inventory.hashes(a.path) is not None for a in arrays)
         if inventory is not None and self.checksummed:
+            # The cached property finds the recorded digest in its place.
             self.__dict__["digest"] = inventory.record["digest"]
 
 

@@ -5,7 +5,7 @@ objective. Across widths, among those whose division is clean by its cross-kerne
 score, the largest |w|² in units of the spread wins; where none is clean, the lowest score.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,10 +19,12 @@ from mmcnb.solvers import (
     BasisPlanes,
     ExactPlanes,
     GivenLabels,
+    GrowingPlanes,
     Objective,
     Planes,
     Problem,
     Rounds,
+    Rows,
     State,
     SweepBudget,
     coin_flip,
@@ -34,7 +36,7 @@ from mmcnb.solvers import (
 from mmcnb.solvers.cutting_plane import Record
 
 TIE = 1e-6
-RANDOM_PLANES = 200
+RANDOM_PLANES, LOOSE_ETA = 200, 0.1
 CLEAN_SCORE = 0.06  # leave-one-out score up to which a division counts as real
 
 
@@ -80,18 +82,18 @@ class Candidate:
     ----------
     kernel : Kernel or None
         The kernel; None where rows are their own features.
-    problem : Problem
-        The sample in the features of this kernel.
     z : ndarray or csr_array of shape (m, r)
         The sample in coordinates in which the kernel is an inner product.
-    planes : type of Planes, default=BasisPlanes
-        How planes are held.
+    weights : ndarray of shape (m,) or None
+        Sample weights.
+    new_planes : callable
+        Makes the working set of a start.
     """
 
     kernel: Kernel | None
-    problem: Problem
     z: Any
-    planes: type[Planes] = BasisPlanes
+    weights: np.ndarray | None
+    new_planes: Callable[[], Planes]
 
 
 @dataclass(frozen=True)
@@ -131,8 +133,8 @@ class Trial:
 
     @property
     def problem(self) -> Problem:
-        """The sample in the features of this kernel."""
-        return self.candidate.problem
+        """The sample in the features of the hyperplane."""
+        return self.state.problem
 
     @property
     def norm2(self) -> float:
@@ -146,13 +148,37 @@ class Trial:
 
 
 def landmark_candidate(
-    engine: Engine, sample: Samples, kernel: Kernel, basis: np.ndarray, weights: np.ndarray | None
+    engine: Engine,
+    sample: Samples,
+    kernel: Kernel,
+    basis: np.ndarray,
+    weights: np.ndarray | None,
+    whole: bool = False,
 ) -> Candidate:
-    """The sample on landmarks, its kernel columns held in memory."""
-    features = cache_features(engine, KernelSamples(sample, BasisMap(kernel, basis)), "memory")
-    metric = metric_of(kernel(basis.astype(np.float64), basis.astype(np.float64)))
-    problem = Problem(engine, features, metric, weights, hold_labels=True)
-    return Candidate(kernel, problem, _rows(problem) @ metric)
+    """The sample on landmarks, its kernel columns held in memory.
+
+    ``whole`` says that every different row is a landmark: then the method is exact, and so are its numbers.
+    """
+    dtype, tolerance = (np.float64, 1e-12) if whole else (np.float32, 1e-6)
+    features = cache_features(engine, KernelSamples(sample, BasisMap(kernel, basis), dtype), "memory")
+    metric = metric_of(kernel(basis.astype(np.float64), basis.astype(np.float64)), tolerance)
+    problem = Problem(engine, features, metric, weights, hold_labels=True, basis=basis)
+    return Candidate(kernel, _rows(problem) @ metric, weights, lambda: BasisPlanes(problem))
+
+
+def growing_candidate(
+    engine: Engine,
+    sample: Samples,
+    kernel: Kernel,
+    basis: np.ndarray,
+    weights: np.ndarray | None,
+    planes: type[GrowingPlanes],
+    seed: int,
+) -> Candidate:
+    """The sample with a basis that grows with the planes; landmarks serve its starts alone."""
+    z = landmark_candidate(engine, sample, kernel, basis, weights).z
+    rows = Rows(engine, sample, kernel, weights, seed)
+    return Candidate(kernel, z, weights, lambda: planes(rows))
 
 
 def exact_candidate(
@@ -160,15 +186,15 @@ def exact_candidate(
 ) -> Candidate:
     """The sample with all its rows as the basis: the whole kernel matrix in float64."""
     features = cache_features(engine, KernelSamples(sample, BasisMap(kernel, basis), np.float64), "memory")
-    problem = Problem(engine, features, None, weights, hold_labels=True)
+    problem = Problem(engine, features, None, weights, hold_labels=True, basis=basis)
     gram = _rows(problem)
-    return Candidate(kernel, problem, gram @ metric_of(gram), ExactPlanes)
+    return Candidate(kernel, gram @ metric_of(gram), weights, lambda: ExactPlanes(problem))
 
 
 def linear_candidate(engine: Engine, sample: Samples, weights: np.ndarray | None) -> Candidate:
     """The rows as their own features."""
     problem = Problem(engine, sample, None, weights, hold_labels=True)
-    return Candidate(None, problem, _rows(problem))
+    return Candidate(None, _rows(problem), weights, lambda: BasisPlanes(problem))
 
 
 def _rows(problem: Problem) -> Any:
@@ -179,26 +205,33 @@ def try_width(
     candidate: Candidate, search: Search, record: Record, accept_degenerate: bool = False
 ) -> Trial | None:
     """All starts at the first C, then the distinct ones through the whole path; the largest |w|² wins."""
-    problem, kernel = candidate.problem, candidate.kernel
     spread = 0.0 if accept_degenerate else spread_of(candidate)
     objective = Objective(search.threshold, search.balance, spread)
     random_state = np.random.RandomState(search.seed)
-    starts = starting_labels(search.init, search.n_init, candidate.z, random_state, problem.weights)
+    starts = starting_labels(search.init, search.n_init, candidate.z, random_state, candidate.weights)
     first, rest = search.path[:1], search.path[1:]
     best: Trial | None = None
     seen: set[bytes] = set()
     for number, labels in enumerate(starts):
-        planes = candidate.planes(problem)
+        planes = candidate.new_planes()
         for path in (first, rest):
             if not path:
                 continue
             reached = continuation(
-                planes, labels, objective, path, search.eta, search.limits, _tag(record, number, kernel)
+                planes,
+                labels,
+                objective,
+                path,
+                search.eta,
+                search.limits,
+                _tag(record, number, candidate.kernel),
             )
             if reached is None:
                 break
             state = reached
-            labels = GivenLabels(signs(problem.decide(state.solution.hyperplane.shifted(state.threshold))))
+            labels = GivenLabels(
+                signs(state.problem.decide(state.solution.hyperplane.shifted(state.threshold)))
+            )
             key = (labels.y * labels.y[0]).tobytes()
             if path is first and rest and key in seen:
                 break
@@ -217,7 +250,7 @@ def _tag(record: Record, start: int, kernel: Kernel | None) -> Record:
 
 def spread_of(candidate: Candidate) -> float:
     """Mean squared distance of the rows from their mean in feature space, trace(K̃)/n."""
-    z, weights = candidate.z, candidate.problem.weights
+    z, weights = candidate.z, candidate.weights
     shares = np.full(z.shape[0], 1 / z.shape[0]) if weights is None else weights / weights.sum()
     squares = z.multiply(z) if hasattr(z, "multiply") else z * z
     centre = np.asarray(shares @ z).ravel()
@@ -252,7 +285,7 @@ def coarse_search(
         return trials
     labelings = np.array([trial.labels for trial in trials])
     embeddings = [candidate.z for candidate in candidates]
-    scores = leave_one_out_scores(labelings, embeddings, candidates[0].problem.weights)
+    scores = leave_one_out_scores(labelings, embeddings, candidates[0].weights)
     scored = [replace(trial, score=float(score)) for trial, score in zip(trials, scores, strict=True)]
     return sorted(scored, key=_rank)
 
@@ -264,13 +297,15 @@ def _rank(trial: Trial) -> tuple[bool, float]:
 
 def random_norm2(trial: Trial, search: Search) -> float:
     """|w|² that random labels reach on the sample, at the last C: what a fit has to beat."""
-    labels = coin_flip(trial.problem.n_samples, np.random.RandomState(search.seed))
-    planes = trial.candidate.planes(trial.problem)
+    planes = trial.candidate.new_planes()
+    labels = coin_flip(planes.problem.n_samples, np.random.RandomState(search.seed))
     planes.resign(labels)
-    C, budget = search.path[-1], SweepBudget()
+    planes.most_planes = min(planes.most_planes, RANDOM_PLANES)
     solution = cutting_plane(
-        planes, labels, trial.objective, C, 0.1, lambda row: None, budget, max_planes=RANDOM_PLANES
+        planes, labels, trial.objective, search.path[-1], LOOSE_ETA, _ignore, SweepBudget()
     )
     return solution.quadratic.norm2
 
 
+def _ignore(row: dict[str, Any]) -> None:
+    """Record nothing."""

@@ -75,7 +75,9 @@ def principal_directions(z: Any, count: int, weights: np.ndarray | None = None) 
         covariance = np.asarray((weighted.T @ z).todense() if hasattr(z, "todense") else weighted.T @ z)
         _, vectors = eigh(covariance - np.outer(mean, mean), subset_by_index=[size - count, size - 1])
     else:
-        covariance = LinearOperator((size, size), lambda v: z.T @ (shares * (z @ v.ravel())) - mean * (mean @ v))
+        covariance = LinearOperator(
+            (size, size), lambda v: z.T @ (shares * (z @ v.ravel())) - mean * (mean @ v)
+        )
         _, vectors = eigsh(covariance, count, v0=np.ones(size))
     vectors = vectors[:, ::-1]
     largest = np.abs(vectors).argmax(axis=0)

@@ -154,6 +154,8 @@ def leave_one_out_scores(
         for ridge in RIDGES:
             inverse = 1 / (np.maximum(values, 0) + ridge * values.sum() + np.finfo(float).tiny)
             leverage = shares * (1 + (z**2) @ inverse)
-            residual = (y - centre - z @ (inverse[:, None] * products)) / np.maximum(1 - leverage, 1e-9)[:, None]
+            residual = (y - centre - z @ (inverse[:, None] * products)) / np.maximum(1 - leverage, 1e-9)[
+                :, None
+            ]
             best = np.minimum(best, shares @ residual**2 / np.maximum(variance, np.finfo(float).tiny))
     return best

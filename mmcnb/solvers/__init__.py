@@ -1,7 +1,8 @@
-"""Small dense optimisation: the planes' quadratic programme, the cutting-plane and CCCP loops, continuation."""
+"""Small dense optimisation: the planes' quadratic programme, cutting planes, CCCP, continuation."""
 
-from mmcnb.solvers.cccp import Rounds, State, continuation, path_to
+from mmcnb.solvers.cccp import Rounds, State, continuation, greatest_balance, path_to
 from mmcnb.solvers.cutting_plane import Objective, Solution, SweepBudget, cutting_plane
+from mmcnb.solvers.growing import GrowingPlanes, OwnPlanes, Rows
 from mmcnb.solvers.plane_qp import PlaneQPError, PlaneSolution, solve_planes
 from mmcnb.solvers.planes import BasisPlanes, ExactPlanes, Planes, coin_flip
 from mmcnb.solvers.problem import (
@@ -20,21 +21,25 @@ __all__ = [
     "DecisionPass",
     "ExactPlanes",
     "GivenLabels",
+    "GrowingPlanes",
     "Hyperplane",
     "HyperplaneLabels",
     "Labels",
     "Objective",
+    "OwnPlanes",
     "PlaneQPError",
     "PlaneSolution",
     "Planes",
     "Problem",
     "Rounds",
+    "Rows",
     "Solution",
     "State",
     "SweepBudget",
-    "continuation",
     "coin_flip",
+    "continuation",
     "cutting_plane",
+    "greatest_balance",
     "metric_of",
     "path_to",
     "signs",

@@ -6,12 +6,12 @@ so rounds run to a label fixpoint at C near 1, where there is one smooth hill,
 and C is raised with labels and planes kept.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from mmcnb.solvers.cutting_plane import Objective, Record, Solution, SweepBudget, cutting_plane
 from mmcnb.solvers.planes import Planes
-from mmcnb.solvers.problem import Labels
+from mmcnb.solvers.problem import Labels, Problem
 
 PATH = (1.01, 1.3, 2.0, 3.5, 6.0, 10.0)
 LOOSE_GAP = 0.03  # duality gap in units of rho, before the last C
@@ -51,6 +51,8 @@ class State:
         would have held too few rows.
     status : str
         Of the last round.
+    problem : Problem
+        The features in which the hyperplane is written.
     quantile_steps : int
         How often the quantile step fired.
     """
@@ -59,6 +61,7 @@ class State:
     solution: Solution
     threshold: float
     status: str
+    problem: Problem
     quantile_steps: int = 0
 
 
@@ -77,8 +80,20 @@ def path_to(C: float) -> tuple[float, ...]:
     return (*steps, C)
 
 
+def greatest_balance(C: float) -> float:
+    """The balance up to which every labelling has a solution at C: the first plane needs C (1 - balance) > 1.
+
+    Examples
+    --------
+    >>> from mmcnb.solvers import greatest_balance
+    >>> round(greatest_balance(10.0), 4)
+    0.8999
+    """
+    return 1 - 1.001 / C
+
+
 def label_threshold(planes: Planes, solution: Solution, least: float) -> float:
-    """0 where both clusters hold their least share; otherwise the quantile that gives the smaller one just that."""
+    """0 where both clusters hold their least share; otherwise the quantile that grants it."""
     positive = solution.sums.positive
     if least <= positive <= 1 - least:
         return 0.0
@@ -101,7 +116,7 @@ def rounds(
     Parameters
     ----------
     planes : Planes
-        The working set, signed with ``labels``.
+        The working set; each round signs it with its labels.
     labels : Labels
         Labels to start from.
     objective : Objective
@@ -123,20 +138,19 @@ def rounds(
     state: State | None = None
     steps = 0
     for number in range(limits.max_rounds):
+        budget.spend()
+        planes.resign(labels)
         solution = cutting_plane(planes, labels, objective, C, eta, _with(record, round=number), budget)
         if solution.status == "degenerate":
             return state
         threshold = label_threshold(planes, solution, limits.least)
         steps += threshold != 0.0
         labels = planes.problem.labels_of(solution.hyperplane.shifted(threshold))
-        still = solution.sums.changed <= limits.changed or threshold != 0.0 and state is not None
+        still = solution.sums.changed <= limits.changed or (threshold != 0.0 and state is not None)
         spent = solution.status == "sweeps"
         status = "converged" if still else ("sweeps" if spent else "rounds")
-        state = State(labels, solution, threshold, status, steps)
+        state = State(labels, solution, threshold, status, planes.problem, steps)
         if still or spent:
-            break
-        planes.resign(labels)
-        if not budget.spend():
             break
     return state
 
@@ -154,7 +168,6 @@ def continuation(
     limits: Rounds,
     record: Record,
     budget: SweepBudget | None = None,
-    accept: Callable[[State], bool] | None = None,
 ) -> State | None:
     """Rounds at rising C, each from the labels and planes of the one before.
 
@@ -176,8 +189,6 @@ def continuation(
         Called with one dict a sweep.
     budget : SweepBudget or None, default=None
         Sweeps that may be made; None for no bound.
-    accept : callable or None, default=None
-        Asked after each C; the path ends where it says False.
 
     Returns
     -------
@@ -186,14 +197,13 @@ def continuation(
     """
     budget = budget or SweepBudget()
     state: State | None = None
-    planes.resign(labels)
     for C in path:
+        bearable = min(objective.balance, max(0.0, greatest_balance(C)))
+        form = objective if objective.threshold == "fixed" else replace(objective, balance=bearable)
         # The gap left is C eta rho, and rho exceeds |w|²: with a constant eta the labels wander at large C.
         tolerance = eta if path[-1] == C else max(eta, LOOSE_GAP / C)
-        reached = rounds(planes, labels, objective, C, tolerance, limits, record, budget)
+        reached = rounds(planes, labels, form, C, tolerance, limits, record, budget)
         if reached is None:
             return state
         state, labels = reached, reached.labels
-        if accept is not None and not accept(state):
-            break
     return state

@@ -4,7 +4,7 @@ Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from mmcnb.solvers.problem import Hyperplane, Labels, Sums
 
 DEGENERATE = 1e-6  # |w|² below this share of the spread of the features: the labels cannot be separated
 IDLE_SOLVES = 3
+STALL_PLANES, STALL_SHARE = 30, 1e-6
 Record = Callable[[dict[str, Any]], None]
 
 
@@ -35,6 +36,10 @@ class Objective:
     threshold: Threshold
     balance: float
     spread: float
+
+    def solve(self, planes: Planes, C: float) -> PlaneSolution:
+        """Solve the quadratic programme of the planes."""
+        return solve_planes(planes.gram, planes.s, planes.t, C, self.balance, self.threshold)
 
     def value(self, solution: PlaneSolution, C: float, slack: float) -> float:
         """1/2|w|² - rho + C slack, or without rho in the fixed form."""
@@ -98,7 +103,6 @@ def cutting_plane(
     eta: float,
     record: Record,
     budget: SweepBudget,
-    max_planes: int = 1000,
 ) -> Solution:
     """Solve the convex subproblem for fixed labels.
 
@@ -118,8 +122,6 @@ def cutting_plane(
         Called with one dict a sweep.
     budget : SweepBudget
         Sweeps that may be made.
-    max_planes : int, default=1000
-        Bound of the number of planes added.
 
     Returns
     -------
@@ -127,17 +129,15 @@ def cutting_plane(
         With ``gap <= eta`` where the status is "converged".
     """
     idle = np.zeros(planes.s.shape[0], np.int64)
-    best = -np.inf
-    for added in range(max_planes + 1):
+    solution: Solution | None = None
+    lowers: list[float] = []
+    while True:
         try:
-            quadratic = solve_planes(planes.gram, planes.s, planes.t, C, objective.balance, objective.threshold)
-            failed = False
+            quadratic = objective.solve(planes, C)
         except PlaneQPError:
-            if added == 0:
+            if solution is None:
                 raise
-            failed = True  # the last plane was too near the others; what was found before it stands
-        if failed:
-            return _ended(solution, "stalled")
+            return replace(solution, status="stalled")  # the last plane was too near the others
         hyperplane = planes.hyperplane(quadratic.multipliers, quadratic.beta)
         budget.spend()
         found, sums = planes.find(labels, hyperplane, quadratic.rho)
@@ -145,40 +145,27 @@ def cutting_plane(
         solution = Solution(hyperplane, quadratic, C, sums, lower, upper, "converged")
         record(_row(solution, planes))
         if objective.threshold == "adaptive" and quadratic.norm2 < DEGENERATE * objective.spread:
-            return _ended(solution, "degenerate")
+            return replace(solution, status="degenerate")
         if sums.violation <= max(quadratic.xi, 0.0) + eta * quadratic.rho:
             return solution
-        stalled = lower <= best and added > 20 and _repeats(found, planes)
-        if stalled or added == max_planes:
-            return _ended(solution, "stalled")
+        lowers.append(lower)
+        if len(lowers) > planes.most_planes or _stalls(lowers):
+            return replace(solution, status="stalled")
         if budget.left <= 0:
-            return _ended(solution, "sweeps")
-        best = max(best, lower)
+            return replace(solution, status="sweeps")
         idle = np.where(quadratic.multipliers > 1e-9 * C, 0, idle + 1)
         kept = idle < IDLE_SOLVES
         kept[0] = True  # the plane of all rows keeps the programme feasible
         planes.keep(kept)
         planes.add(found)
         idle = np.append(idle[kept], 0)
-    raise AssertionError("unreachable: the last round of the loop returns")
 
 
-def _repeats(found: Any, planes: Planes) -> bool:
-    """Whether the last plane in the set is the one that was found again."""
-    sums = found[-1]
-    return bool(abs(planes.s[-1] - sums.active) < 1e-15 and abs(planes.t[-1] - sums.signed) < 1e-15)
-
-
-def _ended(solution: Solution, status: str) -> Solution:
-    return Solution(
-        solution.hyperplane,
-        solution.quadratic,
-        solution.C,
-        solution.sums,
-        solution.objective,
-        solution.primal,
-        status,
-    )
+def _stalls(lowers: list[float]) -> bool:
+    """Whether new planes no longer lift the lower bound: the basis cannot express what they ask for."""
+    if len(lowers) <= STALL_PLANES:
+        return False
+    return lowers[-1] - max(lowers[:-STALL_PLANES]) <= STALL_SHARE * abs(lowers[-1])
 
 
 def _row(solution: Solution, planes: Planes) -> dict[str, Any]:

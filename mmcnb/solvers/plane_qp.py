@@ -101,7 +101,7 @@ def solve_planes(
     lower, upper = [-np.inf], [C]
     if with_u:
         rows += [np.r_[t, -1.0], np.r_[-t, -1.0]]
-        lower, upper = lower + [-np.inf] * 2, upper + [0.0, 0.0]
+        lower, upper = [*lower, -np.inf, -np.inf], [*upper, 0.0, 0.0]
     if adaptive:
         rows.append(np.r_[s, [-balance] * with_u])
         lower.append(1.0)
@@ -118,7 +118,9 @@ def solve_planes(
     return PlaneSolution(multipliers, float(rho), float(xi), float(beta), norm2)
 
 
-def _solve(P: np.ndarray, cost: np.ndarray, rows: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> "piqp.Result":
+def _solve(
+    P: np.ndarray, cost: np.ndarray, rows: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> "piqp.Result":
     for tolerance in TOLERANCES:
         solver = piqp.DenseSolver()
         solver.settings.eps_abs = solver.settings.eps_rel = tolerance

@@ -24,6 +24,8 @@ class Planes(ABC):
         The rows.
     """
 
+    most_planes = 1000  # planes added in one loop
+
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.generators: list[Any] = [self.all_rows()]
@@ -58,7 +60,7 @@ class Planes(ABC):
         return Hyperplane(coef, beta - float(self.problem.mean @ coef))
 
     def keep(self, kept: np.ndarray) -> None:
-        """Drop the planes that are not kept."""
+        """Drop the planes that are not kept; basis vectors stay."""
         self.generators = [generator for generator, keep in zip(self.generators, kept, strict=True) if keep]
         self.s, self.t = self.s[kept], self.t[kept]
         self.centred, self.coefs = self.centred[kept], self.coefs[kept]
@@ -98,18 +100,11 @@ class BasisPlanes(Planes):
         self._append(generator, sums, centred, self.problem.represent(centred))
 
 
-class ExactPlanes(Planes):
+class ExactPlanes(BasisPlanes):
     """Planes on all rows as their own basis: the features are the kernel matrix itself (Alg. 2).
 
-    A plane keeps which rows are in it, one byte a row.
+    Coefficients of a plane are its signed rows, so no inverse of the kernel matrix is needed.
     """
-
-    def all_rows(self) -> np.ndarray:
-        """Every row."""
-        return np.ones(self.problem.n_samples, np.int8)
-
-    def _coefficients(self, active: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return active * y * self.row_shares
 
     @property
     def row_shares(self) -> np.ndarray:
@@ -119,13 +114,15 @@ class ExactPlanes(Planes):
         return (ones if weights is None else weights) / self.problem.total_weight
 
     def resign(self, labels: Labels) -> None:
-        """Sign all planes with the labels."""
+        """Rebuild all planes under the labels."""
         gram = self.problem.features.block(0, self.problem.n_samples)
-        y, active = labels.block(gram, 0, self.problem.n_samples), np.array(self.generators)
-        coefs = self._coefficients(active, y)
-        self.s, self.t = active @ self.row_shares, coefs.sum(axis=1)
-        self.centred = coefs @ gram - np.outer(self.t, self.problem.mean)
-        self.coefs = coefs - np.outer(self.t, self.row_shares)
+        y = labels.block(gram, 0, self.problem.n_samples)
+        decisions = np.array([gram @ plane.coef + plane.offset for plane, _ in self.generators])
+        active = y * decisions <= np.array([rho for _, rho in self.generators])[:, None]
+        signed = active * y * self.row_shares
+        self.s, self.t = active @ self.row_shares, signed.sum(axis=1)
+        self.centred = signed @ gram - np.outer(self.t, self.problem.mean)
+        self.coefs = signed - np.outer(self.t, self.row_shares)
 
     def find(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[Any, Sums]:
         """One sweep of the kernel matrix."""
@@ -133,16 +130,14 @@ class ExactPlanes(Planes):
         sweep = MostViolatedPass(problem.weights, labels, hyperplane, rho, keep_rows=True)
         row_sum, totals, active = problem.engine.run(sweep, problem.features)
         sums = problem.read_sums(totals)
-        gram = problem.features.block(0, problem.n_samples)
-        y = labels.block(gram, 0, problem.n_samples)
-        return (np.concatenate(active), y, row_sum / problem.total_weight, sums), sums
+        y = labels.block(problem.features.block(0, problem.n_samples), 0, problem.n_samples)
+        coef = np.concatenate(active) * y * self.row_shares - sums.signed * self.row_shares
+        return ((hyperplane, rho), row_sum / problem.total_weight, sums, coef), sums
 
     def add(self, found: Any) -> None:
         """Add a plane that `find` returned."""
-        active, y, row_sum, sums = found
-        centred = row_sum - sums.signed * self.problem.mean
-        coef = self._coefficients(active, y) - sums.signed * self.row_shares
-        self._append(active, sums, centred, coef)
+        generator, row_sum, sums, coef = found
+        self._append(generator, sums, row_sum - sums.signed * self.problem.mean, coef)
 
 
 def coin_flip(n_samples: int, random_state: np.random.RandomState) -> GivenLabels:

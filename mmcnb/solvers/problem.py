@@ -12,6 +12,8 @@ from mmcnb import kernels
 from mmcnb.engine import Engine
 from mmcnb.samples import CSRBlock, Samples
 
+BINS = 4096
+
 
 @dataclass(frozen=True)
 class Hyperplane:
@@ -222,6 +224,26 @@ class DecisionPass:
 
 
 @dataclass(frozen=True)
+class RangePass:
+    """Least and largest decision value."""
+
+    hyperplane: Hyperplane
+
+    def start(self) -> tuple[float, float]:
+        """The empty range."""
+        return np.inf, -np.inf
+
+    def block(self, rows: Any, start: int, stop: int) -> tuple[float, float]:
+        """Range of one block."""
+        f = self.hyperplane.decide(rows)
+        return float(f.min()), float(f.max())
+
+    def combine(self, total: tuple[float, float], partial: tuple[float, float]) -> tuple[float, float]:
+        """Range so far."""
+        return min(total[0], partial[0]), max(total[1], partial[1])
+
+
+@dataclass(frozen=True)
 class HistogramPass(_Weighted):
     """Weight of the decision values in equal bins, with the weight below the range in front."""
 
@@ -258,6 +280,8 @@ class Problem:
         Sample weights.
     hold_labels : bool, default=False
         Keep labels as one byte a row, which saves work on a sample, instead of deriving them in each sweep.
+    basis : ndarray of shape (p, d) or None, default=None
+        The basis vectors; None where rows are their own features.
     """
 
     def __init__(
@@ -267,9 +291,10 @@ class Problem:
         metric: np.ndarray | None,
         weights: np.ndarray | None = None,
         hold_labels: bool = False,
+        basis: np.ndarray | None = None,
     ) -> None:
         self.engine, self.features, self.metric, self.weights = engine, features, metric, weights
-        self.hold_labels = hold_labels
+        self.hold_labels, self.basis = hold_labels, basis
         self.n_samples = features.n_samples
         row_sum, self.total_weight = engine.run(RowSumPass(weights), features)
         self.mean = row_sum / self.total_weight
@@ -280,12 +305,16 @@ class Problem:
 
     def most_violated(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[np.ndarray, Sums]:
         """The mean of y F over the most violated constraint, and the sums of the sweep."""
-        row_sum, sums, _ = self.engine.run(MostViolatedPass(self.weights, labels, hyperplane, rho), self.features)
+        row_sum, sums, _ = self.engine.run(
+            MostViolatedPass(self.weights, labels, hyperplane, rho), self.features
+        )
         return row_sum / self.total_weight, self.read_sums(sums)
 
     def read_sums(self, sums: np.ndarray) -> Sums:
         """Name the sums of a sweep, as means over the weight of all rows."""
-        active, signed, violation, positive, changed, hinge = sums[:6] / np.r_[[self.total_weight] * 4, 1, self.total_weight]
+        active, signed, violation, positive, changed, hinge = (
+            sums[:6] / np.r_[[self.total_weight] * 4, 1, self.total_weight]
+        )
         return Sums(active, signed, violation, positive, int(changed), hinge)
 
     def plane_sums(
@@ -310,27 +339,28 @@ class Problem:
         return HyperplaneLabels(hyperplane)
 
     def quantile(self, hyperplane: Hyperplane, share: float) -> float:
-        """A threshold below which a given share of the weight of the decision values lies.
+        """A threshold that leaves about a given share of the weight of the decision values below it.
 
-        Found by refining a histogram, so that nothing of size n is kept; ties are not split.
+        Found by refining a histogram, so that nothing of size n is kept. Ties are not split: of the
+        thresholds on their two sides the one with the larger smaller side is taken.
         """
-        low, high = -1e300, 1e300
-        spread = float(np.abs(hyperplane.coef).sum()) + abs(hyperplane.offset) or 1.0
-        edges = np.r_[low, np.linspace(-spread, spread, 4095), high]
-        for _ in range(6):
+        low, high = self.engine.run(RangePass(hyperplane), self.features)
+        high = np.nextafter(high, np.inf)
+        for _ in range(5):
+            edges = np.linspace(low, high, BINS + 1)
             counts = self.engine.run(HistogramPass(self.weights, hyperplane, edges), self.features)
             below = np.cumsum(counts)[:-1]  # weight of f < edges[k]
             k = int(np.searchsorted(below, share * self.total_weight, side="left"))
-            k = min(max(k, 1), edges.shape[0] - 1)
-            low, high = edges[k - 1], edges[k]
-            if abs(low) == 1e300 or abs(high) == 1e300 or high - low <= 1e-15 * spread:
+            k = min(max(k, 1), BINS)
+            sides = np.minimum(below, self.total_weight - below)[k - 1 : k + 1]
+            low, high = float(edges[k - 1]), float(edges[k])
+            if high <= np.nextafter(low, np.inf):
                 break
-            edges = np.linspace(low, high, 4097)
-        return float(high)
+        return low if sides[0] > sides[1] or (sides[0] == sides[1] and share > 0.5) else high
 
 
 def metric_of(gram: np.ndarray, tolerance: float = 1e-6) -> np.ndarray:
-    """M with M M' the pseudo-inverse of a kernel matrix: eigenvalues below a share of the largest are dropped."""
+    """M with M M' the pseudo-inverse of a kernel matrix; tiny eigenvalues are dropped."""
     values, vectors = np.linalg.eigh(gram)
     keep = values > tolerance * values[-1]
     return np.ascontiguousarray(vectors[:, keep] / np.sqrt(values[keep]))

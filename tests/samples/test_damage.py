@@ -170,6 +170,18 @@ def test_a_user_may_add_attributes_and_arrays(store):
     assert verify_store(store)["checksummed"]
 
 
+def test_a_consolidated_copy_of_the_metadata_is_not_trusted(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(100, 5))
+    with create_dense_store(tmp_path / "a.zarr", 5) as writer:
+        writer.append(rows)
+    with pytest.warns(UserWarning, match="Consolidated metadata"):
+        zarr.consolidate_metadata(tmp_path / "a.zarr")
+    document = tmp_path / "a.zarr/zarr.json"
+    document.write_text(document.read_text().replace('"little"', '"big"'))
+    for source in (tmp_path / "a.zarr", zarr.open_group(tmp_path / "a.zarr", mode="r")):
+        assert np.array_equal(open_samples(source).block(0, 100), rows.astype(np.float32))
+
+
 def test_a_store_changed_on_purpose_is_refused(store):
     group = zarr.open_group(store)
     group["y"].resize((ROWS + 10,))

@@ -1,0 +1,245 @@
+"""What the studies share: options, goals, tidy frames, and how they are printed and kept."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import data_loaders
+import mmcnb
+
+UCI = (
+    "echocardiogram",
+    "spectf",
+    "heart",
+    "haberman",
+    "liver",
+    "ionosphere",
+    "house-votes",
+    "clean1",
+    "breast",
+    "german",
+    "waveform-1v2",
+)
+MNIST_PAIRS = ("mnist-1v7", "mnist-2v7", "mnist-3v8", "mnist-8v9")
+LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "zarr", "piqp")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asks of a study.
+
+    Parameters
+    ----------
+    out : Path
+        Folder for the CSV files and, while a study runs, its stores.
+    quick : bool, default=False
+        Fewer rows where a study is long.
+    seeds : int or None, default=None
+        Repeats; None is the study's own number.
+    rows : int or None, default=None
+        At most so many rows of each data set; None for all.
+    sizes : bool, default=False
+        Also time against the number of rows, where that is a part of the study.
+    """
+
+    out: Path
+    quick: bool = False
+    seeds: int | None = None
+    rows: int | None = None
+    sizes: bool = False
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A figure and the bound it should keep.
+
+    Parameters
+    ----------
+    what : str
+        What was measured.
+    figure, bound : float
+        The figure, and its bound in the same unit.
+    unit : str, default=""
+        Unit for people.
+    at_least : bool, default=False
+        Whether the bound is a lower one.
+    """
+
+    what: str
+    figure: float
+    bound: float
+    unit: str = ""
+    at_least: bool = False
+
+    @property
+    def reached(self) -> bool:
+        """Whether the figure keeps its bound; a figure that is NaN does not."""
+        return bool(self.figure >= self.bound if self.at_least else self.figure <= self.bound)
+
+    def row(self) -> dict[str, Any]:
+        """The goal as a row of a table."""
+        return {
+            "goal": self.what,
+            "figure": self.figure,
+            "bound": f"{'>=' if self.at_least else '<='} {self.bound:g}",
+            "unit": self.unit,
+            "verdict": "reached" if self.reached else "missed",
+        }
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a study found.
+
+    Parameters
+    ----------
+    tables : dict of str to DataFrame
+        Tables by name; the name is that of the CSV file too.
+    goals : list of Goal
+        The goals of the study.
+    shown : tuple of str or None, default=None
+        Tables that are printed; None for all.
+    """
+
+    tables: dict[str, pd.DataFrame]
+    goals: list[Goal] = field(default_factory=list)
+    shown: tuple[str, ...] | None = None
+
+
+class Data(NamedTuple):
+    """A data set in memory, or a store with the classes of its rows.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    X : ndarray, csr_matrix or path
+        The rows.
+    y : ndarray of shape (n_samples,)
+        The classes, for measuring only.
+    """
+
+    name: str
+    X: Any
+    y: np.ndarray
+
+
+def load(name: str, options: Options, most: int | None = None) -> Data:
+    """Load a data set, or a random draw of it where fewer rows are asked for.
+
+    Parameters
+    ----------
+    name : str
+        What `data_loaders.load` calls it.
+    options : Options
+        Bound of the rows.
+    most : int or None, default=None
+        Another bound.
+
+    Returns
+    -------
+    Data
+        In memory.
+    """
+    return Data(name, *data_loaders.load(name, rows=rows_of(name, options, most)))
+
+
+def rows_of(name: str, options: Options, most: int | None = None) -> int | None:
+    """How many rows of a data set to draw; None for all."""
+    bounds = [bound for bound in (options.rows, most) if bound is not None]
+    if not bounds:
+        return None
+    sizes = {fact["name"]: fact["n_samples"] for fact in data_loaders.registry()}
+    return min([*bounds, *([sizes[name]] if name in sizes else [])])
+
+
+def say(text: str) -> None:
+    """Tell on standard error what is being done."""
+    print(f"benchmarks: {text}", file=sys.stderr, flush=True)
+
+
+def slope(sizes: Any, seconds: Any) -> float:
+    """Slope of a line through the logarithms, by least squares.
+
+    Examples
+    --------
+    >>> from benchmarks._common import slope
+    >>> round(slope([10, 100, 1000], [1, 100, 10000]), 6)
+    2.0
+    """
+    return float(np.polyfit(np.log(np.asarray(sizes, float)), np.log(np.asarray(seconds, float)), 1)[0])
+
+
+@contextmanager
+def temporary_folder(options: Options) -> Iterator[Path]:
+    """A folder below ``--out`` for stores, removed at the end."""
+    parent = options.out / "tmp"
+    parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(dir=parent) as name:
+            yield Path(name)
+    finally:
+        if not any(parent.iterdir()):
+            parent.rmdir()
+
+
+def versions() -> dict[str, Any]:
+    """What a figure depends on: versions of libraries, and the machine."""
+    libraries = {name: version(name) for name in LIBRARIES}
+    machine = {"python": platform.python_version(), "cores": os.cpu_count(), "machine": platform.machine()}
+    return {"mmcnb": mmcnb.__version__, **libraries, **machine}
+
+
+def publish(study: str, result: Result, options: Options) -> None:
+    """Print the tables and goals of a study, and write them as CSV.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study.
+    result : Result
+        What it found.
+    options : Options
+        Where to write.
+    """
+    facts = versions()
+    print(f"\n== {study}: {', '.join(f'{name} {value}' for name, value in facts.items())}")
+    for name, frame in result.tables.items():
+        write_table(frame.assign(**facts), options.out / f"{name}.csv")
+        if result.shown is None or name in result.shown:
+            print(f"\n{name}\n{plain(frame)}")
+    if result.goals:
+        goals = pd.DataFrame([goal.row() for goal in result.goals])
+        write_table(goals.assign(**facts), options.out / f"{study}-goals.csv")
+        print(f"\n{plain(goals)}")
+        if options.quick or options.rows:
+            print("Fewer rows than the goals are set for: these verdicts are only a hint.")
+
+
+def plain(frame: pd.DataFrame) -> str:
+    """A frame as text for people, errors in per cent."""
+    formats: dict[str, Any] = {name: "{:.1%}".format for name in frame.columns if "error" in name}
+    return frame.to_string(index=False, formatters=formats, float_format="{:.4g}".format, na_rep="")
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write a frame as CSV, aside and then in its place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.part-{os.getpid()}")
+    try:
+        frame.to_csv(aside, index=False)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)

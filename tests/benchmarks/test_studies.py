@@ -1,0 +1,90 @@
+"""Each study at a tiny size: it runs, prints its tables, and writes them whole."""
+
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmarks.__main__ import STUDIES, main
+
+real_data = [
+    pytest.mark.real_data,
+    pytest.mark.skipif(
+        "MMCNB_DATA_DIR" not in os.environ, reason="MMCNB_DATA_DIR does not name the real data"
+    ),
+]
+SMALL = {
+    "adult": ["--sizes", "--seeds", "1", "--rows", "200"],
+    "usps": ["--seeds", "1", "--rows", "200"],
+    "mnist": ["--seeds", "1", "--rows", "120"],
+    "collapse": ["--seeds", "1", "--rows", "60"],
+    "basis": ["--seeds", "1", "--rows", "60"],
+    "growth": ["--rows", "2000"],
+    "startup": ["--seeds", "1"],
+    "widths": ["--seeds", "1", "--rows", "60", "--quick"],
+}
+NEEDS_DATA = [study for study in STUDIES if study not in ("growth", "startup")]
+
+
+@pytest.mark.parametrize(
+    "study",
+    [pytest.param(study, marks=real_data if study in NEEDS_DATA else ()) for study in STUDIES],
+)
+def test_a_study_writes_what_it_prints(study, tmp_path, capsys):
+    assert main([study, *SMALL[study], "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert f"== {study}: mmcnb " in printed
+    paths = sorted(tmp_path.iterdir())
+    assert paths, "no table was written"
+    for path in paths:
+        assert path.suffix == ".csv", f"{path.name} was left behind"
+        frame = pd.read_csv(path)
+        assert len(frame) > 0
+        assert {"mmcnb", "numpy", "numba", "cores"} <= set(frame.columns)
+    goals = tmp_path / f"{study}-goals.csv"
+    if goals.exists():
+        verdicts = pd.read_csv(goals)["verdict"]
+        assert set(verdicts) <= {"reached", "missed"}
+        assert printed.count("reached") + printed.count("missed") == len(verdicts)
+
+
+def test_the_list_names_every_study(capsys):
+    assert main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(STUDIES)
+    assert all(len(line.split()) > 3 for line in lines), "a study does not say what it shows"
+
+
+def test_an_unknown_study_is_refused_in_one_sentence(tmp_path, capsys):
+    assert main(["adlut", "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "'adlut'" in told
+    assert all(study in told for study in STUDIES)
+    assert not (tmp_path / "out").exists()
+
+
+def test_missing_data_are_told_in_one_sentence(tmp_path, capsys, monkeypatch):
+    missing = tmp_path / "nowhere"
+    monkeypatch.setenv("MMCNB_DATA_DIR", str(missing))
+    assert main(["mnist", "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 1
+    assert told[0].startswith("error: mnist: ")
+    assert str(missing) in told[0]
+    assert "MMCNB_DATA_DIR" in told[0]
+
+
+@pytest.mark.parametrize("words", [["adult", "--seeds", "0"], ["adult", "--rows", "-1"], ["--quick"]])
+def test_bad_options_are_refused(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err
+
+
+def test_every_study_has_a_file():
+    folder = Path(__file__).parents[2] / "benchmarks"
+    files = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}
+    assert files == set(STUDIES)

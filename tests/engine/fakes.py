@@ -1,0 +1,42 @@
+"""Samples and passes whose every step can be watched."""
+
+import threading
+
+import numpy as np
+
+from mmcnb.samples import Samples
+
+
+class FakeSamples(Samples):
+    """Rows of an array behind any storage chunk; counts how often each row is read."""
+
+    is_sparse, checksummed, name, path = False, True, "fake", "fake"
+
+    def __init__(self, X, chunk_rows=4096, row_bytes=None):
+        self.X, self.chunk_rows = np.ascontiguousarray(X), chunk_rows
+        self.n_samples, self.n_features = X.shape
+        self.stored_dtype = X.dtype
+        self.row_bytes = float(row_bytes or X.itemsize * X.shape[1])
+        self.reads = np.zeros(self.n_samples, np.int64)
+        self.lock = threading.Lock()
+
+    def block(self, start, stop):
+        with self.lock:
+            self.reads[start:stop] += 1
+        return self.X[start:stop]
+
+    def gather(self, rows):
+        return self.X[rows]
+
+
+class OrderedSum:
+    """Sum of the columns, with the order in which blocks were combined."""
+
+    def start(self):
+        return [], 0.0
+
+    def block(self, rows, start, stop):
+        return (start, stop), np.ones(stop - start) @ rows
+
+    def combine(self, total, partial):
+        return [*total[0], partial[0]], total[1] + partial[1]

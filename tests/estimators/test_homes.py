@@ -1,0 +1,133 @@
+"""One answer, to the bit, wherever the rows live and however many threads read them."""
+
+import numpy as np
+import pytest
+import zarr
+
+from tests.estimators.conftest import bits, make, make_blobs, make_rings, make_sparse, same_clusters
+
+N = 10_000  # two reduction blocks and a half
+STREAMED = {"sample_size": 300, "n_init": 2, "C": 3.5}
+CASES = [
+    ("SparseKernelMMC", "rings", {"n_landmarks": 40, "gamma": 2.0}),
+    ("SparseKernelMMC", "blobs", {"n_landmarks": 30, "gamma": "median", "scale": "standard"}),
+    ("CPMMC", "blobs", {}),
+    ("CPMMC", "blobs", {"scale": "standard", "threshold": "fixed"}),
+]
+
+
+def rows(data, dtype):
+    return make_rings(N, dtype=dtype) if data == "rings" else make_blobs(N, gap=3.0, dtype=dtype)
+
+
+def fitted(name, home, parameters, n_jobs=1):
+    model = make(name, n_jobs=n_jobs, **STREAMED | parameters).fit(home)
+    assert "all rows" in set(model.history_["stage"])
+    return model
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("name", "data", "parameters"), CASES)
+def test_dense_homes_and_threads_give_the_same_bits(dense_homes, name, data, parameters, dtype):
+    X = rows(data, dtype)
+    found = {}
+    for home, source in dense_homes(X).items():
+        for n_jobs in (1, 2):
+            model = fitted(name, source, parameters, n_jobs)
+            found[home, n_jobs] = bits(model, source)
+            assert model.predict(X).tobytes() == found[home, n_jobs][0]
+    first = found["array", 1]
+    assert [key for key, value in found.items() if value != first] == []
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["SparseKernelMMC", "CPMMC"])
+@pytest.mark.parametrize("scale", [None, "standard"])
+def test_csr_homes_and_threads_give_the_same_bits(csr_homes, name, scale, dtype):
+    X = make_sparse(N, dtype=dtype)
+    parameters = {"scale": scale} | ({"gamma": "median", "n_landmarks": 30} if name == "SparseKernelMMC" else {})
+    found = {
+        (home, n_jobs): bits(fitted(name, source, parameters, n_jobs), source)
+        for home, source in csr_homes(X).items()
+        for n_jobs in (1, 2)
+    }
+    first = found["csr", 1]
+    assert [key for key, value in found.items() if value != first] == []
+
+
+@pytest.mark.parametrize("home", ["array", "zarr, 777 x 2"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kernel_columns_in_memory_scratch_or_nowhere_give_the_same_bits(dense_homes, keep_columns_in, home, dtype):
+    X = make_rings(N, dtype=dtype)
+    source = dense_homes(X)[home]
+    found = {}
+    for store in ("memory", "scratch", "recompute"):
+        keep_columns_in(store)
+        found[store] = bits(fitted("SparseKernelMMC", source, CASES[0][2], 2), X)
+    assert found["scratch"] == found["memory"]
+    assert found["recompute"] == found["memory"]
+
+
+@pytest.mark.parametrize("memory_limit", ["600MiB", "4GiB"])
+def test_memory_limit_does_not_change_the_answer(dense_homes, memory_limit):
+    X = make_rings(N)
+    source = dense_homes(X)["zarr, 777 x 2"]
+    parameters = CASES[0][2]
+    expected = bits(fitted("SparseKernelMMC", X, parameters), X)
+    assert bits(fitted("SparseKernelMMC", source, parameters | {"memory_limit": memory_limit}), X) == expected
+
+
+@pytest.mark.parametrize("name", ["SparseKernelMMC", "CPMMC", "KernelCPMMC"])
+def test_dense_and_csr_agree(name):
+    csr = make_sparse(500 if name == "KernelCPMMC" else N)
+    X = csr.toarray()
+    parameters = {} if name == "CPMMC" else {"gamma": "median"}
+    parameters |= {} if name == "KernelCPMMC" else STREAMED
+    # A tight loop: what is left is the order of the sums, on rows of the boundary.
+    one, other = (make(name, **parameters | {"eta": 1e-7}).fit(home) for home in (X, csr))
+    assert other.objective_ == pytest.approx(one.objective_, rel=1e-6)
+    differ = one.labels_ != other.labels_
+    f = one.decision_function(X)
+    assert (np.abs(f[differ]) <= 1e-4 * np.abs(f).max()).all()
+
+
+@pytest.mark.parametrize("name", ["SparseKernelMMC", "CPMMC", "KernelCPMMC"])
+def test_float32_and_float64_nearly_agree(name):
+    X = make_blobs(400, dtype=np.float32)
+    one, other = (make(name).fit(home) for home in (X, X.astype(np.float64)))
+    assert other.objective_ == pytest.approx(one.objective_, rel=1e-3)
+    assert np.mean(one.labels_ == other.labels_) > 0.99
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.bool_, np.int64])
+def test_whole_numbers_are_read_as_the_floats_they_are(dense_homes, dtype):
+    X = (make_blobs(600) > 0).astype(dtype) if dtype is np.bool_ else (make_blobs(600) * 5 + 50).astype(dtype)
+    model = make("CPMMC").fit(X)
+    as_floats = make("CPMMC").fit(X.astype(np.float64))
+    assert same_clusters(model.labels_, as_floats.labels_)
+    stored = make("CPMMC").fit(dense_homes(X.astype(np.uint8))["zarr, 777 x 2"])
+    assert same_clusters(model.labels_, stored.labels_)
+
+
+def test_labels_written_to_a_store_are_those_predicted(dense_homes, tmp_path):
+    X = make_rings(N)
+    homes = dense_homes(X)
+    model = fitted("SparseKernelMMC", X, CASES[0][2])
+    for number, home in enumerate(homes.values()):
+        out = tmp_path / f"labels{number}.zarr"
+        assert model.predict(home, out=out) is None
+        written = zarr.open_array(out, mode="r")
+        assert written.dtype == np.int32
+        np.testing.assert_array_equal(written[:], model.labels_)
+    with pytest.raises(ValueError, match=r"labels0\.zarr[^\n]*$"):
+        model.predict(X, out=tmp_path / "labels0.zarr")
+
+
+@pytest.mark.parametrize("name", ["SparseKernelMMC", "CPMMC"])
+def test_fit_model_is_fit_without_labels(dense_homes, name):
+    X = make_blobs(N)
+    source = dense_homes(X)["zarr, 4096 rows"]
+    whole = make(name, **STREAMED).fit(source)
+    model = make(name, **STREAMED).fit_model(source)
+    assert not hasattr(model, "labels_")
+    assert model.predict(source).tobytes() == whole.labels_.tobytes()

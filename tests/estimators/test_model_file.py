@@ -1,0 +1,152 @@
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+import mmcnb
+from mmcnb._errors import InputError
+from tests.estimators.conftest import ESTIMATORS, make, make_blobs, make_sparse
+
+
+@pytest.fixture(scope="module")
+def X():
+    return make_blobs(200)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("scale", [None, "standard"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_model_read_back_predicts_the_same_bits(tmp_path, name, scale, sparse):
+    X = make_sparse(200) if sparse else make_blobs(200)
+    parameters = {} if name == "CPMMC" else {"gamma": "median"}
+    model = make(name, scale=scale, **parameters).fit(X)
+    model.save(tmp_path / "model")
+    again = mmcnb.load(str(tmp_path / "model"))
+    assert type(again) is type(model)
+    assert again.get_params() == model.get_params()
+    assert again.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+    assert again.predict(X).tobytes() == model.labels_.tobytes()
+    for attribute in ("objective_", "rho_", "gamma_", "converged_", "report_", "n_features_in_"):
+        assert getattr(again, attribute) == getattr(model, attribute)
+    assert again.history_.drop(columns="gamma", errors="ignore").equals(
+        model.history_.drop(columns="gamma", errors="ignore")
+    )
+
+
+def test_model_read_back_can_be_saved_and_fitted_again(tmp_path, X):
+    model = make("SparseKernelMMC").fit(X)
+    model.save(tmp_path / "first")
+    again = mmcnb.load(tmp_path / "first")
+    again.save(tmp_path / "second")
+    assert mmcnb.load(tmp_path / "second").predict(X).tobytes() == model.labels_.tobytes()
+    assert again.fit(X).labels_.tobytes() == model.labels_.tobytes()
+
+
+def test_model_of_a_random_state_object_is_saved_without_it(tmp_path, X):
+    model = make("CPMMC", random_state=np.random.RandomState(0)).fit(X)
+    model.save(tmp_path / "model")
+    assert mmcnb.load(tmp_path / "model").predict(X).tobytes() == model.labels_.tobytes()
+
+
+def test_model_of_numpy_parameters_is_saved(tmp_path, X):
+    # Parameters out of a grid are NumPy scalars.
+    model = make("SparseKernelMMC", C=np.float64(5), n_init=np.int64(2), gamma=np.float32(0.5)).fit(X)
+    model.save(tmp_path / "model")
+    again = mmcnb.load(tmp_path / "model")
+    assert (again.C, again.n_init, again.gamma) == (5.0, 2, 0.5)
+
+
+def test_damaged_models_are_refused_in_one_sentence(tmp_path, X):
+    make("SparseKernelMMC").fit(X).save(tmp_path / "model")
+    whole = (tmp_path / "model").read_bytes()
+    expected = mmcnb.load(tmp_path / "model").decision_function(X).tobytes()
+    rng = np.random.default_rng(0)
+    refused = 0
+    for place in rng.integers(len(whole), size=60):
+        spoiled = bytearray(whole)
+        spoiled[place] ^= 1 << int(rng.integers(8))
+        (tmp_path / "spoiled").write_bytes(spoiled)
+        try:
+            found = mmcnb.load(tmp_path / "spoiled").decision_function(X).tobytes()
+        except InputError as error:
+            assert "spoiled" in str(error)
+            assert "\n" not in str(error)
+            refused += 1
+        else:
+            assert found == expected  # the bit was in a part nobody reads
+    assert refused > 30
+
+
+@pytest.mark.parametrize("length", [0, 1, 100, 1000, -1, -30])
+def test_truncated_models_are_refused(tmp_path, X, length):
+    make("SparseKernelMMC").fit(X).save(tmp_path / "model")
+    (tmp_path / "short").write_bytes((tmp_path / "model").read_bytes()[:length])
+    with pytest.raises(InputError, match=r"^[^\n]*short is no model of mmcnb, or it is damaged[^\n]*\.$"):
+        mmcnb.load(tmp_path / "short")
+
+
+def foreign(path, kind):
+    if kind == "text":
+        path.write_text("no model")
+    elif kind == "npy":
+        with path.open("wb") as file:
+            np.save(file, np.zeros(3))
+    elif kind == "npz":
+        with path.open("wb") as file:
+            np.savez(file, coef=np.zeros(3))
+    elif kind == "zip":
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr("a.txt", "text")
+    elif kind == "json of another kind":
+        with path.open("wb") as file:
+            np.savez(file, header=np.frombuffer(b"[1, 2]", np.uint8))
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        header = {"format": 1} if kind == "header without the rest" else {"format": 99}
+        with path.open("wb") as file:
+            np.savez(file, header=np.frombuffer(json.dumps(header).encode(), np.uint8))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["text", "npy", "npz", "zip", "json of another kind", "folder", "header without the rest", "newer format"],
+)
+def test_foreign_files_are_refused_in_one_sentence(tmp_path, kind):
+    foreign(tmp_path / "other", kind)
+    with pytest.raises(InputError, match=r"^[^\n]*other[^\n]*\.$"):
+        mmcnb.load(tmp_path / "other")
+
+
+def test_missing_model_is_one_sentence(tmp_path):
+    with pytest.raises(InputError, match=r"^there is no model at [^\n]*nowhere[^\n]*\.$"):
+        mmcnb.load(tmp_path / "nowhere")
+
+
+def test_saving_is_whole_or_not_at_all(tmp_path, X, monkeypatch):
+    model = make("SparseKernelMMC").fit(X)
+    model.save(tmp_path / "model")
+    before = (tmp_path / "model").read_bytes()
+
+    def full(file, **arrays):
+        file.write(b"half a model")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("mmcnb.estimators._model.np.savez", full)
+    with pytest.raises(InputError, match=r"^the model could not be written to [^\n]*No space left[^\n]*\.$"):
+        model.save(tmp_path / "model")
+    assert (tmp_path / "model").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_saving_where_no_folder_is_is_one_sentence(tmp_path, X):
+    with pytest.raises(InputError, match=r"^the model could not be written to [^\n]*\.$"):
+        make("CPMMC").fit(X).save(tmp_path / "nowhere" / "model")
+
+
+def test_saving_replaces_a_model_and_leaves_nothing_else(tmp_path, X):
+    make("CPMMC").fit(X).save(tmp_path / "model")
+    make("SparseKernelMMC").fit(X).save(tmp_path / "model")
+    assert type(mmcnb.load(tmp_path / "model")) is mmcnb.SparseKernelMMC
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -1,0 +1,89 @@
+"""Every parameter of a constructor is read: changing it changes the fit, or is refused."""
+
+import inspect
+
+import pytest
+
+import mmcnb
+from tests.estimators.conftest import ESTIMATORS, make, make_blobs
+
+CHANGED = {
+    "C": 3.0,
+    "gamma": 1.5,
+    "kernel": "linear",
+    "threshold": "fixed",
+    "basis": "shared",
+    "n_landmarks": 7,
+    "continuation": False,
+    "init": "k-means",
+    "n_init": 1,
+    "sample_size": 60,
+    "balance": 0.05,
+    "min_share": 1.0,
+    "scale": "standard",
+    "eta": 0.3,
+    "max_rounds": 1,
+    "degree": 2,
+    "coef0": 0.2,
+    "random_state": 5,
+}
+REFUSED = {"memory_limit": "1MiB", "n_jobs": 0}
+SHOWN = {"verbose"}
+BASE = {"degree": {"kernel": "poly"}, "coef0": {"kernel": "poly"}, "random_state": {"init": "random"}}
+
+
+def parameters_of(name):
+    return list(inspect.signature(getattr(mmcnb, name)).parameters)
+
+
+@pytest.fixture(scope="module")
+def X():
+    return make_blobs(200, gap=2.0) * [1.0, 2.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [(name, parameter) for name in ESTIMATORS for parameter in parameters_of(name) if parameter in CHANGED],
+)
+def test_changing_a_parameter_changes_the_fit(X, name, parameter):
+    base = BASE.get(parameter, {})
+    one = make(name, **base).fit(X)
+    other = make(name, **base | {parameter: CHANGED[parameter]}).fit(X)
+    assert not one.history_.drop(columns="seconds").equals(other.history_.drop(columns="seconds"))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("parameter", REFUSED)
+def test_a_limit_that_cannot_be_kept_is_refused(X, name, parameter):
+    with pytest.raises(ValueError, match=rf"^[^\n]*{parameter}[^\n]*\.$"):
+        make(name, **{parameter: REFUSED[parameter]}).fit(X)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_parameter_is_covered_here(name):
+    assert set(parameters_of(name)) <= set(CHANGED) | set(REFUSED) | SHOWN
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_verbose_shows_a_bar_on_a_terminal_alone(X, name, capsys, monkeypatch):
+    make(name, verbose=1).fit(X).predict(X)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    make(name, verbose=1).fit(X).predict(X)
+    assert "labels" in capsys.readouterr().err
+    make(name, verbose=0).fit(X).predict(X)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_parameters_are_stored_as_given(name):
+    given = {parameter: object() for parameter in parameters_of(name)}
+    model = getattr(mmcnb, name)(**given)
+    assert model.get_params(deep=False) == given
+
+
+def test_defaults_are_the_same_wherever_a_name_is_the_same():
+    whole = inspect.signature(mmcnb.SparseKernelMMC).parameters
+    for name in ("KernelCPMMC", "CPMMC"):
+        for parameter, held in inspect.signature(getattr(mmcnb, name)).parameters.items():
+            assert held.default == whole[parameter].default

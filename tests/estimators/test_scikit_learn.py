@@ -1,0 +1,37 @@
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import mmcnb
+from tests.estimators.conftest import ESTIMATORS, make, make_blobs
+
+# scikit-learn grants its own KMeans the same two.
+DRAWN = "the starts are coin flips, one a row, so a row given twice draws others than a row of weight 2"
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": DRAWN,
+    "check_sample_weight_equivalence_on_sparse_data": DRAWN,
+}
+
+
+@parametrize_with_checks(
+    [mmcnb.SparseKernelMMC(), mmcnb.KernelCPMMC(), mmcnb.CPMMC()],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+)
+# Some checks fit a dozen rows of noise.
+@pytest.mark.filterwarnings("ignore:no clusters found:mmcnb.estimators._base.ClusterWarning")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_clone_has_the_same_parameters_and_is_not_fitted(name):
+    model = make(name, C=3.0).fit(make_blobs(60))
+    again = clone(model)
+    assert again.get_params() == model.get_params()
+    assert not hasattr(again, "model_")
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_fit_predict_is_fit_then_labels(name):
+    X = make_blobs(60)
+    assert (make(name).fit_predict(X) == make(name).fit(X).labels_).all()

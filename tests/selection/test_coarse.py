@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+
+from mmcnb.engine import Kernel, ThreadEngine
+from mmcnb.samples import open_samples
+from mmcnb.selection import (
+    CLEAN_SCORE,
+    Search,
+    candidate_gammas,
+    coarse_search,
+    exact_candidate,
+    landmark_candidate,
+    random_norm2,
+)
+from mmcnb.selection.coarse import spread_of
+from mmcnb.solvers import Rounds, path_to
+from tests import reference
+from tests.solvers.problems import rings
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with ThreadEngine(1) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def X():
+    return rings(200)
+
+
+def search(n_init=4, seed=0):
+    return Search("adaptive", 0.0, path_to(10.0), 0.01, Rounds(30, 0, 0.05), "mixed", n_init, seed)
+
+
+def candidates(engine, X, make=exact_candidate):
+    return [make(engine, open_samples(X), Kernel("rbf", gamma), X, None) for gamma in candidate_gammas(X)]
+
+
+def ignore(row):
+    """A record that nobody keeps."""
+
+
+@pytest.mark.parametrize("make", [exact_candidate, landmark_candidate])
+def test_spread_is_the_trace_of_the_centred_kernel(engine, X, make):
+    (candidate, *_) = candidates(engine, X[:40], make)
+    K = reference.rbf_kernel_block(X[:40], X[:40], candidate.kernel.gamma)
+    assert spread_of(candidate) == pytest.approx(np.trace(reference.centred(K)) / 40, rel=1e-3)
+
+
+def test_trials_are_ranked_clean_ones_by_norm_then_others_by_score(engine, X):
+    trials = coarse_search(candidates(engine, X), search(), ignore)
+    clean = [trial for trial in trials if trial.score <= CLEAN_SCORE]
+    others = trials[len(clean) :]
+    assert clean
+    assert trials[: len(clean)] == clean
+    norms, scores = [trial.relative_norm2 for trial in clean], [trial.score for trial in others]
+    assert norms == sorted(norms, reverse=True)
+    assert scores == sorted(scores)
+
+
+def test_more_starts_never_find_less(engine, X):
+    (candidate, *_) = candidates(engine, X)
+    norms = [coarse_search([candidate], search(n_init), ignore)[0].norm2 for n_init in (1, 2, 4, 8)]
+    assert (np.diff(norms) >= -1e-6 * max(norms)).all()
+
+
+def test_rings_beat_random_labels(engine, X):
+    best = coarse_search(candidates(engine, X), search(), ignore)[0]
+    assert random_norm2(best, search()) < 0.1 * best.norm2
+    assert abs(best.labels @ np.where(np.arange(200) % 2, 1, -1)) == 200
+
+
+def test_every_sweep_of_the_search_is_recorded_with_its_start_and_width(engine, X):
+    rows = []
+    some = candidates(engine, X)[:2]
+    coarse_search(some, search(3), rows.append)
+    assert {row["gamma"] for row in rows} == {candidate.kernel.gamma for candidate in some}
+    assert {row["start"] for row in rows} == {0, 1, 2}
+    assert {row["stage"] for row in rows} == {"sample"}

@@ -1,0 +1,50 @@
+"""Small problems, seen both by the solvers and by their naive twins."""
+
+import numpy as np
+
+from mmcnb.engine import BasisMap, Kernel, KernelSamples
+from mmcnb.samples import open_samples
+from mmcnb.solvers import BasisPlanes, ExactPlanes, GivenLabels, Problem, metric_of
+
+
+def two_groups(n, seed=0, gap=2.0):
+    """Rows of two overlapping groups and labels that are right for most of them."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2, 1, -1)
+    X = rng.standard_normal((n, 2))
+    X[:, 0] += gap / 2 * y
+    flipped = rng.random(n) < 0.1
+    return X, np.where(flipped, -y, y).astype(np.int8)
+
+
+def rings(n, seed=0):
+    rng = np.random.default_rng(seed)
+    angle, radius = rng.uniform(0, 2 * np.pi, n), np.where(np.arange(n) % 2, 1.0, 0.4)
+    return np.c_[np.cos(angle), np.sin(angle)] * radius[:, None] + 0.05 * rng.standard_normal((n, 2))
+
+
+def make_planes(kind, engine, X, gamma=0.5, weights=None, hold_labels=True):
+    """Planes of a kind, and the kernel matrix (or inner products) of the rows they stand for."""
+    samples, kernel = open_samples(X), Kernel("rbf", gamma)
+    if kind == "linear":
+        return BasisPlanes(Problem(engine, samples, None, weights, hold_labels)), X @ X.T
+    if kind == "landmarks":
+        basis = X[: max(2, len(X) // 2)]
+        features = KernelSamples(samples, BasisMap(kernel, basis), np.float64)
+        metric = metric_of(kernel(basis, basis))
+        z = kernel(X, basis) @ metric
+        return BasisPlanes(Problem(engine, features, metric, weights, hold_labels)), z @ z.T
+    gram = kernel(X, X)
+    features = KernelSamples(samples, BasisMap(kernel, X), np.float64)
+    if kind == "exact":
+        return ExactPlanes(Problem(engine, features, None, weights, hold_labels)), gram
+    metric = metric_of(gram, 1e-13)
+    return BasisPlanes(Problem(engine, features, metric, weights, hold_labels)), gram
+
+
+def given(y):
+    return GivenLabels(np.asarray(y, np.int8))
+
+
+def ignore(row):
+    """A record that nobody keeps."""
