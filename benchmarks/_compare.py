@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,16 @@ from benchmarks._common import Data, say
 from mmcnb.estimators import ClusterWarning
 from mmcnb.metrics import balanced_clustering_error
 
-WIDTHS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0, 4.0)  # sigma in units of the root mean squared pairwise distance
+WIDTHS = (
+    0.25,
+    0.35,
+    0.5,
+    0.71,
+    1.0,
+    1.41,
+    2.0,
+    4.0,
+)  # sigma in units of the root mean squared pairwise distance
 FIXED_WIDTH = 0.5
 WARM_UP_ROWS = 400
 OURS, PEER, AUTO = "mmcnb", "k-means", "gamma=auto"
@@ -99,7 +108,7 @@ def measure_peer(data: Data, seed: int) -> dict[str, Any]:
 
 def compare(
     data: Data,
-    seeds: int,
+    seeds: Iterable[int],
     widths: Sequence[float] = WIDTHS,
     gamma0: float | None = None,
     peer_seeds: int | None = None,
@@ -110,14 +119,14 @@ def compare(
     ----------
     data : Data
         The rows.
-    seeds : int
-        Repeats of our fits.
+    seeds : iterable of int
+        One repeat each.
     widths : sequence of float, default=WIDTHS
         Relative widths of the kernel.
     gamma0 : float or None, default=None
         Mean squared distance; None computes it, which takes rows in memory.
     peer_seeds : int or None, default=None
-        Repeats of k-means; None is ``seeds``.
+        k-means runs for seeds below this; None for all.
 
     Returns
     -------
@@ -126,9 +135,9 @@ def compare(
     """
     gamma0 = mean_squared_distance(data.X) if gamma0 is None else gamma0
     rows = []
-    for seed in range(seeds):
+    for seed in seeds:
         say(f"{data.name}, {len(data.y):,} rows, seed {seed}")
-        if seed < (seeds if peer_seeds is None else peer_seeds):
+        if peer_seeds is None or seed < peer_seeds:
             rows.append(measure_peer(data, seed))
         rows.append(measure(data, OURS, AUTO, mmcnb.SparseKernelMMC(random_state=seed)))
         for width in widths:

@@ -29,10 +29,10 @@ def run(options: Options) -> Result:
         Tables and goals.
     """
     frames = []
-    for name in MNIST_PAIRS:
+    for name in BOUNDS:
         data = load(name, options)
         compiled = warm_up(data.X)
-        frames.append(compare(data, options.seeds or 3).assign(compile_seconds=compiled))
+        frames.append(compare(data, range(options.seeds or 3)).assign(compile_seconds=compiled))
     frame = pd.concat(frames)
     facts = summarise(frame)
     errors = facts.set_index("dataset")["best error"]

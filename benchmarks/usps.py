@@ -30,7 +30,7 @@ def run(options: Options) -> Result:
     Result
         Tables and goals.
     """
-    seeds = options.seeds or 2
+    seeds = range(options.seeds or 2)
     most = QUICK_ROWS if options.quick else None
     data = load(NAME, options, most)
     compiled, gamma0 = warm_up(data.X), mean_squared_distance(data.X)

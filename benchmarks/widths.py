@@ -42,7 +42,9 @@ def run(options: Options) -> Result:
         for name in names:
             data = load(name, options)
             compiled = warm_up(data.X)
-            frames.append(compare(data, options.seeds or 3).assign(group=group, compile_seconds=compiled))
+            frames.append(
+                compare(data, range(options.seeds or 3)).assign(group=group, compile_seconds=compiled)
+            )
     frame = pd.concat(frames)
     facts = summarise(frame)
     facts.insert(

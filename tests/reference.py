@@ -143,14 +143,18 @@ def n_slack_norm2(K, y, C, shares=None):
 def hinge_objective(f, y, norm2, rho, C, shares=None, threshold="adaptive"):
     """1/2|w|² - rho + C Σ shares max(0, rho - y f): the n-slack objective, J_CP's upper bound."""
     shares = np.full(len(f), 1 / len(f)) if shares is None else shares
-    slack = sum(share * max(0.0, rho - label * value) for share, label, value in zip(shares, y, f, strict=True))
+    slack = sum(
+        share * max(0.0, rho - label * value) for share, label, value in zip(shares, y, f, strict=True)
+    )
     return 0.5 * norm2 - (rho if threshold == "adaptive" else 0.0) + C * slack
 
 
 def largest_violation(f, y, rho, shares):
     """max over all 2^n constraints c of Σ shares c (rho - y f)."""
     return max(
-        sum(c * share * (rho - label * value) for c, share, label, value in zip(cs, shares, y, f, strict=True))
+        sum(
+            c * share * (rho - label * value) for c, share, label, value in zip(cs, shares, y, f, strict=True)
+        )
         for cs in itertools.product((0, 1), repeat=len(f))
     )
 

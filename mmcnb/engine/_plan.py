@@ -168,7 +168,8 @@ def plan_fit(
     limit, threads = resolve_memory_limit(memory_limit), n_threads(n_jobs)
     row_bytes = row_bytes or n_features * np.dtype(dtype).itemsize
     feature_bytes = n_landmarks * 4
-    sample = min(sample_size, n_samples) * (2 * n_features * 8 + 6 * feature_bytes) + 2 * n_landmarks**2 * 8
+    sample = min(sample_size, n_samples) * (2 * n_features * 8 + 6 * feature_bytes)
+    sample += n_landmarks * (2 * n_landmarks + 3 * n_features) * 8  # the basis and its kernel matrix
     row_state = 0 if not stored else 4 * 2**18
     cache = n_samples * feature_bytes
     # A thread holds decoded rows, a second copy inside the decoder, and one block's features.
@@ -194,9 +195,9 @@ def plan_fit(
     def seconds_of(way: tuple[int, str]) -> float:
         workers, store = way
         if store == "recompute":
-            return likely * (map_seconds + read + sweep) / workers
+            return (2 * read + likely * (map_seconds + read + sweep)) / workers
         scratch = cache / SCRATCH_BYTES if store == "scratch" else 0.0
-        return (map_seconds + read + likely * sweep) / workers + likely * scratch
+        return (3 * read + map_seconds + likely * sweep) / workers + likely * scratch
 
     ways = [(workers, store) for workers in range(1, threads + 1) for store in STORES if room(workers) >= 0]
     ways = [way for way in ways if way[1] != "memory" or cache <= room(way[0])]
@@ -218,5 +219,5 @@ def plan_fit(
         scratch=cache if store == "scratch" else 0,
         sweeps=sweeps,
         reads=2 + (sweeps if store == "recompute" else 1),
-        seconds=seconds_of((threads, store)) + 2 * read / threads,
+        seconds=seconds_of((threads, store)),
     )

@@ -1,6 +1,7 @@
 """The scikit-learn faces, one file a method."""
 
-from mmcnb.estimators._base import ClusterWarning, load
+from mmcnb.estimators._base import ClusterWarning
+from mmcnb.estimators._persistence import load
 from mmcnb.estimators.cpmmc import CPMMC
 from mmcnb.estimators.kernel_cpmmc import KernelCPMMC
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC

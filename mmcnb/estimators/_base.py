@@ -16,10 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mmcnb._errors import InputError
 from mmcnb.engine import Engine, FitPlan, Survey, ThreadEngine, as_matrix, cache_features, plan_fit, survey
-from mmcnb.estimators._model import Model, read_model, write_model
+from mmcnb.estimators._model import Model
+from mmcnb.estimators._persistence import save_estimator
+from mmcnb.estimators._report import report_of
 from mmcnb.estimators._validate import check_choice, check_number, read_input, read_weights
 from mmcnb.samples import LabelsWriter, Samples, open_samples
-from mmcnb.selection import CLEAN_SCORE, INITS, Candidate, Search, Trial, coarse_search, random_norm2
+from mmcnb.selection import INITS, Candidate, Search, Trial, coarse_search
 from mmcnb.solvers import (
     BasisPlanes,
     DecisionPass,
@@ -38,9 +40,6 @@ from mmcnb.solvers import (
 )
 
 logger = logging.getLogger("mmcnb")
-SMALL_SHARE = 0.3
-CLASSES = ("SparseKernelMMC", "KernelCPMMC", "CPMMC")
-FITTED = ("objective", "rho", "gamma", "converged", "report")
 STILL_SHARE = 1e-4  # share of the labels that may still change in the last round on many rows
 
 
@@ -157,22 +156,7 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
             The file; one that is there is replaced.
         """
         check_is_fitted(self, "model_")
-        from mmcnb import __version__
-
-        given = self.get_params(deep=False).items()
-        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given}
-        kinds = (str, int, float, bool, type(None))  # a RandomState is not kept
-        parameters = {name: value for name, value in plain.items() if isinstance(value, kinds)}
-        header = {
-            "class": type(self).__name__,
-            "version": __version__,
-            "parameters": parameters,
-            "model": self.model_.facts(),
-            "n_features_in": self.n_features_in_,
-            **{name: getattr(self, f"{name}_") for name in FITTED},
-            "history": self.history_.to_dict("list"),
-        }
-        write_model(path, header, self.model_.arrays())
+        save_estimator(self, path)
 
     # -- the fit -----------------------------------------------------------------------------
 
@@ -278,10 +262,10 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
         limits = Rounds(self.max_rounds, int(STILL_SHARE * samples.n_samples), search.limits.least)
 
         def record_all(row: dict[str, Any]) -> None:
-            record(row | {"stage": "all rows", "gamma": self._gamma_of(trial)})
+            record(row | {"stage": "all rows", "gamma": trial.gamma})
 
         budget = SweepBudget(plan.sweeps)
-        # Where all rows cannot be separated at the last C, a lower one serves; at none of them, the first does.
+        # Where the labels cannot be separated on all rows at the last C, a lower one has to serve.
         for C, spread in [
             *((C, trial.objective.spread) for C in reversed(search.path)),
             (search.path[0], 0.0),
@@ -336,58 +320,16 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
             first = -1.0
         self.model_ = model
         self.rho_ = solution.quadratic.rho
-        self.gamma_ = self._gamma_of(trial)
+        self.gamma_ = trial.gamma
         self.objective_ = trial.objective.value(solution.quadratic, solution.C, sums.hinge)
         self.converged_ = state.status == "converged"
         share = 1 - sums.positive if first >= 0 else sums.positive
         total = samples.n_samples if weights is None else float(weights.sum())
-        self.report_ = self._report(trials, state, search, share, total)
+        self.report_ = report_of(trials, state, search, share, total)
         for sentence in self.report_["warnings"]:
             logger.info(sentence)
         if not self.report_["clusters_found"]:
             warnings.warn(self.report_["warnings"][0], ClusterWarning, stacklevel=4)
-
-    def _report(
-        self, trials: list[Trial], state: State, search: Search, share: float, total: float
-    ) -> dict[str, Any]:
-        trial, norm2 = trials[0], state.solution.quadratic.norm2
-        random = random_norm2(trial, search)
-        sizes = [round(total * (1 - share), 6), round(total * share, 6)]
-        found = norm2 > random
-        cautions = []
-        if not found:
-            cautions.append("no clusters found: |w| is no larger than random labels give; try another gamma.")
-        if trial.score > CLEAN_SCORE:
-            cautions.append(
-                f"the division is not clean (leave-one-out score {trial.score:.3f}, above {CLEAN_SCORE:g}): "
-                "other divisions may be as good."
-            )
-        widest = max(trials, key=lambda trial: trial.relative_norm2)
-        if widest is not trial:
-            agree = np.mean(widest.labels == trial.labels)
-            if 0.05 < agree < 0.95:
-                cautions.append(
-                    "the judges of the width disagree: |w|² prefers "
-                    f"gamma={self._gamma_of(widest):.4g}, whose labels agree on "
-                    f"{max(agree, 1 - agree):.0%} of the sample."
-                )
-        if min(share, 1 - share) < SMALL_SHARE:
-            cautions.append(f"the smaller cluster holds only {min(share, 1 - share):.1%} of the rows.")
-        return {
-            "sizes": [int(size) if float(size).is_integer() else size for size in sizes],
-            "clusters_found": bool(found),
-            "w_norm": float(norm2**0.5),
-            "w_norm_random": float(random**0.5),
-            "score": float(trial.score),
-            "gamma": self._gamma_of(trial),
-            "C": float(state.solution.C),
-            "gap": float(state.solution.gap),
-            "quantile_steps": int(state.quantile_steps),
-            "warnings": cautions,
-        }
-
-    def _gamma_of(self, trial: Trial) -> float | None:
-        return None if trial.kernel is None else float(trial.kernel.gamma)
 
     # -- labels ------------------------------------------------------------------------------
 
@@ -443,56 +385,3 @@ def _scaled_matrix(model: Model, sample: Any) -> Any:
     """The sample with its columns scaled."""
     scaled = model.scaled(open_samples(sample))
     return as_matrix(scaled.block(0, scaled.n_samples))
-
-
-def load(path: str | os.PathLike[str]) -> MarginClusterer:
-    """Read a model that ``save`` or ``mmcnb fit --model`` wrote.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-
-    Returns
-    -------
-    estimator
-        Ready to `predict`; it has no ``labels_``.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, damaged or of another format.
-
-    Examples
-    --------
-    >>> import tempfile, numpy as np, mmcnb
-    >>> X = np.r_[np.random.default_rng(0).normal(size=(50, 2)), np.full((50, 2), 9.0)]
-    >>> with tempfile.NamedTemporaryFile() as file:
-    ...     mmcnb.SparseKernelMMC(random_state=0).fit(X).save(file.name)
-    ...     mmcnb.load(file.name).predict(X[:1])
-    array([0], dtype=int32)
-    """
-
-    import mmcnb
-
-    header, arrays = read_model(path)
-    names = ("SparseKernelMMC", "KernelCPMMC", "CPMMC")
-    if header["class"] not in names:
-        raise InputError(
-            f"{path} holds a {header['class']}, which this version does not know; upgrade mmcnb."
-        )
-    try:
-        return _restore(getattr(mmcnb, header["class"])(**header["parameters"]), header, arrays)
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path} is no whole model of mmcnb; fit again to write it anew.") from error
-
-
-def _restore(estimator: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> MarginClusterer:
-    import pandas as pd
-
-    estimator.model_ = Model.restore(arrays, header["model"])
-    estimator.n_features_in_ = header["n_features_in"]
-    for name in FITTED:
-        setattr(estimator, f"{name}_", header[name])
-    estimator.history_ = pd.DataFrame(header["history"])
-    return estimator

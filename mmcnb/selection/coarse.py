@@ -132,6 +132,11 @@ class Trial:
         return self.candidate.kernel
 
     @property
+    def gamma(self) -> float | None:
+        """Width of the kernel."""
+        return None if self.kernel is None else float(self.kernel.gamma)
+
+    @property
     def problem(self) -> Problem:
         """The sample in the features of the hyperplane."""
         return self.state.problem

@@ -11,6 +11,7 @@ from sklearn.cluster import KMeans
 
 from benchmarks._common import Data, Goal, Options, load, plain, slope, temporary_folder, write_table
 from benchmarks._compare import compare, mean_squared_distance, measure, medians, summarise
+from benchmarks.adult import slopes_of_sizes
 from benchmarks.collapse import count_rises
 from benchmarks.growth import QUICK_ROWS, run_and_watch, sizes
 from mmcnb._errors import InputError
@@ -29,6 +30,13 @@ def test_a_goal_is_reached_on_its_own_side_of_the_bound():
 def test_the_slope_of_a_power_is_its_exponent(power):
     n = np.array([10.0, 300.0, 2e4, 5e6])
     assert slope(n, 7 * n**power) == pytest.approx(power)
+
+
+def test_the_slope_over_the_sizes_of_adult_needs_two_of_them():
+    one = pd.DataFrame({"parameters": "width=1", "n": [100], "seconds": [1.0]})
+    two = pd.concat([one, one.assign(n=1000, seconds=10.0)])
+    assert slopes_of_sizes(one) == []
+    assert [goal.figure for goal in slopes_of_sizes(two)] == [pytest.approx(1.0)]
 
 
 @pytest.mark.parametrize("layout", [np.asarray, csr_matrix])
@@ -126,7 +134,9 @@ def test_measures_take_the_estimator_as_it_is():
 
 
 def test_the_best_width_is_that_of_the_least_median_error(tmp_path):
-    frame = compare(load("rings", Options(tmp_path, rows=300)), seeds=2, widths=(0.25, 4.0), peer_seeds=1)
+    frame = compare(
+        load("rings", Options(tmp_path, rows=300)), seeds=range(2), widths=(0.25, 4.0), peer_seeds=1
+    )
     table = medians(frame)
     facts = summarise(frame).iloc[0]
     widths = table[table["parameters"].str.startswith("width=")].set_index("parameters")["error"]

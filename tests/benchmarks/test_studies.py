@@ -15,14 +15,22 @@ real_data = [
     ),
 ]
 SMALL = {
-    "adult": ["--sizes", "--seeds", "1", "--rows", "200"],
-    "usps": ["--seeds", "1", "--rows", "200"],
-    "mnist": ["--seeds", "1", "--rows", "120"],
+    "adult": ["--sizes", "--seeds", "1", "--rows", "150"],
+    "usps": ["--seeds", "1", "--rows", "100"],
+    "mnist": ["--seeds", "1", "--rows", "60"],
     "collapse": ["--seeds", "1", "--rows", "60"],
     "basis": ["--seeds", "1", "--rows", "60"],
     "growth": ["--rows", "2000"],
     "startup": ["--seeds", "1"],
     "widths": ["--seeds", "1", "--rows", "60", "--quick"],
+}
+FEWER_SETS = {
+    "benchmarks.usps.NAME": "usps-extended-test",
+    "benchmarks.mnist.BOUNDS": {"mnist-1v7": 2},
+    "benchmarks.collapse.UCI": ("heart", "breast"),
+    "benchmarks.basis.SETS": ("heart",),
+    "benchmarks.widths.UCI": ("heart", "breast"),
+    "benchmarks.widths.OPTDIGITS_PAIRS": ("optdigits-3v8",),
 }
 NEEDS_DATA = [study for study in STUDIES if study not in ("growth", "startup")]
 
@@ -31,7 +39,9 @@ NEEDS_DATA = [study for study in STUDIES if study not in ("growth", "startup")]
     "study",
     [pytest.param(study, marks=real_data if study in NEEDS_DATA else ()) for study in STUDIES],
 )
-def test_a_study_writes_what_it_prints(study, tmp_path, capsys):
+def test_a_study_writes_what_it_prints(study, tmp_path, capsys, monkeypatch):
+    for name, sets in FEWER_SETS.items():
+        monkeypatch.setattr(name, sets)
     assert main([study, *SMALL[study], "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert f"== {study}: mmcnb " in printed

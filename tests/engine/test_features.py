@@ -46,14 +46,18 @@ def test_kernel_of_dense_and_csr_rows_is_the_naive_one(X, name):
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_memory_scratch_and_recompute_hold_the_same_bits(X, sparse):
-    source = features(X) if not sparse else KernelSamples(open_samples(scipy.sparse.csr_array(X)), features(X).basis_map)
+    source = (
+        features(X)
+        if not sparse
+        else KernelSamples(open_samples(scipy.sparse.csr_array(X)), features(X).basis_map)
+    )
     held = []
     with ThreadEngine(2) as engine:
         for store in STORES:
             cached = cache_features(engine, source, store)
             assert (cached.n_samples, cached.n_features, cached.dtype) == (9001, 7, np.float32)
             held.append([cached.block(0, 9001).tobytes(), cached.block(4096, 9001).tobytes()])
-            blocks, total = engine.run(OrderedSum(), cached)
+            _blocks, total = engine.run(OrderedSum(), cached)
             held[-1].append(total.tobytes())
     assert held[0] == held[1] == held[2]
 
@@ -81,7 +85,9 @@ def test_scratch_that_cannot_be_written_is_one_sentence(X, monkeypatch):
     monkeypatch.setattr("mmcnb.engine._features.os.pwrite", full)
     with (
         ThreadEngine(1) as engine,
-        pytest.raises(InputError, match=r"^the scratch file of kernel columns in .* \(No space left on device\).*\.$"),
+        pytest.raises(
+            InputError, match=r"^the scratch file of kernel columns in .* \(No space left on device\).*\.$"
+        ),
     ):
         cache_features(engine, features(X), "scratch")
 

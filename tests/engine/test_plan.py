@@ -9,7 +9,14 @@ from mmcnb._errors import InputError, MemoryLimitError
 from mmcnb.engine import format_bytes, parse_bytes, plan_fit
 
 MIB = 2**20
-WORKS = [(10_000, 20, 200), (32_561, 123, 200), (10**6, 32, 200), (10**7, 32, 50), (266_079, 676, 200), (10**6, 30, 0)]
+WORKS = [
+    (10_000, 20, 200),
+    (32_561, 123, 200),
+    (10**6, 32, 200),
+    (10**7, 32, 50),
+    (266_079, 676, 200),
+    (10**6, 30, 0),
+]
 
 
 def least_that_works(error):
@@ -48,9 +55,9 @@ def test_more_memory_never_plans_worse(work, n_jobs):
 @pytest.mark.parametrize("store", ["memory", "scratch", "recompute"])
 def test_plan_counts_kernel_columns_where_they_are(store):
     work = {
-        "memory": dict(n_samples=10**5, n_features=20, memory_limit="8GiB"),
-        "scratch": dict(n_samples=10**6, n_features=10_000, memory_limit="2GiB"),
-        "recompute": dict(n_samples=10**7, n_features=10, memory_limit="1GiB"),
+        "memory": {"n_samples": 10**5, "n_features": 20, "memory_limit": "8GiB"},
+        "scratch": {"n_samples": 10**6, "n_features": 3000, "memory_limit": "1GiB"},
+        "recompute": {"n_samples": 10**7, "n_features": 10, "memory_limit": "1GiB"},
     }[store]
     plan = plan_fit(**work, n_landmarks=200, n_jobs=1)
     columns = work["n_samples"] * 200 * 4
@@ -86,7 +93,9 @@ def test_parse_bytes(text, size):
 
 @pytest.mark.parametrize("text", ["", "much", "-1GiB", "0", "1.2.3MB", "MiB", "1XB", "nan", "inf", 0, -5])
 def test_parse_bytes_refuses_in_one_sentence(text):
-    with pytest.raises(InputError, match=r"^memory_limit=.* is not a number of bytes; write it like '512MiB'\.$"):
+    with pytest.raises(
+        InputError, match=r"^memory_limit=.* is not a number of bytes; write it like '512MiB'\.$"
+    ):
         parse_bytes(text)
 
 

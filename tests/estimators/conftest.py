@@ -61,7 +61,9 @@ def dense_homes(tmp_path):
 
     def homes(X):
         zarr.create_array(tmp_path / "bare.zarr", data=X, chunks=(777, 2))
-        with create_dense_store(tmp_path / "ours.zarr", X.shape[1], dtype=X.dtype.name, chunk_rows=4096) as writer:
+        with create_dense_store(
+            tmp_path / "ours.zarr", X.shape[1], dtype=X.dtype.name, chunk_rows=4096
+        ) as writer:
             writer.append(X)
         return {
             "array": X,
@@ -88,6 +90,7 @@ def csr_homes(tmp_path):
 @pytest.fixture
 def keep_columns_in(monkeypatch):
     """A function that makes every plan keep its kernel columns in one place."""
+
     def keep(store):
         def plan(*args, **options):
             return replace(plan_fit(*args, **options), store=store)

@@ -84,7 +84,9 @@ class TestRows:
         refused(lambda: make(name).fit(np.array([["a", "b"], ["c", "d"]])), "could not convert|text|dtype")
 
     def test_stored_text(self, name, tmp_path):
-        zarr.create_array(tmp_path / "text.zarr", data=np.array([["a", "b"], ["c", "d"]], "<U1"), zarr_format=2)
+        zarr.create_array(
+            tmp_path / "text.zarr", data=np.array([["a", "b"], ["c", "d"]], "<U1"), zarr_format=2
+        )
         refused(lambda: make(name).fit(tmp_path / "text.zarr"), r"text\.zarr holds text", InputError)
 
     def test_complex(self, name):
@@ -103,7 +105,11 @@ class TestRows:
         with create_dense_store(tmp_path / "two.zarr", 2, dtype="float64") as writer:
             writer.append(X[:, :2])
         for ask in (model.predict, model.decision_function):
-            refused(lambda ask=ask: ask(tmp_path / "two.zarr"), r"two\.zarr has 2 features, but .* expecting 3", InputError)
+            refused(
+                lambda ask=ask: ask(tmp_path / "two.zarr"),
+                r"two\.zarr has 2 features, but .* expecting 3",
+                InputError,
+            )
 
     def test_refused_predict_writes_nothing(self, name, X, tmp_path):
         model, spoiled = make(name).fit(X), np.tile(X, (60, 1))

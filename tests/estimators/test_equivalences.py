@@ -92,7 +92,7 @@ def test_same_seed_same_bits_and_random_state_is_accepted(name):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_n_jobs_changes_nothing(name):
-    X = make_blobs(900, gap=2.0)
+    X = make_blobs(400, gap=2.0)
     assert bits(make(name, n_jobs=2).fit(X), X) == bits(make(name, n_jobs=1).fit(X), X)
     assert bits(make(name, n_jobs=-1).fit(X), X) == bits(make(name, n_jobs=None).fit(X), X)
 

@@ -45,7 +45,9 @@ def test_dense_homes_and_threads_give_the_same_bits(dense_homes, name, data, par
 @pytest.mark.parametrize("scale", [None, "standard"])
 def test_csr_homes_and_threads_give_the_same_bits(csr_homes, name, scale, dtype):
     X = make_sparse(N, dtype=dtype)
-    parameters = {"scale": scale} | ({"gamma": "median", "n_landmarks": 30} if name == "SparseKernelMMC" else {})
+    parameters = {"scale": scale} | (
+        {"gamma": "median", "n_landmarks": 30} if name == "SparseKernelMMC" else {}
+    )
     found = {
         (home, n_jobs): bits(fitted(name, source, parameters, n_jobs), source)
         for home, source in csr_homes(X).items()
@@ -57,7 +59,9 @@ def test_csr_homes_and_threads_give_the_same_bits(csr_homes, name, scale, dtype)
 
 @pytest.mark.parametrize("home", ["array", "zarr, 777 x 2"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_kernel_columns_in_memory_scratch_or_nowhere_give_the_same_bits(dense_homes, keep_columns_in, home, dtype):
+def test_kernel_columns_in_memory_scratch_or_nowhere_give_the_same_bits(
+    dense_homes, keep_columns_in, home, dtype
+):
     X = make_rings(N, dtype=dtype)
     source = dense_homes(X)[home]
     found = {}

@@ -62,7 +62,7 @@ def test_damaged_models_are_refused_in_one_sentence(tmp_path, X):
     whole = (tmp_path / "model").read_bytes()
     expected = mmcnb.load(tmp_path / "model").decision_function(X).tobytes()
     rng = np.random.default_rng(0)
-    refused = 0
+    sentences = []
     for place in rng.integers(len(whole), size=60):
         spoiled = bytearray(whole)
         spoiled[place] ^= 1 << int(rng.integers(8))
@@ -70,12 +70,11 @@ def test_damaged_models_are_refused_in_one_sentence(tmp_path, X):
         try:
             found = mmcnb.load(tmp_path / "spoiled").decision_function(X).tobytes()
         except InputError as error:
-            assert "spoiled" in str(error)
-            assert "\n" not in str(error)
-            refused += 1
+            sentences.append(str(error))
         else:
             assert found == expected  # the bit was in a part nobody reads
-    assert refused > 30
+    assert len(sentences) > 30
+    assert all("spoiled" in sentence and "\n" not in sentence for sentence in sentences)
 
 
 @pytest.mark.parametrize("length", [0, 1, 100, 1000, -1, -30])
@@ -111,7 +110,16 @@ def foreign(path, kind):
 
 @pytest.mark.parametrize(
     "kind",
-    ["text", "npy", "npz", "zip", "json of another kind", "folder", "header without the rest", "newer format"],
+    [
+        "text",
+        "npy",
+        "npz",
+        "zip",
+        "json of another kind",
+        "folder",
+        "header without the rest",
+        "newer format",
+    ],
 )
 def test_foreign_files_are_refused_in_one_sentence(tmp_path, kind):
     foreign(tmp_path / "other", kind)

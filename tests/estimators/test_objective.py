@@ -7,10 +7,10 @@ from tests.estimators.conftest import ESTIMATORS, make, make_blobs, make_rings, 
 
 KERNEL_ONES = ("SparseKernelMMC", "KernelCPMMC")
 DATA = {
-    "blobs": make_blobs(300),
-    "overlapping": make_blobs(301, gap=1.5),
-    "rings": make_rings(300),
-    "sparse": make_sparse(300),
+    "blobs": make_blobs(150),
+    "overlapping": make_blobs(151, gap=1.5),
+    "rings": make_rings(150),
+    "sparse": make_sparse(150),
 }
 SETTINGS = {
     "default": {},

@@ -22,7 +22,9 @@ def test_landmarks_of_csr_are_those_of_the_dense_rows():
     rng = np.random.default_rng(1)
     X = rng.random((100, 6)) * (rng.random((100, 6)) < 0.5)
     dense = choose_landmarks(X, 20, np.random.RandomState(3))
-    np.testing.assert_array_equal(choose_landmarks(scipy.sparse.csr_array(X), 20, np.random.RandomState(3)), dense)
+    np.testing.assert_array_equal(
+        choose_landmarks(scipy.sparse.csr_array(X), 20, np.random.RandomState(3)), dense
+    )
 
 
 def test_rows_without_weight_are_no_landmarks():
@@ -79,6 +81,7 @@ def test_mixed_starts_are_a_coin_flip_then_signs_of_principal_components():
 def test_starts_do_not_depend_on_how_many_follow():
     z = np.random.default_rng(6).standard_normal((30, 4))
     few, many = (
-        [labels.y for labels in starting_labels("mixed", n_init, z, np.random.RandomState(0))] for n_init in (3, 7)
+        [labels.y for labels in starting_labels("mixed", n_init, z, np.random.RandomState(0))]
+        for n_init in (3, 7)
     )
     np.testing.assert_array_equal(few, many[:3])

@@ -13,7 +13,15 @@ def separable(seed, left=4, right=4):
 
 
 def estimator(name, C, threshold="adaptive"):
-    parameters = dict(C=C, gamma=GAMMA, init="random", n_init=40, random_state=0, eta=1e-5, min_share=0.0)
+    parameters = {
+        "C": C,
+        "gamma": GAMMA,
+        "init": "random",
+        "n_init": 40,
+        "random_state": 0,
+        "eta": 1e-5,
+        "min_share": 0.0,
+    }
     if name == "SparseKernelMMC":
         parameters["n_landmarks"] = 8
     return getattr(mmcnb, name)(threshold=threshold, **parameters)

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,13 @@ def unequal(seed):
     return np.r_[rng.standard_normal((N - 20, 2)), rng.standard_normal((20, 2)) * 0.3 + 5]
 
 
-DATA = {"blobs": blobs, "overlapping": overlapping, "unequal": unequal, "noise": noise, "rings": lambda s: rings(N, s)}
+DATA = {
+    "blobs": blobs,
+    "overlapping": overlapping,
+    "unequal": unequal,
+    "noise": noise,
+    "rings": lambda s: rings(N, s),
+}
 
 
 def fit(engine, X, kind="landmarks", C=10.0, threshold="adaptive", balance=0.0, gamma=0.5, seed=0):
@@ -134,7 +142,9 @@ def test_swapping_the_starting_labels_swaps_the_result(engine):
             Rounds(),
             lambda row: None,
         )
-        found.append((sign * planes.problem.decide(state.solution.hyperplane), state.solution.quadratic.norm2))
+        found.append(
+            (sign * planes.problem.decide(state.solution.hyperplane), state.solution.quadratic.norm2)
+        )
     assert found[0][1] == pytest.approx(found[1][1], rel=1e-6)
     np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-6)
 
@@ -145,7 +155,7 @@ def test_path_rises_from_near_one_to_C():
         assert path[-1] == C
         assert (np.diff(path) > 0).all()
         assert path[0] == min(C, 1.01)
-        assert all(after <= 2 * before + 1e-9 for before, after in zip(path, path[1:], strict=False))
+        assert all(after <= 2 * before + 1e-9 for before, after in itertools.pairwise(path))
 
 
 def test_sweep_budget_bounds_the_sweeps(engine):

@@ -1,0 +1,81 @@
+"""Fitted estimators as files, and back."""
+
+import os
+from typing import Any
+
+import numpy as np
+
+from mmcnb._errors import InputError
+from mmcnb.estimators._model import Model, read_model, write_model
+
+CLASSES = ("SparseKernelMMC", "KernelCPMMC", "CPMMC")
+FITTED = ("objective", "rho", "gamma", "converged", "report")
+PLAIN = (str, int, float, bool, type(None))  # a RandomState is not kept
+
+
+def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator to one file, whole or not at all."""
+    from mmcnb import __version__
+
+    given = estimator.get_params(deep=False).items()
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given}
+    header = {
+        "class": type(estimator).__name__,
+        "version": __version__,
+        "parameters": {name: value for name, value in plain.items() if isinstance(value, PLAIN)},
+        "model": estimator.model_.facts(),
+        "n_features_in": estimator.n_features_in_,
+        **{name: getattr(estimator, f"{name}_") for name in FITTED},
+        "history": estimator.history_.to_dict("list"),
+    }
+    write_model(path, header, estimator.model_.arrays())
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that ``save`` or ``mmcnb fit --model`` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    estimator
+        Ready to `predict`; it has no ``labels_``.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, damaged or of another format.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, mmcnb
+    >>> X = np.r_[np.random.default_rng(0).normal(size=(50, 2)), np.full((50, 2), 9.0)]
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     mmcnb.SparseKernelMMC(random_state=0).fit(X).save(file.name)
+    ...     mmcnb.load(file.name).predict(X[:1])
+    array([0], dtype=int32)
+    """
+    import mmcnb
+
+    header, arrays = read_model(path)
+    try:
+        if header["class"] not in CLASSES:
+            name = header["class"]
+            raise InputError(f"{path} holds a {name}, which this version does not know; upgrade mmcnb.")
+        return _restore(getattr(mmcnb, header["class"])(**header["parameters"]), header, arrays)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path} is no whole model of mmcnb; fit again to write it anew.") from error
+
+
+def _restore(estimator: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+    import pandas as pd
+
+    estimator.model_ = Model.restore(arrays, header["model"])
+    estimator.n_features_in_ = header["n_features_in"]
+    for name in FITTED:
+        setattr(estimator, f"{name}_", header[name])
+    estimator.history_ = pd.DataFrame(header["history"])
+    return estimator

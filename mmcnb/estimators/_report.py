@@ -1,0 +1,75 @@
+"""The verdict on a fit: sizes, what random labels would have given, and reasons for doubt."""
+
+from typing import Any
+
+import numpy as np
+
+from mmcnb.selection import CLEAN_SCORE, Search, Trial, random_norm2
+from mmcnb.solvers import State
+
+SMALL_SHARE = 0.3
+NO_CLUSTERS = "no clusters found: |w| is no larger than random labels give; try another gamma."
+
+
+def report_of(
+    trials: list[Trial], state: State, search: Search, share: float, total: float
+) -> dict[str, Any]:
+    """What a fit says of itself.
+
+    Parameters
+    ----------
+    trials : list of Trial
+        Trials on the sample, the best first.
+    state : State
+        Where the fit ended.
+    search : Search
+        What was tried.
+    share : float
+        Share of the weight in cluster 1.
+    total : float
+        Weight of all rows.
+
+    Returns
+    -------
+    dict
+        Plain numbers, and ``warnings``: one sentence each.
+    """
+    trial, norm2 = trials[0], state.solution.quadratic.norm2
+    random = random_norm2(trial, search)
+    sizes = [round(total * (1 - share), 6), round(total * share, 6)]
+    found = norm2 > random
+    return {
+        "sizes": [int(size) if float(size).is_integer() else size for size in sizes],
+        "clusters_found": bool(found),
+        "w_norm": float(norm2**0.5),
+        "w_norm_random": float(random**0.5),
+        "score": float(trial.score),
+        "gamma": trial.gamma,
+        "C": float(state.solution.C),
+        "gap": float(state.solution.gap),
+        "quantile_steps": int(state.quantile_steps),
+        "warnings": [*([] if found else [NO_CLUSTERS]), *_doubts(trials, share)],
+    }
+
+
+def _doubts(trials: list[Trial], share: float) -> list[str]:
+    trial, doubts = trials[0], []
+    if trial.score > CLEAN_SCORE:
+        doubts.append(
+            f"the division is not clean (leave-one-out score {trial.score:.3f}, above {CLEAN_SCORE:g}): "
+            "other divisions may be as good."
+        )
+    for judge, other in (
+        ("|w|²", max(trials, key=lambda trial: trial.relative_norm2)),
+        ("the leave-one-out score", min(trials, key=lambda trial: trial.score)),
+    ):
+        agreement = float(np.mean(other.labels == trial.labels))
+        agreement = max(agreement, 1 - agreement)
+        if agreement < 0.95:
+            doubts.append(
+                f"the judges of the width disagree: {judge} prefers gamma={other.gamma:.4g}, whose labels "
+                f"agree on {agreement:.0%} of the sample."
+            )
+    if min(share, 1 - share) < SMALL_SHARE:
+        doubts.append(f"the smaller cluster holds only {min(share, 1 - share):.1%} of the rows.")
+    return doubts
