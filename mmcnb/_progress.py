@@ -45,5 +45,5 @@ def progress(
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, desc=description, unit=f" {unit}", unit_scale=True, leave=False) as bar:
+    with tqdm(total=total, desc=description, unit=f" {unit}", unit_scale=True, leave=False, delay=0.5) as bar:
         yield bar

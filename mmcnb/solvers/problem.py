@@ -4,15 +4,16 @@ Everything that touches rows is a pass; what it returns has the size of the basi
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from mmcnb import kernels
-from mmcnb.engine import Engine
+from mmcnb.engine import Engine, Pass
 from mmcnb.samples import CSRBlock, Samples
 
 BINS = 4096
+Total = TypeVar("Total")
 
 
 @dataclass(frozen=True)
@@ -295,9 +296,13 @@ class Problem:
     ) -> None:
         self.engine, self.features, self.metric, self.weights = engine, features, metric, weights
         self.hold_labels, self.basis = hold_labels, basis
+        self.description = "" if hold_labels else "sweep"  # work on a sample is too short for a bar
         self.n_samples = features.n_samples
-        row_sum, self.total_weight = engine.run(RowSumPass(weights), features)
+        row_sum, self.total_weight = self._sweep(RowSumPass(weights))
         self.mean = row_sum / self.total_weight
+
+    def _sweep(self, pass_: Pass[Total]) -> Total:
+        return self.engine.run(pass_, self.features, self.description)
 
     def represent(self, row_sums: np.ndarray) -> np.ndarray:
         """Coefficients, on the features, of vectors given by their inner products with the basis."""
@@ -305,9 +310,7 @@ class Problem:
 
     def most_violated(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[np.ndarray, Sums]:
         """The mean of y F over the most violated constraint, and the sums of the sweep."""
-        row_sum, sums, _ = self.engine.run(
-            MostViolatedPass(self.weights, labels, hyperplane, rho), self.features
-        )
+        row_sum, sums, _ = self._sweep(MostViolatedPass(self.weights, labels, hyperplane, rho))
         return row_sum / self.total_weight, self.read_sums(sums)
 
     def read_sums(self, sums: np.ndarray) -> Sums:
@@ -324,13 +327,13 @@ class Problem:
         coefs = np.ascontiguousarray(np.column_stack([plane.coef for plane, _ in generators]))
         offsets = np.array([plane.offset for plane, _ in generators])
         rhos = np.array([rho for _, rho in generators], np.float64)
-        sums = self.engine.run(PlaneSumsPass(self.weights, labels, coefs, offsets, rhos), self.features)
+        sums = self._sweep(PlaneSumsPass(self.weights, labels, coefs, offsets, rhos))
         s, t, row_sums = (total / self.total_weight for total in sums)
         return s, t, row_sums
 
     def decide(self, hyperplane: Hyperplane) -> np.ndarray:
         """Decision values of all rows."""
-        return np.concatenate(self.engine.run(DecisionPass(hyperplane), self.features))
+        return np.concatenate(self._sweep(DecisionPass(hyperplane)))
 
     def labels_of(self, hyperplane: Hyperplane) -> Labels:
         """The labels that a hyperplane gives."""
@@ -344,11 +347,11 @@ class Problem:
         Found by refining a histogram, so that nothing of size n is kept. Ties are not split: of the
         thresholds on their two sides the one with the larger smaller side is taken.
         """
-        low, high = self.engine.run(RangePass(hyperplane), self.features)
+        low, high = self._sweep(RangePass(hyperplane))
         high = np.nextafter(high, np.inf)
         for _ in range(5):
             edges = np.linspace(low, high, BINS + 1)
-            counts = self.engine.run(HistogramPass(self.weights, hyperplane, edges), self.features)
+            counts = self._sweep(HistogramPass(self.weights, hyperplane, edges))
             below = np.cumsum(counts)[:-1]  # weight of f < edges[k]
             k = int(np.searchsorted(below, share * self.total_weight, side="left"))
             k = min(max(k, 1), BINS)
