@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import benchmarks
-from benchmarks._common import Options, publish
+from benchmarks._common import Options, publish, warn_if_busy
 from mmcnb._errors import InputError
 
 STUDIES = ("adult", "usps", "mnist", "collapse", "basis", "growth", "startup", "widths")
@@ -39,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     options = Options(given.out, given.quick, given.seeds, given.rows, given.sizes)
     names = STUDIES if given.study == "all" else (given.study,)
+    warn_if_busy()
     return max([_run(name, options) for name in names])
 
 

@@ -170,6 +170,15 @@ def say(text: str) -> None:
     print(f"benchmarks: {text}", file=sys.stderr, flush=True)
 
 
+def warn_if_busy() -> None:
+    """Say so where other work would spoil the times."""
+    if not hasattr(os, "getloadavg"):
+        return
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    if load > cores / 2:
+        say(f"the machine is busy (load {load:.1f} on {cores} cores): times and ratios are not to be trusted")
+
+
 def slope(sizes: Any, seconds: Any) -> float:
     """Slope of a line through the logarithms, by least squares.
 

@@ -45,6 +45,7 @@ def report_of(
         "w_norm_random": float(random**0.5),
         "score": float(trial.score),
         "gamma": trial.gamma,
+        "kernel_evaluations": int(trial.planes.evaluations),
         "C": float(state.solution.C),
         "gap": float(state.solution.gap),
         "quantile_steps": int(state.quantile_steps),

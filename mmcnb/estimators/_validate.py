@@ -60,17 +60,7 @@ def is_stored(X: Any) -> bool:
 def read_input(estimator: Any, X: Any, reset: bool, least_rows: int = 1) -> Samples:
     """The rows of whatever a user gave, with scikit-learn's checks where it is an array."""
     if not is_stored(X):
-        X = validate_data(
-            estimator,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_min_samples=least_rows,
-        )
-        return open_samples(X)
+        return open_samples(_checked_array(estimator, X, reset, least_rows))
     samples = open_samples(X)
     if samples.n_samples < least_rows:
         raise InputError(
@@ -85,6 +75,29 @@ def read_input(estimator: Any, X: Any, reset: bool, least_rows: int = 1) -> Samp
             f"{estimator.n_features_in_} features as input; give rows with the columns of the fit."
         )
     return samples
+
+
+def _checked_array(estimator: Any, X: Any, reset: bool, least_rows: int) -> Any:
+    """An array that passed scikit-learn's checks; what fails them is said in one sentence."""
+    try:
+        return validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,  # open_samples names the row and the column
+            ensure_min_samples=least_rows,
+        )
+    except ValueError as error:
+        first, *rest = str(error).splitlines()
+        if not rest:
+            raise
+        if "1D array" in first or "scalar array" in first:
+            first = f"{first.rstrip(':')}. Reshape your data to rows and columns, such as X.reshape(-1, 1)"
+        raise InputError(f"{first.rstrip('. ')}; give a 2-D array of real numbers.") from error
 
 
 def read_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:

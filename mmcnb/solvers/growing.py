@@ -81,7 +81,7 @@ class GrowingPlanes(Planes):
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.random_state = np.random.RandomState(rows.seed)
-        self.evaluations = 0  # kernel evaluations, in units of the number of rows
+        self.spent = 0
         self.columns: np.ndarray = np.empty((rows.samples.n_samples, 0), np.float32)
         self.basis: np.ndarray = np.empty((0, rows.samples.n_features))
         n = rows.samples.n_samples
@@ -89,6 +89,11 @@ class GrowingPlanes(Planes):
         self.row_shares = shares / shares.sum()
         self._grow(self._fixed_point(self.row_shares))
         super().__init__(self.problem)
+
+    @property
+    def evaluations(self) -> int:
+        """Kernel evaluations spent so far, most of them in search of fixed points."""
+        return self.spent
 
     def all_rows(self) -> np.ndarray:
         """Every row."""
@@ -141,7 +146,7 @@ class GrowingPlanes(Planes):
         column = BasisMap(kernel, b[None, :].astype(samples.dtype)).block(
             samples.block(0, samples.n_samples), np.float32
         )
-        self.evaluations += 1
+        self.spent += 1
         self.columns = np.ascontiguousarray(np.hstack([self.columns, column]))
         self.gram_of_basis = kernel(self.basis, self.basis)
         self.problem = Problem(
@@ -163,7 +168,7 @@ class GrowingPlanes(Planes):
                 total, weight = self.rows.engine.run(
                     _FixedPointPass(z, b, self.rows.kernel.gamma), self.rows.samples
                 )
-                self.evaluations += 1
+                self.spent += 1
                 if abs(weight) > highest:
                     best, highest = b, abs(weight)
                 if abs(weight) < 1e-12:

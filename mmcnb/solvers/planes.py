@@ -49,6 +49,11 @@ class Planes(ABC):
         """Add a plane that `find` returned."""
 
     @property
+    def evaluations(self) -> int:
+        """Kernel evaluations spent so far, in units of the number of rows."""
+        return 0 if self.problem.basis is None else self.problem.basis.shape[0]
+
+    @property
     def gram(self) -> np.ndarray:
         """Inner products of the planes, of shape (planes, planes)."""
         product = self.centred @ self.coefs.T

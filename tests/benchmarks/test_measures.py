@@ -9,7 +9,17 @@ from scipy.sparse import csr_matrix
 from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 
-from benchmarks._common import Data, Goal, Options, load, plain, slope, temporary_folder, write_table
+from benchmarks._common import (
+    Data,
+    Goal,
+    Options,
+    load,
+    plain,
+    slope,
+    temporary_folder,
+    warn_if_busy,
+    write_table,
+)
 from benchmarks._compare import compare, mean_squared_distance, measure, medians, summarise
 from benchmarks.adult import slopes_of_sizes
 from benchmarks.collapse import count_rises
@@ -24,6 +34,13 @@ def test_a_goal_is_reached_on_its_own_side_of_the_bound():
     assert not Goal("agreement", 4.9, 5.0, at_least=True).reached
     assert not Goal("nothing measured", float("nan"), 5.0).reached
     assert not Goal("nothing measured", float("nan"), 5.0, at_least=True).reached
+
+
+@pytest.mark.parametrize(("average", "told"), [(0.0, False), (1e6, True)])
+def test_a_busy_machine_is_told(average, told, monkeypatch, capsys):
+    monkeypatch.setattr("os.getloadavg", lambda: (average,) * 3, raising=False)
+    warn_if_busy()
+    assert ("busy" in capsys.readouterr().err) == told
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
