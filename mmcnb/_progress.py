@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+DELAY = 0.5  # seconds; shorter work shows no bar
+
 
 class Progress(Protocol):
     """What a progress context yields."""
@@ -45,5 +47,7 @@ def progress(
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, desc=description, unit=f" {unit}", unit_scale=True, leave=False, delay=0.5) as bar:
+    with tqdm(
+        total=total, desc=description, unit=f" {unit}", unit_scale=True, leave=False, delay=DELAY
+    ) as bar:
         yield bar

@@ -3,18 +3,11 @@
 from mmcnb.solvers.cccp import Rounds, State, continuation, greatest_balance, path_to
 from mmcnb.solvers.cutting_plane import Objective, Solution, SweepBudget, cutting_plane
 from mmcnb.solvers.growing import GrowingPlanes, OwnPlanes, Rows
+from mmcnb.solvers.hyperplane import GivenLabels, Hyperplane, HyperplaneLabels, Labels, signs
+from mmcnb.solvers.passes import DecisionPass
 from mmcnb.solvers.plane_qp import PlaneQPError, PlaneSolution, solve_planes
 from mmcnb.solvers.planes import BasisPlanes, ExactPlanes, Planes, coin_flip
-from mmcnb.solvers.problem import (
-    DecisionPass,
-    GivenLabels,
-    Hyperplane,
-    HyperplaneLabels,
-    Labels,
-    Problem,
-    metric_of,
-    signs,
-)
+from mmcnb.solvers.problem import Problem, metric_of
 
 __all__ = [
     "BasisPlanes",

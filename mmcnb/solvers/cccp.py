@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mmcnb.solvers.cutting_plane import Objective, Record, Solution, SweepBudget, cutting_plane
+from mmcnb.solvers.hyperplane import Labels
 from mmcnb.solvers.planes import Planes
-from mmcnb.solvers.problem import Labels, Problem
+from mmcnb.solvers.problem import Problem
 
 PATH = (1.01, 1.3, 2.0, 3.5, 6.0, 10.0)
 LOOSE_GAP = 0.03  # duality gap in units of rho, before the last C

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb.solvers.hyperplane import Hyperplane, Labels
 from mmcnb.solvers.plane_qp import PlaneQPError, PlaneSolution, Threshold, solve_planes
 from mmcnb.solvers.planes import Planes
-from mmcnb.solvers.problem import Hyperplane, Labels, Sums
+from mmcnb.solvers.problem import Sums
 
 DEGENERATE = 1e-6  # |w|² below this share of the spread of the features: the labels cannot be separated
 IDLE_SOLVES = 3

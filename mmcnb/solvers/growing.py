@@ -13,8 +13,10 @@ import numpy as np
 from mmcnb import kernels
 from mmcnb.engine import BasisMap, Engine, Kernel, as_matrix
 from mmcnb.samples import CSRBlock, Samples, open_samples
+from mmcnb.solvers.hyperplane import Hyperplane, Labels
+from mmcnb.solvers.passes import MostViolatedPass
 from mmcnb.solvers.planes import Planes
-from mmcnb.solvers.problem import Hyperplane, Labels, MostViolatedPass, Problem, Sums, metric_of
+from mmcnb.solvers.problem import Problem, Sums, metric_of
 
 STEP = 0.01  # the papers' delta, in units of sigma²
 MAX_STEPS = 50

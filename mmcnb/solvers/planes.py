@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.solvers.problem import GivenLabels, Hyperplane, Labels, MostViolatedPass, Problem, Sums
+from mmcnb.solvers.hyperplane import GivenLabels, Hyperplane, Labels
+from mmcnb.solvers.passes import MostViolatedPass
+from mmcnb.solvers.problem import Problem, Sums
 
 
 class Planes(ABC):

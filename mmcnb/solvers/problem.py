@@ -1,91 +1,25 @@
-"""Rows as the solver sees them: features, labels, weights, and the geometry of planes.
-
-Everything that touches rows is a pass; what it returns has the size of the basis.
-"""
+"""Rows as the solver sees them: features with their weights, and the geometry of planes."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.engine import Engine, Pass
-from mmcnb.samples import CSRBlock, Samples
+from mmcnb.samples import Samples
+from mmcnb.solvers.hyperplane import GivenLabels, Hyperplane, HyperplaneLabels, Labels, signs
+from mmcnb.solvers.passes import (
+    DecisionPass,
+    GapPass,
+    HistogramPass,
+    MostViolatedPass,
+    PlaneSumsPass,
+    RangePass,
+    RowSumPass,
+)
 
 BINS = 4096
 Total = TypeVar("Total")
-
-
-@dataclass(frozen=True)
-class Hyperplane:
-    """f(x) = F(x)·coef + offset, for the features F of a row.
-
-    Parameters
-    ----------
-    coef : ndarray of shape (p,)
-        Normal vector in the coordinates of the features.
-    offset : float
-        Offset.
-    """
-
-    coef: np.ndarray
-    offset: float
-
-    def decide(self, rows: Any) -> np.ndarray:
-        """Decision values of a block of features."""
-        if isinstance(rows, CSRBlock):
-            return kernels.decision_values_csr(*rows[:3], self.coef, self.offset)
-        return kernels.decision_values(rows, self.coef, self.offset)
-
-    def shifted(self, q: float) -> "Hyperplane":
-        """The hyperplane with its threshold at q instead of 0."""
-        return Hyperplane(self.coef, self.offset - q)
-
-
-class Labels(Protocol):
-    """Labels -1 or +1 of the rows of a block."""
-
-    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
-        """Labels of rows start to stop, whose features are ``rows``."""
-
-
-@dataclass(frozen=True)
-class GivenLabels:
-    """Labels held as one byte a row.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,), int8
-        -1 or +1.
-    """
-
-    y: np.ndarray
-
-    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
-        """The labels of rows start to stop."""
-        return self.y[start:stop]
-
-
-@dataclass(frozen=True)
-class HyperplaneLabels:
-    """Labels derived from a hyperplane when they are needed: nothing of size n is kept.
-
-    Parameters
-    ----------
-    hyperplane : Hyperplane
-        The sign of its decision value is the label.
-    """
-
-    hyperplane: Hyperplane
-
-    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
-        """The labels of rows start to stop."""
-        return signs(self.hyperplane.decide(rows))
-
-
-def signs(f: np.ndarray) -> np.ndarray:
-    """Labels -1 or +1 (int8) of decision values; 0 counts as +1."""
-    return np.where(f >= 0, 1, -1).astype(np.int8)
 
 
 @dataclass(frozen=True)
@@ -114,155 +48,6 @@ class Sums:
     positive: float
     changed: int
     hinge: float
-
-
-@dataclass(frozen=True)
-class _Weighted:
-    """What every pass needs: the sample weights of a block."""
-
-    weights: np.ndarray | None
-
-    def weights_of(self, start: int, stop: int) -> np.ndarray:
-        return np.ones(stop - start) if self.weights is None else self.weights[start:stop]
-
-
-@dataclass(frozen=True)
-class MostViolatedPass(_Weighted):
-    """The most violated constraint of a hyperplane, with its sums; optionally which rows are in it."""
-
-    labels: Labels
-    hyperplane: Hyperplane
-    rho: float
-    keep_rows: bool = False
-
-    def start(self) -> list[Any]:
-        """Nothing yet."""
-        return [0.0, 0.0, []]
-
-    def block(self, rows: Any, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Sums of one block."""
-        y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
-        plane = self.hyperplane
-        if isinstance(rows, CSRBlock):
-            return kernels.most_violated_constraint_csr(
-                *rows[:3], y, weights, plane.coef, plane.offset, self.rho
-            )
-        return kernels.most_violated_constraint(rows, y, weights, plane.coef, plane.offset, self.rho)
-
-    def combine(self, total: list[Any], partial: tuple[np.ndarray, np.ndarray, np.ndarray]) -> list[Any]:
-        """Sums so far."""
-        active, row_sum, sums = partial
-        total[0], total[1] = total[0] + row_sum, total[1] + sums
-        if self.keep_rows:
-            total[2].append(active)
-        return total
-
-
-@dataclass(frozen=True)
-class PlaneSumsPass(_Weighted):
-    """Planes rebuilt under new labels, and the mean of the features."""
-
-    labels: Labels
-    coefs: np.ndarray
-    offsets: np.ndarray
-    rhos: np.ndarray
-
-    def start(self) -> list[Any]:
-        """Nothing yet."""
-        return [0.0, 0.0, 0.0]
-
-    def block(self, rows: Any, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Sums of one block."""
-        y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
-        planes = (y, weights, self.coefs, self.offsets, self.rhos)
-        if isinstance(rows, CSRBlock):
-            return kernels.plane_sums_csr(*rows[:3], *planes)
-        return kernels.plane_sums(rows, *planes)
-
-    def combine(self, total: list[Any], partial: tuple[np.ndarray, np.ndarray, np.ndarray]) -> list[Any]:
-        """Sums so far."""
-        return [a + b for a, b in zip(total, partial, strict=True)]
-
-
-@dataclass(frozen=True)
-class RowSumPass(_Weighted):
-    """Weighted sum of the features, and the weight."""
-
-    def start(self) -> list[Any]:
-        """Nothing yet."""
-        return [0.0, 0.0]
-
-    def block(self, rows: Any, start: int, stop: int) -> tuple[np.ndarray, float]:
-        """Sum of one block."""
-        weights = self.weights_of(start, stop)
-        if isinstance(rows, CSRBlock):
-            return kernels.weighted_row_sum_csr(*rows[:3], weights, rows.n_features), float(weights.sum())
-        return kernels.weighted_row_sum(rows, weights), float(weights.sum())
-
-    def combine(self, total: list[Any], partial: tuple[np.ndarray, float]) -> list[Any]:
-        """Sum so far."""
-        return [total[0] + partial[0], total[1] + partial[1]]
-
-
-@dataclass(frozen=True)
-class DecisionPass:
-    """Decision values of all rows, in order."""
-
-    hyperplane: Hyperplane
-
-    def start(self) -> list[np.ndarray]:
-        """Nothing yet."""
-        return []
-
-    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
-        """Decision values of one block."""
-        return self.hyperplane.decide(rows)
-
-    def combine(self, total: list[np.ndarray], partial: np.ndarray) -> list[np.ndarray]:
-        """Decision values so far."""
-        total.append(partial)
-        return total
-
-
-@dataclass(frozen=True)
-class RangePass:
-    """Least and largest decision value."""
-
-    hyperplane: Hyperplane
-
-    def start(self) -> tuple[float, float]:
-        """The empty range."""
-        return np.inf, -np.inf
-
-    def block(self, rows: Any, start: int, stop: int) -> tuple[float, float]:
-        """Range of one block."""
-        f = self.hyperplane.decide(rows)
-        return float(f.min()), float(f.max())
-
-    def combine(self, total: tuple[float, float], partial: tuple[float, float]) -> tuple[float, float]:
-        """Range so far."""
-        return min(total[0], partial[0]), max(total[1], partial[1])
-
-
-@dataclass(frozen=True)
-class HistogramPass(_Weighted):
-    """Weight of the decision values in equal bins, with the weight below the range in front."""
-
-    hyperplane: Hyperplane
-    edges: np.ndarray
-
-    def start(self) -> np.ndarray:
-        """Nothing yet."""
-        return np.zeros(self.edges.shape[0] + 1)
-
-    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
-        """Weights of one block."""
-        bins = np.searchsorted(self.edges, self.hyperplane.decide(rows), side="right")
-        return np.bincount(bins, self.weights_of(start, stop), self.edges.shape[0] + 1)
-
-    def combine(self, total: np.ndarray, partial: np.ndarray) -> np.ndarray:
-        """Weights so far."""
-        return total + partial
 
 
 class Problem:
@@ -359,7 +144,10 @@ class Problem:
             low, high = float(edges[k - 1]), float(edges[k])
             if high <= np.nextafter(low, np.inf):
                 break
-        return low if sides[0] > sides[1] or (sides[0] == sides[1] and share > 0.5) else high
+        q = low if sides[0] > sides[1] or (sides[0] == sides[1] and share > 0.5) else high
+        below, above = self._sweep(GapPass(hyperplane, q))
+        # In the middle of the gap, where rounding cannot move a row to the other side.
+        return below + (above - below) / 2 if np.isfinite(above - below) else q
 
 
 def metric_of(gram: np.ndarray, tolerance: float = 1e-6) -> np.ndarray:

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from mmcnb import SparseKernelMMC
 from mmcnb.estimators._base import ClusterWarning
 from tests import reference
 from tests.estimators.conftest import ESTIMATORS, make, make_blobs, make_rings, make_sparse
@@ -144,3 +145,10 @@ def test_rows_without_clusters_are_warned_of():
     with pytest.warns(ClusterWarning, match="^no clusters found: "):
         model = make("KernelCPMMC", gamma=1e3, C=1.5).fit(X)
     assert not model.report_["clusters_found"]
+
+
+@pytest.mark.parametrize("rare", [10, 40])
+def test_two_values_far_from_balance_stay_two_clusters_on_all_rows(rare):
+    X = np.r_[np.zeros((3000 - rare, 1)), np.ones((rare, 1))]
+    labels = SparseKernelMMC(random_state=0).fit(X).labels_
+    assert np.array_equal(labels, X[:, 0])

@@ -71,6 +71,7 @@ def test_verbose_shows_a_bar_on_a_terminal_alone(X, name, capsys, monkeypatch):
     make(name, verbose=1).fit(X).predict(X)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("mmcnb._progress.DELAY", 0)
     make(name, verbose=1).fit(X).predict(X)
     assert "labels" in capsys.readouterr().err
     make(name, verbose=0).fit(X).predict(X)

@@ -1,0 +1,81 @@
+"""Hyperplanes on features, and the labels they or a user give."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.samples import CSRBlock
+
+
+@dataclass(frozen=True)
+class Hyperplane:
+    """f(x) = F(x)·coef + offset, for the features F of a row.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (p,)
+        Normal vector in the coordinates of the features.
+    offset : float
+        Offset.
+    """
+
+    coef: np.ndarray
+    offset: float
+
+    def decide(self, rows: Any) -> np.ndarray:
+        """Decision values of a block of features."""
+        if isinstance(rows, CSRBlock):
+            return kernels.decision_values_csr(*rows[:3], self.coef, self.offset)
+        return kernels.decision_values(rows, self.coef, self.offset)
+
+    def shifted(self, q: float) -> "Hyperplane":
+        """The hyperplane with its threshold at q instead of 0."""
+        return Hyperplane(self.coef, self.offset - q)
+
+
+class Labels(Protocol):
+    """Labels -1 or +1 of the rows of a block."""
+
+    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+        """Labels of rows start to stop, whose features are ``rows``."""
+
+
+@dataclass(frozen=True)
+class GivenLabels:
+    """Labels held as one byte a row.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,), int8
+        -1 or +1.
+    """
+
+    y: np.ndarray
+
+    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+        """The labels of rows start to stop."""
+        return self.y[start:stop]
+
+
+@dataclass(frozen=True)
+class HyperplaneLabels:
+    """Labels derived from a hyperplane when they are needed: nothing of size n is kept.
+
+    Parameters
+    ----------
+    hyperplane : Hyperplane
+        The sign of its decision value is the label.
+    """
+
+    hyperplane: Hyperplane
+
+    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+        """The labels of rows start to stop."""
+        return signs(self.hyperplane.decide(rows))
+
+
+def signs(f: np.ndarray) -> np.ndarray:
+    """Labels -1 or +1 (int8) of decision values; 0 counts as +1."""
+    return np.where(f >= 0, 1, -1).astype(np.int8)

@@ -1,0 +1,181 @@
+"""The passes of the solvers: all that touches rows. What they return has the size of the basis."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.samples import CSRBlock
+from mmcnb.solvers.hyperplane import Hyperplane, Labels
+
+
+@dataclass(frozen=True)
+class _Weighted:
+    """What every pass needs: the sample weights of a block."""
+
+    weights: np.ndarray | None
+
+    def weights_of(self, start: int, stop: int) -> np.ndarray:
+        return np.ones(stop - start) if self.weights is None else self.weights[start:stop]
+
+
+@dataclass(frozen=True)
+class MostViolatedPass(_Weighted):
+    """The most violated constraint of a hyperplane, with its sums; optionally which rows are in it."""
+
+    labels: Labels
+    hyperplane: Hyperplane
+    rho: float
+    keep_rows: bool = False
+
+    def start(self) -> list[Any]:
+        """Nothing yet."""
+        return [0.0, 0.0, []]
+
+    def block(self, rows: Any, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sums of one block."""
+        y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
+        plane = self.hyperplane
+        if isinstance(rows, CSRBlock):
+            return kernels.most_violated_constraint_csr(
+                *rows[:3], y, weights, plane.coef, plane.offset, self.rho
+            )
+        return kernels.most_violated_constraint(rows, y, weights, plane.coef, plane.offset, self.rho)
+
+    def combine(self, total: list[Any], partial: tuple[np.ndarray, np.ndarray, np.ndarray]) -> list[Any]:
+        """Sums so far."""
+        active, row_sum, sums = partial
+        total[0], total[1] = total[0] + row_sum, total[1] + sums
+        if self.keep_rows:
+            total[2].append(active)
+        return total
+
+
+@dataclass(frozen=True)
+class PlaneSumsPass(_Weighted):
+    """Planes rebuilt under new labels, and the mean of the features."""
+
+    labels: Labels
+    coefs: np.ndarray
+    offsets: np.ndarray
+    rhos: np.ndarray
+
+    def start(self) -> list[Any]:
+        """Nothing yet."""
+        return [0.0, 0.0, 0.0]
+
+    def block(self, rows: Any, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sums of one block."""
+        y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
+        planes = (y, weights, self.coefs, self.offsets, self.rhos)
+        if isinstance(rows, CSRBlock):
+            return kernels.plane_sums_csr(*rows[:3], *planes)
+        return kernels.plane_sums(rows, *planes)
+
+    def combine(self, total: list[Any], partial: tuple[np.ndarray, np.ndarray, np.ndarray]) -> list[Any]:
+        """Sums so far."""
+        return [a + b for a, b in zip(total, partial, strict=True)]
+
+
+@dataclass(frozen=True)
+class RowSumPass(_Weighted):
+    """Weighted sum of the features, and the weight."""
+
+    def start(self) -> list[Any]:
+        """Nothing yet."""
+        return [0.0, 0.0]
+
+    def block(self, rows: Any, start: int, stop: int) -> tuple[np.ndarray, float]:
+        """Sum of one block."""
+        weights = self.weights_of(start, stop)
+        if isinstance(rows, CSRBlock):
+            return kernels.weighted_row_sum_csr(*rows[:3], weights, rows.n_features), float(weights.sum())
+        return kernels.weighted_row_sum(rows, weights), float(weights.sum())
+
+    def combine(self, total: list[Any], partial: tuple[np.ndarray, float]) -> list[Any]:
+        """Sum so far."""
+        return [total[0] + partial[0], total[1] + partial[1]]
+
+
+@dataclass(frozen=True)
+class DecisionPass:
+    """Decision values of all rows, in order."""
+
+    hyperplane: Hyperplane
+
+    def start(self) -> list[np.ndarray]:
+        """Nothing yet."""
+        return []
+
+    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+        """Decision values of one block."""
+        return self.hyperplane.decide(rows)
+
+    def combine(self, total: list[np.ndarray], partial: np.ndarray) -> list[np.ndarray]:
+        """Decision values so far."""
+        total.append(partial)
+        return total
+
+
+@dataclass(frozen=True)
+class RangePass:
+    """Least and largest decision value."""
+
+    hyperplane: Hyperplane
+
+    def start(self) -> tuple[float, float]:
+        """The empty range."""
+        return np.inf, -np.inf
+
+    def block(self, rows: Any, start: int, stop: int) -> tuple[float, float]:
+        """Range of one block."""
+        f = self.hyperplane.decide(rows)
+        return float(f.min()), float(f.max())
+
+    def combine(self, total: tuple[float, float], partial: tuple[float, float]) -> tuple[float, float]:
+        """Range so far."""
+        return min(total[0], partial[0]), max(total[1], partial[1])
+
+
+@dataclass(frozen=True)
+class GapPass:
+    """Largest decision value below q, and least at or above it."""
+
+    hyperplane: Hyperplane
+    q: float
+
+    def start(self) -> tuple[float, float]:
+        """No value on either side."""
+        return -np.inf, np.inf
+
+    def block(self, rows: Any, start: int, stop: int) -> tuple[float, float]:
+        """The two values of one block."""
+        f = self.hyperplane.decide(rows)
+        below = f < self.q
+        return float(f[below].max(initial=-np.inf)), float(f[~below].min(initial=np.inf))
+
+    def combine(self, total: tuple[float, float], partial: tuple[float, float]) -> tuple[float, float]:
+        """The two values so far."""
+        return max(total[0], partial[0]), min(total[1], partial[1])
+
+
+@dataclass(frozen=True)
+class HistogramPass(_Weighted):
+    """Weight of the decision values in equal bins, with the weight below the range in front."""
+
+    hyperplane: Hyperplane
+    edges: np.ndarray
+
+    def start(self) -> np.ndarray:
+        """Nothing yet."""
+        return np.zeros(self.edges.shape[0] + 1)
+
+    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+        """Weights of one block."""
+        bins = np.searchsorted(self.edges, self.hyperplane.decide(rows), side="right")
+        return np.bincount(bins, self.weights_of(start, stop), self.edges.shape[0] + 1)
+
+    def combine(self, total: np.ndarray, partial: np.ndarray) -> np.ndarray:
+        """Weights so far."""
+        return total + partial
