@@ -145,9 +145,9 @@ class Problem:
             if high <= np.nextafter(low, np.inf):
                 break
         q = low if sides[0] > sides[1] or (sides[0] == sides[1] and share > 0.5) else high
-        below, above = self._sweep(GapPass(hyperplane, q))
+        under, above = self._sweep(GapPass(hyperplane, q))
         # In the middle of the gap, where rounding cannot move a row to the other side.
-        return below + (above - below) / 2 if np.isfinite(above - below) else q
+        return under + (above - under) / 2 if np.isfinite(above - under) else q
 
 
 def metric_of(gram: np.ndarray, tolerance: float = 1e-6) -> np.ndarray:
