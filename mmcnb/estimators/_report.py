@@ -38,6 +38,7 @@ def report_of(
     random = random_norm2(trial, search)
     sizes = [round(total * (1 - share), 6), round(total * share, 6)]
     found = norm2 > random
+    refined = 0 if state is trial.state else state.quantile_steps
     return {
         "sizes": [int(size) if float(size).is_integer() else size for size in sizes],
         "clusters_found": bool(found),
@@ -48,7 +49,7 @@ def report_of(
         "kernel_evaluations": int(trial.planes.evaluations),
         "C": float(state.solution.C),
         "gap": float(state.solution.gap),
-        "quantile_steps": int(state.quantile_steps),
+        "quantile_steps": trial.state.quantile_steps + refined,
         "warnings": [*([] if found else [NO_CLUSTERS]), *_doubts(trials, share)],
     }
 

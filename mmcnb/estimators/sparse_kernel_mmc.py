@@ -90,7 +90,7 @@ class SparseKernelMMC(KernelClusterer):
         Final weight of the slack; above 1. 1/C is the nu of the nu-SVM.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
         Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" chooses
-        among eight widths without labels; "mean" and "median" are 1/(2 mean or median squared
+        among seven widths without labels; "mean" and "median" are 1/(2 mean or median squared
         distance); "scale" is scikit-learn's.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.

@@ -8,6 +8,7 @@ import numpy as np
 from mmcnb.solvers import GivenLabels, coin_flip
 
 INITS = ("mixed", "random", "k-means")
+DENSE_SAMPLE = 2**22  # values
 MANY_COLUMNS = 1000  # beyond, the leading components come from products alone
 
 
@@ -43,6 +44,8 @@ def choose_landmarks(
     from sklearn.cluster import kmeans_plusplus
 
     weights = np.ones(X.shape[0]) if weights is None else weights
+    if sp.issparse(X) and X.shape[0] * X.shape[1] <= DENSE_SAMPLE:
+        X = X.toarray()  # many small distances cost less on dense rows
     if n_landmarks < X.shape[0]:
         _, rows = kmeans_plusplus(X, n_landmarks, sample_weight=weights, random_state=random_state)
     else:

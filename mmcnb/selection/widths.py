@@ -7,7 +7,7 @@ import numpy as np
 from mmcnb._errors import InputError
 
 # sigma in units of the root mean squared pairwise distance, in steps of sqrt(2)
-RELATIVE_WIDTHS = tuple(0.25 * 2 ** (k / 2) for k in range(-1, 7))
+RELATIVE_WIDTHS = tuple(0.25 * 2 ** (k / 2) for k in range(7))
 RIDGES = (1e-3, 1e-2)
 GAMMA_NAMES = ("auto", "mean", "median", "scale")
 MEDIAN_ROWS = 1000
@@ -103,7 +103,7 @@ def candidate_gammas(X: Any, weights: np.ndarray | None = None) -> list[float]:
     >>> import numpy as np
     >>> from mmcnb.selection import candidate_gammas
     >>> len(candidate_gammas(np.array([[0.0], [2.0]])))
-    8
+    7
     """
     distance = mean_squared_distance(X, weights)
     return [1 / (2 * width**2 * distance) for width in RELATIVE_WIDTHS]
@@ -139,7 +139,7 @@ def leave_one_out_scores(
     >>> x = np.r_[np.zeros(20), np.ones(20)][:, None]
     >>> clean, noise = np.where(x[:, 0] > 0, 1, -1), np.where(np.arange(40) % 2, 1, -1)
     >>> leave_one_out_scores(np.array([clean, noise]), [x]).round(2)
-    array([0.  , 1.08])
+    array([0.  , 1.11])
     """
     y = labelings.astype(np.float64).T
     shares = np.full(y.shape[0], 1 / y.shape[0]) if weights is None else weights / weights.sum()

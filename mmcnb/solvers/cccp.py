@@ -55,7 +55,7 @@ class State:
     problem : Problem
         The features in which the hyperplane is written.
     quantile_steps : int
-        How often the quantile step fired.
+        How often the quantile step fired, on the whole path.
     """
 
     labels: Labels
@@ -111,6 +111,7 @@ def rounds(
     limits: Rounds,
     record: Record,
     budget: SweepBudget,
+    signed: bool = False,
 ) -> State | None:
     """CCCP rounds at one C until the labels stand still.
 
@@ -130,6 +131,8 @@ def rounds(
         Called with one dict a sweep.
     budget : SweepBudget
         Sweeps that may be made.
+    signed : bool, default=False
+        Whether the planes have these labels already.
 
     Returns
     -------
@@ -139,8 +142,9 @@ def rounds(
     state: State | None = None
     steps = 0
     for number in range(limits.max_rounds):
-        budget.spend()
-        planes.resign(labels)
+        if not (signed and number == 0):
+            budget.spend()
+            planes.resign(labels)
         solution = cutting_plane(planes, labels, objective, C, eta, _with(record, round=number), budget)
         if solution.status == "degenerate":
             return state
@@ -203,8 +207,10 @@ def continuation(
         form = objective if objective.threshold == "fixed" else replace(objective, balance=bearable)
         # The gap left is C eta rho, and rho exceeds |w|²: with a constant eta the labels wander at large C.
         tolerance = eta if path[-1] == C else max(eta, LOOSE_GAP / C)
-        reached = rounds(planes, labels, form, C, tolerance, limits, record, budget)
+        signed = state is not None and state.threshold == 0.0 and state.solution.sums.changed == 0
+        reached = rounds(planes, labels, form, C, tolerance, limits, record, budget, signed)
         if reached is None:
             return state
-        state, labels = reached, reached.labels
+        steps = reached.quantile_steps + (0 if state is None else state.quantile_steps)
+        state, labels = replace(reached, quantile_steps=steps), reached.labels
     return state

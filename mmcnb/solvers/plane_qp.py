@@ -97,19 +97,18 @@ def solve_planes(
     P = np.zeros((size, size), order="F")
     P[:planes, :planes] = gram / scale
     cost = np.zeros(size)
-    rows = [np.r_[np.ones(planes), [0.0] * with_u]]
-    lower, upper = [-np.inf], [C]
+    rows = np.zeros((1 + 2 * with_u + adaptive, size), order="F")
+    lower, upper = np.full(rows.shape[0], -np.inf), np.zeros(rows.shape[0])
+    rows[0, :planes], upper[0] = 1.0, C
     if with_u:
-        rows += [np.r_[t, -1.0], np.r_[-t, -1.0]]
-        lower, upper = [*lower, -np.inf, -np.inf], [*upper, 0.0, 0.0]
+        rows[1, :planes], rows[2, :planes], rows[1:3, planes] = t, -t, -1.0
     if adaptive:
-        rows.append(np.r_[s, [-balance] * with_u])
-        lower.append(1.0)
-        upper.append(np.inf)
+        rows[-1, :planes], rows[-1, planes:] = s, -balance
+        lower[-1], upper[-1] = 1.0, np.inf
     else:
         cost[:planes] = -s / scale
         cost[planes:] = balance / scale
-    result = _solve(P, cost, np.asfortranarray(rows), np.array(lower), np.array(upper))
+    result = _solve(P, cost, rows, lower, upper)
     multipliers = np.maximum(result.x[:planes], 0.0)
     xi = scale * result.z_u[0]
     beta = scale * (result.z_u[1] - result.z_u[2]) if with_u else 0.0

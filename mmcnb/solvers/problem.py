@@ -81,6 +81,7 @@ class Problem:
     ) -> None:
         self.engine, self.features, self.metric, self.weights = engine, features, metric, weights
         self.hold_labels, self.basis = hold_labels, basis
+        self.inverse = None if metric is None else metric @ metric.T
         self.description = "" if hold_labels else "sweep"  # work on a sample is too short for a bar
         self.n_samples = features.n_samples
         row_sum, self.total_weight = self._sweep(RowSumPass(weights))
@@ -91,7 +92,7 @@ class Problem:
 
     def represent(self, row_sums: np.ndarray) -> np.ndarray:
         """Coefficients, on the features, of vectors given by their inner products with the basis."""
-        return row_sums if self.metric is None else (row_sums @ self.metric) @ self.metric.T
+        return row_sums if self.inverse is None else row_sums @ self.inverse
 
     def most_violated(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[np.ndarray, Sums]:
         """The mean of y F over the most violated constraint, and the sums of the sweep."""
@@ -100,10 +101,10 @@ class Problem:
 
     def read_sums(self, sums: np.ndarray) -> Sums:
         """Name the sums of a sweep, as means over the weight of all rows."""
-        active, signed, violation, positive, changed, hinge = (
-            sums[:6] / np.r_[[self.total_weight] * 4, 1, self.total_weight]
-        )
-        return Sums(active, signed, violation, positive, int(changed), hinge)
+        active, signed, violation, positive, changed, hinge, _ = sums.tolist()
+        total = self.total_weight
+        shares = active / total, signed / total, violation / total, positive / total
+        return Sums(*shares, int(changed), hinge / total)
 
     def plane_sums(
         self, labels: Labels, generators: list[tuple[Hyperplane, float]]
@@ -138,7 +139,7 @@ class Problem:
             edges = np.linspace(low, high, BINS + 1)
             counts = self._sweep(HistogramPass(self.weights, hyperplane, edges))
             below = np.cumsum(counts)[:-1]  # weight of f < edges[k]
-            k = int(np.searchsorted(below, share * self.total_weight, side="left"))
+            k = int(np.searchsorted(below, share * self.total_weight * (1 - 1e-12), side="left"))
             k = min(max(k, 1), BINS)
             sides = np.minimum(below, self.total_weight - below)[k - 1 : k + 1]
             low, high = float(edges[k - 1]), float(edges[k])

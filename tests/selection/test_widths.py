@@ -54,12 +54,12 @@ def test_median_of_mostly_equal_rows_falls_back_to_the_mean():
     assert named_gamma("median", X) == named_gamma("mean", X)
 
 
-def test_candidates_are_eight_steps_of_two_around_the_mean(X, weights):
+def test_candidates_are_seven_steps_of_two_around_the_mean(X, weights):
     gammas = np.array(candidate_gammas(X))
-    assert len(gammas) == 8
+    assert len(gammas) == 7
     np.testing.assert_allclose(gammas[:-1] / gammas[1:], 2)
     sigmas = 1 / np.sqrt(2 * gammas * mean_squared_distance(X))
-    assert sigmas[0] == pytest.approx(0.25 / np.sqrt(2))
+    assert sigmas[0] == pytest.approx(0.25)
     assert sigmas[-1] == pytest.approx(2.0)
     np.testing.assert_allclose(candidate_gammas(X, weights), candidate_gammas(repeated(X, weights)))
 
