@@ -5,7 +5,8 @@ import os
 import time
 import warnings
 from abc import abstractmethod
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -45,6 +46,34 @@ STILL_SHARE = 1e-4  # share of the labels that may still change in the last roun
 
 class ClusterWarning(UserWarning):
     """The fit ended, but what it found may not be clusters."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the stages of one fit share.
+
+    Parameters
+    ----------
+    engine : Engine
+        Runs the passes.
+    samples : Samples
+        All rows.
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    plan : FitPlan
+        What is held where.
+    search : Search
+        What is tried.
+    record : callable
+        Keeps one dict a sweep, for ``history_``.
+    """
+
+    engine: Engine
+    samples: Samples
+    weights: np.ndarray | None
+    plan: FitPlan
+    search: Search
+    record: Callable[[dict[str, Any]], None]
 
 
 class MarginClusterer(ClusterMixin, BaseEstimator):
@@ -213,58 +242,40 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
             found = Survey(_scaled_matrix(scaling, found.sample), found.mean, found.deviation)
             row_weights = None if weights is None else weights[rows]
             search = self._search(rows.shape[0], int(random_state.randint(2**31 - 1)))
-            trials, model = self._coarse(engine, found, row_weights, search, random_state, record)
-            trial = trials[0]
-            whole = rows.shape[0] == samples.n_samples
-            state, model = (
-                (trial.state, model)
-                if whole
-                else self._refine(engine, samples, weights, trial, model, search, plan, record)
-            )
-            self._finish(engine, samples, weights, state, trials, model, search)
+            work = Work(engine, samples, weights, plan, search, record)
+            trials, model = self._coarse(work, found, row_weights, random_state)
+            state = trials[0].state
+            if rows.shape[0] < samples.n_samples:
+                state, model = self._refine(work, trials[0], model)
+            self._finish(work, state, trials, model)
         import pandas as pd
 
         self.history_ = pd.DataFrame(log)
 
     def _coarse(
-        self,
-        engine: Engine,
-        found: Survey,
-        weights: np.ndarray | None,
-        search: Search,
-        random_state: Any,
-        record: Any,
+        self, work: Work, found: Survey, weights: np.ndarray | None, random_state: Any
     ) -> tuple[list[Trial], Model]:
         """Trials on the sample, the best first, and the model of the best without its hyperplane."""
-        candidates = self._candidates(engine, found, weights, random_state)
-        trials = coarse_search(candidates, search, record)
+        candidates = self._candidates(work.engine, found, weights, random_state)
+        trials = coarse_search(candidates, work.search, work.record)
         if not trials:
             # Not even the first C separates the rows: take what it gives, and say that it is nothing.
-            trials = coarse_search(candidates[:1], search, record, accept_degenerate=True)
+            trials = coarse_search(candidates[:1], work.search, work.record, accept_degenerate=True)
         problem = trials[0].problem
         empty = Hyperplane(np.empty(0), 0.0)
         dtype = problem.features.dtype.name
         return trials, Model(empty, trials[0].kernel, problem.basis, found.mean, found.deviation, dtype)
 
-    def _refine(
-        self,
-        engine: Engine,
-        samples: Samples,
-        weights: np.ndarray | None,
-        trial: Trial,
-        model: Model,
-        search: Search,
-        plan: FitPlan,
-        record: Any,
-    ) -> tuple[State, Model]:
+    def _refine(self, work: Work, trial: Trial, model: Model) -> tuple[State, Model]:
         """The last steps of the path on all rows, from the labels and planes of the sample."""
-        _, planes, labels, model = self._full_problem(engine, samples, weights, trial, model, plan)
-        limits = Rounds(self.max_rounds, int(STILL_SHARE * samples.n_samples), search.limits.least)
+        planes, labels, model = self._start_on_all_rows(work, trial, model)
+        search = work.search
+        limits = replace(search.limits, changed=int(STILL_SHARE * work.samples.n_samples))
 
         def record_all(row: dict[str, Any]) -> None:
-            record(row | {"stage": "all rows", "gamma": trial.gamma})
+            work.record(row | {"stage": "all rows", "gamma": trial.gamma})
 
-        budget = SweepBudget(plan.sweeps)
+        budget = SweepBudget(work.plan.sweeps)
         # Where the labels cannot be separated on all rows at the last C, a lower one has to serve.
         for C, spread in [
             *((C, trial.objective.spread) for C in reversed(search.path)),
@@ -276,56 +287,36 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
                 return state, model
         raise AssertionError("unreachable: without a spread nothing is degenerate")
 
-    def _full_problem(
-        self,
-        engine: Engine,
-        samples: Samples,
-        weights: np.ndarray | None,
-        trial: Trial,
-        model: Model,
-        plan: FitPlan,
-    ) -> tuple[Problem, Planes, Labels, Model]:
-        features = model.features(samples)
+    def _start_on_all_rows(self, work: Work, trial: Trial, model: Model) -> tuple[Planes, Labels, Model]:
+        """The sample's planes and labels, to go on with on all rows."""
+        features = model.features(work.samples)
         if model.kernel is not None:
-            features = cache_features(engine, features, plan.store)
-        problem = Problem(engine, features, trial.problem.metric, weights)
-        planes = BasisPlanes(problem)
+            features = cache_features(work.engine, features, work.plan.store)
+        planes = BasisPlanes(Problem(work.engine, features, trial.problem.metric, work.weights))
         if isinstance(trial.planes, BasisPlanes):
             planes.generators = list(trial.planes.generators)
-        state = trial.state
-        return problem, planes, HyperplaneLabels(state.solution.hyperplane.shifted(state.threshold)), model
+        return planes, HyperplaneLabels(trial.state.boundary), model
 
-    def _finish(
-        self,
-        engine: Engine,
-        samples: Samples,
-        weights: np.ndarray | None,
-        state: State,
-        trials: list[Trial],
-        model: Model,
-        search: Search,
-    ) -> None:
+    def _finish(self, work: Work, state: State, trials: list[Trial], model: Model) -> None:
         """Number the clusters by their first row, and set the fitted attributes."""
-        trial, solution = trials[0], state.solution
-        hyperplane = solution.hyperplane.shifted(state.threshold)
-        first = hyperplane.decide(model.features(samples).block(0, 1))[0]
-        if first >= 0:
-            hyperplane = Hyperplane(-hyperplane.coef, -hyperplane.offset)
-        model = replace(model, hyperplane=hyperplane)
-        sums = solution.sums
-        if state.threshold != 0.0:
-            problem = Problem(engine, model.features(samples), trial.problem.metric, weights)
-            labels = HyperplaneLabels(model.hyperplane)
-            _, sums = problem.most_violated(labels, model.hyperplane, solution.quadratic.rho)
-            first = -1.0
+        trial, solution, boundary = trials[0], state.solution, state.boundary
+        samples, weights, sums = work.samples, work.weights, solution.sums
+        positive_first = boundary.decide(model.features(samples).block(0, 1))[0] >= 0
+        if positive_first:
+            boundary = Hyperplane(-boundary.coef, -boundary.offset)
+        model = replace(model, hyperplane=boundary)
+        share = 1 - sums.positive if positive_first else sums.positive
+        if state.threshold != 0.0:  # the sums are those of another threshold
+            problem = Problem(work.engine, model.features(samples), trial.problem.metric, weights)
+            _, sums = problem.most_violated(HyperplaneLabels(boundary), boundary, solution.quadratic.rho)
+            share = sums.positive
         self.model_ = model
         self.rho_ = solution.quadratic.rho
         self.gamma_ = trial.gamma
         self.objective_ = trial.objective.value(solution.quadratic, solution.C, sums.hinge)
         self.converged_ = state.status == "converged"
-        share = 1 - sums.positive if first >= 0 else sums.positive
         total = samples.n_samples if weights is None else float(weights.sum())
-        self.report_ = report_of(trials, state, search, share, total)
+        self.report_ = report_of(trials, state, work.search, share, total)
         for sentence in self.report_["warnings"]:
             logger.info(sentence)
         if not self.report_["clusters_found"]:

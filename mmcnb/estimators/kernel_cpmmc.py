@@ -7,6 +7,7 @@ import numpy as np
 
 from mmcnb._errors import MemoryLimitError
 from mmcnb.engine import Engine, FitPlan, Kernel, as_matrix, cache_features, format_bytes
+from mmcnb.estimators._base import Work
 from mmcnb.estimators._model import Model
 from mmcnb.estimators.sparse_kernel_mmc import MOST_LANDMARKS, KernelClusterer
 from mmcnb.samples import Samples
@@ -159,21 +160,13 @@ class KernelCPMMC(KernelClusterer):
         make = exact_candidate if basis.shape[0] == sample.n_samples else landmark_candidate
         return make(engine, sample, kernel, basis, weights)
 
-    def _full_problem(
-        self,
-        engine: Engine,
-        samples: Samples,
-        weights: np.ndarray | None,
-        trial: Trial,
-        model: Model,
-        plan: FitPlan,
-    ) -> tuple[Problem, Planes, Labels, Model]:
-        """All rows as their own basis, from the labels that the sample's model gives."""
+    def _start_on_all_rows(self, work: Work, trial: Trial, model: Model) -> tuple[Planes, Labels, Model]:
+        """All rows as their own basis, with the labels that the sample's model gives them."""
+        engine, samples, weights = work.engine, work.samples, work.weights
         coarse = Problem(engine, model.features(samples), trial.problem.metric, weights, hold_labels=True)
-        labels = coarse.labels_of(trial.state.solution.hyperplane.shifted(trial.state.threshold))
         rows = as_matrix(model.scaled(samples).block(0, samples.n_samples))
         basis = np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows)
         exact = replace(model, basis=basis, feature_dtype="float64")
         features = cache_features(engine, exact.features(samples), "memory")
         problem = Problem(engine, features, None, weights, hold_labels=True)
-        return problem, ExactPlanes(problem), labels, exact
+        return ExactPlanes(problem), coarse.labels_of(trial.state.boundary), exact

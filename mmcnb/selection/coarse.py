@@ -234,9 +234,7 @@ def try_width(
             if reached is None:
                 break
             state = reached
-            labels = GivenLabels(
-                signs(state.problem.decide(state.solution.hyperplane.shifted(state.threshold)))
-            )
+            labels = GivenLabels(signs(state.problem.decide(state.boundary)))
             key = (labels.y * labels.y[0]).tobytes()
             if path is first and rest and key in seen:
                 break

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mmcnb.solvers.cutting_plane import Objective, Record, Solution, SweepBudget, cutting_plane
-from mmcnb.solvers.hyperplane import Labels
+from mmcnb.solvers.hyperplane import Hyperplane, Labels
 from mmcnb.solvers.planes import Planes
 from mmcnb.solvers.problem import Problem
 
@@ -64,6 +64,11 @@ class State:
     status: str
     problem: Problem
     quantile_steps: int = 0
+
+    @property
+    def boundary(self) -> Hyperplane:
+        """The hyperplane that separates the clusters."""
+        return self.solution.hyperplane.shifted(self.threshold)
 
 
 def path_to(C: float) -> tuple[float, ...]:
