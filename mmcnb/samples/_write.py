@@ -1,6 +1,7 @@
 """Write rows to checksummed Zarr stores, one chunk in memory at a time."""
 
 import os
+from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Any, Self
 
@@ -28,7 +29,7 @@ CSR_CHUNK_VALUES = 2**18  # smaller, as rows do not begin where chunks do
 LABEL_CHUNK_ROWS = 2**18
 
 
-class StoreWriter:
+class StoreWriter(ABC):
     """Common part of the writers: rows counted and digested, class labels, inventory, rename."""
 
     is_sparse: bool
@@ -75,16 +76,18 @@ class StoreWriter:
                 raise
         self._aside.finish(error)
 
+    @abstractmethod
     def _begin(self) -> None:
-        raise NotImplementedError
+        """Create the arrays of the rows."""
 
+    @abstractmethod
     def _close_arrays(self) -> dict[str, list[str]]:
-        raise NotImplementedError
+        """Finish the arrays of the rows; their inventory."""
 
     @property
+    @abstractmethod
     def n_features(self) -> int:
         """Columns of the store, as far as they are known."""
-        raise NotImplementedError
 
     def _finish(self) -> None:
         check_shape((self._n_samples, self.n_features), self._aside.name)
