@@ -8,13 +8,14 @@ from mmcnb.engine._memory import LIBRARIES, MIB, format_bytes, resolve_memory_li
 from mmcnb.engine._run import TASK_BYTES, n_threads
 from mmcnb.samples import BLOCK_ROWS
 
-# Rates of one core, measured by `python -m benchmarks engine` on one machine; they rank plans, no more.
+# Rough rates of one core: they rank plans, no more.
 READ_BYTES = 400e6
 PRODUCT_FLOPS = 40e9
 EXP_SECONDS = 0.8e-9
 SWEEP_BYTES = 8e9
 SCRATCH_BYTES = 0.9e9
 LIKELY_SWEEPS = 20
+SAMPLE_SECONDS = 1.0  # starts and widths on the sample, whatever the number of rows
 ROW_SWEEPS, LEAST_SWEEPS, MOST_SWEEPS = 2 * 10**8, 12, 300
 STORES = ("memory", "scratch", "recompute")
 
@@ -219,5 +220,5 @@ def plan_fit(
         scratch=cache if store == "scratch" else 0,
         sweeps=sweeps,
         reads=2 + (sweeps if store == "recompute" else 1),
-        seconds=seconds_of((threads, store)),
+        seconds=SAMPLE_SECONDS + seconds_of((threads, store)),
     )
