@@ -1,6 +1,7 @@
 """Sparse kernel maximum margin clustering: the kernel estimator for data of any size."""
 
 import numbers
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,7 @@ class KernelClusterer(MarginClusterer):
         kernels = self._candidate_kernels(found.sample, weights)
         return [self._candidate(engine, sample, kernel, basis, weights, seed) for kernel in kernels]
 
+    @abstractmethod
     def _candidate(
         self,
         engine: Engine,
@@ -72,7 +74,7 @@ class KernelClusterer(MarginClusterer):
         weights: np.ndarray | None,
         seed: int,
     ) -> Candidate:
-        return landmark_candidate(engine, sample, kernel, basis, weights)
+        """The sample under one kernel."""
 
 
 class SparseKernelMMC(KernelClusterer):
