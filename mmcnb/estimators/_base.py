@@ -19,7 +19,7 @@ from mmcnb._errors import InputError
 from mmcnb.engine import Engine, FitPlan, Survey, ThreadEngine, as_matrix, cache_features, plan_fit, survey
 from mmcnb.estimators._model import Model
 from mmcnb.estimators._persistence import save_estimator
-from mmcnb.estimators._report import report_of
+from mmcnb.estimators._report import GRAVE, report_of
 from mmcnb.estimators._validate import check_choice, check_number, read_input, read_weights
 from mmcnb.samples import LabelsWriter, Samples, open_samples
 from mmcnb.selection import INITS, Candidate, Search, Trial, coarse_search
@@ -319,8 +319,8 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
         self.report_ = report_of(trials, state, work.search, share, total)
         for sentence in self.report_["warnings"]:
             logger.info(sentence)
-        if not self.report_["clusters_found"]:
-            warnings.warn(self.report_["warnings"][0], ClusterWarning, stacklevel=4)
+            if sentence.startswith(GRAVE):
+                warnings.warn(sentence, ClusterWarning, stacklevel=4)
 
     # -- labels ------------------------------------------------------------------------------
 

@@ -9,6 +9,9 @@ from mmcnb.solvers import State
 
 SMALL_SHARE = 0.3
 NO_CLUSTERS = "no clusters found: |w| is no larger than random labels give; try another gamma."
+DISAGREE = "the judges of the width disagree"
+GRAVE = (NO_CLUSTERS, DISAGREE)  # said aloud; the other doubts stand in the report
+AGREEMENT = 0.9
 
 
 def report_of(
@@ -67,9 +70,9 @@ def _doubts(trials: list[Trial], share: float) -> list[str]:
     ):
         agreement = float(np.mean(other.labels == trial.labels))
         agreement = max(agreement, 1 - agreement)
-        if agreement < 0.95:
+        if agreement < AGREEMENT:
             doubts.append(
-                f"the judges of the width disagree: {judge} prefers gamma={other.gamma:.4g}, whose labels "
+                f"{DISAGREE}: {judge} prefers gamma={other.gamma:.4g}, whose labels "
                 f"agree on {agreement:.0%} of the sample."
             )
     if min(share, 1 - share) < SMALL_SHARE:

@@ -191,7 +191,6 @@ def test_infeasible_balance_is_refused(X, name, C, balance):
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("threshold", ["adaptive", "fixed"])
 @pytest.mark.parametrize("balance", [0.001, 0.05, 0.3, 0.85])
-@pytest.mark.filterwarnings("ignore:no clusters found:mmcnb.estimators._base.ClusterWarning")
 def test_every_feasible_balance_fits(X, name, threshold, balance):
     model = make(name, balance=balance, threshold=threshold).fit(X)
     assert set(model.labels_.tolist()) == {0, 1}
@@ -256,6 +255,5 @@ def test_rows_of_weight_that_are_all_equal(X, name):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.filterwarnings("ignore:no clusters found:mmcnb.estimators._base.ClusterWarning")
 def test_two_rows_are_two_clusters(name):
     assert make(name).fit(np.array([[0.0, 0.0], [3.0, 1.0]])).labels_.tolist() == [0, 1]

@@ -48,7 +48,6 @@ def check(model, X, weights=None):
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.filterwarnings("ignore:no clusters found:mmcnb.estimators._base.ClusterWarning")
 def test_labels_and_objective_are_those_of_the_model(name, data, setting):
     check(make(name, **SETTINGS[setting]).fit(DATA[data]), DATA[data])
 
@@ -56,7 +55,6 @@ def test_labels_and_objective_are_those_of_the_model(name, data, setting):
 @pytest.mark.parametrize("name", ["SparseKernelMMC", "CPMMC"])
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("setting", ["default", "fixed", "equal halves", "balance .02"])
-@pytest.mark.filterwarnings("ignore:no clusters found:mmcnb.estimators._base.ClusterWarning")
 def test_the_same_where_the_last_steps_run_on_all_rows(name, data, setting):
     model = make(name, sample_size=100, **SETTINGS[setting]).fit(DATA[data])
     assert "all rows" in set(model.history_["stage"])
@@ -152,3 +150,15 @@ def test_two_values_far_from_balance_stay_two_clusters_on_all_rows(rare):
     X = np.r_[np.zeros((3000 - rare, 1)), np.ones((rare, 1))]
     labels = SparseKernelMMC(random_state=0).fit(X).labels_
     assert np.array_equal(labels, X[:, 0])
+
+
+def test_judges_that_disagree_are_heard(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((300, 5))
+
+    def only_the_narrowest_is_clean(labelings, embeddings, weights):
+        return np.r_[0.0, np.ones(len(labelings) - 1)]
+
+    monkeypatch.setattr("mmcnb.selection.coarse.leave_one_out_scores", only_the_narrowest_is_clean)
+    with pytest.warns(ClusterWarning, match=r"^the judges of the width disagree: \|w\|² prefers [^\n]*\.$"):
+        model = SparseKernelMMC(random_state=0).fit(X)
+    assert any(sentence.startswith("the judges") for sentence in model.report_["warnings"])

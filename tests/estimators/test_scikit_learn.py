@@ -18,7 +18,6 @@ EXPECTED_FAILURES = {
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
 # Some checks fit a dozen rows of noise.
-@pytest.mark.filterwarnings("ignore:no clusters found:mmcnb.estimators._base.ClusterWarning")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
