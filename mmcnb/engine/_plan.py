@@ -15,6 +15,7 @@ EXP_SECONDS = 0.8e-9
 SWEEP_BYTES = 8e9
 SCRATCH_BYTES = 0.9e9
 LIKELY_SWEEPS = 20
+CANDIDATE_WIDTHS = 7
 SAMPLE_SECONDS = 1.0  # starts and widths on the sample, whatever the number of rows
 ROW_SWEEPS, LEAST_SWEEPS, MOST_SWEEPS = 2 * 10**8, 12, 300
 STORES = ("memory", "scratch", "recompute")
@@ -169,7 +170,8 @@ def plan_fit(
     limit, threads = resolve_memory_limit(memory_limit), n_threads(n_jobs)
     row_bytes = row_bytes or n_features * np.dtype(dtype).itemsize
     feature_bytes = n_landmarks * 4
-    sample = min(sample_size, n_samples) * (2 * n_features * 8 + 6 * feature_bytes)
+    # Every candidate width holds float32 kernel columns and as many float64 coordinates of the sample.
+    sample = min(sample_size, n_samples) * (2 * n_features * 8 + CANDIDATE_WIDTHS * 3 * feature_bytes)
     sample += n_landmarks * (2 * n_landmarks + 3 * n_features) * 8  # the basis and its kernel matrix
     row_state = 0 if not stored else 4 * 2**18
     cache = n_samples * feature_bytes

@@ -41,6 +41,7 @@ from mmcnb.solvers import (
 )
 
 logger = logging.getLogger("mmcnb")
+SAMPLE_ROWS = 2000
 STILL_SHARE = 1e-4  # share of the labels that may still change in the last round on many rows
 
 
@@ -210,9 +211,12 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
                 f"{max(0.0, greatest_balance(self.C)):.4g}, or raise C."
             )
 
+    def _rows_of_sample(self) -> int:
+        return SAMPLE_ROWS if self.sample_size is None else self.sample_size
+
     def _sample_rows(self, samples: Samples, weights: np.ndarray | None, random_state: Any) -> np.ndarray:
         """Uniform row numbers, among those with a positive weight."""
-        wanted = 2000 if self.sample_size is None else self.sample_size
+        wanted = self._rows_of_sample()
         n = samples.n_samples if weights is None else int(np.count_nonzero(weights))
         if wanted >= n:
             chosen = np.arange(n)
@@ -339,7 +343,7 @@ class MarginClusterer(ClusterMixin, BaseEstimator):
             row_bytes=samples.row_bytes,
             dtype=samples.dtype.name,
             n_landmarks=self._basis_size(samples.n_samples),
-            sample_size=2000 if self.sample_size is None else self.sample_size,
+            sample_size=self._rows_of_sample(),
             memory_limit=self.memory_limit,
             n_jobs=self.n_jobs,
             stored=samples.path is not None,

@@ -225,7 +225,7 @@ class SparseKernelMMC(KernelClusterer):
             check_number("n_landmarks", self.n_landmarks, 1, integer=True)
 
     def _basis_size(self, n_samples: int) -> int:
-        rows = min(n_samples, 2000 if self.sample_size is None else self.sample_size)
+        rows = min(n_samples, self._rows_of_sample())
         return min(rows, self.n_landmarks) if self.n_landmarks else max(2, min(MOST_LANDMARKS, rows // 2))
 
     def _candidate(

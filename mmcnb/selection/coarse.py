@@ -31,6 +31,7 @@ from mmcnb.solvers import (
     continuation,
     cutting_plane,
     metric_of,
+    row_shares,
     signs,
 )
 from mmcnb.solvers.cutting_plane import Record
@@ -254,7 +255,7 @@ def _tag(record: Record, start: int, kernel: Kernel | None) -> Record:
 def spread_of(candidate: Candidate) -> float:
     """Mean squared distance of the rows from their mean in feature space, trace(K̃)/n."""
     z, weights = candidate.z, candidate.weights
-    shares = np.full(z.shape[0], 1 / z.shape[0]) if weights is None else weights / weights.sum()
+    shares = row_shares(z.shape[0], weights)
     squares = z.multiply(z) if hasattr(z, "multiply") else z * z
     centre = np.asarray(shares @ z).ravel()
     return float(np.asarray(shares @ squares).sum() - centre @ centre)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.solvers import GivenLabels, coin_flip
+from mmcnb.solvers import GivenLabels, coin_flip, row_shares
 
 INITS = ("mixed", "random", "k-means")
 DENSE_SAMPLE = 2**22  # values
@@ -70,7 +70,7 @@ def principal_directions(z: Any, count: int, weights: np.ndarray | None = None) 
     from scipy.sparse import diags_array
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    shares = np.full(z.shape[0], 1 / z.shape[0]) if weights is None else weights / weights.sum()
+    shares = row_shares(z.shape[0], weights)
     mean, size = np.asarray(shares @ z).ravel(), z.shape[1]
     count = min(count, size)
     if size <= MANY_COLUMNS:

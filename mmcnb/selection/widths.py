@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb._errors import InputError
+from mmcnb.solvers import row_shares
 
 # sigma in units of the root mean squared pairwise distance, in steps of sqrt(2)
 RELATIVE_WIDTHS = tuple(0.25 * 2 ** (k / 2) for k in range(7))
@@ -142,7 +143,7 @@ def leave_one_out_scores(
     array([0.  , 1.11])
     """
     y = labelings.astype(np.float64).T
-    shares = np.full(y.shape[0], 1 / y.shape[0]) if weights is None else weights / weights.sum()
+    shares = row_shares(y.shape[0], weights)
     centre = shares @ y
     variance = shares @ (y - centre) ** 2
     best = np.full(y.shape[1], np.inf)

@@ -7,7 +7,7 @@ from mmcnb.solvers.hyperplane import GivenLabels, Hyperplane, HyperplaneLabels, 
 from mmcnb.solvers.passes import DecisionPass
 from mmcnb.solvers.plane_qp import PlaneQPError, PlaneSolution, solve_planes
 from mmcnb.solvers.planes import BasisPlanes, ExactPlanes, Planes, coin_flip
-from mmcnb.solvers.problem import Problem, metric_of
+from mmcnb.solvers.problem import Problem, metric_of, row_shares
 
 __all__ = [
     "BasisPlanes",
@@ -35,6 +35,7 @@ __all__ = [
     "greatest_balance",
     "metric_of",
     "path_to",
+    "row_shares",
     "signs",
     "solve_planes",
 ]

@@ -50,8 +50,9 @@ class State:
     threshold : float
         Decision value that separates the clusters: 0, or a quantile where the smaller cluster
         would have held too few rows.
-    status : str
-        Of the last round.
+    status : {"converged", "stalled", "sweeps", "rounds"}
+        "converged" where the labels stood still and the last cutting-plane loop reached its tolerance;
+        otherwise what ended the rounds.
     problem : Problem
         The features in which the hyperplane is written.
     quantile_steps : int
@@ -157,10 +158,9 @@ def rounds(
         steps += threshold != 0.0
         labels = planes.problem.labels_of(solution.hyperplane.shifted(threshold))
         still = solution.sums.changed <= limits.changed or (threshold != 0.0 and state is not None)
-        spent = solution.status == "sweeps"
-        status = "converged" if still else ("sweeps" if spent else "rounds")
+        status = solution.status if still or solution.status == "sweeps" else "rounds"
         state = State(labels, solution, threshold, status, planes.problem, steps)
-        if still or spent:
+        if still or status == "sweeps":
             break
     return state
 

@@ -90,10 +90,9 @@ class SweepBudget:
     def __init__(self, sweeps: int | None = None) -> None:
         self.left = float("inf") if sweeps is None else sweeps
 
-    def spend(self) -> bool:
-        """Take one sweep; False where none is left."""
+    def spend(self) -> None:
+        """Take one sweep."""
         self.left -= 1
-        return self.left >= 0
 
 
 def cutting_plane(

@@ -14,9 +14,8 @@ from mmcnb import kernels
 from mmcnb.engine import BasisMap, Engine, Kernel, as_matrix
 from mmcnb.samples import CSRBlock, Samples, open_samples
 from mmcnb.solvers.hyperplane import Hyperplane, Labels
-from mmcnb.solvers.passes import MostViolatedPass
 from mmcnb.solvers.planes import Planes
-from mmcnb.solvers.problem import Problem, Sums, metric_of
+from mmcnb.solvers.problem import Problem, Sums, metric_of, row_shares
 
 STEP = 0.01  # the papers' delta, in units of sigma²
 MAX_STEPS = 50
@@ -86,9 +85,7 @@ class GrowingPlanes(Planes):
         self.spent = 0
         self.columns: np.ndarray = np.empty((rows.samples.n_samples, 0), np.float32)
         self.basis: np.ndarray = np.empty((0, rows.samples.n_features))
-        n = rows.samples.n_samples
-        shares = np.ones(n) if rows.weights is None else rows.weights
-        self.row_shares = shares / shares.sum()
+        self.row_shares = row_shares(rows.samples.n_samples, rows.weights)
         self._grow(self._fixed_point(self.row_shares))
         super().__init__(self.problem)
 
@@ -103,15 +100,12 @@ class GrowingPlanes(Planes):
 
     def find(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[Any, Sums]:
         """One sweep of the columns so far."""
-        problem = self.problem
-        sweep = MostViolatedPass(problem.weights, labels, hyperplane, rho, keep_rows=True)
-        row_sum, totals, active = problem.engine.run(sweep, problem.features)
-        sums = problem.read_sums(totals)
-        return (np.concatenate(active), row_sum, sums), sums
+        active, _, sums = self.problem.most_violated_rows(labels, hyperplane, rho)
+        return (active, sums), sums
 
     def add(self, found: Any) -> None:
         """Add the plane, and a basis vector for it."""
-        active, _, sums = found
+        active, sums = found
         self.generators.append(active)
         self.s, self.t = np.append(self.s, sums.active), np.append(self.t, sums.signed)
         self._represent(active)

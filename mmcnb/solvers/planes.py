@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.solvers.hyperplane import GivenLabels, Hyperplane, Labels
-from mmcnb.solvers.passes import MostViolatedPass
-from mmcnb.solvers.problem import Problem, Sums
+from mmcnb.solvers.problem import Problem, Sums, row_shares
 
 
 class Planes(ABC):
@@ -113,12 +112,9 @@ class ExactPlanes(BasisPlanes):
     Coefficients of a plane are its signed rows, so no inverse of the kernel matrix is needed.
     """
 
-    @property
-    def row_shares(self) -> np.ndarray:
-        """Share of each row in the total weight."""
-        weights = self.problem.weights
-        ones = np.ones(self.problem.n_samples)
-        return (ones if weights is None else weights) / self.problem.total_weight
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.row_shares = row_shares(problem.n_samples, problem.weights)
 
     def resign(self, labels: Labels) -> None:
         """Rebuild all planes under the labels."""
@@ -133,13 +129,10 @@ class ExactPlanes(BasisPlanes):
 
     def find(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[Any, Sums]:
         """One sweep of the kernel matrix."""
-        problem = self.problem
-        sweep = MostViolatedPass(problem.weights, labels, hyperplane, rho, keep_rows=True)
-        row_sum, totals, active = problem.engine.run(sweep, problem.features)
-        sums = problem.read_sums(totals)
-        y = labels.block(problem.features.block(0, problem.n_samples), 0, problem.n_samples)
-        coef = np.concatenate(active) * y * self.row_shares - sums.signed * self.row_shares
-        return ((hyperplane, rho), row_sum / problem.total_weight, sums, coef), sums
+        active, row_sum, sums = self.problem.most_violated_rows(labels, hyperplane, rho)
+        y = labels.block(self.problem.features.block(0, active.shape[0]), 0, active.shape[0])
+        coef = (active * y - sums.signed) * self.row_shares
+        return ((hyperplane, rho), row_sum, sums, coef), sums
 
     def add(self, found: Any) -> None:
         """Add a plane that `find` returned."""

@@ -99,6 +99,14 @@ class Problem:
         row_sum, sums, _ = self._sweep(MostViolatedPass(self.weights, labels, hyperplane, rho))
         return row_sum / self.total_weight, self.read_sums(sums)
 
+    def most_violated_rows(
+        self, labels: Labels, hyperplane: Hyperplane, rho: float
+    ) -> tuple[np.ndarray, np.ndarray, Sums]:
+        """As `most_violated`, with which rows are in the constraint in front: one byte a row."""
+        sweep = MostViolatedPass(self.weights, labels, hyperplane, rho, keep_rows=True)
+        row_sum, sums, active = self._sweep(sweep)
+        return np.concatenate(active), row_sum / self.total_weight, self.read_sums(sums)
+
     def read_sums(self, sums: np.ndarray) -> Sums:
         """Name the sums of a sweep, as means over the weight of all rows."""
         active, signed, violation, positive, changed, hinge, _ = sums.tolist()
@@ -149,6 +157,11 @@ class Problem:
         under, above = self._sweep(GapPass(hyperplane, q))
         # In the middle of the gap, where rounding cannot move a row to the other side.
         return under + (above - under) / 2 if np.isfinite(above - under) else q
+
+
+def row_shares(n_samples: int, weights: np.ndarray | None) -> np.ndarray:
+    """Share of each row in the total weight."""
+    return np.full(n_samples, 1 / n_samples) if weights is None else weights / weights.sum()
 
 
 def metric_of(gram: np.ndarray, tolerance: float = 1e-6) -> np.ndarray:

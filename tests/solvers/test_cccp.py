@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mmcnb.solvers import GivenLabels, Objective, Rounds, SweepBudget, coin_flip, continuation, path_to, signs
-from tests.solvers.problems import given, make_planes, rings, two_groups
+from tests.solvers.problems import given, ignore, make_planes, rings, two_groups
 
 N = 240
 
@@ -174,3 +174,17 @@ def test_sweep_budget_bounds_the_sweeps(engine):
         )
         assert state is not None
         assert len(rows) <= sweeps
+
+
+@pytest.mark.parametrize("eta", [0.5, 1e-12])
+@pytest.mark.parametrize("sweeps", [1, 3, 40, None])
+def test_what_ran_out_of_sweeps_or_stalled_is_not_called_converged(engine, eta, sweeps):
+    planes, _ = make_planes("landmarks", engine, rings(N))
+    labels = given(np.where(np.arange(N) % 2, 1, -1))
+    objective = Objective("adaptive", 0.0, 0.0)
+    state = continuation(planes, labels, objective, (1.01,), eta, Rounds(), ignore, SweepBudget(sweeps))
+    if state.status == "converged":
+        assert state.solution.gap <= eta + 1e-9
+        assert state.solution.sums.changed == 0
+    assert (sweeps, eta) != (1, 1e-12) or state.status == "sweeps"
+    assert (sweeps, eta) != (None, 0.5) or state.status == "converged"
