@@ -4,16 +4,18 @@
 stores, and `convert`, `verify_store` and `describe_store` are what the command line shows of it.
 """
 
-from mmcnb.samples._base import BLOCK_ROWS, CSRBlock, Samples
+from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, CSRBlock, Samples, slice_rows
 from mmcnb.samples._convert import convert
-from mmcnb.samples._labels import LabelsWriter, open_class_labels
+from mmcnb.samples._labels import LabelsSink, LabelsWriter, open_class_labels
 from mmcnb.samples._open import open_samples
 from mmcnb.samples._report import describe_store, verify_store
 from mmcnb.samples._write import create_csr_store, create_dense_store
 
 __all__ = [
     "BLOCK_ROWS",
+    "GROUP_ROWS",
     "CSRBlock",
+    "LabelsSink",
     "LabelsWriter",
     "Samples",
     "convert",
@@ -22,5 +24,6 @@ __all__ = [
     "describe_store",
     "open_class_labels",
     "open_samples",
+    "slice_rows",
     "verify_store",
 ]

@@ -7,7 +7,7 @@ import zarr
 from zarr.codecs import ZstdCodec
 from zarr.storage import LocalStore
 
-from mmcnb.samples._base import BLOCK_ROWS
+from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS
 from mmcnb.samples._inventory import ATTRIBUTE, FORMAT, chunk_digest, metadata_digest
 
 CHUNK_BYTES = 4 * 2**20  # decoded bytes of a chunk of dense rows or row pointers
@@ -80,17 +80,25 @@ class ArrayWriter:
         # A store of less than one chunk gets a smaller one; multiples of the block suit readers.
         if rows > BLOCK_ROWS:
             rows = -(-rows // BLOCK_ROWS) * BLOCK_ROWS
-        return zarr.create_array(
-            store=self._store,
-            name=self._name or None,
-            shape=(0, *self._row_shape),
-            chunks=(min(rows, self._chunk_rows), *self._row_shape),
-            dtype=self._dtype,
-            compressors=[CODEC],
-            fill_value=_fill_value(self._dtype),
-            config={"write_empty_chunks": True},
-            zarr_format=3,
-        )
+        chunks = (min(rows, self._chunk_rows), *self._row_shape)
+        return create_array(self._store, self._name, self._dtype, (0, *self._row_shape), chunks)
+
+
+def create_array(
+    store: LocalStore, name: str, dtype: np.dtype, shape: tuple[int, ...], chunks: tuple[int, ...]
+) -> zarr.Array:
+    """An array of a store in our codec: what is damaged or missing in it shows."""
+    return zarr.create_array(
+        store=store,
+        name=name or None,
+        shape=shape,
+        chunks=chunks,
+        dtype=dtype,
+        compressors=[CODEC],
+        fill_value=_fill_value(dtype),
+        config={"write_empty_chunks": True},
+        zarr_format=3,
+    )
 
 
 def _fill_value(dtype: np.dtype) -> Any:
@@ -102,9 +110,9 @@ def _fill_value(dtype: np.dtype) -> Any:
 
 
 def chunk_rows_for(row_bytes: int) -> int:
-    """Rows in a chunk of about 4 MiB: a multiple of the block, or a power of two below it."""
-    rows = max(1, CHUNK_BYTES // row_bytes)
-    return rows // BLOCK_ROWS * BLOCK_ROWS if rows >= BLOCK_ROWS else 1 << (rows.bit_length() - 1)
+    """Rows in a chunk of at most 4 MiB: a power of two, so that no two groups share a chunk."""
+    rows = min(GROUP_ROWS, max(1, CHUNK_BYTES // row_bytes))
+    return 1 << (rows.bit_length() - 1)
 
 
 def set_record(node: zarr.Array | zarr.Group, store: LocalStore, record: dict[str, Any]) -> None:

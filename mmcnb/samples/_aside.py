@@ -79,7 +79,7 @@ class Aside:
             return
         self.discard()
         if isinstance(error, OSError):
-            raise _write_error(self.name, error) from error
+            raise write_error(self.name, error) from error
 
 
 def is_store_folder(path: Path) -> bool:
@@ -95,7 +95,8 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _write_error(target: str, error: OSError) -> InputError:
+def write_error(target: str, error: OSError) -> InputError:
+    """One sentence about a place that could not be written."""
     if error.errno in _FULL:
         return InputError(
             f"{target} could not be written, as the disk is full ({error.strerror}): "

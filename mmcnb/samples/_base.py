@@ -13,6 +13,9 @@ from mmcnb._errors import InputError
 BLOCK_ROWS = 4096
 """Rows in the fixed block of reduction, counted by row number."""
 
+GROUP_ROWS = 16 * BLOCK_ROWS
+"""Rows whose partial results are combined before those of other groups; a chunk of a labels array."""
+
 _FLOAT32_EXACT = {
     np.dtype(t)
     for t in (np.bool_, np.int8, np.int16, np.uint8, np.uint16, np.float16, np.float32)
@@ -37,7 +40,26 @@ class CSRBlock(NamedTuple):
 
 
 def slice_rows(rows: np.ndarray | CSRBlock, start: int, stop: int) -> np.ndarray | CSRBlock:
-    """Rows start to stop of a dense or CSR block, without a copy of the values."""
+    """Rows of a dense or CSR block, without a copy of the values.
+
+    Parameters
+    ----------
+    rows : ndarray or CSRBlock
+        The block.
+    start, stop : int
+        Range of rows, counted from the first of the block.
+
+    Returns
+    -------
+    ndarray or CSRBlock
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.samples import slice_rows
+    >>> slice_rows(np.array([[1.0], [2.0], [3.0]]), 1, 3).tolist()
+    [[2.0], [3.0]]
+    """
     if not isinstance(rows, CSRBlock):
         return rows[start:stop]
     first, last = rows.indptr[start], rows.indptr[stop]
@@ -63,8 +85,12 @@ class Samples(ABC):
         Average bytes of a row as ``block`` gives it.
     checksummed : bool
         True when damage to the stored bytes would be found on reading.
+    edge_bytes : int
+        Most bytes of decoded chunks that are kept between reads, for reads that need parts of a chunk.
     path, element : str or None
         What ``open_samples(path, element)`` needs to open the rows again; None for data in memory.
+    travels : bool
+        Whether the rows can be opened again in another process, so that a pickle holds no numbers.
     """
 
     n_samples: int
@@ -75,8 +101,10 @@ class Samples(ABC):
     chunk_rows: int
     row_bytes: float
     checksummed: bool
+    edge_bytes: int = 0
     path: str | None = None
     element: str | None = None
+    travels: bool = False
 
     @property
     def dtype(self) -> np.dtype:
@@ -108,6 +136,16 @@ class Samples(ABC):
     @abstractmethod
     def gather(self, rows: np.ndarray) -> np.ndarray | CSRBlock:
         """Read single rows, given by strictly increasing numbers; each chunk is read at most once."""
+
+    @property
+    def root(self) -> "Samples":
+        """The rows that are read, where these are computed from others."""
+        return self
+
+    @property
+    def kept(self) -> bool:
+        """Whether a pass would be served from rows computed before, without a read of the root."""
+        return False
 
     @cached_property
     def digest(self) -> str:

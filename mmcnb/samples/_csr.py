@@ -5,22 +5,54 @@ import numpy as np
 from mmcnb._errors import InputError
 from mmcnb.samples._base import CSRBlock, as_block
 
+_REMEDY = "write the matrix again (scipy.sparse's check_format names what is wrong)."
+
 
 def check_indptr(indptr: np.ndarray, n_samples: int, n_data: int, n_indices: int, name: str) -> None:
     """Refuse row pointers that do not describe ``n_samples`` rows of the stored values."""
-    remedy = "write the matrix again (scipy.sparse's check_format names what is wrong)."
-    if len(indptr) != n_samples + 1:
+    check_indptr_length(len(indptr), n_samples, n_data, n_indices, name)
+    check_indptr_ends(int(indptr[0]), int(indptr[-1]), n_data, name)
+    check_indptr_rises(indptr[:-1], indptr[1:], n_data, name, 0)
+
+
+def check_indptr_length(length: int, n_samples: int, n_data: int, n_indices: int, name: str) -> None:
+    """Refuse arrays of a sparse matrix whose lengths do not agree."""
+    if length != n_samples + 1:
         raise InputError(
-            f"{name}: indptr has length {len(indptr)} where {n_samples} rows need {n_samples + 1}: {remedy}"
+            f"{name}: indptr has length {length} where {n_samples} rows need {n_samples + 1}: {_REMEDY}"
         )
     if n_data != n_indices:
-        raise InputError(f"{name}: data has length {n_data} but indices has length {n_indices}: {remedy}")
-    falls = np.flatnonzero(np.diff(indptr) < 0)
-    if indptr[0] != 0 or len(falls):
-        where = f"falls at row {falls[0]}" if len(falls) else f"starts at {indptr[0]}"
-        raise InputError(f"{name}: indptr {where} where it must rise from 0: {remedy}")
-    if indptr[-1] != n_data:
-        raise InputError(f"{name}: indptr ends at {indptr[-1]} but data has length {n_data}: {remedy}")
+        raise InputError(f"{name}: data has length {n_data} but indices has length {n_indices}: {_REMEDY}")
+
+
+def check_indptr_ends(first: int, last: int, n_data: int, name: str) -> None:
+    """Refuse row pointers that do not span the stored values."""
+    if first != 0:
+        raise InputError(f"{name}: indptr starts at {first} where it must rise from 0: {_REMEDY}")
+    if last != n_data:
+        raise InputError(f"{name}: indptr ends at {last} but data has length {n_data}: {_REMEDY}")
+
+
+def check_indptr_rises(
+    starts: np.ndarray, stops: np.ndarray, n_data: int, name: str, rows: int | np.ndarray
+) -> None:
+    """Refuse rows that end before they start or beyond the stored values.
+
+    ``rows`` is the number of the first row, or the number of each.
+    """
+    wrong = stops < starts
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        row = int(rows[row]) if isinstance(rows, np.ndarray) else rows + row
+        raise InputError(f"{name}: indptr falls at row {row} where it must rise from 0: {_REMEDY}")
+    wrong = (starts < 0) | (stops > n_data)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        value = starts[row] if starts[row] < 0 else stops[row]
+        row = int(rows[row]) if isinstance(rows, np.ndarray) else rows + row
+        raise InputError(
+            f"{name}: indptr at row {row} points to {value}, outside the {n_data} stored values: {_REMEDY}"
+        )
 
 
 def check_index_dtype(dtype: np.dtype, part: str, name: str) -> None:

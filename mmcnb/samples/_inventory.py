@@ -12,7 +12,7 @@ from zarr.abc.store import Store
 from zarr.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 
-from mmcnb._errors import DamagedStoreError
+from mmcnb._errors import DamagedStoreError, InputError
 
 ATTRIBUTE = "mmcnb"
 FORMAT = 1
@@ -51,6 +51,8 @@ class Inventory:
         """Refuse a store whose shapes, types, codecs or recorded digests are not those written."""
         try:
             recorded, found = self.record["metadata"], metadata_digest(self.store, self.root, self.record)
+        except InputError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DamagedStoreError(f"{self.name}: the store's metadata is damaged: {REMEDY}.") from error
         if recorded != found or self.record["format"] != FORMAT:
@@ -72,7 +74,8 @@ class Inventory:
 
     def check_chunks(self) -> None:
         """Refuse a store of which chunks are missing."""
-        missing = self.missing_chunks()
+        # Where a store does not list its keys, a missing chunk shows when it is read.
+        missing = self.missing_chunks() if self.store.supports_listing else []
         if missing:
             raise damaged_chunks(self.name, missing, "missing")
 
@@ -142,11 +145,6 @@ def read_key(store: Store, key: str) -> bytes | None:
     """Bytes kept under a key of any Zarr store; None where it is missing."""
     value = sync(store.get(key, prototype=default_buffer_prototype()))
     return None if value is None else value.to_bytes()
-
-
-def has_key(store: Store, key: str) -> bool:
-    """Whether a key of any Zarr store is there."""
-    return sync(store.exists(key))
 
 
 def list_keys(store: Store, prefix: str) -> list[str]:

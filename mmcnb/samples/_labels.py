@@ -1,6 +1,8 @@
 """Class labels beside the rows of a store, and cluster labels written by a stream."""
 
 import os
+from dataclasses import dataclass
+from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self
 
@@ -8,34 +10,27 @@ import numpy as np
 import zarr
 from zarr.storage import LocalStore
 
-from mmcnb._errors import InputError
-from mmcnb.samples._array_writer import ArrayWriter, set_record
-from mmcnb.samples._aside import Aside
-from mmcnb.samples._base import ContentDigest, Samples
-from mmcnb.samples._inventory import find_inventory
+from mmcnb._errors import DamagedStoreError, InputError
+from mmcnb.samples._array_writer import create_array, set_record
+from mmcnb.samples._aside import Aside, write_error
+from mmcnb.samples._base import GROUP_ROWS, ContentDigest, Samples
+from mmcnb.samples._inventory import chunk_digest, find_inventory
 from mmcnb.samples._open import describe, open_node, reopen
 from mmcnb.samples._stored import StoredArray
 
-LABEL_CHUNK_ROWS = 2**18
 
-
-class LabelsWriter:
-    """Write cluster labels in row order to one checksummed Zarr array of int32.
-
-    The array appears under its path when the ``with`` block ends; after an error nothing is left.
+@dataclass(frozen=True)
+class LabelsSink:
+    """Where the chunks of a labels array go: small, picklable, for any process that sees the folder.
 
     Parameters
     ----------
-    path : str or path-like
+    path : str
+        The array, beside the place it will have.
     n_samples : int
-        Number of labels to come, checked at the end.
-    overwrite : bool, default=False
-        Replace a store that is there.
-
-    Raises
-    ------
-    InputError
-        The path exists, labels are not whole numbers from 0, their number differs, or the disk is full.
+        Its length.
+    name : str
+        For messages.
 
     Examples
     --------
@@ -43,58 +38,169 @@ class LabelsWriter:
     >>> from mmcnb.samples import LabelsWriter
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with LabelsWriter(f"{folder}/labels.zarr", n_samples=3) as writer:
-    ...         writer.append([0, 1])
-    ...         writer.append([1])
+    ...         writer.finish_chunks([writer.sink().write(0, [0, 1, 1])])
     ...     zarr.open_array(f"{folder}/labels.zarr", mode="r")[:].tolist()
     [0, 1, 1]
     """
 
+    path: str
+    n_samples: int
+    name: str
+
+    def write(self, start: int, labels: Any) -> str:
+        """Write one whole chunk; writing it again replaces it.
+
+        Parameters
+        ----------
+        start : int
+            Its first row, a multiple of ``LabelsWriter.chunk_rows``.
+        labels : array of int of shape (n_rows,)
+            As many as a chunk holds; fewer in the last one.
+
+        Returns
+        -------
+        str
+            Digest of the chunk, for `LabelsWriter.finish_chunks`.
+
+        Raises
+        ------
+        InputError
+            The labels are not whole numbers from 0 or do not make one chunk, or cannot be written here.
+        """
+        block = _as_labels(labels, self.name)
+        expected = min(GROUP_ROWS, self.n_samples - start)
+        if start % GROUP_ROWS or not 0 <= start < self.n_samples or len(block) != expected:
+            raise InputError(
+                f"{self.name}: {len(block)} labels from row {start} are no chunk: give the {GROUP_ROWS} "
+                "from a multiple of that, or those that are left."
+            )
+        try:
+            _opened(self.path)[start : start + expected] = block
+        except FileNotFoundError as error:
+            raise InputError(
+                f"{self.name}: the folder being written is not there: workers need to see it under the "
+                "same path, so choose one on a disk that they share."
+            ) from error
+        except OSError as error:
+            raise write_error(self.name, error) from error
+        return chunk_digest(block)
+
+
+@lru_cache(maxsize=4)
+def _opened(path: str) -> zarr.Array:
+    """An array being written; opening it takes as long as writing a chunk."""
+    return zarr.open_array(path, mode="r+")
+
+
+class LabelsWriter:
+    """Write cluster labels to one checksummed Zarr array of int32.
+
+    Labels come chunk by chunk, in any order and from any process, by `sink`; `finish_chunks` records them.
+    The array appears under its path when the ``with`` block ends; after an error nothing is left.
+
+    Parameters
+    ----------
+    path : str or path-like
+    n_samples : int
+        Number of labels to come.
+    overwrite : bool, default=False
+        Replace a store that is there.
+
+    Attributes
+    ----------
+    chunk_rows : int
+        Rows of a chunk.
+
+    Raises
+    ------
+    InputError
+        The path exists, chunks of labels are left out, or the disk is full.
+
+    Examples
+    --------
+    >>> import tempfile, zarr
+    >>> from mmcnb.samples import LabelsWriter
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with LabelsWriter(f"{folder}/labels.zarr", n_samples=3) as writer:
+    ...         writer.finish_chunks([writer.sink().write(0, [0, 1, 1])])
+    ...     zarr.open_array(f"{folder}/labels.zarr", mode="r")[:].tolist()
+    [0, 1, 1]
+    """
+
+    chunk_rows = GROUP_ROWS
+
     def __init__(self, path: str | os.PathLike[str], n_samples: int, overwrite: bool = False) -> None:
         self._aside = Aside(path, overwrite)
         self._expected = n_samples
-        self._n_samples = 0
-        self._digest = ContentDigest(False, np.dtype(np.int32))
+        self._finished = False
 
     def __enter__(self) -> Self:
         """Begin the array aside of its place."""
         self._store = LocalStore(self._aside.path)
-        self._writer = ArrayWriter(self._store, "", np.int32, LABEL_CHUNK_ROWS)
+        try:
+            create_array(self._store, "", np.dtype(np.int32), (self._expected,), (GROUP_ROWS,))
+        except OSError as error:
+            self._aside.finish(error)
         return self
 
-    def append(self, labels: Any) -> None:
-        """Add the labels of the next rows."""
-        block = np.asarray(labels)
-        if block.ndim != 1 or block.dtype.kind not in "iu" or (len(block) and block.min() < 0):
-            raise InputError(f"{self._aside.target}: labels must be one whole number from 0 a row.")
-        block = block.astype(np.int32)
-        self._writer.append(block)
-        self._digest.update(block)
-        self._n_samples += len(block)
+    def sink(self) -> LabelsSink:
+        """Where workers write chunks to."""
+        return LabelsSink(str(self._aside.path), self._expected, str(self._aside.target))
+
+    def finish_chunks(self, digests: list[str]) -> None:
+        """Read all chunks back, compare them with what their writers returned, and record them.
+
+        Parameters
+        ----------
+        digests : list of str
+            What `LabelsSink.write` returned, in order of the rows.
+
+        Raises
+        ------
+        InputError
+            Chunks are left out.
+        DamagedStoreError
+            A chunk is not what its writer wrote.
+        """
+        name, n_chunks = str(self._aside.target), -(-self._expected // GROUP_ROWS)
+        if len(digests) != n_chunks:
+            raise InputError(f"{name}: {len(digests)} chunks of labels came where {n_chunks} were said.")
+        array = zarr.open_array(store=self._store, mode="r+")
+        stored = StoredArray(array, None, name)
+        content = ContentDigest(False, np.dtype(np.int32))
+        for chunk, digest in enumerate(digests):
+            labels = stored.read(chunk * GROUP_ROWS, (chunk + 1) * GROUP_ROWS)
+            if chunk_digest(labels) != digest:
+                key = stored.chunk_key(chunk)
+                raise DamagedStoreError(f"{name}: chunk {key} is not what was written: write it again.")
+            content.update(labels)
+        for rest in self._aside.path.rglob("*.partial"):  # of a worker killed in the middle of a chunk
+            rest.unlink()
+        record = {
+            "n_samples": self._expected,
+            "n_features": 0,
+            "inventory": {"": digests},
+            "digest": content.hexdigest(0),
+        }
+        set_record(array, self._store, record)
+        self._finished = True
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Finish the array and move it to its place, or remove it after an error."""
-        if error is None:
-            try:
-                self._finish()
-            except BaseException as failure:
-                self._aside.finish(failure)
-                raise
+        if error is None and not self._finished:
+            unfinished = InputError(f"{self._aside.target}: labels were begun and not finished.")
+            self._aside.finish(unfinished)
+            raise unfinished
         self._aside.finish(error)
 
-    def _finish(self) -> None:
-        if self._n_samples != self._expected:
-            raise InputError(
-                f"{self._aside.target}: {self._n_samples} labels came where {self._expected} were said."
-            )
-        record = {
-            "n_samples": self._n_samples,
-            "n_features": 0,
-            "inventory": {"": self._writer.close()},
-            "digest": self._digest.hexdigest(0),
-        }
-        set_record(zarr.open_array(store=self._store, mode="r+"), self._store, record)
+
+def _as_labels(labels: Any, name: str) -> np.ndarray:
+    block = np.asarray(labels)
+    if block.ndim != 1 or block.dtype.kind not in "iu" or (len(block) and block.min() < 0):
+        raise InputError(f"{name}: labels must be one whole number from 0 a row.")
+    return block.astype(np.int32)
 
 
 def open_class_labels(source: Any) -> np.ndarray | None:

@@ -81,15 +81,18 @@ class CSRSamples(Samples):
     def gather(self, rows: np.ndarray) -> CSRBlock:
         """Read rows by number."""
         rows = check_rows(rows, self.n_samples)
-        positions, indptr = row_positions(self._indptr, rows)
+        positions, indptr = row_positions(self._indptr[rows], self._indptr[rows + 1])
         return csr_block(
             self._data[positions], self._indices[positions], indptr, self.n_features, self.name, rows
         )
 
 
-def row_positions(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of the rows' values in ``data`` and ``indices``, and the row pointers of what they give."""
-    counts = indptr[rows + 1] - indptr[rows]
+def row_positions(starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of rows' values in ``data`` and ``indices``, and the row pointers of what they give.
+
+    ``starts`` and ``stops`` are the row pointers around each row.
+    """
+    counts = stops - starts
     gathered = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-    shift = np.repeat(indptr[rows] - gathered[:-1], counts)
+    shift = np.repeat(starts - gathered[:-1], counts)
     return np.arange(gathered[-1], dtype=np.int64) + shift, gathered

@@ -3,6 +3,7 @@
 import os
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from zarr.storage import LocalStore, ZipStore
 from mmcnb._errors import DamagedStoreError, InputError
 from mmcnb.samples._aside import is_store_folder
 from mmcnb.samples._base import Samples
+from mmcnb.samples._dask import dask_samples
 from mmcnb.samples._inventory import REMEDY, Inventory, find_inventory, join
 from mmcnb.samples._memory import ArraySamples, CSRSamples
+from mmcnb.samples._remote import RemoteStore, open_address
 from mmcnb.samples._zarr import ZarrArraySamples, ZarrCSRSamples
 
 Node = zarr.Array | zarr.Group
@@ -34,9 +37,10 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
 
     Parameters
     ----------
-    source : array, sparse matrix, zarr.Array, zarr.Group, path or Samples
-        An array of shape (n_samples, n_features); a SciPy sparse matrix or array; a Zarr array or
-        group, opened or as a path: a 2-D array, a CSR group in AnnData's encoding, or a group that
+    source : array, sparse matrix, dask array, zarr.Array, zarr.Group, path or Samples
+        An array of shape (n_samples, n_features); a SciPy sparse matrix or array; a Dask array of either;
+        a Zarr array or group, opened, as a path or as an address such as ``"https://host/rows.zarr"``
+        (which needs ``mmcnb[remote]``): a 2-D array, a CSR group in AnnData's encoding, or a group that
         holds such an element, as an AnnData store does.
     element : str, default=None
         Element of a group, such as ``"X"``, ``"layers/counts"`` or ``"obsm/X_pca"``; None is ``"X"``.
@@ -48,7 +52,7 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
     Raises
     ------
     InputError
-        The rows cannot be read, or are not real finite numbers.
+        The rows cannot be read or reached, or are not real finite numbers.
     DamagedStoreError
         The store is not what was written.
 
@@ -66,6 +70,8 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
         return ArraySamples(source)
     if scipy.sparse.issparse(source):
         return CSRSamples(source)
+    if type(source).__module__.startswith("dask.array"):
+        return dask_samples(source)
     node = open_node(source)
     inventory = find_inventory(node, describe(node))
     if inventory is not None:
@@ -76,9 +82,21 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
         node = _find_element(node, element, describe(node))
     elif element not in (None, ""):
         raise InputError(f"{describe(node)} is an array and has no element {element!r}: leave element out.")
-    samples = _read_node(node, inventory)
-    if samples.path is None and isinstance(source, str):  # an address of a store elsewhere
-        samples.path = source
+    return _read_node(node, inventory)
+
+
+@lru_cache(maxsize=4)
+def open_again(path: str, element: str | None, identity: str) -> Samples:
+    """Open pickled rows, once in a process.
+
+    Raises
+    ------
+    InputError
+        The store is not the one that was pickled.
+    """
+    samples: Any = open_samples(path, element)
+    if samples.identity() != identity:
+        raise InputError(f"{samples.name} was replaced by another store since it was opened: open it again.")
     return samples
 
 
@@ -95,6 +113,7 @@ def _read_node(node: Node, inventory: Inventory | None) -> Samples:
         )
     samples = reader(node, name, inventory)
     samples.path, samples.element = _home(node), node.path or None
+    samples.travels = samples.path is not None
     return samples
 
 
@@ -108,16 +127,19 @@ def open_node(source: Any) -> Node:
             "a Zarr array or group, or the path of a Zarr store."
         )
     path = os.fspath(source)
-    if "://" in path:
-        return _open_store(path, path, "")
+    if "://" in path and not path.startswith("file://"):
+        return _open_store(*open_address(path), path)
+    path = path.removeprefix("file://")
     root, inner = _split(_check_path(Path(path)))
     store = ZipStore(root, mode="r") if root.is_file() else root
-    return _open_store(store, path, inner)
+    return _open_store(store, inner, path)
 
 
-def _open_store(store: Any, name: str, inner: str) -> Node:
+def _open_store(store: Any, inner: str, name: str) -> Node:
     try:
         return reopen(store, inner)
+    except InputError:  # of a store that could not be reached
+        raise
     except (FileNotFoundError, zarr.errors.BaseZarrError) as error:
         raise InputError(f"{name} holds no Zarr array or group: check the path.") from error
     except Exception as error:  # a damaged document can break anywhere in Zarr's parsers
@@ -159,10 +181,14 @@ def _find_element(group: zarr.Group, element: str | None, name: str) -> Node:
     wanted = (element or "X").strip("/")
     try:
         node = group.get(wanted)
+    except InputError:
+        raise
     except Exception as error:  # as for the store itself
         raise DamagedStoreError(f"{name}: the metadata of {wanted} cannot be read: {REMEDY}.") from error
     if node is not None:
         return node
+    if not group.store.supports_listing:
+        raise InputError(f"{name} has no element {wanted!r}: name one that it has with element (--element).")
     found = ", ".join(_elements(group)) or "none"
     raise InputError(f"{name} has no element {wanted!r}; it has: {found}. Name one with element (--element).")
 
@@ -184,10 +210,13 @@ def _elements(group: zarr.Group, prefix: str = "") -> Iterator[str]:
 
 
 def _home(node: Node) -> str | None:
+    """Path or address to open a node's store again; None where there is none."""
     store = node.store
+    if isinstance(store, RemoteStore):
+        return store.url
     if isinstance(store, LocalStore):
-        return str(store.root)
-    return str(store.path) if isinstance(store, ZipStore) else None
+        return str(store.root.absolute())
+    return str(Path(store.path).absolute()) if isinstance(store, ZipStore) else None
 
 
 def describe(node: Node) -> str:

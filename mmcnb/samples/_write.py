@@ -296,7 +296,7 @@ def create_dense_store(
     dtype : dtype, default="float32"
         Type in which numbers are kept; integers are read back as floats.
     chunk_rows : int, default=None
-        Rows of a chunk; None makes chunks of about 4 MiB.
+        Rows of a chunk; None makes chunks of 2 to 4 MiB that divide ``GROUP_ROWS``.
     overwrite : bool, default=False
         Replace a store that is there.
     n_samples : int, default=None

@@ -1,5 +1,6 @@
 """Rows kept in Zarr, version 2 or 3: dense arrays, and CSR groups in AnnData's encoding."""
 
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,14 @@ from mmcnb.samples._base import (
     check_rows,
     check_shape,
 )
-from mmcnb.samples._csr import check_index_dtype, check_indptr, csr_block
+from mmcnb.samples._chunked import EdgeChunks, edge_bytes
+from mmcnb.samples._csr import (
+    check_index_dtype,
+    check_indptr_ends,
+    check_indptr_length,
+    check_indptr_rises,
+    csr_block,
+)
 from mmcnb.samples._inventory import Inventory
 from mmcnb.samples._memory import row_positions
 from mmcnb.samples._stored import StoredArray
@@ -35,6 +43,20 @@ class _ZarrSamples(Samples):
             # The cached property finds the recorded digest in its place.
             self.__dict__["digest"] = inventory.record["digest"]
 
+    def identity(self) -> str:
+        """A hash of what the store says of its arrays, which covers the digests of chunks it records."""
+        if self.inventory is not None and self.checksummed:
+            return self.inventory.record["metadata"]
+        documents = [array.metadata.to_dict() for array in self.arrays]
+        return blake2b(repr((self.n_features, documents)).encode(), digest_size=16).hexdigest()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from mmcnb.samples._open import open_again  # which imports this module
+
+        if self.path is None:
+            raise InputError(f"{self.name} cannot be sent to another process: open it by its path instead.")
+        return open_again, (self.path, self.element, self.identity())
+
 
 class ZarrArraySamples(_ZarrSamples):
     """Rows of a Zarr array."""
@@ -50,6 +72,7 @@ class ZarrArraySamples(_ZarrSamples):
         self._rows = StoredArray(array, inventory, name)
         self.chunk_rows = self._rows.chunk_length
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        self.edge_bytes = edge_bytes([self._rows.chunk_bytes], self._rows.length * self._rows.row_bytes)
 
     def block(self, start: int, stop: int) -> np.ndarray:
         """Read the rows ``start <= row < stop``."""
@@ -66,10 +89,7 @@ class ZarrArraySamples(_ZarrSamples):
 
 
 class ZarrCSRSamples(_ZarrSamples):
-    """Rows of a group in AnnData's ``csr_matrix`` encoding, read by contiguous slices.
-
-    ``indptr`` is held in memory: 8 bytes a row.
-    """
+    """Rows of a group in AnnData's ``csr_matrix`` encoding, read by contiguous slices."""
 
     is_sparse = True
 
@@ -82,11 +102,18 @@ class ZarrCSRSamples(_ZarrSamples):
         check_index_dtype(parts["indices"].dtype, "indices", name)
         check_index_dtype(parts["indptr"].dtype, "indptr", name)
         self._set_arrays(list(parts.values()), inventory)
-        self._data = StoredArray(parts["data"], inventory, name)
-        self._indices = StoredArray(parts["indices"], inventory, name)
-        stored_indptr = StoredArray(parts["indptr"], inventory, name)
-        self._indptr = stored_indptr.read(0, stored_indptr.length).astype(np.int64, copy=False)
-        check_indptr(self._indptr, self.n_samples, self._data.length, self._indices.length, name)
+        edges = EdgeChunks(3)
+        self._data = StoredArray(parts["data"], inventory, name, edges)
+        self._indices = StoredArray(parts["indices"], inventory, name, edges)
+        self._indptr = StoredArray(parts["indptr"], inventory, name, edges, lookahead=1)
+        n_data = self._data.length
+        check_indptr_length(self._indptr.length, self.n_samples, n_data, self._indices.length, name)
+        ends = self._indptr.gather(np.array([0, self.n_samples])).astype(np.int64)
+        check_indptr_ends(int(ends[0]), int(ends[1]), n_data, name)
+        stored = [self._data, self._indices, self._indptr]
+        self.edge_bytes = edge_bytes(
+            [part.chunk_bytes for part in stored], sum(part.length * part.row_bytes for part in stored)
+        )
         row_values = max(self._data.length / self.n_samples, 1e-9)
         self.row_bytes = row_values * (self.dtype.itemsize + 4) + 8
         rows = min(self._data.chunk_length / row_values, self.n_samples)
@@ -94,7 +121,8 @@ class ZarrCSRSamples(_ZarrSamples):
 
     def block(self, start: int, stop: int) -> CSRBlock:
         """Read the rows ``start <= row < stop``."""
-        indptr = self._indptr[start : stop + 1]
+        indptr = self._indptr.read(start, min(stop, self.n_samples)).astype(np.int64, copy=False)
+        check_indptr_rises(indptr[:-1], indptr[1:], self._data.length, self.name, start)
         first, last = int(indptr[0]), int(indptr[-1])
         data, indices = self._data.read(first, last), self._indices.read(first, last)
         return self._block(data, indices, indptr - first, start)
@@ -102,7 +130,12 @@ class ZarrCSRSamples(_ZarrSamples):
     def gather(self, rows: np.ndarray) -> CSRBlock:
         """Read rows by number."""
         rows = check_rows(rows, self.n_samples)
-        positions, indptr = row_positions(self._indptr, rows)
+        around = np.union1d(rows, rows + 1)
+        pointers = self._indptr.gather(around).astype(np.int64)
+        starts, stops = (pointers[np.searchsorted(around, place)] for place in (rows, rows + 1))
+        check_indptr_rises(starts, stops, self._data.length, self.name, rows)
+        check_indptr_rises(stops[:-1], starts[1:], self._data.length, self.name, rows)
+        positions, indptr = row_positions(starts, stops)
         return self._block(self._data.gather(positions), self._indices.gather(positions), indptr, rows)
 
     def _block(self, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, rows: Any) -> CSRBlock:

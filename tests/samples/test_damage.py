@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import zarr
+from numcodecs.zstd import Zstd
 
 from mmcnb._errors import DamagedStoreError, InputError
 from mmcnb.samples import (
@@ -131,6 +132,17 @@ def test_a_damaged_chunk_is_named_by_its_key(tmp_path):
         verify_store(tmp_path / "a.zarr")
 
 
+@pytest.mark.parametrize("n_bytes", [0, 100, 255, 300, 1999, 2001, 100_000])
+@pytest.mark.parametrize("checksum", [True, False])
+def test_a_chunk_of_another_size_is_no_chunk(tmp_path, n_bytes, checksum):
+    with create_dense_store(tmp_path / "a.zarr", 5, chunk_rows=100) as writer:
+        writer.append(np.random.default_rng(0).normal(size=(1000, 5)))
+    file = tmp_path / "a.zarr/X/c/7/0"
+    file.write_bytes(Zstd(level=1, checksum=checksum).encode(np.zeros(n_bytes, np.uint8)))
+    with pytest.raises(DamagedStoreError, match="chunk X/c/7/0 is damaged"):
+        open_samples(tmp_path / "a.zarr").block(700, 800)
+
+
 def test_verify_finds_exchanged_chunks(tmp_path):
     with create_dense_store(tmp_path / "a.zarr", 5, chunk_rows=100) as writer:
         writer.append(np.random.default_rng(0).normal(size=(1000, 5)))
@@ -151,7 +163,7 @@ def test_verify_lists_missing_and_damaged_chunks(store):
 
 def test_labels_are_protected_too(tmp_path):
     with LabelsWriter(tmp_path / "l.zarr", 1000) as writer:
-        writer.append(np.arange(1000) % 2)
+        writer.finish_chunks([writer.sink().write(0, np.arange(1000) % 2)])
     assert verify_store(tmp_path / "l.zarr")["checksummed"]
     file = tmp_path / "l.zarr/c/0"
     spoiled = bytearray(file.read_bytes())

@@ -1,6 +1,7 @@
 """The same numbers give the same bits, wherever they live; what cannot be used is refused in one sentence."""
 
 import os
+import shutil
 import threading
 
 import numpy as np
@@ -55,6 +56,27 @@ def test_dense_sharded_equals_memory(X, tmp_path):
     )
     array[:] = X
     assert_same(open_samples(array), open_samples(X))
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_zip_stores_equal_memory(X, csr, write_csr, tmp_path, zarr_format):
+    zarr.create_array(
+        tmp_path / "a.zarr", shape=X.shape, dtype=X.dtype, chunks=(1000, 7), zarr_format=zarr_format
+    )[:] = X
+    path = write_csr(csr.data, csr.indices, csr.indptr, csr.shape, zarr_format=zarr_format, name="s.zarr")
+    for folder, rows in ((tmp_path / "a.zarr", X), (path, csr)):
+        assert_same(open_samples(shutil.make_archive(str(folder), "zip", folder)), open_samples(rows))
+
+
+def test_our_stores_may_be_zipped(X, csr, tmp_path):
+    with create_dense_store(tmp_path / "d.zarr", 7, chunk_rows=1000) as writer:
+        writer.append(X)
+    with create_csr_store(tmp_path / "s.zarr", 40) as writer:
+        writer.append(csr)
+    for name, rows in (("d.zarr", X), ("s.zarr", csr)):
+        samples = open_samples(shutil.make_archive(str(tmp_path / name), "zip", tmp_path / name))
+        assert samples.checksummed
+        assert_same(samples, open_samples(rows))
 
 
 @pytest.mark.parametrize("chunk_rows", [None, 1000, 4096])
@@ -157,13 +179,13 @@ def test_gather_reads_each_chunk_once(X, rng, monkeypatch, tmp_path):
         writer.append(X)
     samples = open_samples(tmp_path / "d.zarr")
     read = []
-    original = _stored.StoredArray.read
+    original = _stored.read_chunk_file
 
-    def counting(self, start, stop):
-        read.extend(range(start // 512, -(-stop // 512)))
-        return original(self, start, stop)
+    def counting(path, out):
+        read.append(int(path.parent.name))
+        return original(path, out)
 
-    monkeypatch.setattr(_stored.StoredArray, "read", counting)
+    monkeypatch.setattr(_stored, "read_chunk_file", counting)
     rows = np.sort(rng.choice(9000, size=20, replace=False))
     assert same_bits(samples.gather(rows), X[rows])
     assert len(read) == len(set(read))

@@ -1,18 +1,24 @@
 """Stores appear whole or not at all, and say what they hold."""
 
 import errno
+import pickle
 import subprocess
 import sys
 import textwrap
 import tracemalloc
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse
 import zarr
 
-from mmcnb._errors import InputError
+from mmcnb._errors import DamagedStoreError, InputError
 from mmcnb.samples import (
+    GROUP_ROWS,
+    LabelsSink,
     LabelsWriter,
     create_csr_store,
     create_dense_store,
@@ -24,12 +30,12 @@ from mmcnb.samples import (
 from mmcnb.samples._array_writer import chunk_rows_for
 
 
-def test_chunks_are_about_four_mebibytes_and_fit_blocks():
+def test_chunks_are_at_most_four_mebibytes_and_fit_groups():
     for row_bytes in [1, 4, 100, 128, 500, 1024, 2704, 10_000, 5 * 2**20]:
         rows = chunk_rows_for(row_bytes)
+        assert GROUP_ROWS % rows == 0
         assert rows * row_bytes <= 4 * 2**20 or rows == 1
-        assert rows % 4096 == 0 or 4096 % rows == 0
-        assert 2 * rows * row_bytes > 2 * 2**20
+        assert 2 * rows * row_bytes > 4 * 2**20 or rows == GROUP_ROWS
 
 
 @pytest.mark.parametrize("cuts", [[9000], [1, 8999], [1000] * 9, [4096, 4096, 808], [5, 3000, 95, 5900]])
@@ -113,24 +119,94 @@ def test_foreign_stores_are_said_to_be_unchecked(X, tmp_path):
 # --- labels --------------------------------------------------------------------------------------
 
 
+def write_labels(writer, labels):
+    """All labels, the last chunk first."""
+    starts = range(0, len(labels), writer.chunk_rows)
+    digests = [writer.sink().write(s, labels[s : s + writer.chunk_rows]) for s in reversed(starts)]
+    writer.finish_chunks(digests[::-1])
+
+
 def test_labels_come_back(rng, tmp_path):
     labels = rng.integers(0, 3, size=600_000)
     with LabelsWriter(tmp_path / "l.zarr", len(labels)) as writer:
-        for start in range(0, len(labels), 4096):
-            writer.append(labels[start : start + 4096])
+        write_labels(writer, labels)
     array = zarr.open_array(tmp_path / "l.zarr", mode="r")
-    assert (array.dtype, array.chunks, array.metadata.zarr_format) == (np.int32, (2**18,), 3)
+    assert (array.dtype, array.chunks, array.metadata.zarr_format) == (np.int32, (GROUP_ROWS,), 3)
     assert np.array_equal(array[:], labels)
-    assert verify_store(tmp_path / "l.zarr")["chunks"] == 3
+    assert verify_store(tmp_path / "l.zarr")["chunks"] == 10
+
+
+def write_chunk(sink, start, labels):
+    """One chunk, as a worker in another process would write it."""
+    return sink.write(start, labels)
+
+
+def test_labels_written_by_processes_are_the_same_store(rng, tmp_path):
+    labels = rng.integers(0, 3, size=2 * GROUP_ROWS + 5)
+    starts = range(0, len(labels), GROUP_ROWS)
+    with LabelsWriter(tmp_path / "a.zarr", len(labels)) as writer:
+        write_labels(writer, labels)
+    with LabelsWriter(tmp_path / "b.zarr", len(labels)) as writer:
+        assert len(pickle.dumps(writer.sink())) < 1000
+        with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+            written = [
+                pool.submit(write_chunk, writer.sink(), s, labels[s : s + writer.chunk_rows]) for s in starts
+            ]
+            writer.finish_chunks([chunk.result() for chunk in written])
+        assert not (tmp_path / "b.zarr").exists()
+    contents = [
+        {file.relative_to(root): file.read_bytes() for file in root.rglob("*") if file.is_file()}
+        for root in (tmp_path / "a.zarr", tmp_path / "b.zarr")
+    ]
+    assert contents[0] == contents[1]
+    assert verify_store(tmp_path / "b.zarr")["chunks"] == 3
+
+
+def test_labels_that_are_not_finished_leave_nothing(tmp_path):
+    with (
+        pytest.raises(InputError, match="begun and not finished"),
+        LabelsWriter(tmp_path / "l.zarr", 3) as writer,
+    ):
+        writer.sink().write(0, [0, 1, 1])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("start", "count"), [(1, 5), (0, 5), (2 * GROUP_ROWS, 6), (-GROUP_ROWS, GROUP_ROWS)])
+def test_a_sink_takes_whole_chunks_only(tmp_path, start, count):
+    def write():
+        with LabelsWriter(tmp_path / "l.zarr", 2 * GROUP_ROWS + 5) as writer:
+            writer.sink().write(start, np.zeros(count, int))
+
+    with pytest.raises(InputError, match="are no chunk"):
+        write()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_chunks_that_are_not_what_was_written_leave_nothing(tmp_path):
+    def write(spoil):
+        with LabelsWriter(tmp_path / "l.zarr", 7) as writer:
+            digest = writer.sink().write(0, np.arange(7))
+            spoil(writer)
+            writer.finish_chunks([digest])
+
+    with pytest.raises(DamagedStoreError, match="chunk c/0 is not what was written"):
+        write(lambda writer: writer.sink().write(0, np.zeros(7, int)))
+    with pytest.raises(DamagedStoreError, match="chunk c/0 is not what was written"):
+        write(lambda writer: (Path(writer.sink().path) / "c/0").unlink())
+    with pytest.raises(InputError, match="0 chunks of labels came where 1"):
+        write(lambda writer: writer.finish_chunks([]))
+    with pytest.raises(InputError, match="a disk that they share"):
+        LabelsSink(str(tmp_path / "gone.zarr"), 3, "gone.zarr").write(0, np.zeros(3, int))
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("labels", "match"), [([0, -1, 1], "from 0"), ([0.5, 1, 1], "whole"), ([0, 1], "2 labels came where 3")]
+    ("labels", "match"), [([0, -1, 1], "from 0"), ([0.5, 1, 1], "whole"), ([0, 1], "2 labels from row 0")]
 )
 def test_wrong_labels_leave_nothing(tmp_path, labels, match):
     def write():
         with LabelsWriter(tmp_path / "l.zarr", 3) as writer:
-            writer.append(labels)
+            write_labels(writer, labels)
 
     with pytest.raises(InputError, match=match):
         write()
@@ -153,17 +229,22 @@ def kind(request):
     return request.param
 
 
+def append(kind, writer):
+    """Write two rows of a kind."""
+    write_labels(writer, ROWS[kind]) if kind == "labels" else writer.append(ROWS[kind])
+
+
 def fill(kind, path, fault=None, **options):
     """Write two rows of a kind; raise a fault in the middle."""
     with WRITERS[kind](path, **options) as writer:
-        writer.append(ROWS[kind])
+        append(kind, writer)
         if fault is not None:
             raise fault
 
 
 def test_nothing_stands_at_the_path_before_the_end(kind, tmp_path):
     with WRITERS[kind](tmp_path / "out.zarr") as writer:
-        writer.append(ROWS[kind])
+        append(kind, writer)
         assert not (tmp_path / "out.zarr").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["out.zarr"]
 
@@ -193,7 +274,7 @@ def test_a_full_disk_is_one_sentence(kind, tmp_path):
 def test_a_file_that_cannot_grow_is_one_sentence(tmp_path):
     program = """
         import resource, signal, sys, numpy as np
-        from mmcnb._errors import InputError
+        from mmcnb._errors import DamagedStoreError, InputError
         from mmcnb.samples import create_dense_store
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))

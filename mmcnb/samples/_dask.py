@@ -1,0 +1,201 @@
+"""Rows of a Dask array: each of its chunks is computed in the thread that needs it first."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from mmcnb._errors import InputError
+from mmcnb.samples._base import (
+    CSRBlock,
+    Samples,
+    as_block,
+    check_dtype,
+    check_finite,
+    check_rows,
+    check_shape,
+)
+from mmcnb.samples._chunked import ChunkedRows, EdgeChunks, edge_bytes
+from mmcnb.samples._csr import check_index_dtype, csr_block
+
+
+class _DaskRows(ChunkedRows):
+    """Rows of a Dask array whose chunks hold all columns."""
+
+    def __init__(self, array: Any, name: str) -> None:
+        self._array, self._name = array, name
+        self._offsets = np.concatenate(([0], np.cumsum(array.chunks[0])))
+        super().__init__("", int(self._offsets[-1]), EdgeChunks())
+
+    def chunk_number(self, row: int) -> int:
+        """Number of the chunk that holds a row; chunks may be empty."""
+        return int(np.searchsorted(self._offsets, row, side="right")) - 1
+
+    def chunk_at(self, row: int) -> tuple[int, int]:
+        """First row of the chunk that holds a row, and the one after its last."""
+        chunk = self.chunk_number(row)
+        return int(self._offsets[chunk]), int(self._offsets[chunk + 1])
+
+    def load(self, start: int, stop: int) -> Any:
+        """Compute whole chunks."""
+        numbers = dict.fromkeys(self.chunk_number(row) for row in self._firsts(start, stop))
+        return stack([self._compute(chunk) for chunk in numbers])
+
+    def _firsts(self, start: int, stop: int) -> list[int]:
+        inside = (self._offsets >= start) & (self._offsets < stop)
+        return self._offsets[inside].tolist()
+
+    def _compute(self, chunk: int) -> Any:
+        shape = (self._array.chunks[0][chunk], self._array.shape[1])
+        try:
+            block = self._get(chunk)
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever the graph's own functions raise
+            reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            raise InputError(
+                f"{self._name}: chunk {chunk} could not be computed ({reason}): "
+                "see that the array's compute() works."
+            ) from error
+        if not scipy.sparse.issparse(block):
+            block = np.asarray(block)
+        if block.shape != shape or block.dtype != self._array.dtype:
+            raise InputError(
+                f"{self._name}: chunk {chunk} is {block.dtype} of shape {block.shape} where the array says "
+                f"{self._array.dtype} of shape {shape}: correct the function that makes it."
+            )
+        return block
+
+    @cached_property
+    def _graph(self) -> tuple[dict[Any, Any], list[Any]]:
+        """Tasks and the keys of chunks; prepared once, as that takes time in proportion to all chunks."""
+        import dask
+
+        (array,) = dask.optimize(self._array)
+        return dict(array.__dask_graph__()), [keys[0] for keys in array.__dask_keys__()]
+
+    def _get(self, chunk: int) -> Any:
+        from dask import get  # runs in this thread: the client of a cluster is left alone
+        from dask.optimization import cull
+
+        graph, keys = self._graph
+        return get(cull(graph, [keys[chunk]])[0], keys[chunk])
+
+    def read(self, start: int, stop: int) -> Any:
+        """The rows ``start <= row < stop``; a pass in row order computes each chunk once."""
+        parts = self.pieces(start, min(stop, self.length))
+        return stack([self.load(begin, end) if rows is None else rows for begin, end, rows in parts])
+
+    def gather(self, rows: np.ndarray) -> Any:
+        """Single rows; each chunk is computed at most once."""
+        numbers = np.searchsorted(self._offsets, rows, side="right") - 1
+        return stack(
+            [
+                self._compute(chunk)[rows[numbers == chunk] - self._offsets[chunk]]
+                for chunk in np.unique(numbers)
+            ]
+        )
+
+
+def stack(parts: list[Any]) -> Any:
+    """Rows of several chunks as one array or CSR matrix."""
+    if scipy.sparse.issparse(parts[0]):
+        return scipy.sparse.vstack(parts, format="csr") if len(parts) > 1 else parts[0].tocsr()
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+class _DaskSamples(Samples):
+    """What both layouts share.
+
+    Parameters
+    ----------
+    array : dask.array.Array
+        Several chunks of columns are joined.
+    name : str, default="dask array"
+        For messages.
+    """
+
+    travels = True
+    checksummed = False
+
+    def __init__(self, array: Any, name: str = "dask array") -> None:
+        if array.ndim == 2 and any(np.isnan(size) for size in (*array.chunks[0], *array.chunks[1])):
+            raise InputError(f"{name} has chunks of unknown sizes: call its compute_chunk_sizes() first.")
+        self.name = name
+        self.n_samples, self.n_features = check_shape(array.shape, name)
+        self.stored_dtype = np.dtype(array.dtype)
+        check_dtype(self.stored_dtype, name)
+        self._array = array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
+        self._rows = _DaskRows(self._array, name)
+        self.chunk_rows = max(self._array.chunks[0])
+
+    def _set_edge_bytes(self) -> None:
+        chunk = int(self.chunk_rows * self.row_bytes)
+        self.edge_bytes = edge_bytes([chunk], int(self.n_samples * self.row_bytes))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._array, self.name)
+
+
+class DaskArraySamples(_DaskSamples):
+    """Rows of a Dask array of NumPy arrays."""
+
+    is_sparse = False
+
+    def __init__(self, array: Any, name: str = "dask array") -> None:
+        super().__init__(array, name)
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        self._set_edge_bytes()
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Read the rows ``start <= row < stop``."""
+        block = as_block(self._rows.read(start, stop))
+        check_finite(block, self.name, start)
+        return block
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        """Read rows by number."""
+        rows = check_rows(rows, self.n_samples)
+        if not len(rows):
+            return np.empty((0, self.n_features), self.dtype)
+        block = as_block(self._rows.gather(rows))
+        check_finite(block, self.name, rows)
+        return block
+
+
+class DaskCSRSamples(_DaskSamples):
+    """Rows of a Dask array of SciPy sparse matrices; ``row_bytes`` is that of its first chunk."""
+
+    is_sparse = True
+
+    def __init__(self, array: Any, name: str = "dask array") -> None:
+        super().__init__(array, name)
+        first = self._rows.load(*self._rows.chunk_at(0))
+        self.row_bytes = first.nnz / first.shape[0] * (self.dtype.itemsize + 4) + 8
+        self._set_edge_bytes()
+
+    def block(self, start: int, stop: int) -> CSRBlock:
+        """Read the rows ``start <= row < stop``."""
+        return self._block(self._rows.read(start, stop), start)
+
+    def gather(self, rows: np.ndarray) -> CSRBlock:
+        """Read rows by number."""
+        rows = check_rows(rows, self.n_samples)
+        if not len(rows):
+            return self._block(scipy.sparse.csr_array((0, self.n_features), dtype=self.stored_dtype), rows)
+        return self._block(self._rows.gather(rows), rows)
+
+    def _block(self, matrix: Any, rows: int | np.ndarray) -> CSRBlock:
+        check_index_dtype(matrix.indices.dtype, "indices", self.name)
+        indptr = matrix.indptr.astype(np.int64)
+        first, last = int(indptr[0]), int(indptr[-1])
+        data, indices = matrix.data[first:last], matrix.indices[first:last]
+        block = csr_block(data, indices, indptr - first, self.n_features, self.name, rows)
+        check_finite(block, self.name, rows)
+        return block
+
+
+def dask_samples(array: Any) -> Samples:
+    """Rows of a Dask array, dense or sparse by what its chunks are said to be."""
+    return DaskCSRSamples(array) if scipy.sparse.issparse(array._meta) else DaskArraySamples(array)
