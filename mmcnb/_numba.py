@@ -6,11 +6,17 @@ cache where the machine allows one.
 
 import logging
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numba
+from llvmlite import ir
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 logger = logging.getLogger("mmcnb")
+
+LAYERS = {"tbb": "tbbpool", "omp": "omppool", "workqueue": "workqueue"}
 
 # Sums may be reordered for SIMD; NaN and infinity keep their meaning.
 VECTORISED = {"reassoc", "contract", "nsz", "arcp"}
@@ -38,3 +44,83 @@ def njit(**options: Any) -> Callable[[Callable], Callable]:
             return numba.njit(nogil=True, **options)(function)
 
     return decorate
+
+
+def threading_layers() -> dict[str, str]:
+    """Which threading layers numba can load, or why it cannot, by name.
+
+    Examples
+    --------
+    >>> from mmcnb._numba import threading_layers
+    >>> threading_layers()["workqueue"]
+    'can be loaded'
+    """
+    found = {}
+    for name, pool in LAYERS.items():
+        try:
+            import_module(f"numba.np.ufunc.{pool}")
+            found[name] = "can be loaded"
+        except ImportError as error:
+            found[name] = f"not here ({error})"
+    return found
+
+
+def active_layer() -> str | None:
+    """The threading layer that a parallel kernel of this process has started; None before there is one."""
+    try:
+        return numba.threading_layer()
+    except ValueError:
+        return None
+
+
+SIMD_LANES = 16  # float32 in a register of AVX-512; narrower machines take several registers
+SIMD_WIDTH = 4 * SIMD_LANES
+
+
+@intrinsic
+def sum_scaled_rows(
+    typing_context: Any, data: Any, indices: Any, start: Any, stop: Any, tables: Any, t: Any, out: Any, i: Any
+) -> Any:
+    """``out[i, t] = sum(data[s] * tables[t, indices[s]] for s in range(start, stop))`` in float32.
+
+    ``tables`` and ``out`` are C-ordered float32 of three dimensions, the last of SIMD_WIDTH. The sums stay
+    in registers over the whole row, which no loop that numba vectorises does: it stores and loads them
+    again at each term.
+    """
+    index = numba.intp
+    signature = numba.void(data, indices, index, index, tables, index, out, index)
+    vector = ir.VectorType(ir.FloatType(), SIMD_LANES)
+    undefined, first_lane = ir.Constant(vector, ir.Undefined), ir.Constant(ir.IntType(32), 0)
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), SIMD_LANES), [0] * SIMD_LANES)
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def item(kind: Any, array: Any, *position: Any) -> Any:
+            view = context.make_array(kind)(context, builder, array)
+            return cgutils.get_item_pointer(context, builder, kind, view, position, wraparound=False)
+
+        def registers(kind: Any, array: Any, *position: Any) -> list[Any]:
+            first = item(kind, array, *position, context.get_constant(index, 0))
+            first = builder.bitcast(first, vector.as_pointer())
+            return [builder.gep(first, [ir.Constant(ir.IntType(32), k)]) for k in range(4)]
+
+        values, columns, first, last, rows, t, sums, i = args
+        nothing = ir.Constant(vector, [0.0] * SIMD_LANES)
+        totals = [cgutils.alloca_once_value(builder, nothing) for _ in range(4)]
+        for total in totals:
+            builder.store(nothing, total)
+        with cgutils.for_range(builder, last, start=first, intp=first.type) as loop:
+            value = context.cast(
+                builder, builder.load(item(data, values, loop.index)), data.dtype, numba.float32
+            )
+            scale = builder.insert_element(undefined, value, first_lane)
+            scale = builder.shuffle_vector(scale, undefined, everywhere)
+            column = builder.load(item(indices, columns, loop.index))
+            column = context.cast(builder, column, indices.dtype, index)
+            for total, row in zip(totals, registers(tables, rows, t, column), strict=True):
+                term = builder.fmul(scale, builder.load(row, align=4), flags=("contract",))
+                builder.store(builder.fadd(builder.load(total), term, flags=("contract",)), total)
+        for total, place in zip(totals, registers(out, sums, i, t), strict=True):
+            builder.store(builder.load(total), place, align=4)
+        return context.get_dummy_value()
+
+    return signature, emit

@@ -7,6 +7,7 @@ types for which those are compiled.
 import numpy as np
 
 from mmcnb.kernels.pairwise import (
+    column_tiles,
     linear_kernel_block_csr_into,
     linear_kernel_block_into,
     polynomial_kernel_block_csr_into,
@@ -81,7 +82,7 @@ def rbf_kernel_block_csr(
     """
     B_T, out = _csr(data, indptr, B)
     b_norms = squared_norms(np.ascontiguousarray(B))
-    rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, float(gamma), out)
+    rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, column_tiles(B), float(gamma), out)
     return out
 
 

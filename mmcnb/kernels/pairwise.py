@@ -1,7 +1,7 @@
 """Kernel values between a block of rows and a few basis vectors, written into an array.
 
 - ``rbf_kernel_block_into(X, B, gamma, out)``: exp(-gamma |x - b|²)
-- ``rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, gamma, out)``
+- ``rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma, out)``
 - ``linear_kernel_block_into(X, B, out)``: x·b
 - ``linear_kernel_block_csr_into(data, indices, indptr, B_T, out)``
 - ``polynomial_kernel_block_into(X, B, gamma, coef0, degree, out)``: (gamma x·b + coef0)^degree
@@ -9,8 +9,9 @@
 
 X is (rows, d) and B is (p, d), C-ordered, float32 or float64; ``out`` is (rows, p), float32 or
 float64, and is overwritten. Rows in CSR form may hold their columns in any order; the twins take the
-basis transposed, ``B_T = np.ascontiguousarray(B.T)``, and ``b_norms = squared_norms(B)``, so that
-blocks which share a basis share that work. `mmcnb.kernels.blocks` returns new arrays instead.
+basis transposed, ``B_T = np.ascontiguousarray(B.T)``, with ``b_norms = squared_norms(B)`` and
+``tiles = column_tiles(B)``, so that blocks which share a basis share that work.
+`mmcnb.kernels.blocks` returns new arrays instead.
 
 A block gives the same bits in whatever thread it is computed, as long as BLAS runs single-threaded.
 """
@@ -19,9 +20,10 @@ import math
 
 import numpy as np
 
-from mmcnb._numba import VECTORISED, njit
+from mmcnb._numba import SIMD_WIDTH, VECTORISED, njit, sum_scaled_rows
 
 __all__ = [
+    "column_tiles",
     "linear_kernel_block_csr_into",
     "linear_kernel_block_into",
     "polynomial_kernel_block_csr_into",
@@ -33,6 +35,7 @@ __all__ = [
 
 TILE_ROWS = 256  # the shifted rows and their products stay in the second-level cache
 TILE_VALUES = 2**20  # bounds the memory of a tile of many columns
+NEAR_CSR = 2.0**10  # up to here float32 products of CSR rows err by at most 2^-14 in the exponent
 
 # exp of float32, exp(r + n ln 2) = 2^n exp(r) with |r| <= ln 2 / 2: coefficients of Cephes' expf.
 LOG2_E = np.float32(1.44269504088896341)
@@ -84,28 +87,27 @@ def _exp_float64(x):
     return 0.0 if x < LOWEST_64 else (1.0 + (r + r * r * tail)) * power
 
 
+# Whole tiles, by two indices: a view of each row would cost as much as the exponentials of the row.
 @njit(fastmath=VECTORISED - {"reassoc"})
-def _exp_distances(products, x_norm, b_norms, out):
-    """exp of 2 x·b - |x|² - |b|², at most 1, for one row."""
+def _exp_distances(products, scale, x_norms, b_norms, out):
+    """exp of scale x·b - |x|² - |b|², at most 1; rows whose norm is NaN are left alone."""
     if out.itemsize == 4:
-        for j in range(out.size):
-            exponent = np.float32(TWO * products[j] - (x_norm + b_norms[j]))
-            out[j] = _exp_float32(ZERO if exponent > ZERO else exponent)
+        for i in range(out.shape[0]):
+            x_norm = x_norms[i]
+            if not np.isnan(x_norm):
+                for j in range(out.shape[1]):
+                    exponent = np.float32(scale * products[i, j] - (x_norm + b_norms[j]))
+                    out[i, j] = _exp_float32(ZERO if exponent > ZERO else exponent)
     else:
-        for j in range(out.size):
-            exponent = np.float64(TWO * products[j] - (x_norm + b_norms[j]))
-            out[j] = _exp_float64(0.0 if exponent > 0.0 else exponent)
+        for i in range(out.shape[0]):
+            x_norm = x_norms[i]
+            if not np.isnan(x_norm):
+                for j in range(out.shape[1]):
+                    exponent = np.float64(scale * products[i, j] - (x_norm + b_norms[j]))
+                    out[i, j] = _exp_float64(0.0 if exponent > 0.0 else exponent)
 
 
 @njit(fastmath=VECTORISED)
-def _squared_norm(x):
-    total = 0.0
-    for j in range(x.size):
-        total += np.float64(x[j]) * np.float64(x[j])
-    return total
-
-
-@njit()
 def squared_norms(X):
     """Squared Euclidean norm of each row.
 
@@ -126,7 +128,10 @@ def squared_norms(X):
     """
     norms = np.empty(X.shape[0])
     for i in range(X.shape[0]):
-        norms[i] = _squared_norm(X[i])
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += np.float64(X[i, j]) * np.float64(X[i, j])
+        norms[i] = total
     return norms
 
 
@@ -189,9 +194,8 @@ def rbf_kernel_block_into(X, B, gamma, out):
 
     scaled_B = np.empty((p, d), dtype=X.dtype)
     _scale_rows(B, centre, scale, scaled_B)
-    b_norms = np.empty(p, dtype=X.dtype)
+    b_norms = squared_norms(scaled_B).astype(X.dtype)
     for k in range(p):
-        b_norms[k] = _squared_norm(scaled_B[k])
         if not b_norms[k] <= 4 * far:  # then the kernel is 0 for every row that is not far
             scaled_B[k] = 0
             b_norms[k] = np.inf
@@ -203,12 +207,12 @@ def rbf_kernel_block_into(X, B, gamma, out):
         n = min(tile_rows, rows - start)
         _scale_rows(X[start : start + n], centre, scale, tile[:n])
         np.dot(tile[:n], scaled_B.T, products[:n])
+        x_norms = squared_norms(tile[:n]).astype(X.dtype)
         for i in range(n):
-            x_norm = X.dtype.type(_squared_norm(tile[i]))
-            if x_norm <= far:
-                _exp_distances(products[i], x_norm, b_norms, out[start + i])
-            else:  # NaN comes here too, and stays NaN
+            if not x_norms[i] <= far:  # NaN comes here too, and stays NaN
+                x_norms[i] = np.nan
                 _rbf_by_differences(X[start + i], B, gamma, out[start + i])
+        _exp_distances(products, TWO, x_norms, b_norms, out[start : start + n])
 
 
 @njit(fastmath=VECTORISED)
@@ -228,9 +232,88 @@ def _csr_products(data, indices, start, stop, B_T, products):
             products[j] += x0 * b0[j]
 
 
+def column_tiles(B):
+    """The basis as `rbf_kernel_block_csr_into` reads it: 64 vectors at a time, feature by feature.
+
+    A tile of a few hundred features stays in the first-level cache while all rows of a block pass by.
+
+    Parameters
+    ----------
+    B : ndarray of shape (p, d), float32 or float64
+
+    Returns
+    -------
+    ndarray of shape (ceil(p / 64), d, 64), float32
+        Zero beyond the last vector.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import column_tiles
+    >>> column_tiles(np.eye(3))[0, :, :4]
+    array([[1., 0., 0., 0.],
+           [0., 1., 0., 0.],
+           [0., 0., 1., 0.]], dtype=float32)
+    """
+    p, d = B.shape
+    shape = -(-p // SIMD_WIDTH), d, SIMD_WIDTH
+    memory = np.zeros(math.prod(shape) + 16, np.float32)
+    first = -(memory.ctypes.data // 4) % 16  # no register crosses a line of the cache
+    tiles = memory[first : first + math.prod(shape)].reshape(shape)
+    for t in range(shape[0]):
+        part = B[t * SIMD_WIDTH : (t + 1) * SIMD_WIDTH]
+        with np.errstate(over="ignore"):
+            tiles[t, :, : part.shape[0]] = part.T
+    return tiles
+
+
+@njit(fastmath=VECTORISED)
+def _csr_norms(data, indptr):
+    norms = np.empty(indptr.size - 1)
+    for i in range(norms.size):
+        total = 0.0
+        for s in range(indptr[i], indptr[i + 1]):
+            total += np.float64(data[s]) * np.float64(data[s])
+        norms[i] = total
+    return norms
+
+
 @njit()
-def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, gamma, out):
+def _rbf_near_rows(data, indices, indptr, tiles, x_norms, b_norms, gamma, out):
+    """The rows whose norm is not NaN, by products in float32."""
+    scale, x_norms, b_norms = np.float32(2 * gamma), x_norms.astype(np.float32), b_norms.astype(np.float32)
+    products = np.empty((TILE_ROWS, tiles.shape[0], SIMD_WIDTH), np.float32)
+    flat = products.reshape(TILE_ROWS, -1)
+    for start in range(0, x_norms.size, TILE_ROWS):
+        stop = min(start + TILE_ROWS, x_norms.size)
+        for t in range(tiles.shape[0]):
+            for i in range(start, stop):
+                if not np.isnan(x_norms[i]):
+                    sum_scaled_rows(data, indices, indptr[i], indptr[i + 1], tiles, t, products, i - start)
+        _exp_distances(flat, scale, x_norms[start:stop], b_norms, out[start:stop])
+
+
+@njit()
+def _rbf_far_rows(data, indices, indptr, B_T, x_norms, b_norms, gamma, out):
+    """The rows whose norm is not NaN, by products in float64."""
+    products = np.empty((TILE_ROWS, B_T.shape[1]))
+    for start in range(0, x_norms.size, TILE_ROWS):
+        stop = min(start + TILE_ROWS, x_norms.size)
+        for i in range(start, stop):
+            if not np.isnan(x_norms[i]):
+                _csr_products(data, indices, indptr[i], indptr[i + 1], B_T, products[i - start])
+        _exp_distances(products, 2 * gamma, x_norms[start:stop], b_norms, out[start:stop])
+
+
+@njit()
+def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma, out):
     """Gaussian kernel between the rows of a CSR block and the basis, into ``out``.
+
+    Where ``out`` is float32, products of a row x with n non-zeros are summed in float32 if
+    (n + 8) gamma (|x|² + max |b|²) is at most 1024. Summing errs by at most n eps |x| |b|, and rounding
+    b, x, gamma, the norms and their sum by 8 eps more, eps = 2^-24, each taken of gamma (|x|² + |b|²):
+    the exponent then errs by at most 2^-14, and so does the kernel value, relatively; usually both err
+    by a few 1e-7. Other rows, and all where ``out`` is float64, are computed in float64.
 
     Parameters
     ----------
@@ -240,29 +323,36 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, gamma, out):
         The basis, transposed.
     b_norms : ndarray of shape (p,), float64
         ``squared_norms(B)``.
+    tiles : ndarray of shape (ceil(p / 64), d, 64), float32
+        ``column_tiles(B)``.
     gamma : float
         1/(2 sigma²).
     out : ndarray of shape (rows, p), float32 or float64
-        Distances are computed in float64. float32 values below exp(-87) are 0.
+        float32 values below exp(-87) are 0.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import rbf_kernel_block_csr_into, squared_norms
+    >>> from mmcnb.kernels import column_tiles, rbf_kernel_block_csr_into, squared_norms
     >>> row, out = (np.array([1.0]), np.array([1]), np.array([0, 1])), np.empty((1, 2))
     >>> B = np.array([[0.0, 1.0], [0.0, 2.0]])
-    >>> rbf_kernel_block_csr_into(*row, np.ascontiguousarray(B.T), squared_norms(B), 1.0, out)
+    >>> basis = np.ascontiguousarray(B.T), squared_norms(B), column_tiles(B)
+    >>> rbf_kernel_block_csr_into(*row, *basis, 1.0, out)
     >>> out.round(4)
     array([[1.    , 0.3679]])
     """
-    scaled_norms = gamma * b_norms
-    products = np.empty(B_T.shape[1])
-    for i in range(indptr.size - 1):
-        start, stop = indptr[i], indptr[i + 1]
-        _csr_products(data, indices, start, stop, B_T, products)
-        x_norm = gamma * _squared_norm(data[start:stop])
-        products *= gamma
-        _exp_distances(products, x_norm, scaled_norms, out[i])
+    x_norms, scaled_norms = gamma * _csr_norms(data, indptr), gamma * b_norms
+    near_norms = np.full(x_norms.size, np.nan)
+    if out.itemsize == 4:
+        largest = np.max(scaled_norms)
+        for i in range(x_norms.size):
+            if (indptr[i + 1] - indptr[i] + 8) * (x_norms[i] + largest) <= NEAR_CSR:
+                near_norms[i], x_norms[i] = x_norms[i], np.nan
+        _rbf_near_rows(data, indices, indptr, tiles, near_norms, scaled_norms, gamma, out)
+    _rbf_far_rows(data, indices, indptr, B_T, x_norms, scaled_norms, gamma, out)
+    for i in range(x_norms.size):
+        if np.isnan(x_norms[i]) and np.isnan(near_norms[i]):
+            out[i] = np.nan
 
 
 @njit()

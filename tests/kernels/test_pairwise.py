@@ -25,7 +25,7 @@ def dense_into(kernel, X, B, out_dtype):
 
 def csr_into(kernel, csr, B, out_dtype):
     out = np.full((len(csr[2]) - 1, len(B)), np.nan, out_dtype)
-    norms = (kernels.squared_norms(B),) if kernel == "rbf" else ()
+    norms = (kernels.squared_norms(B), kernels.column_tiles(B)) if kernel == "rbf" else ()
     basis = (np.ascontiguousarray(B.T), *norms)
     getattr(kernels, f"{kernel}_kernel_block_csr_into")(*csr, *basis, *PARAMETERS[kernel], out)
     return out
@@ -179,8 +179,9 @@ def test_exponential_over_its_whole_range(dtype, lowest, tolerance):
     exponents = np.concatenate([np.linspace(lowest, 0, 20_001), np.linspace(-2, 0, 20_001)]).astype(dtype)
     out = np.empty((1, len(exponents)), dtype)
     empty = np.empty(0, dtype), np.empty(0, np.int32), np.zeros(2, np.int64)
-    B_T = np.zeros((1, len(exponents)), dtype)
-    kernels.rbf_kernel_block_csr_into(*empty, B_T, -exponents.astype(np.float64), 1.0, out)
+    B = np.zeros((len(exponents), 1), dtype)
+    basis = B.T.copy(), -exponents.astype(np.float64), kernels.column_tiles(B)
+    kernels.rbf_kernel_block_csr_into(*empty, *basis, 1.0, out)
     expected = [math.exp(x) for x in exponents]
     np.testing.assert_allclose(out[0], expected, rtol=tolerance, atol=0)
 
@@ -190,7 +191,8 @@ def test_exponential_below_its_range_is_zero(dtype, lowest):
     norms = np.array([-np.nextafter(lowest, -np.inf, dtype=dtype), 1e4, 1e40, 1e300, np.inf], np.float64)
     out = np.empty((1, len(norms)), dtype)
     empty = np.empty(0, dtype), np.empty(0, np.int32), np.zeros(2, np.int64)
-    kernels.rbf_kernel_block_csr_into(*empty, np.zeros((1, len(norms)), dtype), norms, 1.0, out)
+    B = np.zeros((len(norms), 1), dtype)
+    kernels.rbf_kernel_block_csr_into(*empty, B.T.copy(), norms, kernels.column_tiles(B), 1.0, out)
     np.testing.assert_array_equal(out, np.zeros_like(out))
 
 
@@ -207,12 +209,46 @@ def test_same_bits_from_threads_at_once(dtype):
                 np.testing.assert_array_equal(K, sparse)
 
 
-def test_csr_rows_cut_out_of_a_larger_matrix():
-    data, indices, indptr = sparse_rows(10, 6)
-    _, B = rows_and_basis(0, 6, 3)
-    whole = csr_into("rbf", (data, indices, indptr), B, "float64")
-    part = csr_into("rbf", (data, indices, indptr[4:]), B, "float64")
-    np.testing.assert_array_equal(part, whole[4:])
+@pytest.mark.parametrize("out_dtype", DTYPES)
+def test_csr_rows_give_the_same_bits_however_they_are_cut(out_dtype):
+    rows = 2 * TILE_ROWS + 30
+    data, indices, indptr = sparse_rows(rows, 60, "float32")
+    data[indptr[10] : indptr[12]] *= 100  # rows for float64
+    _, B = rows_and_basis(0, 60, 70, "float32")
+    whole = csr_into("rbf", (data, indices, indptr), B, out_dtype)
+    for first, last in ((0, 1), (4, 11), (5, 300), (TILE_ROWS + 1, rows)):
+        part = csr_into("rbf", (data, indices, indptr[first : last + 1]), B, out_dtype)
+        np.testing.assert_array_equal(part, whole[first:last])
+
+
+@pytest.mark.parametrize("p", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("d", [1, 130])
+def test_column_tiles_equal_the_plain_loop(p, d):
+    _, B = rows_and_basis(0, d, p)
+    tiles = kernels.column_tiles(B)
+    assert tiles.dtype == np.float32
+    np.testing.assert_array_equal(tiles, reference.column_tiles(B).astype(np.float32))
+
+
+@pytest.mark.parametrize(("dtype", "index_dtype"), [("float32", "int32"), ("float64", "int64")])
+def test_csr_rbf_of_many_vectors_equals_the_plain_loop(dtype, index_dtype):
+    data, indices, indptr = sparse_rows(20, 30, dtype)
+    _, B = rows_and_basis(0, 30, 150, dtype)
+    csr = data, indices.astype(index_dtype), indptr
+    expected = reference.rbf_kernel_block(reference.dense_rows(*csr, 30), B, 0.02)
+    out = kernels.rbf_kernel_block_csr(*csr, B, 0.02)
+    np.testing.assert_allclose(out, expected, rtol=2e-6 if dtype == "float32" else 1e-13)
+
+
+def test_float32_csr_rbf_keeps_its_bound_whatever_the_width():
+    data, indices, indptr = sparse_rows(60, 40, "float32")
+    B = reference.dense_rows(data, indices, indptr[:21], 40).astype(np.float32) + np.float32(1e-3)
+    norms, tiles = kernels.squared_norms(B), kernels.column_tiles(B)
+    for gamma in 10.0 ** np.arange(-6, 7):
+        narrow, wide = np.empty((60, 20), np.float32), np.empty((60, 20))
+        for out in (narrow, wide):
+            kernels.rbf_kernel_block_csr_into(data, indices, indptr, B.T.copy(), norms, tiles, gamma, out)
+        np.testing.assert_allclose(narrow, wide, rtol=2.0**-14 + 3e-7, atol=2e-38)
 
 
 def test_order_of_columns_does_not_matter():
