@@ -11,7 +11,7 @@ import benchmarks
 from benchmarks._common import Options, publish, warn_if_busy
 from mmcnb._errors import InputError
 
-STUDIES = ("adult", "usps", "mnist", "collapse", "basis", "growth", "startup", "widths")
+STUDIES = ("adult", "usps", "mnist", "collapse", "basis", "growth", "startup", "widths", "engine")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    options = Options(given.out, given.quick, given.seeds, given.rows, given.sizes)
+    options = Options(given.out, given.quick, given.seeds, given.rows, given.sizes, tuple(given.part))
     names = STUDIES if given.study == "all" else (given.study,)
     warn_if_busy()
     return max([_run(name, options) for name in names])
@@ -75,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seeds", type=_positive, metavar="N", help="repeats with other seeds (default: as the study says)")
     add("--rows", type=_positive, metavar="N", help="at most so many rows of each data set")
     add("--sizes", action="store_true", help="adult: also a1a to a9a, for time against the number of rows")
+    add("--part", action="append", default=[], help="engine: only this part; may be given several times")
     return parser
 
 

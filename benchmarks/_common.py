@@ -52,6 +52,8 @@ class Options:
         At most so many rows of each data set; None for all.
     sizes : bool, default=False
         Also time against the number of rows, where that is a part of the study.
+    parts : tuple of str, default=()
+        Parts of a study that has several; none are all.
     """
 
     out: Path
@@ -59,6 +61,7 @@ class Options:
     seeds: int | None = None
     rows: int | None = None
     sizes: bool = False
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -243,12 +246,19 @@ def plain(frame: pd.DataFrame) -> str:
     return frame.to_string(index=False, formatters=formats, float_format="{:.4g}".format, na_rep="")
 
 
-def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame as CSV, aside and then in its place."""
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A path aside, which takes the place of ``path`` at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.part-{os.getpid()}")
     try:
-        frame.to_csv(aside, index=False)
+        yield aside
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write a frame as CSV, aside and then in its place."""
+    with whole_file(path) as aside:
+        frame.to_csv(aside, index=False)

@@ -96,7 +96,14 @@ def measure(data: Data, method: str, parameters: str, estimator: Any) -> dict[st
         "error": balanced_clustering_error(data.y, estimator.labels_),
         "seconds": seconds,
         "gamma": getattr(estimator, "gamma_", np.nan),
+        **_counts(estimator),
     }
+
+
+def _counts(estimator: Any) -> dict[str, int]:
+    """Reads of the rows, and sweeps over kept kernel columns."""
+    history = getattr(estimator, "history_", None)
+    return {} if history is None else {name: int(history[name].iloc[-1]) for name in ("reads", "sweeps")}
 
 
 def measure_peer(data: Data, seed: int) -> dict[str, Any]:

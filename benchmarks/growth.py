@@ -8,9 +8,7 @@ scikit-learn's MiniBatchKMeans, given the same store a block at a time. ``--quic
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -22,7 +20,7 @@ import zarr
 
 import data_loaders
 from benchmarks._common import Goal, Options, Result, say, slope, temporary_folder
-from mmcnb._errors import InputError
+from benchmarks._watch import run_and_watch
 from mmcnb.metrics import balanced_clustering_error
 from mmcnb.samples import Samples, open_class_labels, open_samples
 
@@ -32,7 +30,6 @@ MOST_ROWS, QUICK_ROWS = 10**7, 10**6
 MEMORY_ROWS = 10**6  # from here on the store is larger than what is left of the limit
 PEER_ROWS = 2**15
 MIB = 2**20
-POLL_SECONDS = 0.02
 
 
 def run(options: Options) -> Result:
@@ -112,46 +109,6 @@ def _ours(store: Path) -> dict[str, Any]:
         "passes": report["passes"],
         "peak_mib": max(report["peak_memory_bytes"], polled) / MIB,
     }
-
-
-def run_and_watch(command: list[str]) -> tuple[dict[str, Any], int]:
-    """Run a command that prints JSON, and watch the memory of its processes.
-
-    Parameters
-    ----------
-    command : list of str
-        The command.
-
-    Returns
-    -------
-    report : dict
-        What it printed.
-    peak : int
-        Largest sum, over the command's process and its descendants, of their peak resident bytes; 0 where
-        the system does not tell.
-    """
-    peak = 0
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        while process.poll() is None:
-            peak = max(peak, _tree_peak(process.pid))
-            time.sleep(POLL_SECONDS)
-        printed = process.stdout.read() if process.stdout else ""
-    if process.returncode != 0:
-        raise InputError(f'"{" ".join(command[2:5])}" ended with code {process.returncode}; see above.')
-    return json.loads(printed), peak
-
-
-def _tree_peak(pid: int) -> int:
-    try:
-        folder = Path(f"/proc/{pid}")
-        status = (folder / "status").read_text()
-        children = [
-            child for task in (folder / "task").iterdir() for child in (task / "children").read_text().split()
-        ]
-    except OSError:  # it has ended, or the system has no /proc
-        return 0
-    own = next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:")), 0)
-    return own + sum(_tree_peak(int(child)) for child in children)
 
 
 def _peer(store: Path) -> dict[str, Any]:

@@ -13,9 +13,10 @@ _HOMES = {
     "CPMMC": "mmcnb.estimators",
     "load": "mmcnb.estimators",
     "open_samples": "mmcnb.samples",
+    "config": "mmcnb._config",
 }
 
-__all__ = ["CPMMC", "KernelCPMMC", "SparseKernelMMC", "__version__", "load", "open_samples"]
+__all__ = ["CPMMC", "KernelCPMMC", "SparseKernelMMC", "__version__", "config", "load", "open_samples"]
 
 
 def __getattr__(name: str) -> object:

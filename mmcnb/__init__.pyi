@@ -1,3 +1,4 @@
+from mmcnb._config import config as config
 from mmcnb.estimators import CPMMC as CPMMC
 from mmcnb.estimators import KernelCPMMC as KernelCPMMC
 from mmcnb.estimators import SparseKernelMMC as SparseKernelMMC
@@ -5,4 +6,4 @@ from mmcnb.estimators import load as load
 from mmcnb.samples import open_samples as open_samples
 
 __version__: str
-__all__ = ["CPMMC", "KernelCPMMC", "SparseKernelMMC", "__version__", "load", "open_samples"]
+__all__ = ["CPMMC", "KernelCPMMC", "SparseKernelMMC", "__version__", "config", "load", "open_samples"]

@@ -15,3 +15,20 @@ class DamagedStoreError(InputError):
 
 class MemoryLimitError(InputError):
     """A memory limit too small for the work; the message names the least that works."""
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether an error is Ctrl-C.
+
+    A compiled kernel that is interrupted raises SystemError because of the KeyboardInterrupt, by way of
+    others of its kind.
+
+    Examples
+    --------
+    >>> from mmcnb._errors import is_interrupt
+    >>> is_interrupt(KeyboardInterrupt()), is_interrupt(SystemError())
+    (True, False)
+    """
+    while isinstance(error, SystemError):
+        error = error.__cause__
+    return isinstance(error, KeyboardInterrupt)

@@ -1,7 +1,9 @@
 """Settings for all tests."""
 
 import os
+from contextlib import ExitStack
 
+import pytest
 from hypothesis import settings
 
 os.environ["MPLBACKEND"] = "Agg"
@@ -9,3 +11,41 @@ os.environ["MPLBACKEND"] = "Agg"
 # The same examples in every run, and no deadline: the first call of a kernel compiles it.
 settings.register_profile("mmcnb", deadline=None, derandomize=True)
 settings.load_profile("mmcnb")
+
+
+def start_cluster(stack, workers):
+    """A client of a new cluster of worker processes with one thread each."""
+    from distributed import Client, LocalCluster
+
+    cluster = LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        dashboard_address=":0",
+        worker_dashboard_address=None,
+        silence_logs=50,
+    )
+    stack.callback(cluster.close)
+    client = Client(cluster, set_as_default=False)
+    stack.callback(client.close)
+    return client
+
+
+@pytest.fixture(scope="session")
+def dask_client():
+    """A function that gives the client of a cluster with some number of workers, the same to all tests."""
+    clients = {}
+    with ExitStack() as stack:
+
+        def client(workers):
+            if workers not in clients:
+                clients[workers] = start_cluster(stack, workers)
+            return clients[workers]
+
+        yield client
+
+
+@pytest.fixture
+def own_cluster():
+    """A function that starts a cluster which the test may break."""
+    with ExitStack() as stack:
+        yield lambda workers: start_cluster(stack, workers)

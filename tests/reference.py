@@ -19,6 +19,15 @@ def squared_norms(X):
     return np.array([sum(float(value) ** 2 for value in x) for x in X])
 
 
+def column_tiles(B):
+    """64 basis vectors a tile, feature by feature."""
+    tiles = np.zeros((math.ceil(len(B) / 64), B.shape[1], 64))
+    for k, b in enumerate(B):
+        for j in range(len(b)):
+            tiles[k // 64, j, k % 64] = b[j]
+    return tiles
+
+
 def rbf_kernel_block(X, B, gamma):
     K = np.empty((len(X), len(B)))
     for i, x in enumerate(X):
@@ -65,7 +74,7 @@ def most_violated_constraint(F, y, weights, coef, offset, rho):
         sum((weights * y)[c]),
         sum((weights * (rho - y * f))[c]),
         sum(weights[f >= 0]),
-        np.count_nonzero(np.where(f >= 0, 1, -1) != y),
+        sum(weights[np.where(f >= 0, 1, -1) != y]),
         sum(weights * np.maximum(0, rho - abs(f))),
         sum(weights),
     ]
@@ -183,3 +192,176 @@ def leave_one_out_residuals(y, z, ridge, weights):
         coef = np.linalg.solve((rows * share[:, None]).T @ rows + penalty, (rows * share[:, None]).T @ labels)
         residuals[i] = y[i] - np.r_[z[i], 1.0] @ coef
     return residuals
+
+
+def cluster_row_sums(F, labels, n_clusters, weights):
+    sums, sizes = np.zeros((n_clusters, F.shape[1])), np.zeros(n_clusters)
+    for row, h, weight in zip(F, labels, weights, strict=True):
+        sums[h] += weight * row
+        sizes[h] += weight
+    return sums, sizes
+
+
+def sum_objective(R, labels, n_clusters):
+    """Σ_h e_h'R e_h: what is left of Q, turned, for a centred kernel."""
+    return sum(R[np.ix_(labels == h, labels == h)].sum() for h in range(n_clusters))
+
+
+def mean_objective(R, labels, n_clusters):
+    """J = Σ_h e_h'R e_h / n_h."""
+    return sum(
+        R[np.ix_(labels == h, labels == h)].sum() / np.count_nonzero(labels == h)
+        for h in range(n_clusters)
+        if (labels == h).any()
+    )
+
+
+def one_against_all_loss(R, labels, n_clusters):
+    """Pahikkala et al., eq. (10): Q, from the residuals of each cluster against the rest."""
+    p = np.where(labels == np.arange(n_clusters)[:, None], 1.0, -1.0)
+    return sum(row @ row - row @ R @ row for row in p)
+
+
+def _moved(labels, i, d):
+    moved = labels.copy()
+    moved[i] = d
+    return moved
+
+
+def shake(R, labels, shares, amplitude, decay, rounds):
+    """Pahikkala et al., Algorithm 3, each candidate's objective from scratch."""
+    labels, k, m, moves = labels.copy(), len(shares), len(R), 0
+    for i in range(rounds):
+        for d in range(k):
+            wanted = amplitude * decay**i * m * shares[d] + m * shares[d] - np.count_nonzero(labels == d)
+            for _ in range(int(wanted)):
+                values = [
+                    sum_objective(R, _moved(labels, j, d), k)
+                    if labels[j] != d and np.count_nonzero(labels == labels[j]) > 1
+                    else -np.inf
+                    for j in range(m)
+                ]
+                if max(values) == -np.inf:
+                    break
+                labels[int(np.argmax(values))] = d
+                moves += 1
+    return labels, moves
+
+
+def steepest(R, labels, low, high, most, objective):
+    """The best single move of all within the bounds, until none raises the objective."""
+    labels, k = labels.copy(), len(low)
+    for step in range(most):
+        counts = np.bincount(labels, minlength=k)
+        moves = [
+            (objective(R, _moved(labels, j, d), k), -j, -d)
+            for j in range(len(R))
+            for d in range(k)
+            if d != labels[j] and counts[labels[j]] > low[labels[j]] and counts[d] < high[d]
+        ]
+        if not moves or max(moves)[0] <= objective(R, labels, k) + 1e-9:
+            return labels, step
+        _, j, d = max(moves)
+        labels[-j] = -d
+    return labels, most
+
+
+def stochastic_moves(R, labels, low, high, order, sweeps):
+    """Pahikkala et al., Algorithm 1: each row in turn to the cluster of the best objective."""
+    labels, k, moves = labels.copy(), len(low), 0
+    for _ in range(sweeps):
+        before = moves
+        for j in order:
+            counts = np.bincount(labels, minlength=k)
+            values = [
+                sum_objective(R, _moved(labels, j, d), k)
+                if d == labels[j] or (counts[labels[j]] > low[labels[j]] and counts[d] < high[d])
+                else -np.inf
+                for d in range(k)
+            ]
+            if max(values) > values[labels[j]] + 1e-9:
+                labels[j] = int(np.argmax(values))
+                moves += 1
+        if moves == before:
+            break
+    return labels, moves
+
+
+def best_sizes_division(scores, low, high):
+    """The largest sum of scores over all divisions with sizes in bounds, by linear programming."""
+    n, k = scores.shape
+    rows = np.kron(np.eye(n), np.ones(k))
+    sizes = np.tile(np.eye(k), n)
+    found = scipy.optimize.linprog(
+        -scores.ravel(),
+        A_eq=rows,
+        b_eq=np.ones(n),
+        A_ub=np.vstack([sizes, -sizes]),
+        b_ub=np.concatenate([high, -np.asarray(low)]),
+        bounds=(0, 1),
+    )
+    return -found.fun
+
+
+def random_numbers(seed):
+    """SplitMix64, as numbers in [0, 1)."""
+    mask, state = 2**64 - 1, seed
+    while True:
+        state = (state + 0x9E3779B97F4A7C15) & mask
+        x = state
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
+        yield ((x ^ (x >> 31)) >> 11) * 2.0**-53
+
+
+def two_cluster_loss(R, y):
+    """F(y) = 1 - y'Ry/n."""
+    return 1 - sum(y[i] * y[j] * R[i, j] for i in range(len(y)) for j in range(len(y))) / len(y)
+
+
+def evolve_labels(R, population, limit, n_offspring, generations, patience, seed):
+    """Gieseke et al., Algorithm 1, every fitness from scratch."""
+    numbers = random_numbers(seed)
+
+    def below(n):
+        return int(next(numbers) * n)
+
+    parents, n, best, idle, t = [y.astype(int) for y in population], population.shape[1], [], 0, 0
+    order = list(range(n))
+    while t < generations and idle < patience:
+        children = []
+        for _ in range(n_offspring):
+            y, flipped, wanted = parents[below(len(parents))].copy(), set(), max(1, n // (t + 1))
+            for step in range(wanted):
+                chosen = step + below(n - step)
+                order[step], order[chosen] = order[chosen], order[step]
+                i, turned = order[step], [order[step]]
+                if i in flipped:
+                    continue
+                if abs(y.sum() - 2 * y[i]) > limit:
+                    partner = None
+                    for _ in range(64):
+                        other = below(n)
+                        if y[other] != y[i] and other not in flipped:
+                            partner = other
+                            break
+                    if partner is None:
+                        continue
+                    turned.append(partner)
+                for row in turned:
+                    y[row] *= -1
+                    flipped.add(row)
+            children.append(y)
+        everyone = sorted(
+            [(round(two_cluster_loss(R, y), 10), c, y) for c, y in enumerate(parents + children)],
+            key=lambda one: one[:2],
+        )[: len(parents)]
+        survivors = {c for _, c, _ in everyone}
+        born = [y for c, y in enumerate(children) if c + len(parents) in survivors]
+        idle = 0 if born else idle + 1
+        for place in range(len(parents)):
+            if place not in survivors:
+                parents[place] = born.pop(0)
+        best.append(everyone[0][0])
+        t += 1
+    return np.array(parents), np.array([two_cluster_loss(R, y) for y in parents]), np.array(best)

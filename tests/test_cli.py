@@ -148,8 +148,37 @@ def test_doctor_reports_this_installation(capsys):
     assert report["versions"]["numpy"] == np.__version__
     assert report["tiny_fit"]["balanced_error"] <= 0.05
     assert report["thread_pools"]
+    assert report["versions"].keys() >= {"dask", "distributed", "fsspec"}
+    numba = report["numba"]
+    assert numba["threading_layers"].keys() == {"tbb", "omp", "workqueue"}
+    assert numba["threading_layers"]["workqueue"] == "can be loaded"
+    assert numba["threading_layer_active"].startswith("none")
+    assert numba["compile_cache_can_be_written"] == os.access(numba["compile_cache"], os.W_OK)
     assert main(["doctor"]) == 0
     assert "tiny fit:" in capsys.readouterr().out
+
+
+def test_fit_and_predict_on_a_cluster_give_the_labels_of_threads(fitted, tmp_path, capsys, dask_client):
+    address = dask_client(2).scheduler.address
+    store, model = fitted / "blobs.zarr", tmp_path / "model"
+    commands = {
+        "fit": ["fit", store, "--model", model, "--random-state", 0, "--dask", "local:1"],
+        "predict": ["predict", model, store, "--dask", address],
+    }
+    for verb, words in commands.items():
+        run(capsys, *words, "--labels", tmp_path / f"{verb}.zarr")
+        np.testing.assert_array_equal(
+            zarr.open_array(tmp_path / f"{verb}.zarr", mode="r")[:],
+            zarr.open_array(fitted / "labels.zarr", mode="r")[:],
+        )
+
+
+def test_a_scheduler_that_does_not_answer(fitted, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("mmcnb.engine._choose.CONNECT_SECONDS", 1)
+    outputs = ["--model", tmp_path / "model", "--labels", tmp_path / "labels.zarr"]
+    sentence = refuse(capsys, "fit", fitted / "blobs.zarr", *outputs, "--dask", "tcp://127.0.0.1:9")
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in sentence
+    assert names(tmp_path) == []
 
 
 def test_demo_compares_both_and_leaves_only_the_picture(tmp_path, capfd):
@@ -295,19 +324,27 @@ def test_each_end_has_its_code_and_one_line(error, code, sentence, store, monkey
     assert err.count("\n") == 1
 
 
-def test_an_interrupt_inside_a_kernel_is_an_interrupt_and_other_system_errors_are_not(
-    store, monkeypatch, capsys
-):
-    def fail(*_):
-        raise SystemError("returned a result with an exception set") from cause
+def caused(by):
+    error = SystemError("returned a result with an exception set")
+    error.__cause__ = by
+    return error
 
-    monkeypatch.setattr("mmcnb.cli.info.run", fail)
-    cause = KeyboardInterrupt()
+
+@pytest.mark.parametrize("error", [caused(KeyboardInterrupt()), caused(caused(KeyboardInterrupt()))])
+def test_an_interrupt_inside_a_kernel_is_an_interrupt(error, store, monkeypatch, capsys):
+    monkeypatch.setattr("mmcnb.cli.info.run", lambda _: throw(error))
     assert main(["info", str(store)]) == 130
     assert "stopped by the user" in capsys.readouterr().err
-    cause = RuntimeError()
+
+
+def test_other_system_errors_are_none(store, monkeypatch):
+    monkeypatch.setattr("mmcnb.cli.info.run", lambda _: throw(caused(RuntimeError())))
     with pytest.raises(SystemError):
         main(["info", str(store)])
+
+
+def throw(error):
+    raise error
 
 
 def test_a_failure_while_labels_are_written_leaves_nothing(store, tmp_path, monkeypatch, capsys):

@@ -9,13 +9,18 @@ from __future__ import annotations
 import argparse
 import errno
 import json
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
 import mmcnb
+from mmcnb._errors import is_interrupt
 from mmcnb.cli import convert, demo, doctor, fit, info, plan, predict, verify
 
 VERBS: dict[str, ModuleType] = {
@@ -76,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
     verb = VERBS[arguments.verb]
     try:
-        with warnings.catch_warnings():
+        with _stoppable(), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             report = verb.run(arguments)
         if arguments.json:
@@ -85,10 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(*verb.lines(report), sep="\n")
         sys.stdout.flush()
     except (KeyboardInterrupt, SystemError) as error:
-        # A compiled kernel that is interrupted raises SystemError because of the KeyboardInterrupt.
-        if not isinstance(error.__cause__ or error, KeyboardInterrupt):
+        if not is_interrupt(error):
             raise
-        return _complain("stopped by the user; no output was left behind.", INTERRUPTED)
+        return _complain(_stop_sentence(arguments), INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away: nobody is left to tell
         return 1
@@ -99,6 +103,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         return _complain(str(error), BAD_INPUT)
     return 0
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """SIGTERM ends the work as Ctrl-C does; Python lets the main thread alone hear signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+
+def _stop_sentence(arguments: argparse.Namespace) -> str:
+    checkpoint = getattr(arguments, "checkpoint", None)
+    if checkpoint is None or not Path(checkpoint).is_dir():
+        return "stopped by the user; no output was left behind."
+    return f"stopped by the user; run the same command again to go on from {checkpoint}."
 
 
 def _complain(sentence: str, code: int) -> int:

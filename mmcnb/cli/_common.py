@@ -34,6 +34,16 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, metavar="N", help="threads to work with (default: one a core)")
 
 
+def add_dask(parser: argparse.ArgumentParser) -> None:
+    """Add ``--dask``."""
+    parser.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help='cluster to work on: the address of a Dask scheduler, such as "tcp://host:8786", or "local:4" '
+        "for four processes on this machine (default: threads of this process)",
+    )
+
+
 def add_memory_limit(parser: argparse.ArgumentParser) -> None:
     """Add ``--memory-limit``."""
     parser.add_argument(

@@ -7,7 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Iterable, Iterator
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from mmcnb._errors import InputError
 from mmcnb.cli._common import table
 
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "zarr", "numcodecs", "pandas", "scikit-learn", "piqp")
+EXTRAS = ("dask", "distributed", "fsspec", "anndata", "matplotlib")
 TINY = (1000, 8)  # rows and features of the fit that proves the machine works
 
 
@@ -31,6 +32,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
             "mmcnb": mmcnb.__version__,
             "python": platform.python_version(),
             **{name: version(name) for name in LIBRARIES},
+            **{name: _version_of_extra(name) for name in EXTRAS},
         },
         "machine": {"system": platform.platform(), "processor": platform.machine(), "cores": os.cpu_count()},
         # The fit loads the libraries whose thread pools and compile cache are told after it.
@@ -63,6 +65,13 @@ def _tiny_fit() -> dict[str, Any]:
     return {"seconds_compiling_included": time.perf_counter() - started, "balanced_error": error}
 
 
+def _version_of_extra(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
 def _numba() -> dict[str, Any]:
     from mmcnb import _numba, kernels
 
@@ -71,9 +80,12 @@ def _numba() -> dict[str, Any]:
     kept = folder is not None and os.access(folder, os.W_OK)
     return {
         # Our kernels are serial and run in our own threads: the layer matters to other libraries alone.
-        "threading_layer": _numba.numba.config.THREADING_LAYER,
+        "threading_layer_wanted": _numba.numba.config.THREADING_LAYER,
+        "threading_layer_active": _numba.active_layer() or "none: the kernels of mmcnb need none",
+        "threading_layers": _numba.threading_layers(),
         "threads": _numba.numba.config.NUMBA_NUM_THREADS,
         "compile_cache": folder if kept else "none: set NUMBA_CACHE_DIR to a folder that can be written",
+        "compile_cache_can_be_written": kept,
     }
 
 

@@ -10,9 +10,9 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mmcnb.cli._common import add_limits, add_overwrite, add_store, number_or_name, words
+from mmcnb.cli._common import add_dask, add_limits, add_overwrite, add_store, number_or_name, words
 from mmcnb.cli._memory import peak_memory
-from mmcnb.cli._outputs import whole_outputs
+from mmcnb.cli._outputs import check_paths, whole_outputs
 
 if TYPE_CHECKING:
     from mmcnb import SparseKernelMMC
@@ -46,6 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, options in PARAMETERS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", **options)
     add_limits(parser)
+    add_dask(parser)
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FOLDER",
+        help="folder that keeps how far the fit has come: the same command again goes on from there",
+    )
     add_overwrite(parser)
     parser.add_argument("--verbose", action="store_true", help="tell what the fit does as it does it")
 
@@ -55,12 +61,21 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="mmcnb: %(message)s")
     outputs = [path for path in (arguments.model, arguments.labels) if path is not None]
-    with whole_outputs(outputs, [arguments.store], arguments.overwrite) as asides:
+    sources, overwrite = [arguments.store], arguments.overwrite
+    if arguments.checkpoint is not None:
+        from mmcnb.engine import is_finished
+
+        check_paths([arguments.checkpoint], sources)
+        sources.append(arguments.checkpoint)
+        # The outputs that are there are those of the command that is given again.
+        overwrite = overwrite or is_finished(arguments.checkpoint)
+    with whole_outputs(outputs, sources, overwrite) as asides:
         return _fit(arguments, *asides)
 
 
 def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -> dict[str, Any]:
     from mmcnb import SparseKernelMMC, open_samples
+    from mmcnb.engine import connected
     from mmcnb.estimators import ClusterWarning
 
     warnings.simplefilter("ignore", ClusterWarning)  # the verdict says it
@@ -69,10 +84,11 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
     if not samples.checksummed:
         _warn_unchecked(samples.name)
     started = time.perf_counter()
-    estimator.fit_model(samples)
-    fitted = time.perf_counter()
-    if labels is not None:
-        estimator.predict(samples, out=labels)
+    with connected(arguments.dask):  # one cluster for the fit and the labels
+        estimator.fit_model(samples)
+        fitted = time.perf_counter()
+        if labels is not None:
+            estimator.predict(samples, out=labels)
     estimator.set_params(verbose=0)  # the progress bar belongs to this terminal and not to the model
     estimator.save(model)
     finished = time.perf_counter()
@@ -87,6 +103,7 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
         "peak_memory_bytes": peak_memory(),
         "model": arguments.model,
         "labels": arguments.labels,
+        "checkpoint": arguments.checkpoint,
     }
 
 
@@ -108,14 +125,16 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     )
     yield f"speed            {report['rows_per_second']:,.0f} rows/s"
     yield f"peak memory      {format_bytes(report['peak_memory_bytes'])}"
+    if report["checkpoint"]:
+        yield f"checkpoint       {report['checkpoint']}; {report['resumed']} sweeps were taken from it"
     yield f"model            {report['model']}"
     if report["labels"]:
         yield f"labels           {report['labels']}"
 
 
 def _parameters(arguments: argparse.Namespace) -> dict[str, Any]:
-    given = {name: getattr(arguments, name) for name in (*PARAMETERS, "memory_limit")}
-    given["n_jobs"] = arguments.jobs
+    given = {name: getattr(arguments, name) for name in (*PARAMETERS, "memory_limit", "checkpoint")}
+    given |= {"n_jobs": arguments.jobs, "engine": arguments.dask}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -128,7 +147,10 @@ def _verdict(estimator: SparseKernelMMC) -> dict[str, Any]:
         "w_norm": report.get("w_norm"),
         "w_norm_random": report.get("w_norm_random"),
         "score": report.get("score"),
+        "gap": report.get("gap"),
+        "converged": estimator.converged_,
         "passes": int((estimator.history_["stage"] == "all rows").sum()),
+        "resumed": int(estimator.history_["resumed"].sum()),
         "warnings": list(report.get("warnings", ())),
     }
 

@@ -45,15 +45,10 @@ def lines(report: dict[str, Any]) -> Iterable[str]:
 def _size(arguments: argparse.Namespace) -> dict[str, Any]:
     by_hand = (arguments.rows, arguments.features)
     if arguments.store is not None and by_hand == (None, None):
+        from mmcnb.engine import size_of
         from mmcnb.samples import open_samples
 
-        samples = open_samples(arguments.store, arguments.element)
-        return {
-            "n_samples": samples.n_samples,
-            "n_features": samples.n_features,
-            "row_bytes": samples.row_bytes,
-            "dtype": str(samples.dtype),
-        }
+        return size_of(open_samples(arguments.store, arguments.element), arguments.jobs)
     if arguments.store is not None or None in by_hand:
         raise InputError("plan takes either STORE or both --rows and --features.")
     if min(by_hand) < 1:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from mmcnb.cli._common import add_limits, add_overwrite, add_store
+from mmcnb.cli._common import add_dask, add_limits, add_overwrite, add_store
 from mmcnb.cli._outputs import whole_outputs
 
 
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--labels", required=True, help="Zarr array the labels are written to, one integer a row"
     )
     add_limits(parser)
+    add_dask(parser)
     add_overwrite(parser)
 
 
@@ -33,7 +34,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 def _predict(arguments: argparse.Namespace, labels: str) -> dict[str, Any]:
     from mmcnb import load, open_samples
 
-    limits = {"memory_limit": arguments.memory_limit, "n_jobs": arguments.jobs}
+    limits = {"memory_limit": arguments.memory_limit, "n_jobs": arguments.jobs, "engine": arguments.dask}
     estimator = load(arguments.model)
     estimator.set_params(**{name: limit for name, limit in limits.items() if limit is not None})
     estimator.set_params(verbose=int(sys.stderr.isatty()))

@@ -1,5 +1,8 @@
 """Runs passes over blocks of rows: threads, read-ahead, memory plan, cache of kernel columns."""
 
+from mmcnb.engine._checkpoint import Checkpoint, CheckpointEngine, check_folder, environment, is_finished
+from mmcnb.engine._choose import connected, open_engine, portable
+from mmcnb.engine._dask import DaskEngine
 from mmcnb.engine._features import (
     BasisMap,
     CachedSamples,
@@ -9,29 +12,46 @@ from mmcnb.engine._features import (
     ScaledSamples,
     cache_features,
 )
+from mmcnb.engine._journal import fingerprint
 from mmcnb.engine._memory import format_bytes, parse_bytes
-from mmcnb.engine._plan import FitPlan, most_sweeps, plan_fit
-from mmcnb.engine._run import Engine, Pass, ThreadEngine, run
-from mmcnb.engine._survey import Survey, as_matrix, survey
+from mmcnb.engine._plan import FitPlan, larger_sample, most_sweeps, plan_fit, size_of
+from mmcnb.engine._run import Engine, Pass, ThreadEngine, Traffic, run
+from mmcnb.engine._survey import GatherPass, Survey, Together, as_matrix, stack, survey
 
 __all__ = [
     "BasisMap",
     "CachedSamples",
+    "Checkpoint",
+    "CheckpointEngine",
+    "DaskEngine",
     "DerivedSamples",
     "Engine",
     "FitPlan",
+    "GatherPass",
     "Kernel",
     "KernelSamples",
     "Pass",
     "ScaledSamples",
     "Survey",
     "ThreadEngine",
+    "Together",
+    "Traffic",
     "as_matrix",
     "cache_features",
+    "check_folder",
+    "connected",
+    "environment",
+    "fingerprint",
     "format_bytes",
+    "is_finished",
+    "larger_sample",
     "most_sweeps",
+    "open_engine",
     "parse_bytes",
     "plan_fit",
+    "portable",
     "run",
+    "size_of",
+    "stack",
     "survey",
 ]

@@ -1,19 +1,19 @@
 """Rows seen as features: scaled columns, kernel values against a basis, and the cache that holds them."""
 
+import math
 import os
 import tempfile
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from mmcnb import kernels
 from mmcnb._errors import InputError
-from mmcnb.engine._run import Engine
-from mmcnb.samples import BLOCK_ROWS, CSRBlock, Samples
+from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, CSRBlock, Samples, slice_rows
 
 FEATURE_DTYPE = np.dtype(np.float32)  # sums over the features are float64
 
@@ -55,8 +55,10 @@ class BasisMap:
     def __init__(self, kernel: Kernel, basis: np.ndarray) -> None:
         self.kernel = kernel
         self.basis = np.ascontiguousarray(basis)
-        self._transposed: np.ndarray | None = None
-        self._norms: np.ndarray | None = None
+        self._csr_basis: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BasisMap, (self.kernel, self.basis)
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Kernel values of shape (rows, p)."""
@@ -73,13 +75,14 @@ class BasisMap:
         return out
 
     def _csr_block(self, rows: CSRBlock, dtype: Any) -> np.ndarray:
-        if self._transposed is None:
-            self._norms = kernels.squared_norms(self.basis.astype(np.float64))
-            self._transposed = np.ascontiguousarray(self.basis.T, np.float64)
-        kernel, csr, transposed = self.kernel, rows[:3], self._transposed
+        if self._csr_basis is None:
+            transposed = np.ascontiguousarray(self.basis.T, np.float64)
+            norms = kernels.squared_norms(self.basis.astype(np.float64))
+            self._csr_basis = transposed, norms, kernels.column_tiles(self.basis)
+        kernel, csr, transposed = self.kernel, rows[:3], self._csr_basis[0]
         out = np.empty((rows.indptr.shape[0] - 1, self.basis.shape[0]), dtype)
         if kernel.name == "rbf":
-            kernels.rbf_kernel_block_csr_into(*csr, transposed, self._norms, kernel.gamma, out)
+            kernels.rbf_kernel_block_csr_into(*csr, *self._csr_basis, kernel.gamma, out)
         elif kernel.name == "linear":
             kernels.linear_kernel_block_csr_into(*csr, transposed, out)
         else:
@@ -98,6 +101,17 @@ class DerivedSamples(Samples):
         self.stored_dtype, self.is_sparse = base.stored_dtype, base.is_sparse
         self.name, self.path, self.checksummed = base.name, base.path, base.checksummed
         self.chunk_rows, self.row_bytes = base.chunk_rows, base.row_bytes
+        self.travels = base.travels
+
+    @property
+    def root(self) -> Samples:
+        """The rows from which all is computed."""
+        return self.base.root
+
+    @property
+    def kept(self) -> bool:
+        """Whether the base is kept."""
+        return self.base.kept
 
     def derive(self, rows: Any) -> Any:
         """The rows computed from rows of the base."""
@@ -105,8 +119,7 @@ class DerivedSamples(Samples):
 
     def block(self, start: int, stop: int) -> Any:
         """Rows start to stop, derived in the fixed blocks of the reduction."""
-        parts = list(self.blocks(start, stop))
-        return parts[0] if len(parts) == 1 else _stack(parts)
+        return _stack(list(self.blocks(start, stop)))
 
     def blocks(self, start: int, stop: int) -> Iterator[Any]:
         """Rows start to stop in fixed blocks, derived one by one."""
@@ -119,6 +132,8 @@ class DerivedSamples(Samples):
 
 def _stack(parts: list[Any]) -> Any:
     """Blocks one below the other."""
+    if len(parts) == 1:
+        return parts[0]
     if not isinstance(parts[0], CSRBlock):
         return np.concatenate(parts)
     first = np.cumsum([0, *(part.indptr[-1] for part in parts)])
@@ -158,40 +173,139 @@ class KernelSamples(DerivedSamples):
 
 
 class CachedSamples(DerivedSamples):
-    """Features kept in memory, or in a scratch file by plain reads and writes."""
+    """Features that are computed once: the first sweep keeps them in memory or in a scratch file.
 
-    def __init__(self, base: Samples, folder: str | None = None, in_memory: bool = True) -> None:
+    Parameters
+    ----------
+    base : Samples
+        The features; rows in CSR form are kept in memory alone.
+    folder : path or None, default=None
+        Where the scratch file is made; None keeps the features in memory.
+    room : float, default=inf
+        Bytes of memory for them; what does not fit is computed anew.
+
+    Attributes
+    ----------
+    kept_elsewhere : bool
+        Whether other processes have computed and kept all features: a pickle carries none.
+    """
+
+    def __init__(
+        self, base: Samples, folder: str | os.PathLike[str] | None = None, room: float = math.inf
+    ) -> None:
         super().__init__(base)
-        self.chunk_rows = BLOCK_ROWS
-        self.row_bytes = self.n_features * self.dtype.itemsize
-        self._rows = np.empty((self.n_samples, self.n_features), self.dtype) if in_memory else None
+        self.folder, self.room = folder, room
+        self.kept_elsewhere = False
+        self.held_bytes = 0
+        blocks = -(-self.n_samples // BLOCK_ROWS)
+        self._there = np.zeros(blocks, bool)
+        self._groups: list[np.ndarray | None] = [None] * -(-self.n_samples // GROUP_ROWS)
+        self._sparse: dict[int, CSRBlock] = {}
+        self._allocating = Lock()
         # Mapped pages would count as resident memory; the file has no name, so it cannot be left behind.
-        self._file = None if in_memory else tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        self._file = None if folder is None else tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
         if self._file is not None:
             weakref.finalize(self, self._file.close)
 
-    def put(self, start: int, rows: np.ndarray) -> None:
-        """Keep the rows from ``start`` on."""
-        if self._rows is not None:
-            self._rows[start : start + rows.shape[0]] = rows
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.base, self.folder, self.room)
+
+    @property
+    def kept(self) -> bool:
+        """Whether all features have been computed."""
+        return self.kept_elsewhere or self.holds(0, self.n_samples)
+
+    def holds(self, start: int, stop: int) -> bool:
+        """Whether the features of rows start to stop are kept here."""
+        return bool(self._there[start // BLOCK_ROWS : -(-stop // BLOCK_ROWS)].all())
+
+    def blocks(self, start: int, stop: int) -> Iterator[Any]:
+        """Rows start to stop in fixed blocks, computed where they are not kept yet."""
+        begin, end = start // BLOCK_ROWS, -(-stop // BLOCK_ROWS)
+        if start % BLOCK_ROWS == 0 and not self._there[begin:end].any():
+            firsts = range(start, stop, BLOCK_ROWS)
+            for first, rows in zip(firsts, self.base.blocks(start, stop), strict=True):
+                self._put(first, rows)
+                yield rows
             return
+        for first in range(start, stop, BLOCK_ROWS):
+            yield self.block(first, min(first + BLOCK_ROWS, stop))
+
+    def block(self, start: int, stop: int) -> Any:
+        """Rows start to stop: a view of memory where they lie in one group."""
+        numbers = range(start // BLOCK_ROWS, -(-stop // BLOCK_ROWS))
+        for k in numbers:
+            if not self._there[k]:
+                first = k * BLOCK_ROWS
+                rows = self.base.block(first, min(first + BLOCK_ROWS, self.n_samples))
+                self._put(first, rows)
+                if len(numbers) == 1 and not self._there[k]:
+                    return slice_rows(rows, start - first, stop - first)
+        if not self.holds(start, stop):
+            return self.base.block(start, stop)
+        if self._file is not None:
+            return self._read(start, stop)
+        if self.is_sparse:
+            first = numbers.start * BLOCK_ROWS
+            return slice_rows(_stack([self._sparse[k] for k in numbers]), start - first, stop - first)
+        parts = []
+        for group in range(start // GROUP_ROWS * GROUP_ROWS, stop, GROUP_ROWS):
+            held = self._groups[group // GROUP_ROWS]
+            assert held is not None
+            parts.append(held[max(start - group, 0) : stop - group])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _take_room(self, size: int) -> bool:
+        """Whether there is room for some more bytes, which is taken."""
+        if self.held_bytes + size > self.room:
+            return False
+        self.held_bytes += size
+        return True
+
+    def _group(self, start: int) -> np.ndarray | None:
+        """The rows of a group, or None where there is no room for them."""
+        number = start // GROUP_ROWS
+        shape = min(GROUP_ROWS, self.n_samples - start), self.n_features
+        with self._allocating:
+            if self._groups[number] is None and self._take_room(math.prod(shape) * self.dtype.itemsize):
+                self._groups[number] = np.empty(shape, self.dtype)
+        return self._groups[number]
+
+    def _put(self, start: int, rows: Any) -> None:
+        """Keep one block where there is room for it."""
+        if isinstance(rows, CSRBlock):
+            with self._allocating:
+                if not self._take_room(sum(part.nbytes for part in rows[:3])):
+                    return
+                self._sparse[start // BLOCK_ROWS] = rows
+        elif self._file is None:
+            group = start // GROUP_ROWS * GROUP_ROWS
+            held = self._group(group)
+            if held is None:
+                return
+            held[start - group : start - group + rows.shape[0]] = rows
+        else:
+            try:
+                self._write(start, np.ascontiguousarray(rows))
+            except OSError as error:
+                raise InputError(
+                    f"the scratch file of kernel columns in {self.folder} could not be written "
+                    f"({error.strerror}); free disk space, set TMPDIR to a larger disk, or raise "
+                    "memory_limit."
+                ) from error
+        self._there[start // BLOCK_ROWS] = True
+
+    def _write(self, start: int, rows: np.ndarray) -> None:
         assert self._file is not None
-        view, position = rows.reshape(-1).data.cast("B"), start * int(self.row_bytes)
+        view, position = rows.reshape(-1).data.cast("B"), start * self.n_features * self.dtype.itemsize
         while len(view):
             written = os.pwrite(self._file.fileno(), view, position)
             view, position = view[written:], position + written
 
-    def blocks(self, start: int, stop: int) -> Iterator[Any]:
-        """Rows start to stop in fixed blocks."""
-        yield from Samples.blocks(self, start, stop)
-
-    def block(self, start: int, stop: int) -> np.ndarray:
-        """Rows start to stop: a view of memory, or read from the scratch file."""
-        if self._rows is not None:
-            return self._rows[start:stop]
+    def _read(self, start: int, stop: int) -> np.ndarray:
         assert self._file is not None
         rows = np.empty((stop - start, self.n_features), self.dtype)
-        view, position = rows.reshape(-1).data.cast("B"), start * int(self.row_bytes)
+        view, position = rows.reshape(-1).data.cast("B"), start * self.n_features * self.dtype.itemsize
         while len(view):
             read = os.preadv(self._file.fileno(), [view], position)
             if read == 0:
@@ -200,29 +314,11 @@ class CachedSamples(DerivedSamples):
         return rows
 
 
-class _FillPass:
-    """Compute every row of the base once and keep it."""
-
-    def __init__(self, cache: CachedSamples) -> None:
-        self.cache = cache
-
-    def start(self) -> None:
-        return None
-
-    def block(self, rows: np.ndarray, start: int, stop: int) -> None:
-        self.cache.put(start, np.ascontiguousarray(rows))
-
-    def combine(self, total: None, partial: None) -> None:
-        return None
-
-
-def cache_features(engine: Engine, features: Samples, store: str) -> Samples:
+def cache_features(features: Samples, store: str) -> Samples:
     """Hold features where the plan says: in memory, in scratch, or nowhere.
 
     Parameters
     ----------
-    engine : Engine
-        Runs the one pass that fills the cache.
     features : Samples
         What to hold.
     store : {"memory", "scratch", "recompute"}
@@ -231,17 +327,8 @@ def cache_features(engine: Engine, features: Samples, store: str) -> Samples:
     Returns
     -------
     Samples
-        The same rows.
+        The same rows, kept from the first sweep on.
     """
     if store == "recompute":
         return features
-    folder = str(Path(tempfile.gettempdir()))
-    cache = CachedSamples(features, folder, in_memory=store == "memory")
-    try:
-        engine.run(_FillPass(cache), features, "kernel columns")
-    except OSError as error:
-        raise InputError(
-            f"the scratch file of kernel columns in {folder} could not be written ({error.strerror}); "
-            "free disk space, set TMPDIR to a larger disk, or raise memory_limit."
-        ) from error
-    return cache
+    return CachedSamples(features, tempfile.gettempdir() if store == "scratch" else None)

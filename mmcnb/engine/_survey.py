@@ -1,11 +1,11 @@
-"""The first pass over the rows: a uniform sample of them, and the moments of the columns."""
+"""Passes that look at the rows once: some rows by number, the moments of the columns, several at a time."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mmcnb.engine._run import Engine
+from mmcnb.engine._run import Engine, Pass
 from mmcnb.samples import CSRBlock, Samples
 
 
@@ -18,32 +18,79 @@ def as_matrix(rows: Any) -> Any:
     return sp.csr_array(rows[:3], shape=(rows.indptr.shape[0] - 1, rows.n_features))
 
 
+def stack(parts: list[Any]) -> Any:
+    """Matrices one below the other."""
+    if hasattr(parts[0], "indptr"):
+        import scipy.sparse as sp
+
+        return sp.vstack(parts, format="csr")
+    return np.concatenate(parts)
+
+
 @dataclass(frozen=True)
-class _SurveyPass:
-    """The chosen rows of each block, and weighted sums of the columns and their squares."""
+class GatherPass:
+    """Some rows, given by strictly increasing numbers."""
 
     rows: np.ndarray
-    weights: np.ndarray | None
-    moments: bool
 
     def start(self) -> list[Any]:
-        return [[], 0.0, 0.0, 0.0]
+        """No rows."""
+        return []
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """The rows of one block."""
+        first, last = np.searchsorted(self.rows, (start, stop))
+        return [as_matrix(rows)[self.rows[first:last] - start]]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """The rows of both."""
+        return total + other
+
+
+@dataclass(frozen=True)
+class _MomentsPass:
+    """Weighted sums of the columns and of their squares, and the weight."""
+
+    weights: np.ndarray | None
+
+    def start(self) -> list[Any]:
+        return [0.0, 0.0, 0.0]
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         matrix = as_matrix(rows)
-        first, last = np.searchsorted(self.rows, (start, stop))
-        chosen = matrix[self.rows[first:last] - start]
-        if not self.moments:
-            return [chosen, 0.0, 0.0, 0.0]
         weights = np.ones(stop - start) if self.weights is None else self.weights[start:stop]
         square = (
             matrix.multiply(matrix) if isinstance(rows, CSRBlock) else np.square(matrix, dtype=np.float64)
         )
-        return [chosen, weights @ matrix, weights @ square, weights.sum()]
+        return [weights @ matrix, weights @ square, weights.sum()]
 
-    def combine(self, total: list[Any], partial: list[Any]) -> list[Any]:
-        total[0].append(partial[0])
-        return [total[0], *(a + b for a, b in zip(total[1:], partial[1:], strict=True))]
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        return [a + b for a, b in zip(total, other, strict=True)]
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several passes in one sweep.
+
+    Parameters
+    ----------
+    passes : tuple of Pass
+        The passes; the total is the list of their totals.
+    """
+
+    passes: tuple[Pass, ...]
+
+    def start(self) -> list[Any]:
+        """Totals of no rows."""
+        return [pass_.start() for pass_ in self.passes]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Totals of one block."""
+        return [pass_.block(rows, start, stop) for pass_ in self.passes]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Totals of both."""
+        return [pass_.combine(a, b) for pass_, a, b in zip(self.passes, total, other, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -90,17 +137,12 @@ def survey(
     Survey
         The rows and the moments.
     """
-    if samples.path is None and not moments:
-        return Survey(as_matrix(samples.gather(rows)))
-    parts, total, squares, weight = engine.run(_SurveyPass(rows, weights, moments), samples, "sample")
-    if samples.is_sparse:
-        import scipy.sparse as sp
-
-        sample = sp.vstack(parts, format="csr")
-    else:
-        sample = np.concatenate(parts)
     if not moments:
-        return Survey(sample)
+        if not samples.travels:
+            return Survey(as_matrix(samples.gather(rows)))
+        return Survey(stack(engine.run(GatherPass(rows), samples, "sample")))
+    both = Together((GatherPass(rows), _MomentsPass(weights)))
+    parts, (total, squares, weight) = engine.run(both, samples, "sample")
     mean = np.asarray(total).ravel() / weight
     deviation = np.sqrt(np.maximum(np.asarray(squares).ravel() / weight - mean**2, 0))
-    return Survey(sample, mean, deviation)
+    return Survey(stack(parts), mean, deviation)

@@ -15,19 +15,19 @@ import numpy as np
 from mmcnb._errors import InputError
 from mmcnb.engine import BasisMap, Kernel, KernelSamples, ScaledSamples
 from mmcnb.samples import Samples
-from mmcnb.solvers import Hyperplane
+from mmcnb.solvers import Hyperplane, Scores
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
 class Model:
-    """A hyperplane on kernel values against basis vectors, or on the columns themselves.
+    """A rule on kernel values against basis vectors, or on the columns themselves.
 
     Parameters
     ----------
-    hyperplane : Hyperplane
-        Decides the cluster: 1 where its value is at least 0, otherwise 0.
+    rule : Hyperplane or Scores
+        Decides the cluster.
     kernel : Kernel or None
         None for a linear model on the columns.
     basis : ndarray of shape (p, d) or None
@@ -38,7 +38,7 @@ class Model:
         Precision of the kernel values.
     """
 
-    hyperplane: Hyperplane
+    rule: Hyperplane | Scores
     kernel: Kernel | None = None
     basis: np.ndarray | None = None
     mean: np.ndarray | None = None
@@ -52,7 +52,7 @@ class Model:
         return ScaledSamples(samples, self.mean, self.deviation)
 
     def features(self, samples: Samples) -> Samples:
-        """The rows as the hyperplane wants them."""
+        """The rows as the rule wants them."""
         scaled = self.scaled(samples)
         if self.kernel is None or self.basis is None:
             return scaled
@@ -61,7 +61,8 @@ class Model:
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of the model, by name."""
         arrays = {
-            "coef": self.hyperplane.coef,
+            "coef": self.rule.coef,
+            "offset": np.asarray(self.rule.offset, np.float64),
             "basis": self.basis,
             "mean": self.mean,
             "deviation": self.deviation,
@@ -71,19 +72,23 @@ class Model:
     def facts(self) -> dict[str, Any]:
         """The numbers of the model, as JSON holds them."""
         kernel = None if self.kernel is None else vars(self.kernel)
-        return {"offset": self.hyperplane.offset, "kernel": kernel, "feature_dtype": self.feature_dtype}
+        return {"kernel": kernel, "feature_dtype": self.feature_dtype}
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray], facts: dict[str, Any]) -> "Model":
         """The model that `arrays` and `facts` describe."""
         return cls(
-            Hyperplane(arrays["coef"], float(facts["offset"])),
+            _rule(arrays["coef"], arrays["offset"]),
             Kernel(**facts["kernel"]) if facts["kernel"] else None,
             arrays.get("basis"),
             arrays.get("mean"),
             arrays.get("deviation"),
             facts["feature_dtype"],
         )
+
+
+def _rule(coef: np.ndarray, offset: np.ndarray) -> Hyperplane | Scores:
+    return Hyperplane(coef, float(offset)) if offset.ndim == 0 else Scores(coef, offset)
 
 
 def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

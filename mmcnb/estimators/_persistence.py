@@ -11,6 +11,7 @@ from mmcnb.estimators._model import Model, read_model, write_model
 CLASSES = ("SparseKernelMMC", "KernelCPMMC", "CPMMC")
 FITTED = ("objective", "rho", "gamma", "converged", "report")
 PLAIN = (str, int, float, bool, type(None))  # a RandomState is not kept
+HERE = ("engine", "checkpoint")  # of this machine, and not of the model
 
 
 def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -22,7 +23,9 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
     header = {
         "class": type(estimator).__name__,
         "version": __version__,
-        "parameters": {name: value for name, value in plain.items() if isinstance(value, PLAIN)},
+        "parameters": {
+            name: value for name, value in plain.items() if isinstance(value, PLAIN) and name not in HERE
+        },
         "model": estimator.model_.facts(),
         "n_features_in": estimator.n_features_in_,
         **{name: getattr(estimator, f"{name}_") for name in FITTED},

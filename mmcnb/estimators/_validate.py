@@ -51,10 +51,11 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
 
 
 def is_stored(X: Any) -> bool:
-    """Whether X is a path, a Zarr object or opened samples rather than an array."""
+    """Whether X is a path, a Zarr object, a Dask array or opened samples rather than an array in memory."""
     if isinstance(X, (str, os.PathLike, Samples)):
         return True
-    return type(X).__module__.split(".")[0] == "zarr"
+    module = type(X).__module__
+    return module.split(".")[0] == "zarr" or module.startswith("dask.array")
 
 
 def read_input(estimator: Any, X: Any, reset: bool, least_rows: int = 1) -> Samples:

@@ -1,5 +1,8 @@
 """Linear cutting-plane maximum margin clustering."""
 
+import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +48,12 @@ class CPMMC(MarginClusterer):
         Seed.
     verbose : int, default=0
         1 shows a progress bar on a terminal.
+    checkpoint : path or None, default=None
+        Folder in which the fit keeps how far it has come; a fit of the same rows, parameters and seed
+        goes on from there.
+    engine : None, str or dask.distributed.Client, default=None
+        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
+        client, or the address of its scheduler, is a Dask cluster.
 
     Attributes
     ----------
@@ -89,6 +98,8 @@ class CPMMC(MarginClusterer):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        checkpoint: str | os.PathLike[str] | None = None,
+        engine: Any = None,
     ) -> None:
         self.C = C
         self.threshold = threshold
@@ -105,19 +116,21 @@ class CPMMC(MarginClusterer):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.engine = engine
 
     @property
     def coef_(self) -> np.ndarray:
         """Normal vector of the boundary, on the scaled columns."""
-        return self.model_.hyperplane.coef
+        return self.model_.rule.coef
 
     @property
     def intercept_(self) -> float:
         """Offset of the boundary."""
-        return self.model_.hyperplane.offset
+        return float(self.model_.rule.offset)
 
     def _candidates(
         self, engine: Engine, found: Survey, weights: np.ndarray | None, random_state: Any
-    ) -> list[Candidate]:
+    ) -> list[Callable[[], Candidate]]:
         mean_squared_distance(found.sample, weights)  # refuses rows that are all equal
-        return [linear_candidate(engine, open_samples(found.sample), weights)]
+        return [partial(linear_candidate, engine, open_samples(found.sample), weights)]

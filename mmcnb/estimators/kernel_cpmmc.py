@@ -1,5 +1,6 @@
 """Exact kernel cutting-plane maximum margin clustering, for data whose kernel matrix fits."""
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -7,11 +8,11 @@ import numpy as np
 
 from mmcnb._errors import MemoryLimitError
 from mmcnb.engine import Engine, FitPlan, Kernel, as_matrix, cache_features, format_bytes
-from mmcnb.estimators._base import Work
 from mmcnb.estimators._model import Model
+from mmcnb.estimators._streamed import Work
 from mmcnb.estimators.sparse_kernel_mmc import MOST_LANDMARKS, KernelClusterer
 from mmcnb.samples import Samples
-from mmcnb.selection import Candidate, Trial, exact_candidate, landmark_candidate
+from mmcnb.selection import Candidate, Search, Trial, exact_candidate, landmark_candidate
 from mmcnb.solvers import ExactPlanes, Labels, Planes, Problem
 
 EXACT_SEARCH = 1000  # rows up to which every width is tried on the whole kernel matrix
@@ -63,6 +64,12 @@ class KernelCPMMC(KernelClusterer):
         Seed.
     verbose : int, default=0
         1 shows a progress bar on a terminal.
+    checkpoint : path or None, default=None
+        Folder in which the fit keeps how far it has come; a fit of the same rows, parameters and seed
+        goes on from there.
+    engine : None, str or dask.distributed.Client, default=None
+        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
+        client, or the address of its scheduler, is a Dask cluster.
 
     Attributes
     ----------
@@ -105,6 +112,8 @@ class KernelCPMMC(KernelClusterer):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        checkpoint: str | os.PathLike[str] | None = None,
+        engine: Any = None,
     ) -> None:
         self.C = C
         self.gamma = gamma
@@ -124,6 +133,8 @@ class KernelCPMMC(KernelClusterer):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.engine = engine
 
     def _plan(self, samples: Samples) -> FitPlan:
         plan = super()._plan(samples)
@@ -160,13 +171,15 @@ class KernelCPMMC(KernelClusterer):
         make = exact_candidate if basis.shape[0] == sample.n_samples else landmark_candidate
         return make(engine, sample, kernel, basis, weights)
 
-    def _start_on_all_rows(self, work: Work, trial: Trial, model: Model) -> tuple[Planes, Labels, Model]:
+    def _start_on_all_rows(
+        self, work: Work, search: Search, trial: Trial, model: Model
+    ) -> tuple[Planes, Labels, Model]:
         """All rows as their own basis, with the labels that the sample's model gives them."""
         engine, samples, weights = work.engine, work.samples, work.weights
         coarse = Problem(engine, model.features(samples), trial.problem.metric, weights, hold_labels=True)
         rows = as_matrix(model.scaled(samples).block(0, samples.n_samples))
         basis = np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows)
         exact = replace(model, basis=basis, feature_dtype="float64")
-        features = cache_features(engine, exact.features(samples), "memory")
+        features = cache_features(exact.features(samples), "memory")
         problem = Problem(engine, features, None, weights, hold_labels=True)
         return ExactPlanes(problem), coarse.labels_of(trial.state.boundary), exact

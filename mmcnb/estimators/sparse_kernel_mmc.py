@@ -1,7 +1,10 @@
 """Sparse kernel maximum margin clustering: the kernel estimator for data of any size."""
 
 import numbers
+import os
 from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,12 +60,12 @@ class KernelClusterer(MarginClusterer):
 
     def _candidates(
         self, engine: Engine, found: Survey, weights: np.ndarray | None, random_state: Any
-    ) -> list[Candidate]:
+    ) -> list[Callable[[], Candidate]]:
         mean_squared_distance(found.sample, weights)  # refuses rows that are all equal
         basis = self._choose_basis(found.sample, weights, random_state)
         sample, seed = open_samples(found.sample), int(random_state.randint(2**31 - 1))
         kernels = self._candidate_kernels(found.sample, weights)
-        return [self._candidate(engine, sample, kernel, basis, weights, seed) for kernel in kernels]
+        return [partial(self._candidate, engine, sample, kernel, basis, weights, seed) for kernel in kernels]
 
     @abstractmethod
     def _candidate(
@@ -135,6 +138,12 @@ class SparseKernelMMC(KernelClusterer):
         Seed of the sample, the landmarks and the coin flips.
     verbose : int, default=0
         1 shows a progress bar on a terminal.
+    checkpoint : path or None, default=None
+        Folder in which the fit keeps how far it has come; a fit of the same rows, parameters and seed
+        goes on from there.
+    engine : None, str or dask.distributed.Client, default=None
+        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
+        client, or the address of its scheduler, is a Dask cluster.
 
     Attributes
     ----------
@@ -148,7 +157,8 @@ class SparseKernelMMC(KernelClusterer):
         Whether the labels stood still at the end.
     history_ : DataFrame
         One row a sweep: stage, start, gamma, C, round, objective, primal, norm, rho, violation,
-        planes, changed labels, seconds.
+        planes, changed labels; and so far: reads of the rows, sweeps over kept kernel columns, bytes
+        read, whether the last pass came from a checkpoint (resumed), seconds.
     report_ : dict
         Sizes, |w| and what random labels give, leave-one-out score, duality gap, warnings.
     n_features_in_ : int
@@ -191,6 +201,8 @@ class SparseKernelMMC(KernelClusterer):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        checkpoint: str | os.PathLike[str] | None = None,
+        engine: Any = None,
     ) -> None:
         self.C = C
         self.gamma = gamma
@@ -213,6 +225,8 @@ class SparseKernelMMC(KernelClusterer):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.engine = engine
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

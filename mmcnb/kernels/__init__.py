@@ -21,7 +21,19 @@ _MODULES = {
         "rbf_kernel_block",
         "rbf_kernel_block_csr",
     ),
+    "evolution": (
+        "evolve_labels",
+        "flip_labels",
+    ),
+    "moves": (
+        "cluster_row_sums",
+        "polish",
+        "shake",
+        "steepest_moves",
+        "stochastic_moves",
+    ),
     "pairwise": (
+        "column_tiles",
         "linear_kernel_block_csr_into",
         "linear_kernel_block_into",
         "polynomial_kernel_block_csr_into",
@@ -30,6 +42,7 @@ _MODULES = {
         "rbf_kernel_block_into",
         "squared_norms",
     ),
+    "sizes": ("size_multipliers",),
     "sweeps": (
         "decision_values",
         "decision_values_csr",

@@ -5,6 +5,7 @@ objective. Across widths, among those whose division is clean by its cross-kerne
 score, the largest |w|² in units of the spread wins; where none is clean, the lowest score.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine import BasisMap, Engine, Kernel, KernelSamples, as_matrix, cache_features
-from mmcnb.samples import Samples
+from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.selection.starts import starting_labels
 from mmcnb.selection.widths import leave_one_out_scores
 from mmcnb.solvers import (
@@ -63,6 +64,8 @@ class Search:
         Number of starts.
     seed : int
         Seed of the starts: the same at every width.
+    sample_size : int
+        Rows of the sample.
     """
 
     threshold: Any
@@ -73,6 +76,7 @@ class Search:
     init: str
     n_init: int
     seed: int
+    sample_size: int
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,7 @@ def landmark_candidate(
     ``whole`` says that every different row is a landmark: then the method is exact, and so are its numbers.
     """
     dtype, tolerance = (np.float64, 1e-12) if whole else (np.float32, 1e-6)
-    features = cache_features(engine, KernelSamples(sample, BasisMap(kernel, basis), dtype), "memory")
+    features = cache_features(KernelSamples(sample, BasisMap(kernel, basis), dtype), "memory")
     metric = metric_of(kernel(basis.astype(np.float64), basis.astype(np.float64)), tolerance)
     problem = Problem(engine, features, metric, weights, hold_labels=True, basis=basis)
     return Candidate(kernel, _rows(problem) @ metric, weights, lambda: BasisPlanes(problem))
@@ -191,7 +195,7 @@ def exact_candidate(
     engine: Engine, sample: Samples, kernel: Kernel, basis: np.ndarray, weights: np.ndarray | None
 ) -> Candidate:
     """The sample with all its rows as the basis: the whole kernel matrix in float64."""
-    features = cache_features(engine, KernelSamples(sample, BasisMap(kernel, basis), np.float64), "memory")
+    features = cache_features(KernelSamples(sample, BasisMap(kernel, basis), np.float64), "memory")
     problem = Problem(engine, features, None, weights, hold_labels=True, basis=basis)
     gram = _rows(problem)
     return Candidate(kernel, gram @ metric_of(gram), weights, lambda: ExactPlanes(problem))
@@ -262,18 +266,24 @@ def spread_of(candidate: Candidate) -> float:
 
 
 def coarse_search(
-    candidates: Sequence[Candidate], search: Search, record: Record, accept_degenerate: bool = False
+    engine: Engine,
+    candidates: Sequence[Callable[[], Candidate]],
+    search: Search,
+    record: Record,
+    accept_degenerate: bool = False,
 ) -> list[Trial]:
     """Try every width; the best trial comes first.
 
     Parameters
     ----------
-    candidates : sequence of Candidate
-        The sample under each kernel.
+    engine : Engine
+        Its threads share the widths where the sample is a single block.
+    candidates : sequence of callable
+        Each makes the sample under one kernel.
     search : Search
         What to try.
     record : callable
-        Called with one dict a sweep.
+        Called with one dict a sweep, in the order of the candidates; ``clock`` is when it happened.
     accept_degenerate : bool, default=False
         Keep fits whose margin is nothing.
 
@@ -283,13 +293,27 @@ def coarse_search(
         One a width at which some start was separable: first those with a clean division, by their
         relative |w|²; then the others, by their leave-one-out score.
     """
-    found = [try_width(candidate, search, record, accept_degenerate) for candidate in candidates]
-    trials = [trial for trial in found if trial is not None]
+
+    def attempt(make: Callable[[], Candidate]) -> tuple[Candidate, Trial | None, list[dict[str, Any]]]:
+        rows: list[dict[str, Any]] = []
+
+        def keep(row: dict[str, Any]) -> None:
+            rows.append(row | {"clock": time.perf_counter()})
+
+        candidate = make()
+        return candidate, try_width(candidate, search, keep, accept_degenerate), rows
+
+    small = search.sample_size <= BLOCK_ROWS
+    attempts = engine.each(attempt, candidates) if small else [attempt(make) for make in candidates]
+    for _, _, rows in attempts:
+        for row in rows:
+            record(row)
+    trials = [trial for _, trial, _ in attempts if trial is not None]
     if len(trials) < 2:
         return trials
     labelings = np.array([trial.labels for trial in trials])
-    embeddings = [candidate.z for candidate in candidates]
-    scores = leave_one_out_scores(labelings, embeddings, candidates[0].weights)
+    embeddings = [candidate.z for candidate, _, _ in attempts]
+    scores = leave_one_out_scores(labelings, embeddings, attempts[0][0].weights)
     scored = [replace(trial, score=float(score)) for trial, score in zip(trials, scores, strict=True)]
     return sorted(scored, key=_rank)
 

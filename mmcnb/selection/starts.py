@@ -8,7 +8,7 @@ import numpy as np
 from mmcnb.solvers import GivenLabels, coin_flip, row_shares
 
 INITS = ("mixed", "random", "k-means")
-DENSE_SAMPLE = 2**22  # values
+PROJECTED_COLUMNS = 64  # k-means++ sees the distances of more columns through so many random ones
 MANY_COLUMNS = 1000  # beyond, the leading components come from products alone
 
 
@@ -43,17 +43,26 @@ def choose_landmarks(
     import scipy.sparse as sp
     from sklearn.cluster import kmeans_plusplus
 
-    weights = np.ones(X.shape[0]) if weights is None else weights
-    if sp.issparse(X) and X.shape[0] * X.shape[1] <= DENSE_SAMPLE:
-        X = X.toarray()  # many small distances cost less on dense rows
     if n_landmarks < X.shape[0]:
-        _, rows = kmeans_plusplus(X, n_landmarks, sample_weight=weights, random_state=random_state)
+        weights = np.ones(X.shape[0]) if weights is None else weights
+        points = _few_columns(X, random_state)
+        _, rows = kmeans_plusplus(points, n_landmarks, sample_weight=weights, random_state=random_state)
     else:
         rows = np.arange(X.shape[0])
     chosen = X[np.sort(rows)]
     dense = chosen.toarray() if sp.issparse(chosen) else np.asarray(chosen)
     _, first = np.unique(dense, axis=0, return_index=True)
     return np.ascontiguousarray(dense[np.sort(first)])
+
+
+def _few_columns(X: Any, random_state: np.random.RandomState) -> np.ndarray:
+    """The rows with their distances nearly kept, as dense float64, for which many distances cost least."""
+    from sklearn.random_projection import SparseRandomProjection
+
+    if X.shape[1] > PROJECTED_COLUMNS:
+        projection = SparseRandomProjection(PROJECTED_COLUMNS, dense_output=True, random_state=random_state)
+        X = projection.fit_transform(X)
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, np.float64)
 
 
 def principal_directions(z: Any, count: int, weights: np.ndarray | None = None) -> np.ndarray:

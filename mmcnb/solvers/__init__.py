@@ -3,15 +3,42 @@
 from mmcnb.solvers.cccp import Rounds, State, continuation, greatest_balance, path_to
 from mmcnb.solvers.cutting_plane import Objective, Solution, SweepBudget, cutting_plane
 from mmcnb.solvers.growing import GrowingPlanes, OwnPlanes, Rows
-from mmcnb.solvers.hyperplane import GivenLabels, Hyperplane, HyperplaneLabels, Labels, signs
-from mmcnb.solvers.passes import DecisionPass
+from mmcnb.solvers.hyperplane import GivenLabels, Hyperplane, HyperplaneLabels, Labels, Scores, signs
+from mmcnb.solvers.passes import DecisionPass, RowSumPass
 from mmcnb.solvers.plane_qp import PlaneQPError, PlaneSolution, solve_planes
 from mmcnb.solvers.planes import BasisPlanes, ExactPlanes, Planes, coin_flip
 from mmcnb.solvers.problem import Problem, metric_of, row_shares
+from mmcnb.solvers.rls import (
+    Partition,
+    floor_bounds,
+    mean_objective,
+    one_against_all_objective,
+    size_bounds,
+    smoother,
+    target_shares,
+    two_cluster_objective,
+)
+from mmcnb.solvers.rls_evolution import Evolved, balanced_labels, evolve
+from mmcnb.solvers.rls_path import (
+    PrincipalFeatures,
+    free_step,
+    held_step,
+    principal_features,
+    ridge_path,
+)
+from mmcnb.solvers.rls_shaking import (
+    best_partition,
+    canonical_labels,
+    random_labels,
+    rls_starts,
+    schedule_of,
+    search_partition,
+)
 
 __all__ = [
     "BasisPlanes",
     "DecisionPass",
+    "Evolved",
     "ExactPlanes",
     "GivenLabels",
     "GrowingPlanes",
@@ -20,22 +47,45 @@ __all__ = [
     "Labels",
     "Objective",
     "OwnPlanes",
+    "Partition",
     "PlaneQPError",
     "PlaneSolution",
     "Planes",
+    "PrincipalFeatures",
     "Problem",
     "Rounds",
+    "RowSumPass",
     "Rows",
+    "Scores",
     "Solution",
     "State",
     "SweepBudget",
+    "balanced_labels",
+    "best_partition",
+    "canonical_labels",
     "coin_flip",
     "continuation",
     "cutting_plane",
+    "evolve",
+    "floor_bounds",
+    "free_step",
     "greatest_balance",
+    "held_step",
+    "mean_objective",
     "metric_of",
+    "one_against_all_objective",
     "path_to",
+    "principal_features",
+    "random_labels",
+    "ridge_path",
+    "rls_starts",
     "row_shares",
+    "schedule_of",
+    "search_partition",
     "signs",
+    "size_bounds",
+    "smoother",
     "solve_planes",
+    "target_shares",
+    "two_cluster_objective",
 ]

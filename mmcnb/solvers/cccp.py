@@ -16,6 +16,9 @@ from mmcnb.solvers.problem import Problem
 
 PATH = (1.01, 1.3, 2.0, 3.5, 6.0, 10.0)
 LOOSE_GAP = 0.03  # duality gap in units of rho, before the last C
+PASSING_SHARE = (
+    0.003  # share of the labels that may still change before the last C: the next C moves them anyway
+)
 
 
 @dataclass(frozen=True)
@@ -26,14 +29,14 @@ class Rounds:
     ----------
     max_rounds : int
         Rounds at one C at most.
-    changed : int
-        Stop when no more labels than this change.
+    changed : float
+        Stop when the labels of no more weight than this change.
     least : float
         Least share of the weight in the smaller cluster.
     """
 
     max_rounds: int = 30
-    changed: int = 0
+    changed: float = 0.0
     least: float = 0.05
 
 
@@ -207,13 +210,16 @@ def continuation(
     """
     budget = budget or SweepBudget()
     state: State | None = None
+    few = PASSING_SHARE * planes.problem.total_weight
     for C in path:
         bearable = min(objective.balance, max(0.0, greatest_balance(C)))
         form = objective if objective.threshold == "fixed" else replace(objective, balance=bearable)
         # The gap left is C eta rho, and rho exceeds |w|²: with a constant eta the labels wander at large C.
-        tolerance = eta if path[-1] == C else max(eta, LOOSE_GAP / C)
+        last = path[-1] == C
+        tolerance = eta if last else max(eta, LOOSE_GAP / C)
+        passing = limits if last else replace(limits, changed=max(limits.changed, few))
         signed = state is not None and state.threshold == 0.0 and state.solution.sums.changed == 0
-        reached = rounds(planes, labels, form, C, tolerance, limits, record, budget, signed)
+        reached = rounds(planes, labels, form, C, tolerance, passing, record, budget, signed)
         if reached is None:
             return state
         steps = reached.quantile_steps + (0 if state is None else state.quantile_steps)

@@ -35,14 +35,14 @@ class _FixedPointPass:
     def start(self) -> list[Any]:
         return [0.0, 0.0]
 
-    def block(self, rows: Any, start: int, stop: int) -> tuple[np.ndarray, float]:
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         z = self.z[start:stop]
         if isinstance(rows, CSRBlock):
-            return kernels.basis_fixed_point_sums_csr(*rows[:3], z, self.b, self.gamma)
-        return kernels.basis_fixed_point_sums(rows, z, self.b, self.gamma)
+            return list(kernels.basis_fixed_point_sums_csr(*rows[:3], z, self.b, self.gamma))
+        return list(kernels.basis_fixed_point_sums(rows, z, self.b, self.gamma))
 
-    def combine(self, total: list[Any], partial: tuple[np.ndarray, float]) -> list[Any]:
-        return [total[0] + partial[0], total[1] + partial[1]]
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        return [a + b for a, b in zip(total, other, strict=True)]
 
 
 @dataclass(frozen=True)

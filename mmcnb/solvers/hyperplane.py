@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mmcnb import kernels
+from mmcnb.engine import as_matrix
 from mmcnb.samples import CSRBlock
 
 
@@ -30,9 +31,37 @@ class Hyperplane:
             return kernels.decision_values_csr(*rows[:3], self.coef, self.offset)
         return kernels.decision_values(rows, self.coef, self.offset)
 
+    def label(self, rows: Any) -> np.ndarray:
+        """Cluster of each row (int32): 1 where the decision value is at least 0, otherwise 0."""
+        return (self.decide(rows) >= 0).astype(np.int32)
+
     def shifted(self, q: float) -> "Hyperplane":
         """The hyperplane with its threshold at q instead of 0."""
         return Hyperplane(self.coef, self.offset - q)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One score a cluster, F(x)·coef - offset; a row belongs to the cluster of its largest score.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (p, k)
+        Coefficients of each cluster in the coordinates of the features.
+    offset : ndarray of shape (k,)
+        What is taken off each score.
+    """
+
+    coef: np.ndarray
+    offset: np.ndarray
+
+    def decide(self, rows: Any) -> np.ndarray:
+        """Scores of a block of features, of shape (rows, k)."""
+        return np.asarray(as_matrix(rows) @ self.coef) - self.offset
+
+    def label(self, rows: Any) -> np.ndarray:
+        """Cluster of each row (int32); of equal scores the first."""
+        return self.decide(rows).argmax(axis=1).astype(np.int32)
 
 
 class Labels(Protocol):

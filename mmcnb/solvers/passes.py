@@ -7,7 +7,7 @@ import numpy as np
 
 from mmcnb import kernels
 from mmcnb.samples import CSRBlock
-from mmcnb.solvers.hyperplane import Hyperplane, Labels
+from mmcnb.solvers.hyperplane import Hyperplane, Labels, Scores
 
 
 @dataclass(frozen=True)
@@ -33,23 +33,18 @@ class MostViolatedPass(_Weighted):
         """Nothing yet."""
         return [0.0, 0.0, []]
 
-    def block(self, rows: Any, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sums of one block."""
         y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
-        plane = self.hyperplane
-        if isinstance(rows, CSRBlock):
-            return kernels.most_violated_constraint_csr(
-                *rows[:3], y, weights, plane.coef, plane.offset, self.rho
-            )
-        return kernels.most_violated_constraint(rows, y, weights, plane.coef, plane.offset, self.rho)
+        sparse = isinstance(rows, CSRBlock)
+        sweep = kernels.most_violated_constraint_csr if sparse else kernels.most_violated_constraint
+        features, plane = rows[:3] if sparse else (rows,), self.hyperplane
+        active, row_sum, sums = sweep(*features, y, weights, plane.coef, plane.offset, self.rho)
+        return [row_sum, sums, [active] if self.keep_rows else []]
 
-    def combine(self, total: list[Any], partial: tuple[np.ndarray, np.ndarray, np.ndarray]) -> list[Any]:
-        """Sums so far."""
-        active, row_sum, sums = partial
-        total[0], total[1] = total[0] + row_sum, total[1] + sums
-        if self.keep_rows:
-            total[2].append(active)
-        return total
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Sums of both."""
+        return [a + b for a, b in zip(total, other, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -65,17 +60,17 @@ class PlaneSumsPass(_Weighted):
         """Nothing yet."""
         return [0.0, 0.0, 0.0]
 
-    def block(self, rows: Any, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sums of one block."""
         y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
         planes = (y, weights, self.coefs, self.offsets, self.rhos)
         if isinstance(rows, CSRBlock):
-            return kernels.plane_sums_csr(*rows[:3], *planes)
-        return kernels.plane_sums(rows, *planes)
+            return list(kernels.plane_sums_csr(*rows[:3], *planes))
+        return list(kernels.plane_sums(rows, *planes))
 
-    def combine(self, total: list[Any], partial: tuple[np.ndarray, np.ndarray, np.ndarray]) -> list[Any]:
-        """Sums so far."""
-        return [a + b for a, b in zip(total, partial, strict=True)]
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Sums of both."""
+        return [a + b for a, b in zip(total, other, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -86,36 +81,35 @@ class RowSumPass(_Weighted):
         """Nothing yet."""
         return [0.0, 0.0]
 
-    def block(self, rows: Any, start: int, stop: int) -> tuple[np.ndarray, float]:
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sum of one block."""
         weights = self.weights_of(start, stop)
         if isinstance(rows, CSRBlock):
-            return kernels.weighted_row_sum_csr(*rows[:3], weights, rows.n_features), float(weights.sum())
-        return kernels.weighted_row_sum(rows, weights), float(weights.sum())
+            return [kernels.weighted_row_sum_csr(*rows[:3], weights, rows.n_features), float(weights.sum())]
+        return [kernels.weighted_row_sum(rows, weights), float(weights.sum())]
 
-    def combine(self, total: list[Any], partial: tuple[np.ndarray, float]) -> list[Any]:
-        """Sum so far."""
-        return [total[0] + partial[0], total[1] + partial[1]]
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Sum of both."""
+        return [a + b for a, b in zip(total, other, strict=True)]
 
 
 @dataclass(frozen=True)
 class DecisionPass:
     """Decision values of all rows, in order."""
 
-    hyperplane: Hyperplane
+    rule: Hyperplane | Scores
 
     def start(self) -> list[np.ndarray]:
         """Nothing yet."""
         return []
 
-    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+    def block(self, rows: Any, start: int, stop: int) -> list[np.ndarray]:
         """Decision values of one block."""
-        return self.hyperplane.decide(rows)
+        return [self.rule.decide(rows)]
 
-    def combine(self, total: list[np.ndarray], partial: np.ndarray) -> list[np.ndarray]:
-        """Decision values so far."""
-        total.append(partial)
-        return total
+    def combine(self, total: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
+        """Decision values of both."""
+        return total + other
 
 
 @dataclass(frozen=True)
@@ -133,9 +127,9 @@ class RangePass:
         f = self.hyperplane.decide(rows)
         return float(f.min()), float(f.max())
 
-    def combine(self, total: tuple[float, float], partial: tuple[float, float]) -> tuple[float, float]:
-        """Range so far."""
-        return min(total[0], partial[0]), max(total[1], partial[1])
+    def combine(self, total: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+        """Range of both."""
+        return min(total[0], other[0]), max(total[1], other[1])
 
 
 @dataclass(frozen=True)
@@ -155,9 +149,9 @@ class GapPass:
         below = f < self.q
         return float(f[below].max(initial=-np.inf)), float(f[~below].min(initial=np.inf))
 
-    def combine(self, total: tuple[float, float], partial: tuple[float, float]) -> tuple[float, float]:
-        """The two values so far."""
-        return max(total[0], partial[0]), min(total[1], partial[1])
+    def combine(self, total: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+        """The two values of both."""
+        return max(total[0], other[0]), min(total[1], other[1])
 
 
 @dataclass(frozen=True)
@@ -176,6 +170,6 @@ class HistogramPass(_Weighted):
         bins = np.searchsorted(self.edges, self.hyperplane.decide(rows), side="right")
         return np.bincount(bins, self.weights_of(start, stop), self.edges.shape[0] + 1)
 
-    def combine(self, total: np.ndarray, partial: np.ndarray) -> np.ndarray:
-        """Weights so far."""
-        return total + partial
+    def combine(self, total: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Weights of both."""
+        return total + other

@@ -36,8 +36,8 @@ class Sums:
         Mean of c (rho - y f): the true slack.
     positive : float
         Share of the rows with f >= 0.
-    changed : int
-        Number of rows whose label the hyperplane would change.
+    changed : float
+        Weight of the rows whose label the hyperplane would change.
     hinge : float
         Mean of max(0, rho - |f|): the slack under the hyperplane's own labels.
     """
@@ -46,7 +46,7 @@ class Sums:
     signed: float
     violation: float
     positive: float
-    changed: int
+    changed: float
     hinge: float
 
 
@@ -68,6 +68,10 @@ class Problem:
         Keep labels as one byte a row, which saves work on a sample, instead of deriving them in each sweep.
     basis : ndarray of shape (p, d) or None, default=None
         The basis vectors; None where rows are their own features.
+    row_sum : (ndarray of shape (p,), float) or None, default=None
+        What `RowSumPass` gives, where a pass before has it already.
+    sketch : Problem or None, default=None
+        A uniform sample of the rows on which quantiles are taken; None takes them on all rows.
     """
 
     def __init__(
@@ -78,14 +82,18 @@ class Problem:
         weights: np.ndarray | None = None,
         hold_labels: bool = False,
         basis: np.ndarray | None = None,
+        row_sum: tuple[np.ndarray, float] | None = None,
+        sketch: "Problem | None" = None,
     ) -> None:
         self.engine, self.features, self.metric, self.weights = engine, features, metric, weights
         self.hold_labels, self.basis = hold_labels, basis
         self.inverse = None if metric is None else metric @ metric.T
         self.description = "" if hold_labels else "sweep"  # work on a sample is too short for a bar
         self.n_samples = features.n_samples
-        row_sum, self.total_weight = self._sweep(RowSumPass(weights))
-        self.mean = row_sum / self.total_weight
+        self.sketch = sketch
+        total, weight = row_sum or self._sweep(RowSumPass(weights))
+        self.total_weight: float = weight
+        self.mean: np.ndarray = total / weight
 
     def _sweep(self, pass_: Pass[Total]) -> Total:
         return self.engine.run(pass_, self.features, self.description)
@@ -112,7 +120,7 @@ class Problem:
         active, signed, violation, positive, changed, hinge, _ = sums.tolist()
         total = self.total_weight
         shares = active / total, signed / total, violation / total, positive / total
-        return Sums(*shares, int(changed), hinge / total)
+        return Sums(*shares, changed, hinge / total)
 
     def plane_sums(
         self, labels: Labels, generators: list[tuple[Hyperplane, float]]
@@ -141,6 +149,8 @@ class Problem:
         Found by refining a histogram, so that nothing of size n is kept. Ties are not split: of the
         thresholds on their two sides the one with the larger smaller side is taken.
         """
+        if self.sketch is not None:
+            return self.sketch.quantile(hyperplane, share)
         low, high = self._sweep(RangePass(hyperplane))
         high = np.nextafter(high, np.inf)
         for _ in range(5):

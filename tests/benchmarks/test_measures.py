@@ -21,9 +21,10 @@ from benchmarks._common import (
     write_table,
 )
 from benchmarks._compare import compare, mean_squared_distance, measure, medians, summarise
+from benchmarks._watch import run_and_watch
 from benchmarks.adult import slopes_of_sizes
 from benchmarks.collapse import count_rises
-from benchmarks.growth import QUICK_ROWS, run_and_watch, sizes
+from benchmarks.growth import QUICK_ROWS, sizes
 from mmcnb._errors import InputError
 
 

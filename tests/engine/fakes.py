@@ -11,6 +11,7 @@ class FakeSamples(Samples):
     """Rows of an array behind any storage chunk; counts how often each row is read."""
 
     is_sparse, checksummed, name, path = False, True, "fake", "fake"
+    travels = True
 
     def __init__(self, X, chunk_rows=4096, row_bytes=None):
         self.X, self.chunk_rows = np.ascontiguousarray(X), chunk_rows
@@ -36,7 +37,7 @@ class OrderedSum:
         return [], 0.0
 
     def block(self, rows, start, stop):
-        return (start, stop), np.ones(stop - start) @ rows
+        return [(start, stop)], np.ones(stop - start) @ rows
 
-    def combine(self, total, partial):
-        return [*total[0], partial[0]], total[1] + partial[1]
+    def combine(self, total, other):
+        return total[0] + other[0], total[1] + other[1]

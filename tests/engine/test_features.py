@@ -5,6 +5,7 @@ import scipy.sparse
 from mmcnb._errors import InputError
 from mmcnb.engine import (
     BasisMap,
+    GatherPass,
     Kernel,
     KernelSamples,
     ScaledSamples,
@@ -54,12 +55,31 @@ def test_memory_scratch_and_recompute_hold_the_same_bits(X, sparse):
     held = []
     with ThreadEngine(2) as engine:
         for store in STORES:
-            cached = cache_features(engine, source, store)
+            cached = cache_features(source, store)
             assert (cached.n_samples, cached.n_features, cached.dtype) == (9001, 7, np.float32)
-            held.append([cached.block(0, 9001).tobytes(), cached.block(4096, 9001).tobytes()])
-            _blocks, total = engine.run(OrderedSum(), cached)
-            held[-1].append(total.tobytes())
+            totals = [engine.run(OrderedSum(), cached)[1].tobytes() for _ in range(2)]
+            assert cached.kept == (store != "recompute")
+            held.append([cached.block(0, 9001).tobytes(), cached.block(4096, 9001).tobytes(), *totals])
     assert held[0] == held[1] == held[2]
+
+
+def test_csr_rows_are_kept_as_they_are(X):
+    rows = open_samples(scipy.sparse.csr_array(X))
+    cached = cache_features(rows, "memory")
+    with ThreadEngine(2) as engine:
+        engine.run(GatherPass(np.arange(3)), cached)
+    assert cached.kept
+    for part, kept in zip(rows.block(4000, 9001)[:3], cached.block(4000, 9001)[:3], strict=True):
+        np.testing.assert_array_equal(kept, part)
+
+
+def test_kept_features_are_computed_once(X):
+    base = FakeSamples(X, 1000, 10**5)
+    cached = cache_features(KernelSamples(base, features(X).basis_map), "memory")
+    with ThreadEngine(2) as engine:
+        for _ in range(3):
+            engine.run(OrderedSum(), cached)
+    np.testing.assert_array_equal(base.reads, 1)
 
 
 def test_blocks_of_kernel_values_do_not_depend_on_the_rows_asked_for(X):
@@ -73,8 +93,9 @@ def test_blocks_of_kernel_values_do_not_depend_on_the_rows_asked_for(X):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_filling_the_cache_does_not_depend_on_chunks_or_threads(X, chunk_rows, n_jobs):
     stored = KernelSamples(FakeSamples(X, chunk_rows, 10**5), features(X, 64).basis_map)
+    cached = cache_features(stored, "memory")
     with ThreadEngine(n_jobs) as engine:
-        cached = cache_features(engine, stored, "memory")
+        engine.run(OrderedSum(), cached)
     np.testing.assert_array_equal(cached.block(0, 9001), features(X, 64).block(0, 9001))
 
 
@@ -89,15 +110,14 @@ def test_scratch_that_cannot_be_written_is_one_sentence(X, monkeypatch):
             InputError, match=r"^the scratch file of kernel columns in .* \(No space left on device\).*\.$"
         ),
     ):
-        cache_features(engine, features(X), "scratch")
+        engine.run(OrderedSum(), cache_features(features(X), "scratch"))
 
 
 def test_scratch_leaves_no_file(X, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with ThreadEngine(1) as engine:
-        cached = cache_features(engine, features(X), "scratch")
-        assert list(tmp_path.iterdir()) == []
-        assert cached.block(0, 9001).any()
+    cached = cache_features(features(X), "scratch")
+    assert cached.block(0, 9001).any()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("sparse", [False, True])

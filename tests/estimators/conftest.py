@@ -95,6 +95,6 @@ def keep_columns_in(monkeypatch):
         def plan(*args, **options):
             return replace(plan_fit(*args, **options), store=store)
 
-        monkeypatch.setattr("mmcnb.estimators._base.plan_fit", plan)
+        monkeypatch.setattr("mmcnb.estimators._streamed.plan_fit", plan)
 
     return keep

@@ -1,9 +1,12 @@
 """One answer, to the bit, wherever the rows live and however many threads read them."""
 
+import dask.array
 import numpy as np
 import pytest
+import scipy.sparse
 import zarr
 
+from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
 from tests.estimators.conftest import bits, make, make_blobs, make_rings, make_sparse, same_clusters
 
 N = 10_000  # two reduction blocks and a half
@@ -135,3 +138,77 @@ def test_fit_model_is_fit_without_labels(dense_homes, name):
     model = make(name, **STREAMED).fit_model(source)
     assert not hasattr(model, "labels_")
     assert model.predict(source).tobytes() == whole.labels_.tobytes()
+
+
+# -- every home, thread and engine, where there are several groups and a larger sample ----------------
+
+MANY = 2 * GROUP_ROWS + 3001
+QUICK = {"n_init": 1, "C": 1.3, "sample_size": 300, "max_rounds": 2}
+CHUNKS = (30_000, BLOCK_ROWS, MANY)
+LARGE = [("SparseKernelMMC", {"gamma": 0.3, "n_landmarks": 6}), ("CPMMC", {})]
+
+
+@pytest.fixture(scope="module")
+def large_homes(tmp_path_factory):
+    """The homes of the same rows, dense and CSR, by name."""
+    X, folder = make_blobs(MANY, d=3, gap=3.0, dtype=np.float32), tmp_path_factory.mktemp("large")
+    sparse = X.copy()
+    sparse[:, 1][np.random.default_rng(0).random(MANY) < 0.6] = 0
+    csr = scipy.sparse.csr_array(sparse)
+    homes = {"dense": {"array": X}, "csr": {"array": csr}}
+    for rows in CHUNKS:
+        homes["dense"][f"dask, {rows}"] = dask.array.from_array(X, chunks=(rows, 3))
+        homes["csr"][f"dask, {rows}"] = dask.array.from_array(sparse, chunks=(rows, 3)).map_blocks(
+            scipy.sparse.csr_array
+        )
+        for kind, options in {
+            "zarr": {},
+            "sharded": {"shards": (4 * rows,)},
+            "version 2": {"zarr_format": 2},
+        }.items():
+            for layout in homes:
+                path = folder / f"{layout}, {kind}, {rows}.zarr"
+                write = _write_dense if layout == "dense" else _write_csr
+                write(path, X if layout == "dense" else csr, rows, **options)
+                homes[layout][f"{kind}, {rows}"] = path
+    return homes
+
+
+def _write_dense(path, X, rows, shards=None, zarr_format=3):
+    shards = shards and (*shards, X.shape[1])
+    zarr.create_array(path, data=X, chunks=(rows, X.shape[1]), shards=shards, zarr_format=zarr_format)
+
+
+def _write_csr(path, csr, rows, shards=None, zarr_format=3):
+    group = zarr.create_group(path, zarr_format=zarr_format)
+    encoding = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0"}
+    group.attrs.update(encoding | {"shape": list(csr.shape)})
+    for part in ("data", "indices", "indptr"):
+        group.create_array(part, data=getattr(csr, part), chunks=(rows,), shards=shards)
+
+
+def facts(model):
+    """What must be the same to the bit."""
+    plane = model.model_.rule
+    return model.labels_.tobytes(), plane.coef.tobytes(), plane.offset, model.objective_
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+@pytest.mark.parametrize(("name", "parameters"), LARGE)
+def test_homes_chunks_threads_and_clusters_give_the_same_bits(
+    large_homes, dask_client, layout, name, parameters
+):
+    def found(source, n_jobs=1, engine=None):
+        model = make(name, n_jobs=n_jobs, engine=engine, **QUICK | parameters).fit(source)
+        stages = set(model.history_["stage"])
+        assert {"larger sample", "all rows"} <= stages
+        return facts(model)
+
+    homes = large_homes[layout]
+    expected = found(homes["array"])
+    ways = [(home, {"n_jobs": n_jobs}) for home in homes for n_jobs in (1, 2)]
+    travelling = [home for home, source in homes.items() if open_samples(source).travels]
+    assert len(travelling) == len(homes) - 1
+    on_clusters = [home for home in travelling if home.startswith("zarr") or home.endswith(f" {CHUNKS[0]}")]
+    ways += [(home, {"engine": dask_client(1 + n % 2)}) for n, home in enumerate(on_clusters)]
+    assert [way for way in ways if found(homes[way[0]], **way[1]) != expected] == []

@@ -62,7 +62,7 @@ def test_violation_is_the_largest_over_all_constraints(engine, seed, weighted):
     assert sums.active == pytest.approx(shares @ (y * f <= rho))
     assert sums.signed == pytest.approx((shares * y) @ (y * f <= rho))
     assert sums.positive == pytest.approx(shares @ (f >= 0))
-    assert sums.changed == np.count_nonzero((f >= 0) != (y > 0))
+    assert sums.changed / planes.problem.total_weight == pytest.approx(shares @ ((f >= 0) != (y > 0)))
     assert sums.hinge == pytest.approx(reference.largest_violation(f, np.sign(f), rho, shares))
 
 

@@ -1,0 +1,296 @@
+"""What all estimators share: rows of any home, a sample of them, a stream of labels."""
+
+import os
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.random import sample_without_replacement
+from sklearn.utils.validation import check_is_fitted
+
+from mmcnb.engine import (
+    CheckpointEngine,
+    Engine,
+    FitPlan,
+    Survey,
+    Traffic,
+    as_matrix,
+    connected,
+    open_engine,
+    plan_fit,
+    portable,
+    size_of,
+    survey,
+)
+from mmcnb.estimators._labels import LabelsPass
+from mmcnb.estimators._model import Model
+from mmcnb.estimators._persistence import save_estimator
+from mmcnb.estimators._resume import open_checkpoint
+from mmcnb.estimators._validate import check_choice, check_number, read_input, read_weights
+from mmcnb.samples import LabelsWriter, Samples, open_samples
+from mmcnb.solvers import DecisionPass, Hyperplane
+
+SAMPLE_ROWS = 2000
+Labeled = TypeVar("Labeled")
+
+
+class ClusterWarning(UserWarning):
+    """The fit ended, but what it found may not be clusters."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the stages of one fit share.
+
+    Parameters
+    ----------
+    engine : Engine
+        Runs the passes.
+    samples : Samples
+        All rows.
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    plan : FitPlan
+        What is held where.
+    record : callable
+        Keeps one dict a sweep, for ``history_``.
+    found : Survey
+        The sample, its columns scaled, and the moments of the columns.
+    sample_weights : ndarray of shape (m,) or None
+        Weights of the sample.
+    """
+
+    engine: Engine
+    samples: Samples
+    weights: np.ndarray | None
+    plan: FitPlan
+    record: Callable[[dict[str, Any]], None]
+    found: Survey
+    sample_weights: np.ndarray | None
+
+
+def sample_rows(n_samples: int, wanted: int, weights: np.ndarray | None, random_state: Any) -> np.ndarray:
+    """Uniform row numbers in rising order, among those with a positive weight."""
+    n = n_samples if weights is None else int(np.count_nonzero(weights))
+    if wanted >= n:
+        chosen = np.arange(n)
+    else:
+        chosen = np.sort(sample_without_replacement(n, wanted, random_state=random_state))
+    return chosen.astype(np.int64) if weights is None else np.flatnonzero(weights)[chosen]
+
+
+class StreamedClusterer(ClusterMixin, BaseEstimator):
+    """Base of the estimators; see `SparseKernelMMC` for the parameters."""
+
+    labels_: np.ndarray
+    model_: Model
+    n_features_in_: int
+    scale: str | None = None
+
+    # -- scikit-learn's face -----------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"engine": portable(self.engine)}
+
+    def __sklearn_clone__(self) -> Self:
+        bare = copy(self)
+        bare.engine = None
+        clone = super(StreamedClusterer, bare).__sklearn_clone__()
+        clone.engine = self.engine  # a client has no copy
+        return clone
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            The rows.
+        y : None
+            Ignored, for scikit-learn's sake.
+        sample_weight : ndarray of shape (n_samples,) or None, default=None
+            Weight of each row; a weight of 2 is the row given twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        InputError
+            If the rows or a parameter cannot be used; one sentence says which and what to do.
+        """
+        samples = read_input(self, X, reset=True, least_rows=2)
+        with connected(self.engine):  # one cluster for the fit and its labels
+            self.labels_ = self._fit_samples(samples, sample_weight, self._labels_of)
+        return self
+
+    def fit_model(self, X: Any, sample_weight: Any = None) -> Self:
+        """Fit without labelling the rows: nothing of the length of the data is kept.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            The rows.
+        sample_weight : ndarray of shape (n_samples,) or None, default=None
+            Weight of each row.
+
+        Returns
+        -------
+        self
+            The fitted estimator, without ``labels_``; label rows with `predict`.
+        """
+        self._fit_samples(read_input(self, X, reset=True, least_rows=2), sample_weight, _no_labels)
+        return self
+
+    def predict(self, X: Any, out: str | os.PathLike[str] | None = None) -> np.ndarray | None:
+        """Label rows by their decision values.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+        out : path or None, default=None
+            Where to write the labels as a Zarr array, block by block; it must not exist.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int32, or None
+            Labels; None where they were written to ``out``.
+        """
+        check_is_fitted(self, "model_")
+        samples = read_input(self, X, reset=False)
+        if out is None:
+            return self._label(samples)
+        with LabelsWriter(out, samples.n_samples) as writer, self._engine(self.n_jobs) as engine:
+            sweep = LabelsPass(self.model_.rule, writer.sink())
+            writer.finish_chunks(engine.run(sweep, self.model_.features(samples), "labels"))
+        return None
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed distance of rows from the boundary, in units of 1/|w|.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            Decision values f(x) = w·φ(x) + b.
+        """
+        check_is_fitted(self, "model_")
+        return self._decide(read_input(self, X, reset=False))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file, whole or not at all; `mmcnb.load` reads it.
+
+        Parameters
+        ----------
+        path : path
+            The file; one that is there is replaced.
+        """
+        check_is_fitted(self, "model_")
+        save_estimator(self, path)
+
+    # -- the fit -----------------------------------------------------------------------------
+
+    def _engine(self, n_jobs: int | None) -> AbstractContextManager[Engine]:
+        return open_engine(self.engine, n_jobs, show_progress=None if self.verbose else False)
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that no rows can make right."""
+        check_choice("scale", self.scale, (None, "standard"))
+        if self.sample_size is not None:
+            check_number("sample_size", self.sample_size, 2, integer=True)
+
+    def _rows_of_sample(self) -> int:
+        return SAMPLE_ROWS if self.sample_size is None else self.sample_size
+
+    def _fit_samples(
+        self, samples: Samples, sample_weight: Any, label: Callable[[Engine, Samples], Labeled]
+    ) -> Labeled:
+        """Fit, and what ``label`` makes of the features of all rows while they are kept."""
+        self._check_parameters()
+        weights = read_weights(sample_weight, samples.n_samples)
+        random_state = check_random_state(self.random_state)
+        plan = self._plan(samples)
+        started, log = time.perf_counter(), []
+
+        def record(row: dict[str, Any]) -> None:
+            seconds = row.pop("clock", time.perf_counter()) - started
+            log.append(row | engine.traffic.facts() | {"seconds": seconds})
+
+        with self._engine(plan.threads) as engine, open_checkpoint(self, samples, weights) as checkpoint:
+            engine.traffic = Traffic(samples.root)
+            bare = engine
+            if checkpoint is not None:
+                engine = CheckpointEngine(bare, checkpoint)
+                if self.random_state is None:
+                    random_state = check_random_state(checkpoint.seed)
+            rows = sample_rows(samples.n_samples, self._rows_of_sample(), weights, random_state)
+            found = survey(engine, samples, rows, weights, moments=self.scale == "standard")
+            scaling = Model(Hyperplane(np.empty(0), 0.0), mean=found.mean, deviation=found.deviation)
+            found = Survey(_scaled_matrix(scaling, found.sample), found.mean, found.deviation)
+            sample_weights = None if weights is None else weights[rows]
+            work = Work(engine, samples, weights, plan, record, found, sample_weights)
+            features = self._fit_rows(work, random_state)
+            labels = label(bare, features if features.kept else self.model_.features(samples))
+        import pandas as pd
+
+        self.history_ = pd.DataFrame(log)
+        return labels
+
+    @abstractmethod
+    def _fit_rows(self, work: Work, random_state: Any) -> Samples:
+        """Fit on the sample, then on all rows, and set the fitted attributes; the features of all rows."""
+
+    # -- labels ------------------------------------------------------------------------------
+
+    def _decide(self, samples: Samples) -> np.ndarray:
+        with self._engine(self.n_jobs) as engine:
+            sweep = DecisionPass(self.model_.rule)
+            return np.concatenate(engine.run(sweep, self.model_.features(samples), "labels"))
+
+    def _label(self, samples: Samples) -> np.ndarray:
+        with self._engine(self.n_jobs) as engine:
+            return self._labels_of(engine, self.model_.features(samples))
+
+    def _labels_of(self, engine: Engine, features: Samples) -> np.ndarray:
+        return np.concatenate(engine.run(LabelsPass(self.model_.rule), features, "labels"))
+
+    def _plan(self, samples: Samples) -> FitPlan:
+        return plan_fit(
+            **size_of(samples, self.n_jobs),
+            n_landmarks=self._basis_size(samples.n_samples),
+            sample_size=self._rows_of_sample(),
+            memory_limit=self.memory_limit,
+            n_jobs=self.n_jobs,
+        )
+
+    def _basis_size(self, n_samples: int) -> int:
+        return 0
+
+
+def _no_labels(engine: Engine, features: Samples) -> None:
+    """Leave the rows without labels."""
+
+
+def _scaled_matrix(model: Model, sample: Any) -> Any:
+    """The sample with its columns scaled."""
+    scaled = model.scaled(open_samples(sample))
+    return as_matrix(scaled.block(0, scaled.n_samples))

@@ -1,0 +1,233 @@
+"""Fits from several threads and processes at once: none aborts, none hangs, all give the same labels."""
+
+import importlib.util
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import zarr
+from threadpoolctl import threadpool_info
+
+import mmcnb
+from mmcnb.engine import ThreadEngine
+from mmcnb.engine._run import SingleThreadedBLAS
+from mmcnb.samples import BLOCK_ROWS, open_samples
+from tests.engine.fakes import OrderedSum
+
+SECONDS = 90  # what hangs fails then; on a slow machine a first run compiles the kernels
+PARAMETERS = {"gamma": 0.5, "n_init": 1, "n_landmarks": 20, "sample_size": 300, "C": 2.0, "random_state": 0}
+LAYERS = {"workqueue": "workqueue", "omp": "omppool", "tbb": "tbbpool"}
+
+
+def rows(n=3 * BLOCK_ROWS):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 3))
+    X[:, 0] += np.where(rng.random(n) < 0.6, 2.0, -2.0)
+    return X
+
+
+def labels(source=None, n_jobs=2):
+    source = rows() if source is None else source
+    return mmcnb.SparseKernelMMC(n_jobs=n_jobs, **PARAMETERS).fit(source).labels_
+
+
+def blas_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def in_threads(*functions):
+    """The results of functions that run at the same time."""
+    found = {}
+
+    def call(number, function):
+        found[number] = function()
+
+    threads = [threading.Thread(target=call, args=pair, daemon=True) for pair in enumerate(functions)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert len(found) == len(functions), "a thread failed or hangs"
+    return [found[number] for number in range(len(functions))]
+
+
+def in_process(context, target, *arguments):
+    """What a function puts into a queue in a child process."""
+    queue = context.Queue()
+    child = context.Process(target=target, args=(queue, *arguments), daemon=True)
+    child.start()
+    try:
+        return queue.get(timeout=SECONDS)
+    finally:
+        child.join(SECONDS)
+        assert child.exitcode == 0
+
+
+def put_labels(queue, source=None):
+    queue.put(labels(source).tobytes())
+
+
+def put_blas_threads(queue):
+    before = blas_threads()
+    with ThreadEngine(2):
+        inside = blas_threads()
+    queue.put((before, inside, blas_threads(), SingleThreadedBLAS._users))
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return labels(n_jobs=1).tobytes()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    path = tmp_path_factory.mktemp("stores") / "rows.zarr"
+    zarr.create_array(path, data=rows(), chunks=(1000, 3))
+    return str(path)
+
+
+def test_fits_in_several_python_threads(expected, store):
+    before = blas_threads()
+    found = in_threads(*[lambda n_jobs=n_jobs: labels(store, n_jobs) for n_jobs in (1, 2, 2, 4)])
+    assert [part.tobytes() == expected for part in found] == [True] * 4
+    assert blas_threads() == before
+    assert SingleThreadedBLAS._users == 0
+
+
+def test_limits_are_lifted_by_the_last_of_engines_that_overlap():
+    before = blas_threads()
+    first, second = ThreadEngine(1), ThreadEngine(1)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__()
+    assert set(blas_threads()) <= {1}
+    second.__exit__()
+    assert blas_threads() == before
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_no_more_threads_than_asked_for(n_jobs):
+    seen = set()
+
+    class Watched(OrderedSum):
+        def block(self, rows, start, stop):
+            time.sleep(0.005)
+            seen.add(threading.current_thread().name)
+            return super().block(rows, start, stop)
+
+    with ThreadEngine(n_jobs) as engine:
+        engine.run(Watched(), open_samples(np.ones((20 * BLOCK_ROWS, 60))))
+        alive = [thread for thread in threading.enumerate() if thread.name.startswith("mmcnb")]
+    assert len(seen) == n_jobs
+    assert len(alive) <= n_jobs
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("mmcnb")]
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # newer Pythons warn of any fork
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_child_process_fits_after_its_parent_did(expected, store, method):
+    assert labels(store).tobytes() == expected
+    context = multiprocessing.get_context(method)
+    assert in_process(context, put_labels, store) == expected
+    assert in_process(context, put_labels) == expected
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_forked_in_mid_fit_fits_and_gets_its_blas_threads_back(expected, store):
+    before = blas_threads()
+    context = multiprocessing.get_context("fork")
+    with ThreadEngine(2):
+        assert in_process(context, put_labels, store) == expected
+        _, inside, after, users = in_process(context, put_blas_threads)
+        assert set(inside) <= {1}
+        assert after == before
+        assert users == 0
+    assert blas_threads() == before
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_forked_while_another_thread_enters_an_engine_does_not_hang():
+    context = multiprocessing.get_context("fork")
+    with SingleThreadedBLAS._lock:
+        child = context.Process(target=ThreadEngine(1).__enter__, daemon=True)
+        child.start()
+    child.join(SECONDS)
+    assert child.exitcode == 0
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_fits_in_joblib(expected, store, backend):
+    from joblib import Parallel, delayed
+
+    with Parallel(n_jobs=2, backend=backend, timeout=SECONDS) as parallel:
+        found = parallel(delayed(labels)(store, n_jobs) for n_jobs in (1, 2))
+    assert [part.tobytes() == expected for part in found] == [True, True]
+    if backend == "loky":
+        from joblib.externals.loky import get_reusable_executor
+
+        get_reusable_executor().shutdown(wait=True)
+
+
+UNDER_A_LAYER = """
+import threading
+
+import numba
+import numpy as np
+
+from tests.engine.test_threads import labels
+
+
+@numba.njit(parallel=True)
+def other(x):
+    total = 0.0
+    for i in numba.prange(x.shape[0]):
+        total += x[i]
+    return total
+
+
+ones = np.ones(10**6)
+assert other(ones) == 10**6
+stop, counts = threading.Event(), []
+
+
+def run_other():
+    while not stop.is_set():
+        counts.append(other(ones))
+
+
+thread = threading.Thread(target=run_other)
+thread.start()
+threads = numba.get_num_threads()
+mine = labels(n_jobs=2)
+assert numba.get_num_threads() == threads
+stop.set()
+thread.join()
+assert set(counts) == {10.0**6}
+import hashlib
+
+print(numba.threading_layer(), hashlib.sha256(mine.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_fits_beside_a_parallel_kernel_on_each_threading_layer(expected, layer):
+    import hashlib
+
+    spec = f"numba.np.ufunc.{LAYERS[layer]}"
+    loads = subprocess.run([sys.executable, "-c", f"import {spec}"], capture_output=True).returncode == 0
+    if importlib.util.find_spec(spec) is None or not loads:
+        pytest.skip(f"numba finds no library for the threading layer {layer} here")
+    done = subprocess.run(
+        [sys.executable, "-c", UNDER_A_LAYER],
+        env=os.environ | {"NUMBA_THREADING_LAYER": layer, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [layer, hashlib.sha256(expected).hexdigest()]

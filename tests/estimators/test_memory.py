@@ -1,0 +1,34 @@
+"""Resident memory of a fit, watched from outside: it stays within the limit, whatever the number of rows."""
+
+import sys
+
+import pytest
+
+from benchmarks._watch import run_and_watch
+from mmcnb.samples import create_dense_store
+from mmcnb.synthetic import make_block
+
+LIMIT, SLACK = 448, 150  # MiB
+FEATURES = 48
+MIB = 2**20
+
+
+def peak_of_fit(folder, rows):
+    store = folder / f"{rows}.zarr"
+    with create_dense_store(store, FEATURES) as writer:
+        for start in range(0, rows, 2**16):
+            stop = min(start + 2**16, rows)
+            writer.append(make_block("rings", start, stop, FEATURES, random_state=0)[0])
+    outputs = ["--model", str(folder / f"{rows}.model"), "--labels", str(folder / f"{rows}.labels.zarr")]
+    options = ["--gamma", "median", "--n-init", "1", "--n-landmarks", "50", "--random-state", "0", "--json"]
+    command = [sys.executable, "-m", "mmcnb", "fit", str(store), *outputs, *options]
+    report, polled = run_and_watch([*command, "--memory-limit", f"{LIMIT}MiB"])
+    return max(polled, report["peak_memory_bytes"]) / MIB
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+def test_peak_memory_is_set_by_the_limit_and_not_by_the_rows(tmp_path):
+    # The larger store holds 275 MiB of rows, more than what is left of the limit beside the libraries.
+    small, large = (peak_of_fit(tmp_path, rows) for rows in (300_000, 1_500_000))
+    assert large <= LIMIT + SLACK
+    assert large - small <= 60
