@@ -1,0 +1,274 @@
+"""Evolution of two-cluster labels by the least squares fitness: Gieseke et al., Algorithm 1.
+
+Labels are y in {-1, +1} and the fitness, of which less is better, is F(y) = 1 - y'Ry/n. It is kept up to
+date under flips in one of two forms of R: the symmetric matrix (n, n) itself, or features Z with R = ZZ'
+(n, r). Each individual keeps the product y'R or y'Z, which a flip of coordinate i changes by -2 y_i times
+row i. A flip of s coordinates costs O(s²) with R and O(s r) with Z, and O(s n) or O(s r) once an individual
+is kept. Random numbers come from a generator of our own (SplitMix64), so that a seed gives the same labels
+on every machine and in every thread.
+"""
+
+import numpy as np
+
+from mmcnb._numba import VECTORISED, njit
+
+__all__ = ["evolve_labels", "flip_labels"]
+
+GOLDEN, MIX_1, MIX_2 = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xBF58476D1CE4E5B9),
+    np.uint64(0x94D049BB133111EB),
+)
+DIGITS = 10  # to which a fitness must differ to be better
+SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+
+
+@njit()
+def _below(state, n):
+    """A random number from 0 to n - 1."""
+    state[0] += GOLDEN
+    x = state[0]
+    x = (x ^ (x >> SHIFT_30)) * MIX_1
+    x = (x ^ (x >> SHIFT_27)) * MIX_2
+    x = x ^ (x >> SHIFT_31)
+    return np.int64(np.float64(x >> SHIFT_11) * 2.0**-53 * n)
+
+
+@njit(fastmath=VECTORISED)
+def _dot(a, b):
+    total = 0.0
+    for j in range(a.shape[0]):
+        total += a[j] * b[j]
+    return total
+
+
+@njit()
+def _add_scaled(total, row, scale):
+    for j in range(total.shape[0]):
+        total[j] += row[j] * scale
+
+
+@njit()
+def _flip(M, matrix, y, product, flips, step, work):
+    """Flip coordinate ``flips[step]`` of y after those before it; returns the change of y'Ry."""
+    i = flips[step]
+    sign = np.float64(y[i])
+    if matrix:
+        now = product[i]
+        for previous in flips[:step]:  # their labels are the new ones
+            now += 2.0 * y[previous] * M[i, previous]
+        change = 4.0 * (M[i, i] - sign * now)
+    else:
+        change = 4.0 * (_dot(M[i], M[i]) - sign * _dot(M[i], work))
+        _add_scaled(work, M[i], -2.0 * sign)
+    y[i] = -y[i]
+    return change
+
+
+@njit()
+def flip_labels(M, matrix, y, product, flips):
+    """Flip some coordinates of a label vector: the change of y'Ry, and what it is worked out from.
+
+    Parameters
+    ----------
+    M : ndarray of shape (n, n) or (n, r), float64
+        R, symmetric, or features Z with R = ZZ'; C-ordered.
+    matrix : bool
+        Whether M is R itself.
+    y : ndarray of shape (n,), int8
+        Labels -1 or +1.
+    product : ndarray of shape (n,) or (r,), float64
+        ``y @ M``.
+    flips : ndarray of shape (s,), int
+        The coordinates, all different.
+
+    Returns
+    -------
+    change : float
+        What y'Ry gains.
+    y : ndarray of shape (n,), int8
+        The new labels.
+    product : ndarray of shape (n,) or (r,), float64
+        Their product.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import flip_labels
+    >>> Z, y = np.array([[1.0], [2.0]]), np.array([1, -1], np.int8)
+    >>> change, y, product = flip_labels(Z, False, y, y @ Z, np.array([1]))
+    >>> change, y.tolist(), product.tolist()
+    (8.0, [1, 1], [3.0])
+    """
+    y, product, work = y.copy(), product.copy(), product.copy()
+    change = 0.0
+    for step in range(flips.shape[0]):
+        change += _flip(M, matrix, y, product, flips, step, work)
+    for i in flips:
+        _add_scaled(product, M[i], 2.0 * y[i])
+    return change, y, product
+
+
+@njit()
+def _partner(y, i, flipped, state):
+    """A random row of the other cluster that has not been flipped, -1 where a few tries find none."""
+    for _ in range(64):
+        other = _below(state, y.shape[0])
+        if y[other] != y[i] and not flipped[other]:
+            return other
+    return -1
+
+
+@njit()
+def _mutate(M, matrix, y, product, excess, limit, wanted, order, flips, flipped, work, state):
+    """Choose coordinates of y to flip; returns their number, the change of y'Ry and the new sum of y.
+
+    A flip that would break the balance becomes a swap with a row of the other cluster; a row that has
+    been swapped already stays as it is.
+    """
+    n = y.shape[0]
+    count, change = 0, 0.0
+    if not matrix:
+        work[:] = product
+    for step in range(wanted):
+        chosen = step + _below(state, n - step)
+        order[step], order[chosen] = order[chosen], order[step]
+        i, partner = order[step], -1
+        if flipped[i]:
+            continue
+        if abs(excess - 2 * y[i]) > limit:
+            partner = _partner(y, i, flipped, state)
+            if partner < 0:
+                continue
+        for row in (i, partner):
+            if row >= 0:
+                excess -= 2 * y[row]
+                flips[count] = row
+                change += _flip(M, matrix, y, product, flips, count, work)
+                flipped[row] = True
+                count += 1
+    for row in flips[:count]:
+        y[row], flipped[row] = -y[row], False
+    return count, change, excess
+
+
+@njit()
+def _products(M, population):
+    products = np.zeros((population.shape[0], M.shape[1]))
+    for p in range(population.shape[0]):
+        for i in range(M.shape[0]):
+            _add_scaled(products[p], M[i], np.float64(population[p, i]))
+    return products
+
+
+@njit()
+def _values(matrix, population, products):
+    """y'Ry of each individual."""
+    values = np.empty(population.shape[0])
+    for p in range(population.shape[0]):
+        product = products[p]
+        values[p] = _dot(product, population[p].astype(np.float64)) if matrix else _dot(product, product)
+    return values
+
+
+@njit()
+def _select(M, population, products, values, excess, parents, counts, flips):
+    """The mu best live on, parents first in the arrays; returns whether any child does."""
+    mu, total = population.shape[0], values.shape[0]
+    if values[mu:].max() <= values[:mu].min():
+        return False
+    # Labels and their mirror image are equal but for rounding.
+    fitness, lives = np.around(-values / population.shape[1], DIGITS), np.zeros(total, np.bool_)
+    lives[np.argsort(fitness, kind="mergesort")[:mu]] = True
+    if lives[:mu].all():
+        return False
+    children = [child for child in range(total - mu) if lives[mu + child]]
+    # A parent may leave its place to one child and have another: all children are made first.
+    ys, child_products = population[parents[np.array(children)]], products[parents[np.array(children)]]
+    places = np.flatnonzero(~lives[:mu])
+    for c in range(len(children)):
+        child = children[c]
+        for row in flips[child, : counts[child]]:
+            _add_scaled(child_products[c], M[row], -2.0 * ys[c, row])
+            ys[c, row] = -ys[c, row]
+    for c in range(len(children)):
+        place, child = places[c], children[c]
+        population[place], products[place] = ys[c], child_products[c]
+        values[place], excess[place] = values[mu + child], excess[mu + child]
+    return True
+
+
+@njit()
+def evolve_labels(M, matrix, population, limit, n_offspring, generations, patience, seed):
+    """A (mu + nu) evolution of label vectors: Gieseke et al., Algorithm 1.
+
+    In generation t (from 0) each of the offspring flips max(1, n / (t + 1)) coordinates of a random
+    parent; then the mu best of all live on, a parent before a child where they are equal.
+
+    Parameters
+    ----------
+    M : ndarray of shape (n, n) or (n, r), float64
+        R, symmetric, or features Z with R = ZZ'; C-ordered.
+    matrix : bool
+        Whether M is R itself.
+    population : ndarray of shape (mu, n), int8
+        The first parents, labels -1 or +1, each of abs(sum) at most ``limit``; n is at least 2.
+    limit : int
+        Bound l on abs(sum(y)), at least 1 where n is odd.
+    n_offspring : int
+        Offspring a generation, nu.
+    generations : int
+        Most generations.
+    patience : int
+        Generations without a surviving child after which the evolution stops.
+    seed : int
+        Seed of the random numbers.
+
+    Returns
+    -------
+    population : ndarray of shape (mu, n), int8
+        The last parents, in no order.
+    fitness : ndarray of shape (mu,), float64
+        F of each.
+    best : ndarray of shape (generations run,), float64
+        The lowest F after each generation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import evolve_labels
+    >>> R = np.kron(np.eye(2), np.full((2, 2), 0.4))
+    >>> start = np.array([[1, -1, 1, -1]], np.int8)
+    >>> y, fitness, best = evolve_labels(R, True, start, 0, 1, 100, 50, 0)
+    >>> bool(y[0, 0] == y[0, 1] != y[0, 2] == y[0, 3]), float(fitness[0].round(6))
+    (True, 0.2)
+    """
+    population = population.copy()
+    mu, n = population.shape
+    total = mu + n_offspring
+    state = np.empty(1, np.uint64)
+    state[0] = np.uint64(seed)
+    products = _products(M, population)
+    values, excess = np.empty(total), np.empty(total, np.int64)
+    values[:mu] = _values(matrix, population, products)
+    for p in range(mu):
+        excess[p] = population[p].astype(np.int64).sum()
+    parents, counts = np.empty(n_offspring, np.int64), np.empty(n_offspring, np.int64)
+    order, flips, flipped = np.arange(n), np.empty((n_offspring, n), np.int64), np.zeros(n, np.bool_)
+    work = np.empty(0 if matrix else M.shape[1])
+    best = np.empty(generations)
+    idle = t = 0
+    while t < generations and idle < patience:
+        wanted = max(1, n // (t + 1))
+        for child in range(n_offspring):
+            p = _below(state, mu)
+            count, change, balance = _mutate(
+                M, matrix, population[p], products[p], excess[p], limit, wanted, order, flips[child], flipped,
+                work, state,
+            )  # fmt: skip
+            parents[child], counts[child] = p, count
+            values[mu + child], excess[mu + child] = values[p] + change, balance
+        idle = 0 if _select(M, population, products, values, excess, parents, counts, flips) else idle + 1
+        best[t] = 1.0 - values[:mu].max() / n
+        t += 1
+    return population, 1.0 - values[:mu] / n, best[:t]

@@ -1,0 +1,365 @@
+"""Single moves of rows between clusters, by the smoother of regularised least squares.
+
+``R`` = K (K + λI)^-1 is symmetric of shape (m, m); e_h is the indicator of cluster h. All searches keep
+``T[h]`` = R e_h, so that the gain of a move costs O(1) and a move costs O(m): Pahikkala et al., Lemma 2
+and 3. Two objectives are raised: Σ_h e_h'R e_h, which is their Q with its sign turned and its constants
+dropped, and the mean form J = Σ_h e_h'R e_h / n_h. Among equal gains the first row wins.
+"""
+
+import numpy as np
+
+from mmcnb._numba import njit
+
+__all__ = ["cluster_row_sums", "polish", "shake", "steepest_moves", "stochastic_moves"]
+
+LEAST_GAIN = 1e-9  # far above rounding, far below what a move is worth
+
+
+@njit()
+def cluster_row_sums(F, labels, n_clusters, weights):
+    """Weighted sums of rows, cluster by cluster.
+
+    Parameters
+    ----------
+    F : ndarray of shape (m, p), float64
+        The rows.
+    labels : ndarray of shape (m,), int
+        Cluster of each row, from 0.
+    n_clusters : int
+        Number of clusters, k.
+    weights : ndarray of shape (m,), float64
+        Weights of the rows.
+
+    Returns
+    -------
+    sums : ndarray of shape (k, p), float64
+        Weighted sum of the rows of each cluster.
+    sizes : ndarray of shape (k,), float64
+        Its weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import cluster_row_sums
+    >>> sums, sizes = cluster_row_sums(np.eye(3), np.array([0, 1, 0]), 2, np.array([1.0, 1.0, 2.0]))
+    >>> sums.tolist(), sizes.tolist()
+    ([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]], [3.0, 1.0])
+    """
+    sums, sizes = np.zeros((n_clusters, F.shape[1])), np.zeros(n_clusters)
+    for i in range(F.shape[0]):
+        sizes[labels[i]] += weights[i]
+        total, row = sums[labels[i]], F[i]
+        for j in range(F.shape[1]):
+            total[j] += weights[i] * row[j]
+    return sums, sizes
+
+
+@njit()
+def _start(R, labels, n_clusters):
+    T, sizes = cluster_row_sums(R, labels, n_clusters, np.ones(R.shape[0]))
+    return T, sizes.astype(np.int64)
+
+
+@njit()
+def _diagonal(R):
+    diagonal = np.empty(R.shape[0])
+    for i in range(R.shape[0]):
+        diagonal[i] = R[i, i]
+    return diagonal
+
+
+@njit()
+def _move(R, labels, T, counts, i, d):
+    """Row i goes to cluster d."""
+    a = labels[i]
+    row, loser, winner = R[i], T[a], T[d]
+    for j in range(row.shape[0]):
+        loser[j] -= row[j]
+        winner[j] += row[j]
+    labels[i] = d
+    counts[a] -= 1
+    counts[d] += 1
+
+
+@njit()
+def _first_largest(values):
+    """Index of the largest value, -1 where none is above -inf."""
+    best, largest = -1, -np.inf
+    for j in range(values.shape[0]):
+        if values[j] > largest:
+            best, largest = j, values[j]
+    return best
+
+
+@njit()
+def _claim(R, diagonal, labels, T, counts, d, wanted, gains):
+    """Cluster d takes rows one by one, each the one that raises the objective most; none is emptied."""
+    for j in range(gains.shape[0]):
+        a = labels[j]
+        claimable = a != d and counts[a] > 1
+        gains[j] = T[d, j] - T[a, j] + diagonal[j] if claimable else -np.inf
+    for step in range(wanted):
+        i = _first_largest(gains)
+        if i < 0:
+            return step
+        a, row = labels[i], R[i]
+        _move(R, labels, T, counts, i, d)
+        gains[i] = -np.inf
+        for j in range(gains.shape[0]):
+            gains[j] += 2.0 * row[j] if labels[j] == a else row[j]
+        if counts[a] == 1:
+            for j in range(gains.shape[0]):
+                if labels[j] == a:
+                    gains[j] = -np.inf
+    return max(wanted, 0)
+
+
+@njit()
+def shake(R, labels, shares, amplitude, decay, rounds):
+    """Steepest descent with shaking: Pahikkala et al., Algorithm 3.
+
+    In round i each cluster h in turn claims ``amplitude * decay**i * m * shares[h]`` rows more than it
+    lacks to its share of the rows. The published schedule is equal shares, amplitude 1, decay 1/2, 21 rounds.
+
+    Parameters
+    ----------
+    R : ndarray of shape (m, m), float64
+        The smoother, symmetric and C-ordered.
+    labels : ndarray of shape (m,), int
+        Where to start.
+    shares : ndarray of shape (k,), float64
+        Wanted shares of the clusters, of sum 1.
+    amplitude, decay : float
+        Share of the rows that is claimed in the first round, and what is left of it from round to round.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    labels : ndarray of shape (m,), int64
+        The labels reached.
+    moves : int
+        Rows moved in all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import shake
+    >>> R = np.kron(np.eye(2), np.full((2, 2), 0.4))
+    >>> labels, moves = shake(R, np.array([0, 1, 0, 1]), np.full(2, 0.5), 1.0, 0.5, 21)
+    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
+    True
+    """
+    labels = labels.astype(np.int64)
+    m = R.shape[0]
+    T, counts = _start(R, labels, shares.shape[0])
+    diagonal, gains = _diagonal(R), np.empty(m)
+    moves = 0
+    for i in range(rounds):
+        before = moves
+        for d in range(shares.shape[0]):
+            share = m * shares[d]
+            wanted = int(amplitude * decay**i * share + share - counts[d])
+            moves += _claim(R, diagonal, labels, T, counts, d, wanted, gains)
+        if moves == before:  # later rounds want less
+            break
+    return labels, moves
+
+
+@njit()
+def _leaving_losses(labels, T, counts, sums, diagonal, may_leave, by_mean, losses):
+    """What the objective loses where a row leaves its cluster; the row's own entry of T becomes -inf."""
+    for j in range(losses.shape[0]):
+        a = labels[j]
+        own = T[a, j]
+        T[a, j] = -np.inf
+        rest = sums[a] - 2.0 * own + diagonal[j]
+        if not may_leave[a]:
+            losses[j] = np.inf
+        elif by_mean:
+            losses[j] = sums[a] / counts[a] - rest / (counts[a] - 1)
+        else:
+            losses[j] = sums[a] - rest
+
+
+@njit()
+def _best_targets(T, counts, sums, diagonal, may_enter, by_mean, best, targets):
+    """For each row the cluster that wins most by taking it, and how much that cluster wins."""
+    best[:] = -np.inf
+    for d in range(T.shape[0]):
+        if not may_enter[d]:
+            continue
+        scale = 1.0 / (counts[d] + 1) if by_mean else 1.0
+        now = sums[d] / counts[d] if by_mean and counts[d] > 0 else sums[d]
+        constant, total = scale * sums[d] - now, T[d]
+        for j in range(best.shape[0]):
+            win = scale * (2.0 * total[j] + diagonal[j]) + constant
+            better = win > best[j]
+            best[j] = win if better else best[j]
+            targets[j] = d if better else targets[j]
+
+
+@njit()
+def _allowed(counts, low, high, may_leave, may_enter):
+    """Which clusters may give and take a row; True where sizes out of bounds force the next move."""
+    over = under = False
+    for h in range(counts.shape[0]):
+        over = over or counts[h] > high[h]
+        under = under or counts[h] < low[h]
+    for h in range(counts.shape[0]):
+        may_leave[h] = counts[h] > high[h] if over else counts[h] > low[h]
+        may_enter[h] = counts[h] < low[h] if under and not over else counts[h] < high[h]
+    return over or under
+
+
+@njit()
+def _steepest(R, labels, low, high, most, by_mean):
+    labels = labels.astype(np.int64)
+    m, k = R.shape[0], low.shape[0]
+    T, counts = _start(R, labels, k)
+    diagonal, sums = _diagonal(R), np.zeros(k)
+    for i in range(m):
+        sums[labels[i]] += T[labels[i], i]
+    own, losses, gains, targets = np.empty(m), np.empty(m), np.empty(m), np.empty(m, np.int64)
+    may_leave, may_enter = np.empty(k, np.bool_), np.empty(k, np.bool_)
+    for step in range(most):
+        forced = _allowed(counts, low, high, may_leave, may_enter)
+        for j in range(m):
+            own[j] = T[labels[j], j]
+        _leaving_losses(labels, T, counts, sums, diagonal, may_leave, by_mean, losses)
+        _best_targets(T, counts, sums, diagonal, may_enter, by_mean, gains, targets)
+        for j in range(m):
+            T[labels[j], j] = own[j]
+            gains[j] -= losses[j]
+        i = _first_largest(gains)
+        if i < 0 or not (forced or gains[i] > LEAST_GAIN):
+            return labels, step
+        a, d = labels[i], targets[i]
+        sums[a] += diagonal[i] - 2.0 * T[a, i]
+        sums[d] += diagonal[i] + 2.0 * T[d, i]
+        _move(R, labels, T, counts, i, d)
+    return labels, most
+
+
+@njit()
+def steepest_moves(R, labels, low, high, most):
+    """Steepest descent on Q by single moves: Pahikkala et al., Algorithm 2, with bounds on sizes.
+
+    Parameters
+    ----------
+    R : ndarray of shape (m, m), float64
+        The smoother, symmetric and C-ordered.
+    labels : ndarray of shape (m,), int
+        Where to start; sizes out of bounds are brought inside first, by the best moves that do so.
+    low, high : ndarray of shape (k,), int
+        Least (from 1) and most rows of each cluster. The published form has 1 and m.
+    most : int
+        Most moves.
+
+    Returns
+    -------
+    labels : ndarray of shape (m,), int64
+        The labels reached.
+    moves : int
+        Rows moved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import steepest_moves
+    >>> R = np.kron(np.eye(2), np.full((2, 2), 0.4)) - 0.2
+    >>> labels, moves = steepest_moves(R, np.array([0, 0, 1, 0]), np.array([1, 1]), np.array([3, 3]), 9)
+    >>> labels.tolist(), moves
+    ([0, 0, 1, 1], 1)
+    """
+    return _steepest(R, labels, low, high, most, False)
+
+
+@njit()
+def polish(R, labels, low, high, most):
+    """Steepest single moves on J = Σ_h e_h'R e_h / n_h, with bounds on sizes.
+
+    Parameters
+    ----------
+    R : ndarray of shape (m, m), float64
+        The smoother of a centred kernel, symmetric and C-ordered.
+    labels : ndarray of shape (m,), int
+        Where to start; sizes out of bounds are brought inside first, by the best moves that do so.
+    low, high : ndarray of shape (k,), int
+        Least (from 1) and most rows of each cluster.
+    most : int
+        Most moves.
+
+    Returns
+    -------
+    labels : ndarray of shape (m,), int64
+        The labels reached.
+    moves : int
+        Rows moved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import polish
+    >>> R = np.kron(np.eye(2), np.full((2, 2), 0.4)) - 0.2
+    >>> labels, moves = polish(R, np.array([0, 0, 1, 0]), np.array([1, 1]), np.array([3, 3]), 9)
+    >>> labels.tolist(), moves
+    ([0, 0, 1, 1], 1)
+    """
+    return _steepest(R, labels, low, high, most, True)
+
+
+@njit()
+def stochastic_moves(R, labels, low, high, order, sweeps):
+    """Descent on Q row by row: Pahikkala et al., Algorithm 1, with bounds on sizes.
+
+    Parameters
+    ----------
+    R : ndarray of shape (m, m), float64
+        The smoother, symmetric and C-ordered.
+    labels : ndarray of shape (m,), int
+        Where to start.
+    low, high : ndarray of shape (k,), int
+        Least (from 1) and most rows of each cluster; no move breaks them. The published form has 1 and m.
+    order : ndarray of shape (m,), int
+        The order in which rows are visited.
+    sweeps : int
+        Most visits of all rows; the search ends where a whole sweep moves none.
+
+    Returns
+    -------
+    labels : ndarray of shape (m,), int64
+        The labels reached.
+    moves : int
+        Rows moved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import stochastic_moves
+    >>> R = np.kron(np.eye(2), np.full((2, 2), 0.4)) - 0.2
+    >>> bounds = np.array([1, 1]), np.array([3, 3])
+    >>> labels, moves = stochastic_moves(R, np.array([0, 0, 1, 0]), *bounds, np.arange(4)[::-1], 9)
+    >>> labels.tolist(), moves
+    ([0, 0, 1, 1], 1)
+    """
+    labels = labels.astype(np.int64)
+    T, counts = _start(R, labels, low.shape[0])
+    moves = 0
+    for _ in range(sweeps):
+        before = moves
+        for i in order:
+            a = labels[i]
+            if counts[a] <= low[a]:
+                continue
+            target, best = -1, LEAST_GAIN
+            for d in range(T.shape[0]):
+                gain = 2.0 * (T[d, i] - T[a, i] + R[i, i])
+                if d != a and counts[d] < high[d] and gain > best:
+                    target, best = d, gain
+            if target >= 0:
+                _move(R, labels, T, counts, i, target)
+                moves += 1
+        if moves == before:
+            break
+    return labels, moves

@@ -1,0 +1,232 @@
+"""Assign rows to clusters by their scores, with bounds on the sizes of the clusters.
+
+The division of largest Σ_i s_i,c(i) within the bounds is c(i) = argmax_h (s_ih - b_h), where the
+multipliers b minimise the dual Σ_i max_h (s_ih - b_h) + Σ_h max(low_h b_h, high_h b_h). A few rounds over
+the clusters, each b_h an order statistic, come near; then single rows go along shortest paths between
+clusters (min-cost flow on k + 1 nodes) until all sizes fit. The last node is a hub of multiplier 0: a
+cluster that may hold a row more than it does sends there at no cost, one that may hold a row less receives.
+"""
+
+import numpy as np
+
+from mmcnb._numba import njit
+
+__all__ = ["size_multipliers"]
+
+ROUNDING = 1e-12
+
+
+@njit()
+def _margins(scores, b, h):
+    """By how much each row prefers cluster h, whatever b_h, to the best other one."""
+    n, k = scores.shape
+    margins = np.empty(n)
+    for i in range(n):
+        other = -np.inf
+        for g in range(k):
+            value = scores[i, g] - b[g]
+            other = max(other, value) if g != h else other
+        margins[i] = scores[i, h] - other
+    return margins
+
+
+@njit()
+def _inside(margins, weights, low, high):
+    """How many rows of largest margin weigh at most ``high``, or at least ``low`` where it is the nearer."""
+    free = 0.0
+    for i in range(margins.shape[0]):
+        free += weights[i] if margins[i] > 0 else 0.0
+    if low <= free <= high:
+        return -1
+    if weights.min() == weights.max() == 1.0:
+        return int(high) if free > high else int(low)
+    grain, inside, weight = 1e-9 * weights.sum(), 0, 0.0
+    for i in np.argsort(-margins, kind="mergesort"):
+        if (weight + weights[i] > high + grain) if free > high else (weight >= low - grain):
+            break
+        weight += weights[i]
+        inside += 1
+    return inside
+
+
+@njit()
+def _order_statistic(margins, weights, low, high):
+    """The b_h nearest to 0 at which the rows of larger margin weigh between low and high."""
+    inside, n = _inside(margins, weights, low, high), margins.shape[0]
+    if inside < 0:
+        return 0.0
+    if inside == 0:
+        return margins.max() + 1.0
+    if inside >= n:
+        return margins.min() - 1.0
+    ordered = np.partition(margins, n - inside)
+    return (ordered[n - inside] + ordered[: n - inside].max()) / 2
+
+
+@njit()
+def _rounds(scores, low, high, weights, b, rounds):
+    """Each b_h in turn as the others stand, in place; True where all bounds hold."""
+    k, grain = scores.shape[1], weights.max()
+    for _ in range(rounds):
+        settled = True
+        for h in range(k):
+            margins = _margins(scores, b, h)
+            size = 0.0
+            for i in range(margins.shape[0]):
+                size += weights[i] if margins[i] > b[h] else 0.0
+            slack = high[h] - size if b[h] > 0 else size - low[h] if b[h] < 0 else 0.0
+            if size < low[h] or size > high[h] or slack >= grain:
+                b[h] = _order_statistic(margins, weights, low[h], high[h])
+                settled = False
+        if settled:
+            return True
+    return False
+
+
+@njit()
+def _assign(scores, b):
+    labels = np.empty(scores.shape[0], np.int64)
+    for i in range(scores.shape[0]):
+        best, largest = 0, -np.inf
+        for h in range(scores.shape[1]):
+            value = scores[i, h] - b[h]
+            if value > largest:
+                best, largest = h, value
+        labels[i] = best
+    return labels
+
+
+@njit()
+def _costs(scores, labels, held, low, high):
+    """The least score lost by moving a row from one cluster to another, and that row; the hub is node k."""
+    n, k = scores.shape
+    costs, rows = np.full((k + 1, k + 1), np.inf), np.full((k + 1, k + 1), -1)
+    for i in range(n):
+        a = labels[i]
+        for g in range(k):
+            cost = scores[i, a] - scores[i, g]
+            if cost < costs[a, g]:
+                costs[a, g], rows[a, g] = cost, i
+    for h in range(k):
+        costs[h, h] = 0.0
+        costs[h, k] = 0.0 if held[h] < high[h] else np.inf
+        costs[k, h] = 0.0 if held[h] > low[h] else np.inf
+    return costs, rows
+
+
+@njit()
+def _shortest(costs, sources, rounding):
+    """Distance of each node from the nearest source, and the node before it."""
+    nodes = costs.shape[0]
+    distance, before = np.where(sources, 0.0, np.inf), np.full(nodes, -1)
+    for _ in range(nodes):
+        for a in range(nodes):
+            for d in range(nodes):
+                if distance[a] + costs[a, d] < distance[d] - rounding:
+                    distance[d], before[d] = distance[a] + costs[a, d], a
+    return distance, before
+
+
+@njit()
+def _interior(costs):
+    """Multipliers as far as can be from any tie: the mean of the extreme ones, one for each node."""
+    distance, k = costs.copy(), costs.shape[0] - 1
+    if not np.isfinite(costs[:k, k]).any() and not np.isfinite(costs[k, :k]).any():
+        distance[0, k] = distance[k, 0] = 0.0  # every size is given: one multiplier is free
+    for via in range(k + 1):
+        for a in range(k + 1):
+            for d in range(k + 1):
+                distance[a, d] = min(distance[a, d], distance[a, via] + distance[via, d])
+    b, roots = np.zeros(k), 0
+    for root in range(k + 1):
+        if np.isfinite(distance[:, root]).all():
+            b += distance[:k, root] - distance[k, root]
+            roots += 1
+    for root in range(k + 1):
+        if np.isfinite(distance[root]).all():
+            b += distance[root, k] - distance[root, :k]
+            roots += 1
+    return b / max(roots, 1)
+
+
+@njit()
+def _flow(scores, low, high, b):
+    """Single rows along shortest paths until every size is within its bounds."""
+    n, k = scores.shape
+    labels = _assign(scores, b)
+    counts, held = np.zeros(k, np.int64), np.empty(k, np.int64)
+    for i in range(n):
+        counts[labels[i]] += 1
+    for h in range(k):
+        held[h] = high[h] if b[h] > 0 else low[h] if b[h] < 0 else min(max(counts[h], low[h]), high[h])
+    rounding = ROUNDING * np.abs(scores).max()
+    while True:
+        costs, rows = _costs(scores, labels, held, low, high)
+        excess = np.append(counts - held, held.sum() - n)
+        if not excess.any():
+            return _interior(costs)
+        distance, before = _shortest(costs, excess > 0, rounding)
+        node = -1
+        for candidate in range(k + 1):
+            if excess[candidate] < 0 and (node < 0 or distance[candidate] < distance[node]):
+                node = candidate
+        if not np.isfinite(distance[node]):
+            return b
+        while before[node] >= 0:
+            a = before[node]
+            if node == k:
+                held[a] += 1
+            elif a == k:
+                held[node] -= 1
+            else:
+                labels[rows[a, node]] = node
+                counts[a] -= 1
+                counts[node] += 1
+            node = a
+
+
+@njit()
+def size_multipliers(scores, low, high, weights, start, rounds=5):
+    """What to subtract from each cluster's scores so that the largest score gives sizes within bounds.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, k), float64
+        Score of each row in each cluster.
+    low, high : ndarray of shape (k,), int64
+        Least and most rows, or weight, of each cluster; n rows fit between their sums.
+    weights : ndarray of shape (n,), float64
+        Sample weights. Where they differ, sizes come near the bounds, but rows are not split.
+    start : ndarray of shape (k,), float64
+        Multipliers of similar scores, or zeros.
+    rounds : int, default=5
+        Rounds over the clusters before rows are moved one by one.
+
+    Returns
+    -------
+    ndarray of shape (k,), float64
+        b, and 0 wherever the plain largest scores fit; positive where a cluster is full and negative where it
+        holds the least. Rows of equal scores stay together and can keep a size outside.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import size_multipliers
+    >>> scores = np.column_stack([[1.0, 3.0, 5.0, 7.0], np.zeros(4)])
+    >>> b = size_multipliers(scores, np.array([1, 1]), np.array([2, 3]), np.ones(4), np.zeros(2))
+    >>> (scores - b).argmax(axis=1).tolist()
+    [1, 1, 0, 0]
+    """
+    b = np.zeros(start.shape[0])
+    plain, sizes = _assign(scores, b), np.zeros(start.shape[0])
+    for i in range(scores.shape[0]):
+        sizes[plain[i]] += weights[i]
+    if np.all(sizes >= low) and np.all(sizes <= high):
+        return b
+    b[:] = start
+    if _rounds(scores, low, high, weights, b, rounds):
+        return b
+    if weights.min() == weights.max() == 1.0:
+        return _flow(scores, low, high, b)
+    _rounds(scores, low, high, weights, b, 20 * rounds)
+    return b

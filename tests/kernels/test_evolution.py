@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+
+from mmcnb import kernels
+from tests import reference
+from tests.kernels.test_moves import make_smoother
+
+
+def make_forms(n):
+    """R as a matrix, and as features whose product it is."""
+    R = make_smoother(n)
+    values, vectors = np.linalg.eigh(R)
+    return [(R, True), (np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0))), False)]
+
+
+def make_population(mu, n, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.array([rng.permutation(np.where(np.arange(n) % 2, 1, -1)) for _ in range(mu)], np.int8)
+
+
+@pytest.mark.parametrize("form", [0, 1])
+@pytest.mark.parametrize("flips", [[], [3], [5, 0, 7], list(range(12))])
+def test_flips_change_the_objective_as_from_scratch(form, flips):
+    M, matrix = make_forms(12)[form]
+    R, y = make_smoother(12), make_population(1, 12)[0]
+    change, turned, product = kernels.flip_labels(M, matrix, y, y @ M, np.array(flips, np.int64))
+    expected = y.copy()
+    expected[flips] *= -1
+    np.testing.assert_array_equal(turned, expected)
+    np.testing.assert_allclose(product, expected @ M, atol=1e-12)
+    F = reference.two_cluster_loss(R, y) - change / 12
+    assert reference.two_cluster_loss(R, expected) == pytest.approx(F, abs=1e-12)
+
+
+@pytest.mark.parametrize("form", [0, 1])
+@pytest.mark.parametrize(("mu", "nu", "limit"), [(1, 1, 0), (3, 2, 2), (2, 5, 14)])
+def test_evolution_equals_the_plain_form(form, mu, nu, limit):
+    M, matrix = make_forms(14)[form]
+    start = make_population(mu, 14)
+    found = kernels.evolve_labels(M, matrix, start, limit, nu, 60, 25, 7)
+    expected = reference.evolve_labels(make_smoother(14), start, limit, nu, 60, 25, 7)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_allclose(found[1], expected[1], atol=1e-12)
+    np.testing.assert_allclose(found[2], expected[2], atol=1e-8)
+
+
+@pytest.mark.parametrize("form", [0, 1])
+def test_fitness_is_true_after_thousands_of_generations(form):
+    M, matrix = make_forms(100)[form]
+    population, fitness, best = kernels.evolve_labels(
+        M, matrix, make_population(4, 100), 10, 4, 5000, 5000, 3
+    )
+    R = make_smoother(100)
+    for y, F in zip(population.astype(float), fitness, strict=True):
+        assert 1 - y @ R @ y / 100 == pytest.approx(F, abs=1e-10)
+    assert best.shape == (5000,)
+    assert best[-1] == fitness.min()
+
+
+@pytest.mark.parametrize("limit", [0, 6])
+def test_balance_holds_and_the_best_never_falls_back(limit):
+    R = make_smoother(40)
+    population, _, best = kernels.evolve_labels(R, True, make_population(3, 40), limit, 5, 500, 500, 1)
+    assert (np.abs(population.sum(axis=1, dtype=int)) <= limit).all()
+    assert (np.diff(best) <= 0).all()
+    assert best[-1] < best[0]
+
+
+def test_a_seed_gives_the_same_labels_and_another_seed_other_ways():
+    R, start = make_smoother(40), make_population(3, 40)
+    runs = [kernels.evolve_labels(R, True, start, 4, 5, 300, 300, seed) for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(runs[0][0], runs[1][0])
+    np.testing.assert_array_equal(runs[0][2], runs[1][2])
+    assert not np.array_equal(runs[0][2], runs[2][2])
+
+
+def test_patience_ends_an_evolution_that_stands_still():
+    R = make_smoother(12)
+    _, _, best = kernels.evolve_labels(R, True, make_population(1, 12), 0, 1, 10_000, 200, 0)
+    assert best.shape[0] < 10_000
+    assert (best[-200:] == best[-1]).all()
