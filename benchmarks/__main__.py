@@ -11,7 +11,18 @@ import benchmarks
 from benchmarks._common import Options, publish, warn_if_busy
 from mmcnb._errors import InputError
 
-STUDIES = ("adult", "usps", "mnist", "collapse", "basis", "growth", "startup", "widths", "engine")
+STUDIES = (
+    "adult",
+    "usps",
+    "mnist",
+    "collapse",
+    "basis",
+    "growth",
+    "startup",
+    "widths",
+    "engine",
+    "evolutionary",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -56,7 +67,7 @@ def _run(name: str, options: Options) -> int:
 def _list() -> None:
     for name in STUDIES:
         summary = (import_module(f"benchmarks.{name}").__doc__ or "").partition("\n")[0]
-        print(f"{name:<10}{summary}")
+        print(f"{name:<14}{summary}")
 
 
 def _positive(text: str) -> int:

@@ -11,12 +11,24 @@ _HOMES = {
     "SparseKernelMMC": "mmcnb.estimators",
     "KernelCPMMC": "mmcnb.estimators",
     "CPMMC": "mmcnb.estimators",
+    "UnsupervisedRLS": "mmcnb.estimators",
+    "EvolutionaryMMC": "mmcnb.estimators",
     "load": "mmcnb.estimators",
     "open_samples": "mmcnb.samples",
     "config": "mmcnb._config",
 }
 
-__all__ = ["CPMMC", "KernelCPMMC", "SparseKernelMMC", "__version__", "config", "load", "open_samples"]
+__all__ = [
+    "CPMMC",
+    "EvolutionaryMMC",
+    "KernelCPMMC",
+    "SparseKernelMMC",
+    "UnsupervisedRLS",
+    "__version__",
+    "config",
+    "load",
+    "open_samples",
+]
 
 
 def __getattr__(name: str) -> object:

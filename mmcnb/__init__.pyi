@@ -1,9 +1,21 @@
 from mmcnb._config import config as config
 from mmcnb.estimators import CPMMC as CPMMC
+from mmcnb.estimators import EvolutionaryMMC as EvolutionaryMMC
 from mmcnb.estimators import KernelCPMMC as KernelCPMMC
 from mmcnb.estimators import SparseKernelMMC as SparseKernelMMC
+from mmcnb.estimators import UnsupervisedRLS as UnsupervisedRLS
 from mmcnb.estimators import load as load
 from mmcnb.samples import open_samples as open_samples
 
 __version__: str
-__all__ = ["CPMMC", "KernelCPMMC", "SparseKernelMMC", "__version__", "config", "load", "open_samples"]
+__all__ = [
+    "CPMMC",
+    "EvolutionaryMMC",
+    "KernelCPMMC",
+    "SparseKernelMMC",
+    "UnsupervisedRLS",
+    "__version__",
+    "config",
+    "load",
+    "open_samples",
+]

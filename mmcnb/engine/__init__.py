@@ -13,7 +13,7 @@ from mmcnb.engine._features import (
     cache_features,
 )
 from mmcnb.engine._journal import fingerprint
-from mmcnb.engine._memory import format_bytes, parse_bytes
+from mmcnb.engine._memory import format_bytes, parse_bytes, resolve_memory_limit
 from mmcnb.engine._plan import FitPlan, larger_sample, most_sweeps, plan_fit, size_of
 from mmcnb.engine._run import Engine, Pass, ThreadEngine, Traffic, run
 from mmcnb.engine._survey import GatherPass, Survey, Together, as_matrix, stack, survey
@@ -50,6 +50,7 @@ __all__ = [
     "parse_bytes",
     "plan_fit",
     "portable",
+    "resolve_memory_limit",
     "run",
     "size_of",
     "stack",

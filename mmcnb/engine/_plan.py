@@ -182,6 +182,7 @@ def plan_fit(
     dtype: str = "float32",
     n_landmarks: int = 200,
     sample_size: int = 2000,
+    sample_bytes: float = 0.0,
     memory_limit: str | int | None = None,
     n_jobs: int | None = None,
     stored: bool = True,
@@ -207,6 +208,8 @@ def plan_fit(
         Basis vectors; 0 for a linear kernel, which sweeps the rows themselves.
     sample_size : int, default=2000
         Rows of the sample on which starts and widths are tried.
+    sample_bytes : float, default=0.0
+        Bytes that work on the sample holds beside its rows and their kernel columns.
     memory_limit : str, int or None, default=None
         Resident memory allowed; None is half of what is free.
     n_jobs : int or None, default=None
@@ -246,7 +249,7 @@ def plan_fit(
     # Every candidate width holds float32 kernel columns and as many float64 coordinates of the sample.
     sample: float = min(sample_size, n_samples) * (2 * n_features * 8 + CANDIDATE_WIDTHS * 3 * kernel_bytes)
     sample += n_landmarks * (2 * n_landmarks + 3 * n_features) * 8  # the basis and its kernel matrix
-    sample += 2 * larger_sample(n_samples) * feature_bytes
+    sample += 2 * larger_sample(n_samples) * feature_bytes + sample_bytes
     row_state = 0 if not stored else 4 * 2**18
     cache = n_samples * feature_bytes
     # A thread holds decoded rows, a second copy inside the decoder, and one block's features.

@@ -3,7 +3,17 @@
 from mmcnb.estimators._base import ClusterWarning
 from mmcnb.estimators._persistence import load
 from mmcnb.estimators.cpmmc import CPMMC
+from mmcnb.estimators.evolutionary_mmc import EvolutionaryMMC
 from mmcnb.estimators.kernel_cpmmc import KernelCPMMC
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC
+from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS
 
-__all__ = ["CPMMC", "ClusterWarning", "KernelCPMMC", "SparseKernelMMC", "load"]
+__all__ = [
+    "CPMMC",
+    "ClusterWarning",
+    "EvolutionaryMMC",
+    "KernelCPMMC",
+    "SparseKernelMMC",
+    "UnsupervisedRLS",
+    "load",
+]

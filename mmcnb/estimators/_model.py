@@ -15,7 +15,7 @@ import numpy as np
 from mmcnb._errors import InputError
 from mmcnb.engine import BasisMap, Kernel, KernelSamples, ScaledSamples
 from mmcnb.samples import Samples
-from mmcnb.solvers import Hyperplane, Scores
+from mmcnb.solvers import Hyperplane, RidgeMap, Scores
 
 FORMAT = 2
 
@@ -36,6 +36,8 @@ class Model:
         Scaling of the columns.
     feature_dtype : str
         Precision of the kernel values.
+    ridge : RidgeMap or None
+        Coordinates in which the ridge is the identity, for least squares.
     """
 
     rule: Hyperplane | Scores
@@ -44,6 +46,7 @@ class Model:
     mean: np.ndarray | None = None
     deviation: np.ndarray | None = None
     feature_dtype: str = "float32"
+    ridge: RidgeMap | None = None
 
     def scaled(self, samples: Samples) -> Samples:
         """The rows with their columns scaled as in the fit."""
@@ -66,6 +69,8 @@ class Model:
             "basis": self.basis,
             "mean": self.mean,
             "deviation": self.deviation,
+            "ridge_matrix": None if self.ridge is None else self.ridge.matrix,
+            "ridge_centre": None if self.ridge is None else self.ridge.centre,
         }
         return {name: array for name, array in arrays.items() if array is not None}
 
@@ -84,6 +89,7 @@ class Model:
             arrays.get("mean"),
             arrays.get("deviation"),
             facts["feature_dtype"],
+            RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if "ridge_matrix" in arrays else None,
         )
 
 

@@ -8,8 +8,7 @@ import numpy as np
 from mmcnb._errors import InputError
 from mmcnb.estimators._model import Model, read_model, write_model
 
-CLASSES = ("SparseKernelMMC", "KernelCPMMC", "CPMMC")
-FITTED = ("objective", "rho", "gamma", "converged", "report")
+CLASSES = ("SparseKernelMMC", "KernelCPMMC", "CPMMC", "UnsupervisedRLS", "EvolutionaryMMC")
 PLAIN = (str, int, float, bool, type(None))  # a RandomState is not kept
 HERE = ("engine", "checkpoint")  # of this machine, and not of the model
 
@@ -28,7 +27,7 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
         },
         "model": estimator.model_.facts(),
         "n_features_in": estimator.n_features_in_,
-        **{name: getattr(estimator, f"{name}_") for name in FITTED},
+        **{name: getattr(estimator, f"{name}_") for name in estimator.fitted_names},
         "history": estimator.history_.to_dict("list"),
     }
     write_model(path, header, estimator.model_.arrays())
@@ -78,7 +77,7 @@ def _restore(estimator: Any, header: dict[str, Any], arrays: dict[str, np.ndarra
 
     estimator.model_ = Model.restore(arrays, header["model"])
     estimator.n_features_in_ = header["n_features_in"]
-    for name in FITTED:
+    for name in estimator.fitted_names:
         setattr(estimator, f"{name}_", header[name])
     estimator.history_ = pd.DataFrame(header["history"])
     return estimator

@@ -93,6 +93,7 @@ class StreamedClusterer(ClusterMixin, BaseEstimator):
     model_: Model
     n_features_in_: int
     scale: str | None = None
+    fitted_names: tuple[str, ...] = ("objective", "rho", "gamma", "converged", "report")  # kept in a file
 
     # -- scikit-learn's face -----------------------------------------------------------------
 
@@ -278,12 +279,17 @@ class StreamedClusterer(ClusterMixin, BaseEstimator):
             **size_of(samples, self.n_jobs),
             n_landmarks=self._basis_size(samples.n_samples),
             sample_size=self._rows_of_sample(),
+            sample_bytes=self._sample_bytes(samples.n_samples),
             memory_limit=self.memory_limit,
             n_jobs=self.n_jobs,
         )
 
     def _basis_size(self, n_samples: int) -> int:
         return 0
+
+    def _sample_bytes(self, n_samples: int) -> float:
+        """What work on the sample holds beside its columns."""
+        return 0.0
 
 
 def _no_labels(engine: Engine, features: Samples) -> None:

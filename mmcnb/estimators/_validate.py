@@ -9,6 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from mmcnb._errors import InputError
 from mmcnb.samples import Samples, open_samples
+from mmcnb.selection import GAMMA_NAMES
 
 
 def check_number(
@@ -48,6 +49,15 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
         shown = ", ".join(repr(choice) for choice in choices)
         raise InputError(f"{name}={value!r} is unknown; choose one of {shown}.")
+
+
+def check_gamma(gamma: Any) -> None:
+    """Check the width of a kernel: a positive number or a name."""
+    if isinstance(gamma, numbers.Real):
+        check_number("gamma", gamma, 0.0, open_low=True)
+    elif gamma not in GAMMA_NAMES:
+        names = ", ".join(repr(name) for name in GAMMA_NAMES)
+        raise InputError(f"gamma={gamma!r} is unknown; give a positive number or one of {names}.")
 
 
 def is_stored(X: Any) -> bool:

@@ -12,10 +12,9 @@ import numpy as np
 from mmcnb._errors import InputError
 from mmcnb.engine import Engine, Kernel, Survey
 from mmcnb.estimators._base import MarginClusterer
-from mmcnb.estimators._validate import check_choice, check_number
+from mmcnb.estimators._validate import check_choice, check_gamma, check_number
 from mmcnb.samples import Samples, open_samples
 from mmcnb.selection import (
-    GAMMA_NAMES,
     Candidate,
     candidate_gammas,
     choose_landmarks,
@@ -39,11 +38,7 @@ class KernelClusterer(MarginClusterer):
         check_choice("kernel", self.kernel, KERNELS)
         check_number("degree", self.degree, 1, integer=True)
         check_number("coef0", self.coef0, -np.inf)
-        if isinstance(self.gamma, numbers.Real):
-            check_number("gamma", self.gamma, 0.0, open_low=True)
-        elif self.gamma not in GAMMA_NAMES:
-            names = ", ".join(repr(name) for name in GAMMA_NAMES)
-            raise InputError(f"gamma={self.gamma!r} is unknown; give a positive number or one of {names}.")
+        check_gamma(self.gamma)
 
     def _candidate_kernels(self, sample: Any, weights: np.ndarray | None) -> list[Kernel]:
         if isinstance(self.gamma, numbers.Real):

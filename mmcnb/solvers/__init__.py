@@ -19,6 +19,7 @@ from mmcnb.solvers.rls import (
     two_cluster_objective,
 )
 from mmcnb.solvers.rls_evolution import Evolved, balanced_labels, evolve
+from mmcnb.solvers.rls_fitness import FeatureFitness, MatrixFitness, feature_fitness, matrix_fitness
 from mmcnb.solvers.rls_path import (
     PrincipalFeatures,
     free_step,
@@ -34,17 +35,27 @@ from mmcnb.solvers.rls_shaking import (
     schedule_of,
     search_partition,
 )
+from mmcnb.solvers.rls_stream import (
+    LabelSumsPass,
+    RidgeMap,
+    mean_objective_of,
+    one_against_all_objective_of,
+    ridge_map,
+)
 
 __all__ = [
     "BasisPlanes",
     "DecisionPass",
     "Evolved",
     "ExactPlanes",
+    "FeatureFitness",
     "GivenLabels",
     "GrowingPlanes",
     "Hyperplane",
     "HyperplaneLabels",
+    "LabelSumsPass",
     "Labels",
+    "MatrixFitness",
     "Objective",
     "OwnPlanes",
     "Partition",
@@ -53,6 +64,7 @@ __all__ = [
     "Planes",
     "PrincipalFeatures",
     "Problem",
+    "RidgeMap",
     "Rounds",
     "RowSumPass",
     "Rows",
@@ -67,16 +79,21 @@ __all__ = [
     "continuation",
     "cutting_plane",
     "evolve",
+    "feature_fitness",
     "floor_bounds",
     "free_step",
     "greatest_balance",
     "held_step",
+    "matrix_fitness",
     "mean_objective",
+    "mean_objective_of",
     "metric_of",
     "one_against_all_objective",
+    "one_against_all_objective_of",
     "path_to",
     "principal_features",
     "random_labels",
+    "ridge_map",
     "ridge_path",
     "rls_starts",
     "row_shares",

@@ -1,13 +1,20 @@
 """The passes of the solvers: all that touches rows. What they return has the size of the basis."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from mmcnb import kernels
 from mmcnb.samples import CSRBlock
-from mmcnb.solvers.hyperplane import Hyperplane, Labels, Scores
+from mmcnb.solvers.hyperplane import Hyperplane, Labels
+
+
+class Rule(Protocol):
+    """What gives values of rows."""
+
+    def decide(self, rows: Any) -> np.ndarray:
+        """Values of a block of features."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,7 @@ class RowSumPass(_Weighted):
 class DecisionPass:
     """Decision values of all rows, in order."""
 
-    rule: Hyperplane | Scores
+    rule: Rule
 
     def start(self) -> list[np.ndarray]:
         """Nothing yet."""

@@ -1,6 +1,6 @@
 """Restarts of steepest descent with shaking, on a sample in memory."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ MIXED_SCHEDULES = tuple(
     (amplitude, *rest) for amplitude in (1.0, 0.5, 0.25) for rest in ((0.5, 21), (0.8, 41))
 )
 SCANNED_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the larger of two clusters
+SCANNING_STARTS = 2  # starts that try every share; each costs as much as five
 MOST_MOVES = 20  # a row, in polishing and in steepest descent
 MOST_SWEEPS = 1000
 TIE = 1e-6
@@ -64,8 +65,12 @@ def rls_starts(
         seed = random_state.randint(2**31 - 1)
         if points is not None and number % 2 == 0:
             from sklearn.cluster import KMeans
+            from threadpoolctl import threadpool_limits
 
-            yield KMeans(shares.shape[0], n_init=1, random_state=seed).fit(points).labels_.astype(np.int64)
+            # Few rows: more threads would wait for one another longer than they work.
+            with threadpool_limits(1):
+                fitted = KMeans(shares.shape[0], n_init=1, random_state=seed).fit(points)
+            yield fitted.labels_.astype(np.int64)
         else:
             yield random_labels(n_samples, shares, np.random.RandomState(seed))
 
@@ -125,6 +130,7 @@ def search_partition(
     n_init: int = 8,
     random_state: np.random.RandomState,
     points: Any = None,
+    each: Callable[[Callable[[Any], Partition], list[Any]], Iterable[Partition]] = map,
 ) -> list[Partition]:
     """Divide the rows of a sample by local search from several starts.
 
@@ -148,11 +154,13 @@ def search_partition(
     min_share : float, default=0.5
         Least size of a cluster where sizes are free, as a share of m/k.
     n_init : int, default=8
-        Starts, for each target share.
+        Starts; the first two try every target share, the others the best of them.
     random_state : RandomState
         Source of randomness.
     points : ndarray or CSR of shape (m, d) or None, default=None
         Rows for k-means, where every second start is one.
+    each : callable, default=map
+        Applies a function to the starts, in order: an engine's ``each`` runs them in its threads.
 
     Returns
     -------
@@ -178,8 +186,11 @@ def search_partition(
     scan = free and schedule != "paper"
     targets = [np.array([p, 1 - p]) for p in SCANNED_SHARES] if scan else [shares]
     points = points if search == "shaking" else None
-    found = []
-    for number, labels in enumerate(rls_starts(n_init, m, shares, random_state, points)):
+    starts = list(enumerate(rls_starts(n_init, m, shares, random_state, points)))
+    orders = [np.arange(m) if schedule == "paper" else random_state.permutation(m) for _ in starts]
+
+    def attempt(start: tuple[int, np.ndarray]) -> Partition:
+        number, labels = start
         if search == "shaking":
             ends = [kernels.shake(R, labels, target, *schedule_of(schedule, number))[0] for target in targets]
             if schedule != "paper":
@@ -187,12 +198,15 @@ def search_partition(
         elif search == "steepest":
             ends = [kernels.steepest_moves(R, labels, low, high, MOST_MOVES * m)[0]]
         elif search == "stochastic":
-            order = np.arange(m) if schedule == "paper" else random_state.permutation(m)
-            ends = [kernels.stochastic_moves(R, labels, low, high, order, MOST_SWEEPS)[0]]
+            ends = [kernels.stochastic_moves(R, labels, low, high, orders[number], MOST_SWEEPS)[0]]
         else:
             raise InputError(f'search is "shaking", "steepest" or "stochastic", not {search!r}.')
-        found.append(
-            best_partition(Partition(end, mean_objective(R, end, n_clusters), number) for end in ends)
-        )
+        return best_partition(Partition(end, mean_objective(R, end, n_clusters), number) for end in ends)
+
+    found = list(each(attempt, starts[:SCANNING_STARTS]))
+    if scan:  # the other starts keep to the share that the first ones found best
+        larger = max(np.bincount(best_partition(found).labels)) / m
+        targets = [min(targets, key=lambda target: abs(target[0] - larger))]
+    found += each(attempt, starts[SCANNING_STARTS:])
     found.sort(key=lambda partition: -round(partition.objective / TIE))
     return [Partition(canonical_labels(one.labels), one.objective, one.start) for one in found]

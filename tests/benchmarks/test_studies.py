@@ -23,6 +23,7 @@ SMALL = {
     "growth": ["--rows", "2000"],
     "startup": ["--seeds", "1"],
     "widths": ["--seeds", "1", "--rows", "60", "--quick"],
+    "evolutionary": ["--seeds", "1", "--rows", "200", "--quick"],
     "engine": [
         "--rows",
         "3000",
@@ -36,6 +37,7 @@ FEWER_SETS = {
     "benchmarks.mnist.BOUNDS": {"mnist-1v7": 2},
     "benchmarks.collapse.UCI": ("heart", "breast"),
     "benchmarks.basis.SETS": ("heart",),
+    "benchmarks.evolutionary.PUBLISHED": {"ionosphere": ((32.0, 17.94, 18.75), (14.18, 4.12), (3288, 10248))},
     "benchmarks.widths.UCI": ("heart", "breast"),
     "benchmarks.widths.OPTDIGITS_PAIRS": ("optdigits-3v8",),
 }

@@ -14,7 +14,13 @@ EXPECTED_FAILURES = {
 
 
 @parametrize_with_checks(
-    [mmcnb.SparseKernelMMC(), mmcnb.KernelCPMMC(), mmcnb.CPMMC()],
+    [
+        mmcnb.SparseKernelMMC(),
+        mmcnb.KernelCPMMC(),
+        mmcnb.CPMMC(),
+        mmcnb.UnsupervisedRLS(),
+        mmcnb.EvolutionaryMMC(),
+    ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
 # Some checks fit a dozen rows of noise.
