@@ -80,7 +80,13 @@ def many_rows(tmp_path_factory):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_command_that_was_stopped_goes_on(many_rows, tmp_path, number):
     words, passes = command(many_rows, tmp_path), tmp_path / "run" / "passes"
-    with subprocess.Popen([sys.executable, "-m", "mmcnb", *words], stderr=subprocess.PIPE, text=True) as fit:
+    with subprocess.Popen(
+        [sys.executable, "-m", "mmcnb", *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        # In the background of a shell SIGINT is ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as fit:
         while fit.poll() is None and not (passes / "000000").exists():
             time.sleep(0.001)
         fit.send_signal(number)

@@ -417,5 +417,9 @@ def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch, kind):
         assert open_samples(tmp_path / "a.zarr").n_samples == len(rows)
         return peak
 
+    def least_peak(times):
+        # Other threads of the process are counted too, and only ever add.
+        return min(peak_of_converting(times) for _ in range(3))
+
     peak_of_converting(1)  # load what is loaded once
-    assert peak_of_converting(8) < 1.5 * peak_of_converting(2)
+    assert least_peak(8) < 1.5 * least_peak(2)
