@@ -63,7 +63,7 @@ class Checkpoint:
 
     def __init__(self, folder: str | os.PathLike[str], identity: Mapping[str, Any]) -> None:
         self.folder, self.name = Path(folder).absolute(), os.fspath(folder)
-        self.identity = json.loads(json.dumps(identity, default=float))  # NumPy's numbers too
+        self.identity = json.loads(json.dumps(identity, default=_plain))
         self.seed = secrets.randbelow(2**31 - 1)
 
     def __enter__(self) -> Self:
@@ -220,6 +220,11 @@ class CheckpointEngine(Engine):
         total = self.engine.run(pass_, samples, description)
         self.checkpoint.keep(number, mark, total)
         return total
+
+
+def _plain(value: Any) -> Any:
+    """A number or an array of NumPy's as JSON holds it."""
+    return value.tolist() if hasattr(value, "tolist") else float(value)
 
 
 def _held_bytes(samples: Samples) -> float:

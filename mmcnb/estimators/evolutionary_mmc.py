@@ -13,9 +13,9 @@ from mmcnb.engine import BasisMap, FitPlan, Kernel, KernelSamples, format_bytes,
 from mmcnb.estimators._model import Model
 from mmcnb.estimators._streamed import StreamedClusterer, Work
 from mmcnb.estimators._validate import check_choice, check_gamma, check_number
-from mmcnb.estimators.unsupervised_rls import KERNELS, RELATIVE_WIDTH, SMALLEST_EIGENVALUE
+from mmcnb.estimators.unsupervised_rls import KERNELS, SMALLEST_EIGENVALUE
 from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
-from mmcnb.selection import choose_landmarks, mean_squared_distance, named_gamma
+from mmcnb.selection import choose_landmarks, least_squares_gamma
 from mmcnb.solvers import (
     Evolved,
     FeatureFitness,
@@ -229,13 +229,8 @@ class EvolutionaryMMC(StreamedClusterer):
         return replace(plan, threads=min(plan.threads, threads))
 
     def _kernel(self, sample: Any, weights: np.ndarray | None) -> Kernel:
-        gamma: Any = self.gamma
-        distance = mean_squared_distance(sample, weights)  # refuses rows that are all equal
-        if gamma == "auto" and self.kernel == "rbf":
-            gamma = 1 / (2 * RELATIVE_WIDTH**2 * distance)
-        elif isinstance(gamma, str):
-            gamma = named_gamma("scale" if gamma == "auto" else gamma, sample, weights)
-        return Kernel(self.kernel, float(gamma), int(self.degree), float(self.coef0))
+        gamma = least_squares_gamma(self.gamma, self.kernel, sample, weights)
+        return Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
 
     def _fit_rows(self, work: Work, random_state: Any) -> Samples:
         sample, weights = work.found.sample, work.sample_weights

@@ -23,7 +23,7 @@ from mmcnb.estimators._model import Model
 from mmcnb.estimators._streamed import ClusterWarning, StreamedClusterer, Work
 from mmcnb.estimators._validate import check_choice, check_gamma, check_number, read_input
 from mmcnb.samples import Samples, open_samples
-from mmcnb.selection import choose_landmarks, mean_squared_distance, named_gamma
+from mmcnb.selection import choose_landmarks, least_squares_gamma
 from mmcnb.selection.divide import Division, divide, kernel_matrix
 from mmcnb.solvers import (
     DecisionPass,
@@ -40,7 +40,6 @@ from mmcnb.solvers import (
 )
 
 KERNELS = ("rbf", "linear", "poly")
-RELATIVE_WIDTH = 0.55  # sigma in units of the root mean squared pairwise distance
 SMALLEST_EIGENVALUE = 1e-7
 SAMPLE_ROWS, ROWS_A_CLUSTER = 2000, 100
 MATRICES = 3  # of the size of the sample squared: kernel, smoother, and what the solver copies
@@ -266,13 +265,8 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         return MATRICES * 8.0 * min(self._rows_of_sample(), n_samples) ** 2
 
     def _kernel(self, sample: Any, weights: np.ndarray | None) -> Kernel:
-        gamma: Any = self.gamma
-        if isinstance(gamma, str):
-            if gamma == "auto" and self.kernel == "rbf":
-                gamma = 1 / (2 * RELATIVE_WIDTH**2 * mean_squared_distance(sample, weights))
-            else:
-                gamma = named_gamma("scale" if gamma == "auto" else gamma, sample, weights)
-        return Kernel(self.kernel, float(gamma), int(self.degree), float(self.coef0))
+        gamma = least_squares_gamma(self.gamma, self.kernel, sample, weights)
+        return Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
 
     def _division(self) -> Division:
         return Division(
@@ -289,7 +283,6 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
     def _fit_rows(self, work: Work, random_state: Any) -> Samples:
         sample, weights = work.found.sample, work.sample_weights
         self._check_rows(sample, work.samples.n_samples)
-        mean_squared_distance(sample, weights)  # refuses rows that are all equal
         kernel = self._kernel(sample, weights)
         basis = choose_landmarks(sample, self._basis_size(sample.shape[0]), random_state, weights)
         if basis.shape[0] < self.n_clusters:

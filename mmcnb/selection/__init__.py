@@ -16,6 +16,7 @@ from mmcnb.selection.starts import INITS, choose_landmarks, principal_directions
 from mmcnb.selection.widths import (
     GAMMA_NAMES,
     candidate_gammas,
+    least_squares_gamma,
     leave_one_out_scores,
     mean_squared_distance,
     named_gamma,
@@ -34,6 +35,7 @@ __all__ = [
     "exact_candidate",
     "growing_candidate",
     "landmark_candidate",
+    "least_squares_gamma",
     "leave_one_out_scores",
     "linear_candidate",
     "mean_squared_distance",

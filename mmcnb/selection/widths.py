@@ -12,6 +12,7 @@ RELATIVE_WIDTHS = tuple(0.25 * 2 ** (k / 2) for k in range(7))
 RIDGES = (1e-3, 1e-2)
 GAMMA_NAMES = ("auto", "mean", "median", "scale")
 MEDIAN_ROWS = 1000
+LEAST_SQUARES_WIDTH = 0.55  # sigma in the same units, where the width is not tried but given
 
 
 def _moments(X: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -94,6 +95,29 @@ def named_gamma(name: str, X: Any, weights: np.ndarray | None = None) -> float:
     distances = euclidean_distances(rows, squared=True)[np.triu_indices(rows.shape[0], 1)]
     median = float(np.median(distances))
     return 1 / (2 * median) if median > 0 else named_gamma("mean", X, weights)
+
+
+def least_squares_gamma(gamma: float | str, kernel: str, X: Any, weights: np.ndarray | None = None) -> float:
+    """The width of the least squares family: a number as it is, "auto" as a fixed multiple of the distances.
+
+    Raises
+    ------
+    InputError
+        If all rows are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.selection import least_squares_gamma
+    >>> round(least_squares_gamma("auto", "rbf", np.array([[0.0], [2.0]])), 6)
+    0.826446
+    """
+    distance = mean_squared_distance(X, weights)
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if gamma == "auto" and kernel == "rbf":
+        return 1 / (2 * LEAST_SQUARES_WIDTH**2 * distance)
+    return named_gamma("scale" if gamma == "auto" else gamma, X, weights)
 
 
 def candidate_gammas(X: Any, weights: np.ndarray | None = None) -> list[float]:

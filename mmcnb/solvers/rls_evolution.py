@@ -102,7 +102,7 @@ def evolve(
     n = M.shape[0]
     if n < 2:
         raise InputError(f"Two clusters need at least 2 rows, not {n}.")
-    limit = max(int(balance * n), n % 2)
+    limit = max(int(balance * n + 1e-9), n % 2)  # .29 of 100 rows are 29
     patience = -(-10 * n // n_offspring) if patience is None else patience
     found = []
     for start in range(n_init):

@@ -122,9 +122,7 @@ class LabelSumsPass:
         labels = self.rule.label(rows)
         k = self.rule.offset.shape[0]
         weights = np.ones(stop - start) if self.weights is None else self.weights[start:stop]
-        values = as_matrix(rows)
-        values = np.asarray(values.todense()) if hasattr(values, "todense") else values
-        sums, sizes = kernels.cluster_row_sums(values, labels, k, weights)
+        sums, sizes = kernels.cluster_row_sums(rows, labels, k, weights)
         changed = weights if self.before is None else weights[self.before.label(rows) != labels]
         first = np.full(k, np.iinfo(np.int64).max)
         found, where = np.unique(labels, return_index=True)

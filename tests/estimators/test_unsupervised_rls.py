@@ -127,9 +127,12 @@ def test_a_checkpoint_of_a_finished_fit_answers_without_a_read(tmp_path):
     X, _ = blobs(9000)
     with create_dense_store(tmp_path / "rows.zarr", 4) as writer:
         writer.append(X)
-    first, second = (rls(checkpoint=tmp_path / "run").fit(tmp_path / "rows.zarr") for _ in range(2))
+    settings = {"cluster_sizes": np.array([0.4, 0.3, 0.3]), "checkpoint": tmp_path / "run"}
+    first, second = (rls(**settings).fit(tmp_path / "rows.zarr") for _ in range(2))
     np.testing.assert_array_equal(first.labels_, second.labels_)
     assert second.history_["reads"].max() == 0
+    with pytest.raises(InputError, match=r"cluster_sizes is \[0.4, 0.3, 0.3\] there and 'auto' here"):
+        rls(checkpoint=tmp_path / "run").fit(tmp_path / "rows.zarr")
 
 
 def test_weights_count_in_the_sizes():

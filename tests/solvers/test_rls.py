@@ -272,3 +272,11 @@ def test_evolution_finds_the_best_of_all_labelings(n):
     )
     found = evolve(R, matrix=True, balance=2 / n, random_state=np.random.RandomState(0))
     assert found[0].fitness == pytest.approx(best, rel=1e-9)
+
+
+def test_the_balance_counts_whole_rows():
+    """A matrix of ones rewards one-sided labels, so that only the balance holds them back: 29 of 100 rows."""
+    found = evolve(
+        np.ones((100, 100)), matrix=True, balance=0.29, n_init=1, random_state=np.random.RandomState(0)
+    )
+    assert abs(int(found[0].y.sum())) <= 29
