@@ -25,7 +25,7 @@ class CPMMC(MarginClusterer):
     continuation : bool, default=True
         Raise C from near 1; False is the papers' form.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Kind of starts, tried on a sample.
+        Kind of starts, tried on a sample; see `SparseKernelMMC`.
     n_init : int, default=4
         Number of starts.
     sample_size : int or None, default=None

@@ -39,7 +39,7 @@ class KernelCPMMC(KernelClusterer):
     continuation : bool, default=True
         Raise C from near 1; False is the paper's form.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Kind of starts.
+        Kind of starts; see `SparseKernelMMC`.
     n_init : int, default=4
         Number of starts.
     balance : float, default=0.0

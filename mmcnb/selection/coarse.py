@@ -39,6 +39,7 @@ from mmcnb.solvers.cutting_plane import Record
 
 TIE = 1e-6
 RANDOM_PLANES, LOOSE_ETA = 200, 0.1
+WARM_C = 2.0  # where a start that is a division already enters the path
 CLEAN_SCORE = 0.06  # leave-one-out score up to which a division counts as real
 
 
@@ -218,13 +219,15 @@ def try_width(
     spread = 0.0 if accept_degenerate else spread_of(candidate)
     objective = Objective(search.threshold, search.balance, spread)
     random_state = np.random.RandomState(search.seed)
-    starts = starting_labels(search.init, search.n_init, candidate.z, random_state, candidate.weights)
+    kinds, limits = (search.init, search.n_init), search.limits
+    starts = starting_labels(*kinds, candidate.z, random_state, candidate.weights, limits.least)
     first, rest = search.path[:1], search.path[1:]
+    warm_path = tuple(C for C in search.path if C >= WARM_C) or search.path[-1:]
     best: Trial | None = None
     seen: set[bytes] = set()
-    for number, labels in enumerate(starts):
+    for number, (labels, warm) in enumerate(starts):
         planes = candidate.new_planes()
-        for path in (first, rest):
+        for path in (warm_path,) if warm else (first, rest):
             if not path:
                 continue
             reached = continuation(
@@ -233,7 +236,7 @@ def try_width(
                 objective,
                 path,
                 search.eta,
-                search.limits,
+                limits,
                 _tag(record, number, candidate.kernel),
             )
             if reached is None:

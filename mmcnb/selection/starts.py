@@ -1,15 +1,44 @@
 """Starting labels and landmarks, from a sample."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmcnb.solvers import GivenLabels, coin_flip, row_shares
+from mmcnb.solvers import (
+    GivenLabels,
+    PrincipalFeatures,
+    coin_flip,
+    floor_bounds,
+    principal_features,
+    random_labels,
+    ridge_path,
+    row_shares,
+    search_partition,
+)
 
 INITS = ("mixed", "random", "k-means")
 PROJECTED_COLUMNS = 64  # k-means++ sees the distances of more columns through so many random ones
 MANY_COLUMNS = 1000  # beyond, the leading components come from products alone
+LEADING = 50  # components that least squares sees of sparse or many columns, and k-means of all
+SHAKEN_ROWS = 1000
+SHAKEN_RIDGE = 1e-3  # a row
+HALVES = np.full(2, 0.5)
+
+
+class Start(NamedTuple):
+    """Labels to start from.
+
+    Parameters
+    ----------
+    labels : GivenLabels
+        Labels -1 or +1.
+    warm : bool
+        Whether they are a division worth keeping: then the first C, where all starts meet, is left out.
+    """
+
+    labels: GivenLabels
+    warm: bool = False
 
 
 def choose_landmarks(
@@ -103,27 +132,30 @@ def starting_labels(
     z: Any,
     random_state: np.random.RandomState,
     weights: np.ndarray | None = None,
-) -> Iterator[GivenLabels]:
+    least: float = 0.05,
+) -> Iterator[Start]:
     """Starting labels of a sample.
 
     Parameters
     ----------
     init : {"mixed", "random", "k-means"}
-        "mixed" is a coin flip and the signs of the first three kernel principal components, then
-        further coin flips with a k-means among them.
+        "mixed" is by turns a coin flip, the signs of the first kernel principal component, the end of a
+        ridge path, shaking, the signs of two further components, a k-means, then coin flips.
     n_init : int
         How many.
-    z : ndarray of shape (n, r)
+    z : ndarray or csr_array of shape (n, r)
         The sample in feature space.
     random_state : RandomState
         Source of randomness.
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
+    least : float, default=0.05
+        Least share of a cluster in the divisions by least squares.
 
     Yields
     ------
-    GivenLabels
-        Labels -1 or +1.
+    Start
+        Labels -1 or +1, and whether they are a division by least squares.
 
     Examples
     --------
@@ -132,15 +164,70 @@ def starting_labels(
     >>> len(list(starting_labels("mixed", 2, np.arange(8.0)[:, None], np.random.RandomState(0))))
     2
     """
-    directions = principal_directions(z, 3, weights) if init == "mixed" else np.empty((z.shape[0], 0))
-    for number in range(n_init):
-        if 1 <= number <= directions.shape[1]:
-            score = directions[:, number - 1]
-            yield GivenLabels(np.where(score >= 0, 1, -1).astype(np.int8))
-        elif init == "k-means" or (init == "mixed" and number == 5):
-            yield _kmeans_labels(z, random_state, weights)
+    kinds: list[Any] = ["coin"] * n_init
+    if init == "mixed":
+        kinds = ["coin", 0, "least squares", "least squares", 1, 2, "k-means", *kinds][:n_init]
+    elif init == "k-means":
+        kinds = ["k-means"] * n_init
+    directions = principal_directions(z, 3, weights) if 0 in kinds else np.empty((z.shape[0], 0))
+    divisions = _least_squares_labels(z, weights, least, random_state)
+    for kind in kinds:
+        if kind == "least squares":
+            yield Start(_signed(next(divisions), random_state), warm=True)
+        elif kind == "k-means":
+            yield Start(_kmeans_labels(z, random_state, weights))
+        elif kind == "coin" or kind >= directions.shape[1]:
+            yield Start(coin_flip(z.shape[0], random_state))
         else:
-            yield coin_flip(z.shape[0], random_state)
+            yield Start(_signed(directions[:, kind] >= 0, random_state))
+
+
+def _least_squares_labels(
+    z: Any, weights: np.ndarray | None, least: float, random_state: np.random.RandomState
+) -> Iterator[np.ndarray]:
+    """The end of a ridge path, then shaking."""
+    features = principal_features(_dense(z, weights), weights)
+    flip = random_labels(z.shape[0], HALVES, random_state)
+    if (features.z == features.z[:1]).all():  # the kernel tells no row from another
+        yield from (flip, flip)
+        return
+    yield ridge_path(features, flip, 2, floor_bounds(features.total, 2, 2 * least)).labels
+    yield _shaken_labels(features, least, random_state)
+
+
+def _dense(z: Any, weights: np.ndarray | None) -> np.ndarray:
+    """The features, or their leading components where they are sparse or many."""
+    narrow = isinstance(z, np.ndarray) and z.shape[1] <= MANY_COLUMNS
+    return z if narrow else principal_directions(z, LEADING, weights)
+
+
+def _shaken_labels(
+    features: PrincipalFeatures, least: float, random_state: np.random.RandomState
+) -> np.ndarray:
+    """Some of the rows divided by shaking, and all by the nearer mean of the two parts."""
+    rows, weights = features.z.shape[0], features.weights
+    weighted = (weights != weights[0]).any()
+    chosen = random_state.choice(rows, min(SHAKEN_ROWS, rows), weighted, weights / weights.sum())
+    ridged = features.z * np.sqrt(features.scales(SHAKEN_RIDGE))
+    points = ridged[chosen] - ridged[chosen].mean(axis=0)
+    found = search_partition(
+        points @ points.T,
+        2,
+        n_init=1,
+        min_share=2 * least,
+        random_state=random_state,
+        points=features.z[chosen, :LEADING],
+    )[0]
+    first, second = (ridged[chosen[found.labels == cluster]].mean(axis=0) for cluster in (0, 1))
+    return ridged @ (second - first) >= (second + first) @ (second - first) / 2
+
+
+def _signed(labels: np.ndarray, random_state: np.random.RandomState) -> GivenLabels:
+    """Labels 0 and 1 as -1 and +1; a coin flip where there is only one."""
+    labels = np.asarray(labels, np.int8)
+    if labels.min() == labels.max():
+        return coin_flip(labels.shape[0], random_state)
+    return GivenLabels(2 * labels - 1)
 
 
 def _kmeans_labels(z: Any, random_state: np.random.RandomState, weights: np.ndarray | None) -> GivenLabels:

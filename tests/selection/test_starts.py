@@ -63,25 +63,45 @@ def test_fewer_columns_give_fewer_directions():
 @pytest.mark.parametrize("n_init", [1, 4, 8])
 def test_starts_are_as_many_as_asked_and_hold_both_labels(init, n_init):
     z = np.random.default_rng(4).standard_normal((30, 4))
-    starts = [labels.y for labels in starting_labels(init, n_init, z, np.random.RandomState(0))]
+    starts = [start.labels.y for start in starting_labels(init, n_init, z, np.random.RandomState(0))]
     assert len(starts) == n_init
     for y in starts:
         assert y.dtype == np.int8
         assert set(y.tolist()) == {-1, 1}
-    again = [labels.y for labels in starting_labels(init, n_init, z, np.random.RandomState(0))]
+    again = [start.labels.y for start in starting_labels(init, n_init, z, np.random.RandomState(0))]
     np.testing.assert_array_equal(starts, again)
 
 
-def test_mixed_starts_are_a_coin_flip_then_signs_of_principal_components():
+def test_mixed_starts_hold_the_signs_of_principal_components():
     z = np.random.default_rng(5).standard_normal((30, 4))
-    starts = [labels.y for labels in starting_labels("mixed", 4, z, np.random.RandomState(0))]
-    np.testing.assert_array_equal(np.array(starts[1:]) > 0, principal_directions(z, 3).T >= 0)
+    starts = list(starting_labels("mixed", 8, z, np.random.RandomState(0)))
+    assert [start.warm for start in starts] == [False, False, True, True, False, False, False, False]
+    signs = np.array([starts[number].labels.y for number in (1, 4, 5)]) > 0
+    np.testing.assert_array_equal(signs, principal_directions(z, 3).T >= 0)
+
+
+@pytest.mark.parametrize("form", ["dense", "csr", "weighted"])
+def test_least_squares_starts_divide_what_is_apart(form):
+    rng = np.random.default_rng(7)
+    classes = rng.random(300) < 0.3
+    z = rng.standard_normal((300, 5)) + 6 * classes[:, None]
+    weights = rng.integers(1, 4, 300).astype(float) if form == "weighted" else None
+    points = scipy.sparse.csr_array(z) if form == "csr" else z
+    starts = list(starting_labels("mixed", 4, points, np.random.RandomState(0), weights))
+    for start in starts[2:]:
+        agreement = np.mean((start.labels.y > 0) == classes)
+        assert max(agreement, 1 - agreement) == 1.0
+
+
+def test_rows_that_are_all_equal_still_have_both_labels():
+    for start in starting_labels("mixed", 5, np.ones((20, 3)), np.random.RandomState(0)):
+        assert set(start.labels.y.tolist()) == {-1, 1}
 
 
 def test_starts_do_not_depend_on_how_many_follow():
     z = np.random.default_rng(6).standard_normal((30, 4))
     few, many = (
-        [labels.y for labels in starting_labels("mixed", n_init, z, np.random.RandomState(0))]
+        [start.labels.y for start in starting_labels("mixed", n_init, z, np.random.RandomState(0))]
         for n_init in (3, 7)
     )
     np.testing.assert_array_equal(few, many[:3])
