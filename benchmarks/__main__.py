@@ -20,8 +20,11 @@ STUDIES = (
     "growth",
     "startup",
     "widths",
+    "selection",
     "engine",
     "evolutionary",
+    "rls",
+    "peers",
 )
 
 
@@ -86,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seeds", type=_positive, metavar="N", help="repeats with other seeds (default: as the study says)")
     add("--rows", type=_positive, metavar="N", help="at most so many rows of each data set")
     add("--sizes", action="store_true", help="adult: also a1a to a9a, for time against the number of rows")
-    add("--part", action="append", default=[], help="engine: only this part; may be given several times")
+    add("--part", action="append", default=[], help="engine, rls: only this part; may be given several times")
     return parser
 
 

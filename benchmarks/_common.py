@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -18,6 +18,7 @@ import pandas as pd
 
 import data_loaders
 import mmcnb
+from mmcnb._errors import InputError
 
 UCI = (
     "echocardiogram",
@@ -166,6 +167,21 @@ def rows_of(name: str, options: Options, most: int | None = None) -> int | None:
         return None
     sizes = {fact["name"]: fact["n_samples"] for fact in data_loaders.registry()}
     return min([*bounds, *([sizes[name]] if name in sizes else [])])
+
+
+def parts_of(options: Options, parts: Iterable[str]) -> tuple[str, ...]:
+    """The parts that are asked for; all where none are.
+
+    Raises
+    ------
+    InputError
+        If the study has no such part.
+    """
+    known = tuple(parts)
+    for name in options.parts:
+        if name not in known:
+            raise InputError(f"there is no part called {name!r}; choose from {', '.join(known)}.")
+    return options.parts or known
 
 
 def say(text: str) -> None:

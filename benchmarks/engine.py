@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from benchmarks._common import Goal, Options, Result
+from benchmarks._common import Goal, Options, Result, parts_of
 from benchmarks._fits import dask, large, peers
 from benchmarks._passes import csr, product, scan
 
@@ -49,9 +49,8 @@ def run(options: Options) -> Result:
     Result
         Tables and goals.
     """
-    chosen = options.parts or tuple(PARTS)
     frames, goals = [], []
-    for part in chosen:
+    for part in parts_of(options, PARTS):
         frame, found = PARTS[part](options)
         frames.append(frame.assign(part=part))
         goals += found

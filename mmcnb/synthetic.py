@@ -1,4 +1,4 @@
-"""Synthetic data of any size, made block by block: two rings, two moons, Gaussian blobs.
+"""Synthetic data of any size, made block by block: two rings, two moons, Gaussian blobs, arcs.
 
 Every block of rows draws from its own random stream, keyed by the seed and the block's number, so any rows
 can be made alone and are the same however many rows the whole has.
@@ -21,6 +21,7 @@ RING_RADII = (1.0, 0.4)
 SHAPE_NOISE = 0.05  # standard deviation around a ring or a moon
 OTHER_NOISE = 0.03  # standard deviation of the features that say nothing
 BLOB_SPREAD = 5.0  # blob centres are uniform in [-5, 5] in each feature, with unit variance around them
+ARC_SPREAD = 0.5  # root mean square distance of the arcs' centres from zero; their radius is 1
 
 
 def make_block(
@@ -30,10 +31,12 @@ def make_block(
 
     Parameters
     ----------
-    kind : {"rings", "moons", "blobs"}
+    kind : {"rings", "moons", "blobs", "arcs"}
         Rings have radii 1 and 0.4; moons are two interleaved half circles; both lie in the first two
         features with standard deviation 0.05, and the other features are noise of 0.03. Blobs are unit
-        Gaussians around centres uniform in [-5, 5] in every feature.
+        Gaussians around centres uniform in [-5, 5] in every feature. Arcs are half circles of radius 1, each
+        in a random plane of its own, around normal centres about 0.5 from zero, with noise of standard
+        deviation 0.05 in every feature.
     start, stop : int
         Range of row numbers, ``0 <= start <= stop``.
     n_features : int
@@ -41,7 +44,7 @@ def make_block(
     random_state : int, default=0
         Seed; the same seed gives the same rows, whichever range they are made in.
     n_clusters : int, default=2
-        Number of blobs; rings and moons are two.
+        Number of blobs or arcs; rings and moons are two.
 
     Returns
     -------
@@ -89,7 +92,7 @@ def write_synthetic(
 
     Parameters
     ----------
-    kind : {"rings", "moons", "blobs"}
+    kind : {"rings", "moons", "blobs", "arcs"}
         What to make; see `make_block`.
     path : str or path-like
         The store to write; it appears when it is whole.
@@ -102,7 +105,7 @@ def write_synthetic(
     overwrite : bool, default=False
         Replace a store that is there already.
     n_clusters : int, default=2
-        Number of blobs; rings and moons are two.
+        Number of blobs or arcs; rings and moons are two.
 
     Raises
     ------
@@ -143,8 +146,8 @@ def _check(kind: str, n_features: int, n_clusters: int, random_state: int) -> No
         raise InputError(f"there is no synthetic data called {kind!r}; choose one of {', '.join(KINDS)}.")
     if n_features < 2:
         raise InputError(f"n_features is {n_features}; {kind} need at least 2 features.")
-    if n_clusters < 2 or (kind != "blobs" and n_clusters != 2):
-        raise InputError(f"n_clusters is {n_clusters}; blobs take 2 or more, rings and moons are 2.")
+    if n_clusters < 2 or (kind in _SHAPES and n_clusters != 2):
+        raise InputError(f"n_clusters is {n_clusters}; blobs and arcs take 2 or more, rings and moons are 2.")
     if random_state < 0:
         raise InputError(f"random_state is {random_state}; give an integer of 0 or more.")
 
@@ -152,12 +155,16 @@ def _check(kind: str, n_features: int, n_clusters: int, random_state: int) -> No
 def _whole_block(
     kind: str, block: int, n_features: int, random_state: int, n_clusters: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    # Key 0 belongs to what all blocks share (the centres of blobs), key block + 1 to each block.
+    # Key 0 belongs to what all blocks share (centres and planes), key block + 1 to each block.
     rng = np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=(block + 1,)))
     y = rng.integers(n_clusters, size=BLOCK_ROWS)
     X = rng.standard_normal((BLOCK_ROWS, n_features), dtype=np.float32)
+    shared = np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=(0,)))
+    if kind == "arcs":
+        X *= SHAPE_NOISE
+        X += _arc_points(rng, shared, y, n_features, n_clusters)
+        return X, y
     if kind == "blobs":
-        shared = np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=(0,)))
         centres = shared.uniform(-BLOB_SPREAD, BLOB_SPREAD, size=(n_clusters, n_features))
         X += centres.astype(np.float32)[y]
         return X, y
@@ -180,8 +187,18 @@ def _moon_points(rng: np.random.Generator, y: np.ndarray) -> np.ndarray:
     return np.where(y[:, None] == 0, upper, lower).astype(np.float32)
 
 
+def _arc_points(
+    rng: np.random.Generator, shared: np.random.Generator, y: np.ndarray, n_features: int, n_clusters: int
+) -> np.ndarray:
+    centres = shared.normal(0.0, ARC_SPREAD / np.sqrt(n_features), size=(n_clusters, n_features))
+    planes = np.linalg.qr(shared.standard_normal((n_clusters, n_features, 2)))[0]
+    angle = rng.uniform(0.0, np.pi, size=len(y))
+    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    return (np.einsum("ij,ikj->ik", circle, planes[y]) + centres[y]).astype(np.float32)
+
+
 _SHAPES: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
     "rings": _ring_points,
     "moons": _moon_points,
 }
-KINDS = (*_SHAPES, "blobs")
+KINDS = (*_SHAPES, "blobs", "arcs")

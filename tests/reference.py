@@ -179,6 +179,62 @@ def best_labeling_norm2(K, C, least):
     return best
 
 
+def rivals_of(scores, labels):
+    """The best cluster but its own for each row, of equal ones the first, and the row's margin to it."""
+    others = scores.astype(float).copy()
+    others[np.arange(len(scores)), labels] = -np.inf
+    rivals = others.argmax(axis=1)
+    return rivals, scores[np.arange(len(scores)), labels] - others.max(axis=1)
+
+
+def most_violated_rivals(F, scores, labels, weights, rho):
+    """Sums of the most violated constraint of k scores: Crammer and Singer's."""
+    k = scores.shape[1]
+    row_sums, shares, sums = np.zeros((k, F.shape[1])), np.zeros(k), np.zeros(4)
+    if k == 1:
+        return row_sums, shares, sums
+    rivals, margins = rivals_of(scores, labels)
+    own = scores.argmax(axis=1)
+    _, own_margins = rivals_of(scores, own)
+    for i in range(len(F)):
+        sums[2] += weights[i] * (own[i] != labels[i])
+        sums[3] += weights[i] * max(0.0, rho - own_margins[i])
+        if margins[i] <= rho:
+            sign = np.eye(k)[labels[i]] - np.eye(k)[rivals[i]]
+            row_sums += weights[i] * np.outer(sign, F[i])
+            shares += weights[i] * sign
+            sums[:2] += weights[i], weights[i] * (rho - margins[i])
+    return row_sums, shares, sums
+
+
+def crammer_singer_norm2(K, labels, k, C, shares=None):
+    """|W|² of the n-slack problem in its dual: the best weight of every rival of every row.
+
+    min 1/2 |W|², W = Σ_ir a_ir (e_ci - e_r) φ_i', with Σ_ir a_ir >= 1 and C shares_i >= Σ_r a_ir >= 0.
+    """
+    from scipy.optimize import LinearConstraint, minimize
+
+    n = len(labels)
+    shares = np.full(n, 1 / n) if shares is None else shares
+    pairs = [(i, r) for i in range(n) for r in range(k) if r != labels[i]]
+    signs = np.array([np.eye(k)[labels[i]] - np.eye(k)[r] for i, r in pairs])
+    rows = np.array([i for i, _ in pairs])
+    G = (signs @ signs.T) * K[np.ix_(rows, rows)]
+    member = (rows[None, :] == np.arange(n)[:, None]).astype(float)
+    limits = [LinearConstraint(np.ones(len(pairs)), 1.0, np.inf), LinearConstraint(member, 0.0, C * shares)]
+    start = np.repeat(shares / (k - 1), k - 1)
+    found = minimize(
+        lambda a: a @ G @ a / 2,
+        start,
+        jac=lambda a: G @ a,
+        bounds=[(0, None)] * len(pairs),
+        constraints=limits,
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    return 2 * found.fun
+
+
 def leave_one_out_residuals(y, z, ridge, weights):
     """Residual of each row under the ridge regression, with intercept, of all other rows."""
     shares = weights / weights.sum()

@@ -1,12 +1,22 @@
 """The displays draw what they are given and keep what they drew on."""
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
+import zarr
+from sklearn.metrics import adjusted_rand_score
 
+import mmcnb
+from mmcnb import kernels
 from mmcnb._errors import InputError
-from mmcnb.plotting import ClusterDisplay, HistoryDisplay
-from mmcnb.synthetic import make_block
+from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay, HistoryDisplay, ShakingDisplay
+from mmcnb.plotting._shaking import shaking_waves
+from mmcnb.solvers import smoother
+from mmcnb.synthetic import make_block, write_synthetic
 
 
 @pytest.fixture(autouse=True)
@@ -41,9 +51,14 @@ def test_rows_are_drawn_in_the_columns_asked_for_and_coloured_by_label():
 
 
 @pytest.mark.parametrize(
-    ("stages", "shown"), [(["sample", "all rows", "all rows"], [1, 2]), (["sample"] * 3, [0, 1, 2])]
+    ("stages", "shown"),
+    [
+        (["sample", "all rows", "all rows"], [1, 2]),
+        (["sample"] * 3, [0, 1, 2]),
+        (["sample", "sample", "all rows"], [0, 1, 2]),
+    ],
 )
-def test_history_lines_are_the_passes_over_all_rows_or_else_over_the_sample(stages, shown):
+def test_history_lines_are_the_passes_over_all_rows_or_else_all_of_them(stages, shown):
     history = Halves.history_.assign(stage=stages)
     display = HistoryDisplay(history).plot()
     for ax, name in zip(display.axes_, ("objective", "violation"), strict=True):
@@ -71,3 +86,202 @@ def test_axes_and_style_of_the_caller_are_used():
 def test_rows_and_labels_must_fit(labels, features, sentence):
     with pytest.raises(InputError, match=sentence):
         ClusterDisplay.from_predictions(np.zeros((5, 2)), labels, features=features)
+
+
+# The map
+
+
+@pytest.fixture(scope="module")
+def three_blobs():
+    X, _ = make_block("blobs", 0, 400, 4, 19, n_clusters=3)
+    return X, mmcnb.UnsupervisedRLS(n_clusters=3, n_init=2, random_state=0).fit(X)
+
+
+def drawn(display):
+    """Points in the figure, by cluster."""
+    return {cluster: np.asarray(part.get_offsets()) for cluster, part in display.scatters_.items()}
+
+
+def test_the_map_draws_a_sample_with_the_labels_and_margins_of_the_model(three_blobs):
+    X, model = three_blobs
+    display = ClusterMapDisplay.from_estimator(model, X, sample_size=150, random_state=3)
+    again = ClusterMapDisplay.from_estimator(model, X, sample_size=150, random_state=3)
+    np.testing.assert_array_equal(display.points, again.points)
+    assert display.points.shape == (150, 2)
+    assert sorted(np.bincount(display.labels)) == sorted(map(len, drawn(display).values()))
+    everything = ClusterMapDisplay.from_estimator(model, X)
+    np.testing.assert_array_equal(everything.labels, model.labels_)
+    scores = np.sort(model.decision_function(X), axis=1)
+    np.testing.assert_allclose(everything.margins, scores[:, -1] - scores[:, -2])
+    assert everything.threshold == np.median(everything.margins) / 2
+
+
+@pytest.mark.parametrize("home", ["list", "csr", "path", "zarr", "samples"])
+def test_the_map_is_the_same_from_any_home(home, three_blobs, tmp_path):
+    X, model = three_blobs
+    write_synthetic("blobs", tmp_path / "rows.zarr", len(X), 4, 19, n_clusters=3)
+    homes = {
+        "list": X.tolist,
+        "csr": lambda: scipy.sparse.csr_array(X),
+        "path": lambda: tmp_path / "rows.zarr",
+        "zarr": lambda: zarr.open_group(tmp_path / "rows.zarr", mode="r"),
+        "samples": lambda: mmcnb.open_samples(tmp_path / "rows.zarr"),
+    }
+    expected = ClusterMapDisplay.from_estimator(model, X, sample_size=100)
+    display = ClusterMapDisplay.from_estimator(model, homes[home](), sample_size=100)
+    np.testing.assert_array_equal(display.labels, expected.labels)
+    np.testing.assert_allclose(display.points, expected.points, atol=1e-4)
+
+
+def test_the_map_reads_no_more_than_its_sample(three_blobs):
+    X, model = three_blobs
+    asked = []
+
+    class Watched(type(mmcnb.open_samples(X))):
+        def block(self, start, stop):
+            asked.append(stop - start)
+            return super().block(start, stop)
+
+        def gather(self, rows):
+            asked.append(len(rows))
+            return super().gather(rows)
+
+    rows = Watched(X)
+    asked.clear()
+    ClusterMapDisplay.from_estimator(model, rows, sample_size=37)
+    assert asked == [37]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mmcnb.SparseKernelMMC(gamma="median", n_init=1, random_state=0),
+        mmcnb.SparseKernelMMC(n_clusters=3, n_init=1, random_state=0),
+        mmcnb.KernelCPMMC(gamma="median", n_init=1, random_state=0),
+        mmcnb.CPMMC(n_init=1, random_state=0, scale="standard"),
+    ],
+    ids=lambda model: f"{type(model).__name__}-{getattr(model, 'n_clusters', 2)}",
+)
+def test_rows_inside_the_margin_of_the_hinge_are_hollow(model, three_blobs):
+    X, _ = three_blobs
+    display = ClusterMapDisplay.from_estimator(model.fit(X), X)
+    assert display.threshold == model.rho_
+    values = model.decision_function(X)
+    margins = np.abs(values) if values.ndim == 1 else np.diff(np.sort(values, axis=1))[:, -1]
+    hollow = sum(int((part.get_facecolors()[:, 3] == 0).sum()) for part in display.scatters_.values())
+    assert hollow == (margins < model.rho_).sum()
+
+
+def test_the_map_of_a_linear_model_is_that_of_principal_components():
+    from sklearn.decomposition import PCA
+
+    X, _ = make_block("blobs", 0, 200, 5, 1)
+    display = ClusterMapDisplay.from_estimator(mmcnb.CPMMC(n_init=1, random_state=0).fit(X), X)
+    expected = PCA(2).fit(X.astype(float))
+    np.testing.assert_allclose(np.abs(display.points), np.abs(expected.transform(X)), atol=1e-4)
+    np.testing.assert_allclose(display.spread, expected.explained_variance_ratio_, atol=1e-6)
+
+
+def test_the_map_keeps_distances_of_the_kernel_where_all_rows_are_landmarks():
+    """Three rows span a plane, so that nothing is lost."""
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
+    model = mmcnb.UnsupervisedRLS(gamma=0.5, random_state=0).fit(X)
+    points = ClusterMapDisplay.from_estimator(model, X).points
+    K = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
+    squared = ((points[:, None] - points) ** 2).sum(axis=2)
+    np.testing.assert_allclose(squared, 2 - 2 * K, atol=1e-6)
+
+
+def test_one_row_and_one_column_have_a_map():
+    X = np.r_[np.zeros((20, 1)), np.ones((20, 1))] + np.linspace(0, 0.1, 40)[:, None]
+    model = mmcnb.CPMMC(n_init=1, random_state=0).fit(X)
+    np.testing.assert_allclose(ClusterMapDisplay.from_estimator(model, X).points[:, 1], 0, atol=1e-6)
+    assert ClusterMapDisplay.from_estimator(model, X[:1]).points.tolist() == [[0.0, 0.0]]
+
+
+def test_the_legend_of_the_map_says_shares_of_the_rows_drawn():
+    points, labels = np.zeros((4, 2)), np.array([0, 0, 0, 12])
+    margins, spread = np.array([0.1, 2.0, 2.0, 2.0]), np.array([0.5, 0.25])
+    display = ClusterMapDisplay(points, labels, margins, threshold=1.0, spread=spread, n_samples=99).plot()
+    texts = [text.get_text() for text in display.legend_.get_texts()]
+    assert texts == ["0: 75.0%", "12: 25.0%", "margin < 1: 25.0%"]
+    assert display.legend_.get_title().get_text() == "4 of 99 rows"
+    assert display.ax_.get_xlabel() == "component 1 (50% of the spread)"
+
+
+def test_the_map_refuses_what_it_cannot_draw(three_blobs):
+    X, model = three_blobs
+    with pytest.raises(InputError, match="sample_size=0"):
+        ClusterMapDisplay.from_estimator(model, X, sample_size=0)
+    with pytest.raises(ValueError, match="3 features"):
+        ClusterMapDisplay.from_estimator(model, X[:, :3])
+
+
+# Shaking
+
+
+@pytest.mark.parametrize("shares", [np.full(3, 1 / 3), np.array([0.5, 0.3, 0.2])])
+def test_the_waves_that_are_drawn_are_those_of_the_kernel(shares):
+    X, _ = make_block("blobs", 0, 60, 2, 29, n_clusters=3)
+    X = X.astype(float)
+    R = smoother(np.exp(-0.05 * ((X[:, None] - X) ** 2).sum(axis=2)), 0.06)
+    start = np.random.RandomState(0).randint(3, size=60)
+    waves = list(shaking_waves(R, start, shares, 1.0, 0.5, 21))
+    for number in {wave[0] for wave in waves}:
+        after = [labels for at, _, labels in waves if at == number][-1]
+        np.testing.assert_array_equal(after, kernels.shake(R, start, shares, 1.0, 0.5, number + 1)[0])
+
+
+def test_shaking_is_drawn_from_random_labels_to_its_end(three_blobs):
+    X, model = three_blobs
+    display = ShakingDisplay.from_estimator(model, X[:90])
+    titles, labels = zip(*display.waves, strict=True)
+    assert titles[:4] == ("random labels", *(f"round 1, cluster {h}" for h in range(3)))
+    assert [ax.get_title() for ax in display.axes_] == list(titles)
+    assert adjusted_rand_score(model.labels_[:90], labels[0]) < 0.2
+    assert adjusted_rand_score(model.labels_[:90], labels[-1]) > 0.8
+    with pytest.raises(InputError, match="not columns"):
+        ShakingDisplay.from_estimator(model, X, features=(0, 4))
+
+
+# Histories of the least squares methods
+
+
+def test_history_of_least_squares_is_its_objective_and_share_of_changed_labels(three_blobs):
+    X, _ = three_blobs
+    model = mmcnb.UnsupervisedRLS(n_clusters=3, n_init=1, sample_size=60, random_state=0).fit(X)
+    display = HistoryDisplay.from_estimator(model)
+    passes = model.history_[model.history_["stage"] == "all rows"]
+    objective, changed = (ax.get_lines()[0].get_ydata() for ax in display.axes_)
+    np.testing.assert_array_equal(objective, passes["objective"])
+    assert np.isnan(changed[0])
+    np.testing.assert_array_equal(changed[1:], passes["changed"].iloc[1:] / len(X))
+    assert [ax.get_ylabel() for ax in display.axes_] == ["objective", "changed labels"]
+
+
+def test_history_of_evolutions_is_a_line_for_each():
+    X, _ = make_block("moons", 0, 80, 2)
+    model = mmcnb.EvolutionaryMMC(n_init=3, random_state=0).fit(X)
+    (ax,) = HistoryDisplay.from_estimator(model).axes_
+    lines = ax.get_lines()
+    assert len(lines) == 3
+    dark = [line for line in lines if line.get_color() == "C0"]
+    assert len(dark) == 1
+    assert min(line.get_ydata()[-1] for line in lines) == dark[0].get_ydata()[-1]
+    assert all((np.diff(line.get_ydata()) <= 0).all() for line in lines)
+
+
+# The pages
+
+
+def test_the_figures_of_the_guide_are_drawn_by_their_command(monkeypatch, tmp_path):
+    folder = Path(__file__).parent.parent / "docs"
+    spec = importlib.util.spec_from_file_location("figures", folder / "figures.py")
+    figures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(figures)
+    monkeypatch.setattr(figures, "load_digits", lambda return_X_y: (X[:200], None))
+    X, _ = make_block("blobs", 0, 300, 4, 19, n_clusters=10)
+    figures.main(tmp_path)
+    made = sorted(path.name for path in tmp_path.iterdir())
+    assert made == ["digits.png", "shaking.png"]
+    assert all((folder / name).exists() for name in made)

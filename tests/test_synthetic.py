@@ -58,6 +58,18 @@ def test_blobs_are_as_many_as_asked_and_of_unit_variance():
         np.testing.assert_allclose(X[y == blob].std(axis=0), 1.0, rtol=0.05)
 
 
+def test_arcs_are_half_circles_each_in_a_plane_of_its_own():
+    X, y = make_block("arcs", 0, 20000, 8, n_clusters=3)
+    assert set(y) == {0, 1, 2}
+    for arc in range(3):
+        rows = X[y == arc]
+        variances = np.linalg.eigvalsh(np.cov(rows.T))
+        np.testing.assert_allclose(np.sqrt(variances[:-2]), SHAPE_NOISE, rtol=0.1)
+        # along the arc's chord cos has variance 1/2, across it sin has 1/2 - (2/pi)**2
+        expected = np.array([0.5 - (2 / np.pi) ** 2, 0.5]) + SHAPE_NOISE**2
+        np.testing.assert_allclose(variances[-2:], expected, rtol=0.05)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_store_holds_the_same_rows(tmp_path, kind):
     n = BLOCK_ROWS + 17

@@ -8,34 +8,12 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mmcnb.cli._common import add_dask, add_limits, add_overwrite, add_store, number_or_name, words
+from mmcnb.cli._common import add_dask, add_limits, add_overwrite, add_store, words
 from mmcnb.cli._memory import peak_memory
+from mmcnb.cli._methods import add_method, make_estimator, option_names
 from mmcnb.cli._outputs import check_paths, whole_outputs
-
-if TYPE_CHECKING:
-    from mmcnb import SparseKernelMMC
-
-# Options that are parameters of the estimator under the same name; one that is not given keeps the
-# estimator's own default, so that no default is written twice.
-PARAMETERS: dict[str, dict[str, Any]] = {
-    "gamma": {"type": number_or_name, "help": 'kernel width: a number, "auto", "mean", "median" or "scale"'},
-    "C": {"type": float, "help": "final C of the continuation"},
-    "n_init": {"type": int, "metavar": "N", "help": "starts tried on the sample"},
-    "n_landmarks": {"type": int, "metavar": "N", "help": "basis vectors of the model"},
-    "sample_size": {"type": int, "metavar": "ROWS", "help": "rows of the sample the starts are tried on"},
-    "scale": {"choices": ["standard"], "help": "scale the columns inside the stream"},
-    "basis": {"choices": ["landmarks", "shared", "own"], "help": "where the basis vectors come from"},
-    "kernel": {"help": "kernel function, such as rbf or linear"},
-    "balance": {"type": float, "help": "allowed imbalance l/n, in the form scaled by rho"},
-    "min_share": {
-        "type": float,
-        "metavar": "SHARE",
-        "help": "least share of a cluster, as a fraction of 1/2",
-    },
-    "random_state": {"type": int, "metavar": "SEED", "help": "seed: the same seed gives the same labels"},
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,8 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store(parser)
     parser.add_argument("--model", required=True, help="where the model is written")
     parser.add_argument("--labels", help="Zarr array the labels are written to, one integer a row, from 0")
-    for name, options in PARAMETERS.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", **options)
+    add_method(parser)
     add_limits(parser)
     add_dask(parser)
     parser.add_argument(
@@ -69,17 +46,17 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         sources.append(arguments.checkpoint)
         # The outputs that are there are those of the command that is given again.
         overwrite = overwrite or is_finished(arguments.checkpoint)
-    with whole_outputs(outputs, sources, overwrite) as asides:
+    with option_names(), whole_outputs(outputs, sources, overwrite) as asides:
         return _fit(arguments, *asides)
 
 
 def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -> dict[str, Any]:
-    from mmcnb import SparseKernelMMC, open_samples
+    from mmcnb import open_samples
     from mmcnb.engine import connected
     from mmcnb.estimators import ClusterWarning
 
     warnings.simplefilter("ignore", ClusterWarning)  # the verdict says it
-    estimator = SparseKernelMMC(**_parameters(arguments), verbose=int(sys.stderr.isatty()))
+    estimator = make_estimator(arguments, **_limits(arguments), verbose=int(sys.stderr.isatty()))
     samples = open_samples(arguments.store, arguments.element)
     if not samples.checksummed:
         _warn_unchecked(samples.name)
@@ -94,6 +71,7 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
     finished = time.perf_counter()
     return {
         "store": arguments.store,
+        "method": arguments.method,
         "n_samples": samples.n_samples,
         "n_features": samples.n_features,
         **_verdict(estimator),
@@ -112,12 +90,12 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     from mmcnb.engine import format_bytes
 
     yield f"{report['n_samples']:,} rows x {report['n_features']:,} features of {report['store']}"
-    if report["sizes"] is not None:
-        shares = (f"{size:,} ({size / sum(report['sizes']):.1%})" for size in report["sizes"])
-        yield f"cluster sizes    {', '.join(shares)}"
+    yield from _sizes(report)
     yield f"gamma            {words(report['gamma'])}"
     yield f"objective        {words(report['objective'])}"
-    yield f"|w|              {words(report['w_norm'])}; random labels give {words(report['w_norm_random'])}"
+    if report["w_norm"] is not None:
+        random = words(report["w_norm_random"])
+        yield f"|w|              {words(report['w_norm'])}; random labels give {random}"
     for warning in report["warnings"]:
         yield f"warning          {warning}"
     yield f"seconds          {report['fit_seconds']:.1f} to fit" + (
@@ -132,26 +110,34 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
         yield f"labels           {report['labels']}"
 
 
-def _parameters(arguments: argparse.Namespace) -> dict[str, Any]:
-    given = {name: getattr(arguments, name) for name in (*PARAMETERS, "memory_limit", "checkpoint")}
-    given |= {"n_jobs": arguments.jobs, "engine": arguments.dask}
-    return {name: value for name, value in given.items() if value is not None}
+def _sizes(report: dict[str, Any]) -> Iterator[str]:
+    """The sizes of all rows, or of the sample where a fit has seen no others."""
+    sizes, where = report["sizes"], ""
+    if sizes is None:
+        sizes = report["sample_sizes"]
+        where = f" of a sample of {sum(sizes):,} rows"
+    shares = ", ".join(f"{size:,} ({size / sum(sizes):.1%})" for size in sizes)
+    yield f"cluster sizes    {shares}{where}"
 
 
-def _verdict(estimator: SparseKernelMMC) -> dict[str, Any]:
-    report = estimator.report_
+def _limits(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
-        "sizes": report.get("sizes"),
-        "gamma": report.get("gamma"),
+        "memory_limit": arguments.memory_limit,
+        "checkpoint": arguments.checkpoint,
+        "n_jobs": arguments.jobs,
+        "engine": arguments.dask,
+    }
+
+
+def _verdict(estimator: Any) -> dict[str, Any]:
+    report, history = estimator.report_, estimator.history_
+    return {
+        **dict.fromkeys(("sizes", "sample_sizes", "w_norm", "w_norm_random", "score", "gap")),
+        **report,
         "objective": estimator.objective_,
-        "w_norm": report.get("w_norm"),
-        "w_norm_random": report.get("w_norm_random"),
-        "score": report.get("score"),
-        "gap": report.get("gap"),
         "converged": estimator.converged_,
-        "passes": int((estimator.history_["stage"] == "all rows").sum()),
-        "resumed": int(estimator.history_["resumed"].sum()),
-        "warnings": list(report.get("warnings", ())),
+        "passes": int((history["stage"] == "all rows").sum()),
+        "resumed": int(history["resumed"].sum()),
     }
 
 

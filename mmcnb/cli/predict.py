@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mmcnb.cli._common import add_dask, add_limits, add_overwrite, add_store
+from mmcnb.cli._methods import option_names
 from mmcnb.cli._outputs import whole_outputs
 
 
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Label every row."""
     inputs = [arguments.store, arguments.model]
-    with whole_outputs([arguments.labels], inputs, arguments.overwrite) as (aside,):
+    with option_names(), whole_outputs([arguments.labels], inputs, arguments.overwrite) as (aside,):
         return _predict(arguments, aside)
 
 

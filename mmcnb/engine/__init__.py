@@ -14,7 +14,7 @@ from mmcnb.engine._features import (
 )
 from mmcnb.engine._journal import fingerprint
 from mmcnb.engine._memory import format_bytes, parse_bytes, resolve_memory_limit
-from mmcnb.engine._plan import FitPlan, larger_sample, most_sweeps, plan_fit, size_of
+from mmcnb.engine._plan import FitPlan, larger_sample, most_sweeps, plan_fit, size_of, square_rows
 from mmcnb.engine._run import Engine, Pass, ThreadEngine, Traffic, run
 from mmcnb.engine._survey import GatherPass, Survey, Together, as_matrix, stack, survey
 
@@ -53,6 +53,7 @@ __all__ = [
     "resolve_memory_limit",
     "run",
     "size_of",
+    "square_rows",
     "stack",
     "survey",
 ]

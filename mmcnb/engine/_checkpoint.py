@@ -201,11 +201,11 @@ class CheckpointEngine(Engine):
 
     def each(self, function: Callable[[Any], Found], items: Sequence[Any]) -> list[Found]:
         """What a function finds for each item; its passes are short, and in no order to be recorded in."""
-        self._unordered = True
+        already, self._unordered = self._unordered, True
         try:
             return self.engine.each(function, items)
         finally:
-            self._unordered = False
+            self._unordered = already
 
     def run(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Total:
         """The total of a pass: recalled where the checkpoint has it, otherwise run and recorded."""

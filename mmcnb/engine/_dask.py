@@ -8,7 +8,7 @@ is lost.
 import math
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import uuid4
 
@@ -17,7 +17,7 @@ import numpy as np
 from mmcnb._errors import InputError
 from mmcnb.engine._dask_worker import Opened, group_total, pickle_pass, same
 from mmcnb.engine._features import CachedSamples
-from mmcnb.engine._run import Engine, Pass, ThreadEngine, Total
+from mmcnb.engine._run import Engine, Found, Pass, ThreadEngine, Total
 from mmcnb.samples import GROUP_ROWS, Samples
 
 if TYPE_CHECKING:
@@ -57,6 +57,10 @@ class DaskEngine(Engine):
     def __exit__(self, *_: object) -> None:
         self._forget()
         self._threads.__exit__()
+
+    def each(self, function: Callable[[Any], Found], items: Sequence[Any]) -> list[Found]:
+        """What a function finds for each item, in order, in threads of this process."""
+        return self._threads.each(function, items)
 
     def keep(self, features: Samples, plan: "FitPlan") -> Samples:
         """Hold features where they are computed; a worker without room for them computes them anew."""

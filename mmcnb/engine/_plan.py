@@ -174,6 +174,18 @@ def size_of(samples: Samples, n_jobs: int | None = None) -> dict[str, Any]:
     }
 
 
+def square_rows(bytes_allowed: int, matrices: int) -> int:
+    """Rows of a sample of which so many square matrices, float64, leave half of the memory to other things.
+
+    Examples
+    --------
+    >>> from mmcnb.engine import square_rows
+    >>> square_rows(2**30, 3)
+    3976
+    """
+    return int((max(bytes_allowed - LIBRARIES, 0) / 2 / matrices / 8) ** 0.5)
+
+
 def plan_fit(
     n_samples: int,
     n_features: int,
@@ -183,6 +195,8 @@ def plan_fit(
     n_landmarks: int = 200,
     sample_size: int = 2000,
     sample_bytes: float = 0.0,
+    larger_rows: int | None = None,
+    sweeps: int | None = None,
     memory_limit: str | int | None = None,
     n_jobs: int | None = None,
     stored: bool = True,
@@ -210,6 +224,10 @@ def plan_fit(
         Rows of the sample on which starts and widths are tried.
     sample_bytes : float, default=0.0
         Bytes that work on the sample holds beside its rows and their kernel columns.
+    larger_rows : int or None, default=None
+        Rows of a second sample; None is as many as `larger_sample` says, 0 for a fit that draws none.
+    sweeps : int or None, default=None
+        Most sweeps over the kernel columns after the first; None is as many as `most_sweeps` says.
     memory_limit : str, int or None, default=None
         Resident memory allowed; None is half of what is free.
     n_jobs : int or None, default=None
@@ -249,7 +267,8 @@ def plan_fit(
     # Every candidate width holds float32 kernel columns and as many float64 coordinates of the sample.
     sample: float = min(sample_size, n_samples) * (2 * n_features * 8 + CANDIDATE_WIDTHS * 3 * kernel_bytes)
     sample += n_landmarks * (2 * n_landmarks + 3 * n_features) * 8  # the basis and its kernel matrix
-    sample += 2 * larger_sample(n_samples) * feature_bytes + sample_bytes
+    larger_rows = larger_sample(n_samples) if larger_rows is None else larger_rows
+    sample += 2 * larger_rows * feature_bytes + sample_bytes
     row_state = 0 if not stored else 4 * 2**18
     cache = n_samples * feature_bytes
     # A thread holds decoded rows, a second copy inside the decoder, and one block's features.
@@ -265,8 +284,8 @@ def plan_fit(
             f"memory_limit={format_bytes(limit)} is too small for {n_samples:,} rows of {n_features:,} "
             f"columns; the least that works is {least_mib:.0f}MiB."
         )
-    sweeps = most_sweeps(n_samples, feature_bytes)
-    likely = FEW_SWEEPS if larger_sample(n_samples) else LIKELY_SWEEPS
+    likely = sweeps or (FEW_SWEEPS if larger_rows else LIKELY_SWEEPS)
+    sweeps = most_sweeps(n_samples, feature_bytes) if sweeps is None else sweeps
     flops = 2.0 * n_samples * row_bytes / np.dtype(dtype).itemsize * n_landmarks
     map_seconds = flops / PRODUCT_FLOPS + n_samples * n_landmarks * EXP_SECONDS
     read = n_samples * row_bytes / READ_BYTES * (1.0 if stored else 0.1)

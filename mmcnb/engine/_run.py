@@ -110,7 +110,7 @@ class Engine(ABC):
         return cache_features(features, plan.store)
 
     def each(self, function: Callable[[Any], Found], items: Sequence[Any]) -> list[Found]:
-        """What a function finds for each item, in order; it runs passes over one block at most."""
+        """What a function finds for each item, in order."""
         return [function(item) for item in items]
 
     def run(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Total:
@@ -229,11 +229,14 @@ class ThreadEngine(Engine):
     def __init__(self, n_jobs: int | None = None, show_progress: bool | None = False) -> None:
         super().__init__(show_progress)
         self.threads = n_threads(n_jobs)
+        self._of_thread = threading.local()
 
     def __enter__(self) -> Self:
         self._blas = SingleThreadedBLAS()
         self._blas.__enter__()
-        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="mmcnb")
+        self._pool = ThreadPoolExecutor(
+            self.threads, thread_name_prefix="mmcnb", initializer=self._mark_thread
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -241,9 +244,18 @@ class ThreadEngine(Engine):
         self._blas.__exit__()
 
     def each(self, function: Callable[[Any], Found], items: Sequence[Any]) -> list[Found]:
-        """What a function finds for each item, in order; the items share the threads."""
-        # A pass over one block runs where it is called, so these tasks never wait for others of the pool.
-        return list(self._pool.map(function, items)) if self.threads > 1 else super().each(function, items)
+        """What a function finds for each item, in order; the items share the threads, and their passes run
+        each in the thread of its item.
+        """
+        return super().each(function, items) if self._alone else list(self._pool.map(function, items))
+
+    def _mark_thread(self) -> None:
+        self._of_thread.is_ours = True
+
+    @property
+    def _alone(self) -> bool:
+        """Whether work stays in this thread: one of the pool would wait for itself."""
+        return self.threads == 1 or getattr(self._of_thread, "is_ours", False)
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
         """The totals of all groups, in order; blocks are computed in the threads."""
@@ -265,7 +277,7 @@ class ThreadEngine(Engine):
 
     def _in_order(self, task: Callable[[int], list[Total]], starts: range) -> Iterator[list[Total]]:
         """Results in order of the rows, with a bounded number of tasks read ahead."""
-        if self.threads == 1 or len(starts) == 1:
+        if self._alone or len(starts) == 1:
             yield from map(task, starts)
             return
         waiting: deque[Future[list[Total]]] = deque()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb._errors import InputError
-from mmcnb.engine import Engine, Survey
+from mmcnb.engine import Engine, Survey, larger_sample
 from mmcnb.estimators._model import Model
 from mmcnb.estimators._refine import last_steps, planes_on_all_rows
 from mmcnb.estimators._report import GRAVE, report_of
@@ -54,6 +54,9 @@ class MarginClusterer(StreamedClusterer):
                 f"balance={self.balance:g} is infeasible with C={self.C:g}; give a balance of at most "
                 f"{max(0.0, greatest_balance(self.C)):.4g}, or raise C."
             )
+
+    def _larger_rows(self, n_samples: int) -> int:
+        return larger_sample(n_samples)
 
     def _search(self, n_samples: int, seed: int) -> Search:
         path = path_to(self.C) if self.continuation else (self.C,)

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 from uuid import uuid4
 
@@ -122,7 +123,10 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
         version = header["format"]
-    except (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, TypeError, AttributeError) as error:
+    except (
+        *(zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, TypeError, AttributeError),
+        *(SyntaxError, TokenError),  # the header of an array is parsed before its checksum is seen
+    ) as error:
         raise InputError(
             f"{target} is no model of mmcnb, or it is damaged; fit again to write it anew."
         ) from error

@@ -18,19 +18,29 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
     from mmcnb import __version__
 
     given = estimator.get_params(deep=False).items()
-    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given}
+    plain = {name: _plain(value) for name, value in given}
     header = {
         "class": type(estimator).__name__,
         "version": __version__,
-        "parameters": {
-            name: value for name, value in plain.items() if isinstance(value, PLAIN) and name not in HERE
-        },
+        "parameters": {name: value for name, value in plain.items() if _is_plain(value) and name not in HERE},
         "model": estimator.model_.facts(),
         "n_features_in": estimator.n_features_in_,
         **{name: getattr(estimator, f"{name}_") for name in estimator.fitted_names},
         "history": estimator.history_.to_dict("list"),
     }
     write_model(path, header, estimator.model_.arrays())
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy, an array or a tuple as JSON holds it."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JSON gives a value back as it was."""
+    return all(map(_is_plain, value)) if isinstance(value, list) else isinstance(value, PLAIN)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -49,12 +49,18 @@ def report_of(
         "w_norm_random": float(random**0.5),
         "score": float(trial.score),
         "gamma": trial.gamma,
+        "widths": [] if trial.gamma is None else [_width(one) for one in trials],
         "kernel_evaluations": int(trial.planes.evaluations),
         "C": float(state.solution.C),
         "gap": float(state.solution.gap),
         "quantile_steps": trial.state.quantile_steps + refined,
         "warnings": [*([] if found else [NO_CLUSTERS]), *_doubts(trials, share)],
     }
+
+
+def _width(trial: Trial) -> dict[str, Any]:
+    """What the search over widths found at one: |w|² in units of the spread, and the leave-one-out score."""
+    return {"gamma": trial.gamma, "relative_norm": trial.relative_norm2, "score": float(trial.score)}
 
 
 def _doubts(trials: list[Trial], share: float) -> list[str]:

@@ -182,7 +182,7 @@ class StreamedClusterer(ClusterMixin, BaseEstimator):
         return None
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Signed distance of rows from the boundary, in units of 1/|w|.
+        """Decision values of rows: what `predict` labels them by.
 
         Parameters
         ----------
@@ -191,8 +191,9 @@ class StreamedClusterer(ClusterMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples,), float64
-            Decision values f(x) = w·φ(x) + b.
+        ndarray of shape (n_samples,) or (n_samples, n_clusters), float64
+            f(x) = w·φ(x) + b, of which the sign is the cluster; or a score for each cluster, of which the
+            largest is.
         """
         check_is_fitted(self, "model_")
         return self._decide(read_input(self, X, reset=False))
@@ -280,6 +281,8 @@ class StreamedClusterer(ClusterMixin, BaseEstimator):
             n_landmarks=self._basis_size(samples.n_samples),
             sample_size=self._rows_of_sample(),
             sample_bytes=self._sample_bytes(samples.n_samples),
+            larger_rows=self._larger_rows(samples.n_samples),
+            sweeps=self._sweeps(),
             memory_limit=self.memory_limit,
             n_jobs=self.n_jobs,
         )
@@ -290,6 +293,14 @@ class StreamedClusterer(ClusterMixin, BaseEstimator):
     def _sample_bytes(self, n_samples: int) -> float:
         """What work on the sample holds beside its columns."""
         return 0.0
+
+    def _larger_rows(self, n_samples: int) -> int:
+        """Rows of a second sample."""
+        return 0
+
+    def _sweeps(self) -> int | None:
+        """Most sweeps after the first, where that is known."""
+        return None
 
 
 def _no_labels(engine: Engine, features: Samples) -> None:

@@ -132,4 +132,4 @@ def read_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
         )
     if np.count_nonzero(weights) < 2:
         raise InputError("fewer than two rows have a sample_weight above zero; give weight to at least two.")
-    return weights
+    return None if (weights == 1).all() else weights

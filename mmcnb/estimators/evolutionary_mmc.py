@@ -3,19 +3,29 @@
 import logging
 import os
 import time
+import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mmcnb._errors import MemoryLimitError
-from mmcnb.engine import BasisMap, FitPlan, Kernel, KernelSamples, format_bytes, resolve_memory_limit
+from mmcnb.engine import (
+    BasisMap,
+    FitPlan,
+    Kernel,
+    KernelSamples,
+    format_bytes,
+    resolve_memory_limit,
+    square_rows,
+)
 from mmcnb.estimators._model import Model
-from mmcnb.estimators._streamed import StreamedClusterer, Work
+from mmcnb.estimators._streamed import ClusterWarning, StreamedClusterer, Work
 from mmcnb.estimators._validate import check_choice, check_gamma, check_number
-from mmcnb.estimators.unsupervised_rls import KERNELS, SMALLEST_EIGENVALUE
+from mmcnb.estimators.unsupervised_rls import KERNELS
 from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
 from mmcnb.selection import choose_landmarks, least_squares_gamma
+from mmcnb.selection.divide import SMALLEST_EIGENVALUE
 from mmcnb.solvers import (
     Evolved,
     FeatureFitness,
@@ -34,6 +44,8 @@ PLANNED_LANDMARKS = 200  # for the plan where the basis is the sample; its colum
 MATRICES = 3  # of the size of the kernel matrix, while it is inverted
 TIE = 1e-9
 AGREEMENT = 0.99
+NOTHING = 1e-9  # of F that the labels explain
+ONE_CLUSTER = "the model finds one cluster alone on the sample; give another gamma, or a smaller alpha."
 
 
 class EvolutionaryMMC(StreamedClusterer):
@@ -208,6 +220,9 @@ class EvolutionaryMMC(StreamedClusterer):
         rows = min(n_samples, self._rows_of_sample())
         return 0.0 if self.n_landmarks else MATRICES * 8.0 * rows**2 + self._column_bytes(n_samples)
 
+    def _sweeps(self) -> int:
+        return 1  # the labels
+
     def _column_bytes(self, n_samples: int) -> float:
         """Of the kernel columns of a block against the whole sample, which every thread holds."""
         return 8.0 * min(n_samples, self._rows_of_sample()) * min(n_samples, BLOCK_ROWS)
@@ -216,12 +231,12 @@ class EvolutionaryMMC(StreamedClusterer):
         if self.n_landmarks is not None:
             return super()._plan(samples)
         rows, limit = min(samples.n_samples, self._rows_of_sample()), resolve_memory_limit(self.memory_limit)
-        held = self._sample_bytes(samples.n_samples)
-        if held > limit:
+        held, fits = self._sample_bytes(samples.n_samples), square_rows(limit, MATRICES + 1)
+        if held > limit and fits >= 2:
             raise MemoryLimitError(
                 f"the kernel matrix of {rows:,} rows takes {format_bytes(8 * rows**2)} and the evolution "
-                f"{format_bytes(held)}, of {format_bytes(limit)} allowed; raise memory_limit, give a smaller "
-                "sample_size, or n_landmarks, which needs no matrix."
+                f"{format_bytes(held)}, of {format_bytes(limit)} allowed; give n_landmarks="
+                f"{PLANNED_LANDMARKS}, which needs no matrix, sample_size={fits}, or raise memory_limit."
             )
         plan = super()._plan(samples)
         spare = plan.memory_limit - plan.libraries - plan.in_flight - plan.sample
@@ -248,6 +263,8 @@ class EvolutionaryMMC(StreamedClusterer):
         self.report_ = self._report(found, y, signs(fitness.decide(y)))
         for sentence in self.report_["warnings"]:
             logger.info(sentence)
+        if ONE_CLUSTER in self.report_["warnings"]:
+            warnings.warn(ONE_CLUSTER, ClusterWarning, stacklevel=5)
         return self.model_.features(work.samples)
 
     def _fitness(
@@ -304,6 +321,9 @@ class EvolutionaryMMC(StreamedClusterer):
     def _report(self, found: list[Evolved], evolved: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
         agreement = float(np.mean(evolved == labels))
         doubts = []
+        sizes = [int((labels < 0).sum()), int((labels > 0).sum())]
+        if min(sizes) == 0 or self.objective_ > 1 - NOTHING:
+            doubts.append(ONE_CLUSTER)
         if not self.converged_:
             doubts.append(
                 f"the best evolution was stopped at max_generations={self.max_generations}; raise it."
@@ -315,7 +335,7 @@ class EvolutionaryMMC(StreamedClusterer):
             )
         return {
             "evolved_sizes": [int((evolved < 0).sum()), int((evolved > 0).sum())],
-            "sample_sizes": [int((labels < 0).sum()), int((labels > 0).sum())],
+            "sample_sizes": sizes,
             "agreement": agreement,
             "evolutions_at_best": sum(abs(one.fitness - found[0].fitness) < 1e-6 for one in found),
             "start": found[0].start,

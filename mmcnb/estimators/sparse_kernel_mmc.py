@@ -2,6 +2,7 @@
 
 import numbers
 import os
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
@@ -10,8 +11,11 @@ from typing import Any
 import numpy as np
 
 from mmcnb._errors import InputError
-from mmcnb.engine import Engine, Kernel, Survey
+from mmcnb.engine import Engine, FitPlan, Kernel, Survey
 from mmcnb.estimators._base import MarginClusterer
+from mmcnb.estimators._hinge_clusters import ALPHA, fit_hinge_clusters
+from mmcnb.estimators._ridge_passes import check_clusters, check_matrices, matrix_bytes, rows_of_sample
+from mmcnb.estimators._streamed import ClusterWarning, Work
 from mmcnb.estimators._validate import check_choice, check_gamma, check_number
 from mmcnb.samples import Samples, open_samples
 from mmcnb.selection import (
@@ -20,13 +24,16 @@ from mmcnb.selection import (
     choose_landmarks,
     growing_candidate,
     landmark_candidate,
+    least_squares_gamma,
     mean_squared_distance,
     named_gamma,
 )
-from mmcnb.solvers import GrowingPlanes, OwnPlanes
+from mmcnb.selection.divide import Division
+from mmcnb.solvers import GrowingPlanes, OwnPlanes, target_shares
 
 KERNELS = ("rbf", "linear", "poly")
-MOST_LANDMARKS = 200
+MOST_LANDMARKS, LANDMARKS_OF_MANY = 200, 300
+SHAKES = 2  # starts of shaking for each start, with more than two clusters
 GROWING = {"shared": GrowingPlanes, "own": OwnPlanes}
 
 
@@ -84,14 +91,24 @@ class SparseKernelMMC(KernelClusterer):
     Starts and kernel widths are tried on a sample; the last steps run on all
     rows, block by block, and keep nothing of size n.
 
+    More clusters have one score each, and a row's margin is its largest score less the second (Crammer and
+    Singer). Least squares divides the sample, as in `UnsupervisedRLS`, rounds of the hinge at rising C move
+    on from the best two divisions and are kept where least squares agrees, three passes of least squares
+    label all rows, and the scores are those that part these labels by the widest margin. Sizes are held;
+    `threshold`, `basis`, `balance` and `init` have no other values than their defaults there, and
+    `min_share` is not used.
+
     Parameters
     ----------
+    n_clusters : int, default=2
+        Number of clusters.
     C : float, default=10.0
         Final weight of the slack; above 1. 1/C is the nu of the nu-SVM.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
         Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" chooses
-        among seven widths without labels; "mean" and "median" are 1/(2 mean or median squared
-        distance); "scale" is scikit-learn's.
+        among seven widths without labels, and with more than two clusters is sigma = 0.55 times the root
+        mean squared distance; "mean" and "median" are 1/(2 mean or median squared distance); "scale" is
+        scikit-learn's.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     threshold : {"adaptive", "fixed"}, default="adaptive"
@@ -102,19 +119,25 @@ class SparseKernelMMC(KernelClusterer):
         own vector, as the paper prints it. The last two keep a kernel column a plane for the
         sample; on further rows the basis they found serves like landmarks.
     n_landmarks : int or None, default=None
-        Number of basis vectors; None is min(200, half the sample).
+        Number of basis vectors; None is min(200, half the sample), and with more than two clusters 300.
     continuation : bool, default=True
         Raise C from near 1; False is the papers' form, directly at C.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Starts: "mixed" is a coin flip and the signs of three kernel principal components.
+        Starts: "mixed" is a coin flip, the signs of a kernel principal component, and two divisions by least
+        squares: the end of a ridge path, and shaking.
     n_init : int, default=4
-        Number of starts, all on the sample.
+        Number of starts, all on the sample; with more than two clusters twice as many of shaking, beside
+        four ridge paths.
     sample_size : int or None, default=None
-        Rows of the sample; None is 2,000.
+        Rows of the sample; None is 2,000, or 100 n_clusters where that is more.
     balance : float, default=0.0
         l/n: bound of the mean decision value in units of rho.
     min_share : float, default=0.1
         Least share of a cluster, as a fraction of one half.
+    cluster_sizes : {"auto", "equal"} or array of n_clusters shares, default="auto"
+        Sizes that are held where there are more than two clusters; "auto" is "equal".
+    size_tolerance : float, default=0.1
+        How far held sizes may lie from their shares, relatively.
     scale : {None, "standard"}, default=None
         "standard" scales the columns inside the stream (sparse columns are not centred).
     eta : float, default=0.01
@@ -143,25 +166,35 @@ class SparseKernelMMC(KernelClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, 0 for the cluster of the first row; equal to ``predict(X)``.
+        Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
     objective_ : float
-        1/2|w|² - rho + C mean(max(0, rho - |f|)), as it can be recomputed from the model.
+        1/2|w|² - rho + C mean(max(0, rho - |f|)), as it can be recomputed from the model. With more than
+        two clusters |f| is the margin, the largest column of `decision_function` less the second, and
+        |w|² is the sum over the clusters.
     rho_, gamma_ : float
         Threshold of the margin, and the width that was chosen.
     converged_ : bool
-        Whether the labels stood still at the end.
+        Whether the labels stood still at the end, and the last cutting-plane loop reached eta.
     history_ : DataFrame
         One row a sweep: stage, start, gamma, C, round, objective, primal, norm, rho, violation,
-        planes, changed labels; and so far: reads of the rows, sweeps over kept kernel columns, bytes
-        read, whether the last pass came from a checkpoint (resumed), seconds.
+        planes, changed labels, J of a division by least squares; and so far: reads of the rows, sweeps
+        over kept kernel columns, bytes read, whether the last pass came from a checkpoint (resumed),
+        seconds.
     report_ : dict
-        Sizes, |w| and what random labels give, leave-one-out score, duality gap, warnings.
+        Sizes, |w| and what random labels give, leave-one-out score (of two clusters), duality gap,
+        warnings.
     n_features_in_ : int
         Columns of the fit.
+
+    See Also
+    --------
+    UnsupervisedRLS : Any number of clusters by least squares.
 
     References
     ----------
     J. Wu and X.-L. Zhang, Sparse kernel maximum margin clustering, Alg. 3, App. A-C.
+
+    K. Crammer and Y. Singer, On the algorithmic implementation of multiclass kernel-based vector machines.
 
     Examples
     --------
@@ -175,6 +208,7 @@ class SparseKernelMMC(KernelClusterer):
 
     def __init__(
         self,
+        n_clusters: int = 2,
         C: float = 10.0,
         gamma: float | str = "auto",
         kernel: str = "rbf",
@@ -187,6 +221,8 @@ class SparseKernelMMC(KernelClusterer):
         sample_size: int | None = None,
         balance: float = 0.0,
         min_share: float = 0.1,
+        cluster_sizes: Any = "auto",
+        size_tolerance: float = 0.1,
         scale: str | None = None,
         eta: float = 0.01,
         max_rounds: int = 30,
@@ -199,6 +235,7 @@ class SparseKernelMMC(KernelClusterer):
         checkpoint: str | os.PathLike[str] | None = None,
         engine: Any = None,
     ) -> None:
+        self.n_clusters = n_clusters
         self.C = C
         self.gamma = gamma
         self.kernel = kernel
@@ -211,6 +248,8 @@ class SparseKernelMMC(KernelClusterer):
         self.sample_size = sample_size
         self.balance = balance
         self.min_share = min_share
+        self.cluster_sizes = cluster_sizes
+        self.size_tolerance = size_tolerance
         self.scale = scale
         self.eta = eta
         self.max_rounds = max_rounds
@@ -232,9 +271,47 @@ class SparseKernelMMC(KernelClusterer):
             )
         if self.n_landmarks is not None:
             check_number("n_landmarks", self.n_landmarks, 1, integer=True)
+        check_number("n_clusters", self.n_clusters, 1, integer=True)
+        check_number("size_tolerance", self.size_tolerance, 0.0, 1.0)
+        target_shares(self.cluster_sizes, self.n_clusters)
+        if self.n_clusters != 2:
+            self._check_many()
+        elif not (isinstance(self.cluster_sizes, str) and self.cluster_sizes == "auto"):
+            raise InputError(
+                "cluster_sizes is for more than two clusters; leave it at 'auto', and bound the sizes of two "
+                "by min_share."
+            )
+
+    def _check_many(self) -> None:
+        """Refuse what only two clusters have."""
+        only = {"threshold": "adaptive", "basis": "landmarks", "balance": 0.0, "init": "mixed"}
+        for name, value in only.items():
+            if getattr(self, name) != value:
+                raise InputError(
+                    f"{name}={getattr(self, name)!r} is for two clusters; with n_clusters={self.n_clusters} "
+                    f"leave it at {value!r}."
+                )
+
+    def _rows_of_sample(self) -> int:
+        if self.n_clusters == 2 or self.sample_size is not None:
+            return super()._rows_of_sample()
+        return rows_of_sample(self.n_clusters)
+
+    def _plan(self, samples: Samples) -> FitPlan:
+        if self.n_clusters != 2:
+            rows = min(self._rows_of_sample(), samples.n_samples)
+            check_matrices(rows, self.n_clusters, self.memory_limit)
+        return super()._plan(samples)
+
+    def _sample_bytes(self, n_samples: int) -> float:
+        if self.n_clusters == 2:
+            return super()._sample_bytes(n_samples)
+        return matrix_bytes(min(self._rows_of_sample(), n_samples))
 
     def _basis_size(self, n_samples: int) -> int:
         rows = min(n_samples, self._rows_of_sample())
+        if self.n_clusters != 2:
+            return min(rows, self.n_landmarks or LANDMARKS_OF_MANY)
         return min(rows, self.n_landmarks) if self.n_landmarks else max(2, min(MOST_LANDMARKS, rows // 2))
 
     def _candidate(
@@ -250,3 +327,36 @@ class SparseKernelMMC(KernelClusterer):
             return growing_candidate(engine, sample, kernel, basis, weights, GROWING[self.basis], seed)
         whole = self._basis_size(sample.n_samples) == sample.n_samples
         return landmark_candidate(engine, sample, kernel, basis, weights, whole)
+
+    # -- more than two clusters --------------------------------------------------------------
+
+    def _fit_rows(self, work: Work, random_state: Any) -> Samples:
+        if self.n_clusters == 2:
+            return super()._fit_rows(work, random_state)
+        sample = work.found.sample
+        check_clusters(self.n_clusters, sample, work.samples.n_samples)
+        gamma = least_squares_gamma(self.gamma, self.kernel, sample, work.sample_weights)
+        kernel = Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
+        search = self._search(sample.shape[0], int(random_state.randint(2**31 - 1)))
+        size = self._basis_size(sample.shape[0])
+        found = fit_hinge_clusters(work, search, self._division(), kernel, size, random_state)
+        quadratic = found.solution.quadratic
+        self.model_ = found.model
+        self.rho_, self.gamma_, self.objective_ = quadratic.rho, kernel.gamma, found.objective
+        self.converged_ = found.settled and found.solution.status == "converged"
+        self.report_ = found.report()
+        for sentence in self.report_["warnings"]:
+            warnings.warn(sentence, ClusterWarning, stacklevel=5)
+        return found.features
+
+    def _division(self) -> Division:
+        return Division(
+            int(self.n_clusters),
+            ALPHA,
+            "shaking",
+            "mixed",
+            SHAKES * int(self.n_init),
+            self.cluster_sizes,
+            float(self.size_tolerance),
+            float(self.min_share),
+        )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mmcnb._errors import InputError
+from mmcnb.plotting._style import new_axes
 
 
 class ClusterDisplay:
@@ -133,10 +134,7 @@ class ClusterDisplay:
         -------
         ClusterDisplay
         """
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            ax = plt.subplots()[1]
+        ax = new_axes() if ax is None else ax
         style = {"s": 4, "cmap": "coolwarm", "linewidths": 0, **scatter}
         self.scatter_ = ax.scatter(*self.points.T, c=self.labels, **style)
         self.ax_, self.figure_ = ax, ax.figure

@@ -1,25 +1,36 @@
-"""How objective and violation went from pass to pass."""
+"""How the objective went, from pass to pass or from generation to generation."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from mmcnb.plotting._style import new_axes
+
 
 class HistoryDisplay:
-    """Objective and violation of a fit against the number of passes over the data.
+    """The history of a fit, as its method keeps it.
+
+    * Hinge form: objective and violation against passes.
+    * `UnsupervisedRLS`: objective J and share of changed labels against passes.
+    * `EvolutionaryMMC`: the lowest F so far against generations, a line for each evolution; the best is dark.
+
+    The passes over all rows are drawn; where there are fewer than two, those over the sample too.
 
     Make one with `from_estimator`.
 
     Parameters
     ----------
     history : pandas.DataFrame
-        The ``history_`` of a fitted estimator: one row a pass, with columns ``objective``, ``violation`` and
-        ``stage``. The passes over all rows are drawn; where the sample was all rows, those over the sample.
+        The ``history_`` of a fitted estimator, with columns ``stage`` and ``objective``, and one of
+        ``violation``, ``changed`` or ``generation``.
 
     Attributes
     ----------
-    axes_ : tuple of two matplotlib Axes
-        Axes of the objective and of the violation, which share their horizontal axis.
+    axes_ : tuple of matplotlib Axes
+        Axes of the objective and, but for evolutions, of the violation or the changed labels, which share
+        their horizontal axis.
     figure_ : matplotlib Figure
         Figure that holds them.
 
@@ -48,7 +59,7 @@ class HistoryDisplay:
         ax : matplotlib Axes, optional
             Where the objective is drawn; a new figure when left out.
         **line
-            Passed to matplotlib's ``plot`` for both lines.
+            Passed to matplotlib's ``plot`` for all lines.
 
         Returns
         -------
@@ -57,30 +68,49 @@ class HistoryDisplay:
         return cls(estimator.history_).plot(ax=ax, **line)
 
     def plot(self, ax: Any = None, **line: Any) -> HistoryDisplay:
-        """Draw both lines.
+        """Draw the lines.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where the objective is drawn; a new figure when left out.
         **line
-            Passed to matplotlib's ``plot`` for both lines.
+            Passed to matplotlib's ``plot`` for all lines.
 
         Returns
         -------
         HistoryDisplay
         """
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            ax = plt.subplots()[1]
-        whole = self.history["stage"] == "all rows"
-        history = self.history[whole] if whole.any() else self.history
-        passes = range(1, len(history) + 1)
-        self.axes_ = (ax, ax.twinx())
-        for side, name, color in zip(self.axes_, ("objective", "violation"), ("C0", "C1"), strict=True):
-            side.plot(passes, history[name], **{"color": color, **line})
-            side.set_ylabel(name, color=color)
-        ax.set_xlabel("pass over the data")
+        ax = new_axes() if ax is None else ax
+        self.axes_ = self._generations(ax, line) if "generation" in self.history else self._passes(ax, line)
         self.figure_ = ax.figure
         return self
+
+    def _generations(self, ax: Any, line: dict[str, Any]) -> tuple[Any, ...]:
+        starts = self.history.groupby("start")
+        best = starts["objective"].min().idxmin()
+        for start, one in starts:
+            dark = {"color": "C0", "zorder": 3} if start == best else {"color": "0.8", "linewidth": 0.8}
+            ax.plot(one["generation"], one["objective"], **{**dark, **line})
+        ax.set(xscale="log", xlabel="generation", ylabel="lowest F so far")
+        return (ax,)
+
+    def _passes(self, ax: Any, line: dict[str, Any]) -> tuple[Any, ...]:
+        from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+        whole = self.history[self.history["stage"] == "all rows"]
+        history = whole if len(whole) > 1 else self.history.dropna(subset="objective")
+        passes, axes = np.arange(1, len(history) + 1), (ax, ax.twinx())
+        shown = {"objective": history["objective"]}
+        if "violation" in history and history["violation"].notna().any():
+            shown["violation"] = history["violation"]
+        else:  # the first pass has no labels before it: all rows count as changed
+            shown["changed labels"] = (history["changed"] / history["changed"].iloc[0]).where(passes > 1)
+            axes[1].yaxis.set_major_formatter(PercentFormatter(1.0))
+        style = {"marker": "o" if len(history) < 10 else ""}
+        for side, name, color in zip(axes, shown, ("C0", "C1"), strict=True):
+            side.plot(passes, shown[name], **{"color": color, **style, **line})
+            side.set_ylabel(name, color=color)
+        ax.set_xlabel("pass over the data")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        return axes

@@ -1,5 +1,6 @@
-"""Label-free choices on a sample: starts, landmarks, the width of the kernel."""
+"""Label-free choices on a sample: starts, landmarks, widths and ridges, evidence for a number of clusters."""
 
+from mmcnb.selection.clusters import select_n_clusters
 from mmcnb.selection.coarse import (
     CLEAN_SCORE,
     Candidate,
@@ -12,6 +13,8 @@ from mmcnb.selection.coarse import (
     linear_candidate,
     random_norm2,
 )
+from mmcnb.selection.parameters import Selection, select_parameters
+from mmcnb.selection.stability import Setting, stable_settings
 from mmcnb.selection.starts import INITS, choose_landmarks, principal_directions, starting_labels
 from mmcnb.selection.widths import (
     GAMMA_NAMES,
@@ -28,6 +31,8 @@ __all__ = [
     "INITS",
     "Candidate",
     "Search",
+    "Selection",
+    "Setting",
     "Trial",
     "candidate_gammas",
     "choose_landmarks",
@@ -42,5 +47,8 @@ __all__ = [
     "named_gamma",
     "principal_directions",
     "random_norm2",
+    "select_n_clusters",
+    "select_parameters",
+    "stable_settings",
     "starting_labels",
 ]

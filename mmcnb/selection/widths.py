@@ -15,7 +15,7 @@ MEDIAN_ROWS = 1000
 LEAST_SQUARES_WIDTH = 0.55  # sigma in the same units, where the width is not tried but given
 
 
-def _moments(X: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def moments(X: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and mean square of each column of dense or CSR rows."""
     import scipy.sparse as sp
 
@@ -43,7 +43,7 @@ def mean_squared_distance(X: Any, weights: np.ndarray | None = None) -> float:
     Raises
     ------
     InputError
-        If all rows are equal.
+        If all rows are equal, or so large that their squares overflow.
 
     Examples
     --------
@@ -52,10 +52,16 @@ def mean_squared_distance(X: Any, weights: np.ndarray | None = None) -> float:
     >>> mean_squared_distance(np.array([[0.0], [2.0]]))
     2.0
     """
-    mean, square = _moments(X, weights)
-    distance = float(2 * np.maximum(square - mean**2, 0).sum())
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, square = moments(X, weights)
+        distance = float(2 * np.maximum(square - mean**2, 0).sum())
+    if not np.isfinite(distance):
+        raise InputError("the squares of the values overflow; divide the columns by a constant.")
     if distance <= 1e-12 * float(square.sum()) or distance == 0:
-        raise InputError("all rows are equal, so there is nothing to cluster; give rows that differ.")
+        raise InputError(
+            "all rows are equal, or differ by less than rounding; give rows that differ, or subtract the "
+            "mean of the columns."
+        )
     return distance
 
 
@@ -87,7 +93,7 @@ def named_gamma(name: str, X: Any, weights: np.ndarray | None = None) -> float:
     if name == "mean":
         return 1 / (2 * mean_squared_distance(X, weights))
     if name == "scale":
-        mean, square = _moments(X, weights)
+        mean, square = moments(X, weights)
         return 1 / (X.shape[1] * float(square.mean() - mean.mean() ** 2))
     from sklearn.metrics.pairwise import euclidean_distances
 

@@ -1,10 +1,19 @@
 """Small dense optimisation: the planes' quadratic programme, cutting planes, CCCP, continuation."""
 
 from mmcnb.solvers.cccp import Rounds, State, continuation, greatest_balance, path_to
+from mmcnb.solvers.crammer_singer import ClustersProblem, CrammerSingerPlanes
 from mmcnb.solvers.cutting_plane import Objective, Solution, SweepBudget, cutting_plane
 from mmcnb.solvers.growing import GrowingPlanes, OwnPlanes, Rows
-from mmcnb.solvers.hyperplane import GivenLabels, Hyperplane, HyperplaneLabels, Labels, Scores, signs
-from mmcnb.solvers.passes import DecisionPass, RowSumPass
+from mmcnb.solvers.hyperplane import (
+    GivenLabels,
+    Hyperplane,
+    HyperplaneLabels,
+    Labels,
+    Scores,
+    ScoresLabels,
+    signs,
+)
+from mmcnb.solvers.passes import DecisionPass, MarginPass, RowSumPass
 from mmcnb.solvers.plane_qp import PlaneQPError, PlaneSolution, solve_planes
 from mmcnb.solvers.planes import BasisPlanes, ExactPlanes, Planes, coin_flip
 from mmcnb.solvers.problem import Problem, metric_of, row_shares
@@ -45,6 +54,8 @@ from mmcnb.solvers.rls_stream import (
 
 __all__ = [
     "BasisPlanes",
+    "ClustersProblem",
+    "CrammerSingerPlanes",
     "DecisionPass",
     "Evolved",
     "ExactPlanes",
@@ -55,6 +66,7 @@ __all__ = [
     "HyperplaneLabels",
     "LabelSumsPass",
     "Labels",
+    "MarginPass",
     "MatrixFitness",
     "Objective",
     "OwnPlanes",
@@ -69,6 +81,7 @@ __all__ = [
     "RowSumPass",
     "Rows",
     "Scores",
+    "ScoresLabels",
     "Solution",
     "State",
     "SweepBudget",

@@ -8,9 +8,12 @@ and C is raised with labels and planes kept.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from mmcnb.solvers.cutting_plane import Objective, Record, Solution, SweepBudget, cutting_plane
-from mmcnb.solvers.hyperplane import Hyperplane, Labels
+from mmcnb.solvers.hyperplane import Labels
 from mmcnb.solvers.planes import Planes
 from mmcnb.solvers.problem import Problem
 
@@ -50,27 +53,30 @@ class State:
         The labels.
     solution : Solution
         The solution of the last round that did not degenerate.
-    threshold : float
+    threshold : float or ndarray of shape (k,)
         Decision value that separates the clusters: 0, or a quantile where the smaller cluster
-        would have held too few rows.
+        would have held too few rows; of more clusters, what is taken off each score.
     status : {"converged", "stalled", "sweeps", "rounds"}
         "converged" where the labels stood still and the last cutting-plane loop reached its tolerance;
         otherwise what ended the rounds.
     problem : Problem
         The features in which the hyperplane is written.
     quantile_steps : int
-        How often the quantile step fired, on the whole path.
+        How often the labels had to be shifted into their bounds, on the whole path.
+    settled : bool
+        Whether the last round left every label as it was, so that the planes have them.
     """
 
     labels: Labels
     solution: Solution
-    threshold: float
+    threshold: Any
     status: str
     problem: Problem
     quantile_steps: int = 0
+    settled: bool = False
 
     @property
-    def boundary(self) -> Hyperplane:
+    def boundary(self) -> Any:
         """The hyperplane that separates the clusters."""
         return self.solution.hyperplane.shifted(self.threshold)
 
@@ -100,15 +106,6 @@ def greatest_balance(C: float) -> float:
     0.8999
     """
     return 1 - 1.001 / C
-
-
-def label_threshold(planes: Planes, solution: Solution, least: float) -> float:
-    """0 where both clusters hold their least share; otherwise the quantile that grants it."""
-    positive = solution.sums.positive
-    if least <= positive <= 1 - least:
-        return 0.0
-    share = 1 - least if positive < least else least
-    return planes.problem.quantile(solution.hyperplane, share)
 
 
 def rounds(
@@ -157,12 +154,13 @@ def rounds(
         solution = cutting_plane(planes, labels, objective, C, eta, _with(record, round=number), budget)
         if solution.status == "degenerate":
             return state
-        threshold = label_threshold(planes, solution, limits.least)
-        steps += threshold != 0.0
-        labels = planes.problem.labels_of(solution.hyperplane.shifted(threshold))
-        still = solution.sums.changed <= limits.changed or (threshold != 0.0 and state is not None)
+        step = planes.problem.label_step(labels, solution.hyperplane, solution.sums, limits.least)
+        steps += bool(np.any(step.threshold))
+        still = step.changed <= limits.changed or (not step.counted and state is not None)
         status = solution.status if still or solution.status == "sweeps" else "rounds"
-        state = State(labels, solution, threshold, status, planes.problem, steps)
+        settled = step.counted and step.changed == 0
+        state = State(step.labels, solution, step.threshold, status, planes.problem, steps, settled)
+        labels = step.labels
         if still or status == "sweeps":
             break
     return state
@@ -218,7 +216,7 @@ def continuation(
         last = path[-1] == C
         tolerance = eta if last else max(eta, LOOSE_GAP / C)
         passing = limits if last else replace(limits, changed=max(limits.changed, few))
-        signed = state is not None and state.threshold == 0.0 and state.solution.sums.changed == 0
+        signed = state is not None and state.settled
         reached = rounds(planes, labels, form, C, tolerance, passing, record, budget, signed)
         if reached is None:
             return state

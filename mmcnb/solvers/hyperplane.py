@@ -63,9 +63,17 @@ class Scores:
         """Cluster of each row (int32); of equal scores the first."""
         return self.decide(rows).argmax(axis=1).astype(np.int32)
 
+    def shifted(self, b: np.ndarray) -> "Scores":
+        """The scores less b."""
+        return Scores(self.coef, self.offset + b)
+
+    def ordered(self, clusters: np.ndarray) -> "Scores":
+        """The scores of the given clusters, in this order."""
+        return Scores(np.ascontiguousarray(self.coef[:, clusters]), self.offset[clusters])
+
 
 class Labels(Protocol):
-    """Labels -1 or +1 of the rows of a block."""
+    """Labels of the rows of a block: -1 or +1, or the number of the cluster where there are scores."""
 
     def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
         """Labels of rows start to stop, whose features are ``rows``."""
@@ -78,7 +86,7 @@ class GivenLabels:
     Parameters
     ----------
     y : ndarray of shape (n,), int8
-        -1 or +1.
+        -1 or +1; of any integer type where they number clusters.
     """
 
     y: np.ndarray
@@ -103,6 +111,23 @@ class HyperplaneLabels:
     def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
         """The labels of rows start to stop."""
         return signs(self.hyperplane.decide(rows))
+
+
+@dataclass(frozen=True)
+class ScoresLabels:
+    """Labels of k clusters, derived from their scores when they are needed.
+
+    Parameters
+    ----------
+    scores : Scores
+        The cluster of the largest one is the label.
+    """
+
+    scores: Scores
+
+    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+        """The labels of rows start to stop."""
+        return self.scores.label(rows)
 
 
 def signs(f: np.ndarray) -> np.ndarray:

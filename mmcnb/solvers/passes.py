@@ -7,7 +7,7 @@ import numpy as np
 
 from mmcnb import kernels
 from mmcnb.samples import CSRBlock
-from mmcnb.solvers.hyperplane import Hyperplane, Labels
+from mmcnb.solvers.hyperplane import Hyperplane, Labels, Scores
 
 
 class Rule(Protocol):
@@ -180,3 +180,30 @@ class HistogramPass(_Weighted):
     def combine(self, total: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Weights of both."""
         return total + other
+
+
+@dataclass(frozen=True)
+class MarginPass(_Weighted):
+    """Margins of rows, their largest score less the second, with the sizes of the clusters."""
+
+    rule: Scores
+    rho: float
+
+    def start(self) -> list[Any]:
+        """Nothing yet: weighted max(0, rho - margin), sizes, first row of each cluster."""
+        return [0.0, 0.0, np.full(self.rule.offset.shape[0], np.iinfo(np.int64).max)]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Sums of one block."""
+        scores, weights, k = self.rule.decide(rows), self.weights_of(start, stop), self.rule.offset.shape[0]
+        labels, first = scores.argmax(axis=1), self.start()[2]
+        sizes = np.bincount(labels, weights, k)
+        found, where = np.unique(labels, return_index=True)
+        first[found] = start + where
+        ranked = np.sort(scores, axis=1)
+        hinge = np.maximum(0.0, self.rho - (ranked[:, -1] - ranked[:, -2])) if k > 1 else np.zeros(1)
+        return [float((weights * hinge).sum()), sizes, first]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Sums of both."""
+        return [total[0] + other[0], total[1] + other[1], np.minimum(total[2], other[2])]

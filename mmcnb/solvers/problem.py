@@ -1,7 +1,7 @@
 """Rows as the solver sees them: features with their weights, and the geometry of planes."""
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Sums:
     violation : float
         Mean of c (rho - y f): the true slack.
     positive : float
-        Share of the rows with f >= 0.
+        Share of the rows with f >= 0; 0 where there are more clusters than two.
     changed : float
         Weight of the rows whose label the hyperplane would change.
     hinge : float
@@ -48,6 +48,28 @@ class Sums:
     positive: float
     changed: float
     hinge: float
+
+
+@dataclass(frozen=True)
+class LabelStep:
+    """New labels, and how they came about.
+
+    Parameters
+    ----------
+    labels : Labels
+        The labels.
+    threshold : float or ndarray of shape (k,)
+        By how much the decision values are shifted, for sizes within their bounds; 0 where they fit.
+    changed : float
+        Weight of the rows that change their label.
+    counted : bool
+        Whether that is exact: after a shift that was found in a stream the weight is that of no shift.
+    """
+
+    labels: Labels
+    threshold: Any
+    changed: float
+    counted: bool
 
 
 class Problem:
@@ -142,6 +164,29 @@ class Problem:
         if self.hold_labels:
             return GivenLabels(signs(self.decide(hyperplane)))
         return HyperplaneLabels(hyperplane)
+
+    def label_step(self, labels: Labels, hyperplane: Hyperplane, sums: Sums, least: float) -> LabelStep:
+        """The labels of a hyperplane, shifted where a cluster would hold less than its least share.
+
+        Parameters
+        ----------
+        labels : Labels
+            The labels before.
+        hyperplane : Hyperplane
+            The hyperplane.
+        sums : Sums
+            Its sums under these labels.
+        least : float
+            Least share of the smaller cluster.
+        """
+        q = self.label_threshold(hyperplane, sums.positive, least)
+        return LabelStep(self.labels_of(hyperplane.shifted(q)), q, sums.changed, q == 0.0)
+
+    def label_threshold(self, hyperplane: Hyperplane, positive: float, least: float) -> float:
+        """0 where both clusters hold their least share; otherwise the quantile that grants it."""
+        if least <= positive <= 1 - least:
+            return 0.0
+        return self.quantile(hyperplane, 1 - least if positive < least else least)
 
     def quantile(self, hyperplane: Hyperplane, share: float) -> float:
         """A threshold that leaves about a given share of the weight of the decision values below it.

@@ -149,11 +149,20 @@ def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
         if cluster_sizes not in ("auto", "equal"):
             raise InputError(f'cluster_sizes is "auto", "equal" or shares, not {cluster_sizes!r}.')
         return np.full(n_clusters, 1 / n_clusters)
-    shares = np.asarray(cluster_sizes, np.float64)
+    try:
+        shares = np.asarray(cluster_sizes, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"cluster_sizes={cluster_sizes!r} are no shares; give numbers that sum to 1."
+        ) from error
     if shares.shape != (n_clusters,):
-        raise InputError(f"cluster_sizes must hold one share for each of the {n_clusters} clusters.")
-    if not ((shares > 0).all() and abs(shares.sum() - 1) <= 1e-6):
-        raise InputError(f"cluster_sizes must be positive and sum to 1, not to {shares.sum():g}.")
+        raise InputError(
+            f"cluster_sizes must hold one share for each of the {n_clusters} clusters, not {shares.size}."
+        )
+    if not (shares > 0).all():
+        raise InputError(f"cluster_sizes must be positive, and {shares.min():g} is not; give shares above 0.")
+    if not abs(shares.sum() - 1) <= 1e-6:
+        raise InputError(f"cluster_sizes must sum to 1, not to {shares.sum():g}; divide them by their sum.")
     return shares / shares.sum()
 
 
@@ -170,8 +179,11 @@ def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> tuple[np.
     slack = 1e-9 * total  # 55.000000000000007 rows are 55
     low = np.maximum(1, np.floor(total * shares * (1 - tolerance) + slack)).astype(np.int64)
     high = np.maximum(low, np.ceil(total * shares * (1 + tolerance) - slack)).astype(np.int64)
-    if low.sum() > total:
-        raise InputError(f"{low.size} clusters of these sizes need more than {total:g} rows.")
+    if low.sum() > total + slack:
+        raise InputError(
+            f"{low.size} clusters of these sizes need more than {total:g} rows; give other cluster_sizes, "
+            "fewer clusters, or more rows."
+        )
     return low, high
 
 
@@ -184,7 +196,10 @@ def floor_bounds(total: float, n_clusters: int, min_share: float) -> tuple[np.nd
     >>> [bound.tolist() for bound in floor_bounds(100, 2, 0.5)]
     [[25, 25], [75, 75]]
     """
+    whole = int(total * (1 + 1e-9))
     least = max(1, int(min_share * total / n_clusters))
-    if least * n_clusters > total:
-        raise InputError(f"{n_clusters} clusters of {least} rows need more than {total:g} rows.")
-    return np.full(n_clusters, least), np.full(n_clusters, int(total) - least * (n_clusters - 1))
+    if least * n_clusters > whole:
+        raise InputError(
+            f"{n_clusters} clusters of {least} rows need more than {total:g} rows; give fewer clusters."
+        )
+    return np.full(n_clusters, least), np.full(n_clusters, whole - least * (n_clusters - 1))

@@ -1,5 +1,6 @@
 """Restarts of steepest descent with shaking, on a sample in memory."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
@@ -65,10 +66,12 @@ def rls_starts(
         seed = random_state.randint(2**31 - 1)
         if points is not None and number % 2 == 0:
             from sklearn.cluster import KMeans
+            from sklearn.exceptions import ConvergenceWarning
             from threadpoolctl import threadpool_limits
 
             # Few rows: more threads would wait for one another longer than they work.
-            with threadpool_limits(1):
+            with threadpool_limits(1), warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than clusters
                 fitted = KMeans(shares.shape[0], n_init=1, random_state=seed).fit(points)
             yield fitted.labels_.astype(np.int64)
         else:

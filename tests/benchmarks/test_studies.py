@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.__main__ import STUDIES, main
+from benchmarks._tasks import TASKS
 
 real_data = [
     pytest.mark.real_data,
@@ -23,7 +24,10 @@ SMALL = {
     "growth": ["--rows", "2000"],
     "startup": ["--seeds", "1"],
     "widths": ["--seeds", "1", "--rows", "60", "--quick"],
+    "selection": ["--seeds", "1", "--rows", "60", "--quick"],
     "evolutionary": ["--seeds", "1", "--rows", "200", "--quick"],
+    "rls": ["--seeds", "1", "--rows", "200", "--quick"],
+    "peers": ["--seeds", "1", "--rows", "200", "--quick"],
     "engine": [
         "--rows",
         "3000",
@@ -38,6 +42,10 @@ FEWER_SETS = {
     "benchmarks.collapse.UCI": ("heart", "breast"),
     "benchmarks.basis.SETS": ("heart",),
     "benchmarks.evolutionary.PUBLISHED": {"ionosphere": ((32.0, 17.94, 18.75), (14.18, 4.12), (3288, 10248))},
+    "benchmarks._rls_tables.SETS": {"iris": 3},
+    "benchmarks.rls.TASKS": (TASKS[0], TASKS[3]),
+    "benchmarks.peers.TASKS": (TASKS[0], TASKS[3]),
+    "benchmarks.selection.SETS": ("moons", "breast"),
     "benchmarks.widths.UCI": ("heart", "breast"),
     "benchmarks.widths.OPTDIGITS_PAIRS": ("optdigits-3v8",),
 }
@@ -84,6 +92,14 @@ def test_an_unknown_study_is_refused_in_one_sentence(tmp_path, capsys):
     assert "'adlut'" in told
     assert all(study in told for study in STUDIES)
     assert not (tmp_path / "out").exists()
+
+
+def test_an_unknown_part_is_refused_in_one_sentence(tmp_path, capsys):
+    assert main(["rls", "--part", "table", "--out", str(tmp_path)]) == 2
+    told = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("benchmarks: ")]
+    assert told == [
+        "error: rls: there is no part called 'table'; choose from tables, steps, defaults, large."
+    ]
 
 
 def test_missing_data_are_told_in_one_sentence(tmp_path, capsys, monkeypatch):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmcnb._errors import InputError, MemoryLimitError
-from mmcnb.engine import format_bytes, parse_bytes, plan_fit
+from mmcnb.engine import format_bytes, larger_sample, parse_bytes, plan_fit
 
 MIB = 2**20
 WORKS = [
@@ -69,6 +69,19 @@ def test_plan_counts_kernel_columns_where_they_are(store):
     assert store == min(plan.costs, key=plan.costs.get) or columns <= 2**30
     assert all(isinstance(value, (int, float, str, dict)) for value in plan.as_dict().values())
     assert all("\n" not in line for line in plan.lines())
+
+
+def test_a_fit_without_a_second_sample_and_of_few_sweeps_is_planned_as_such():
+    work = {"n_samples": 10**6, "n_features": 20, "n_landmarks": 300, "n_jobs": 2, "memory_limit": "2GiB"}
+    plan = plan_fit(**work)
+    spare = plan_fit(**work, larger_rows=0, sweeps=3)
+    assert plan.sample - spare.sample == 2 * larger_sample(10**6) * 300 * 4
+    assert spare.sweeps == 3 < plan.sweeps
+    recomputed = plan_fit(**work | {"memory_limit": "400MiB", "n_features": 2}, larger_rows=0, sweeps=3)
+    assert recomputed.store == "recompute"
+    assert recomputed.reads == 5  # the sample, three passes and the labels
+    with pytest.raises(MemoryLimitError):
+        plan_fit(**work | {"memory_limit": "400MiB"})
 
 
 @pytest.mark.parametrize(

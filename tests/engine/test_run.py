@@ -130,6 +130,28 @@ def test_engine_runs_again_after_an_exception():
         assert engine.run(OrderedSum(), samples)[1] == samples.n_samples
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_items_that_run_passes_and_items_of_their_own_neither_wait_for_each_other_nor_differ(n_jobs):
+    samples = one_block_a_task(6)
+    expected = run(OrderedSum(), samples)[1]
+    found = []
+
+    def work():
+        with ThreadEngine(n_jobs) as engine:
+
+            def item(scale):
+                totals = engine.each(lambda _: engine.run(OrderedSum(), samples)[1], range(2))
+                return [scale * total for total in totals]
+
+            found.extend(engine.each(item, range(2 * n_jobs)))
+
+    thread = threading.Thread(target=work, daemon=True)  # one that hangs does not hold up the others
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    np.testing.assert_array_equal(found, [[scale * expected] * 2 for scale in range(2 * n_jobs)])
+
+
 def test_n_jobs_zero_is_refused():
     with pytest.raises(ValueError, match=r"n_jobs=0 asks for no thread"):
         ThreadEngine(0)

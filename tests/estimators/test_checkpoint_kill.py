@@ -27,8 +27,14 @@ FITS = {
         KERNEL | {"eta": 3e-3, "scale": "standard", "C": 3.0},
     ),
     "linear": ("CPMMC", "blobs", 130_000, {"eta": 1e-4, "min_share": 1.0}),
+    "least squares": (
+        "UnsupervisedRLS",
+        "rings",
+        400_000,
+        {"n_clusters": 5, "n_landmarks": 40, "max_passes": 20, "scale": "standard"},
+    ),
 }
-CHAINS, KILLS = 2, 5  # folders a fit, kills a folder: 30 kills in all
+CHAINS, KILLS = 2, 5  # folders a fit, kills a folder: 40 kills in all
 
 HELPER = """
 import hashlib, json, os, sys, warnings
@@ -44,7 +50,7 @@ def fit(name, store, out, parameters):
     done = ["reads", "sweeps", "bytes", "resumed", "seconds"]
     found = {
         "bits": hashlib.sha256(bits).hexdigest(),
-        "facts": repr((model.objective_, model.rho_, model.converged_, model.report_)),
+        "facts": repr((model.objective_, getattr(model, "rho_", None), model.converged_, model.report_)),
         "told": repr(history.drop(columns=done).to_dict("list")),
         "rounds": history.loc[history["stage"] == "all rows", ["reads", "resumed"]].values.tolist(),
     }
@@ -52,7 +58,7 @@ def fit(name, store, out, parameters):
         json.dump(found, file)
 
 rng = np.random.default_rng(0)
-for name in ("SparseKernelMMC", "CPMMC"):
+for name in ("SparseKernelMMC", "CPMMC", "UnsupervisedRLS"):
     getattr(mmcnb, name)(n_init=1, n_jobs=1, random_state=0).fit(rng.normal(size=(200, 3)).astype("f4"))
 print("ready", flush=True)
 for line in sys.stdin:

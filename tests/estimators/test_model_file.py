@@ -57,6 +57,18 @@ def test_model_of_numpy_parameters_is_saved(tmp_path, X):
     assert (again.C, again.n_init, again.gamma) == (5.0, 2, 0.5)
 
 
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_parameters_that_are_lists_of_numbers_are_kept(tmp_path, X, kind):
+    shares = kind([0.5, 0.3, 0.2])
+    model = mmcnb.UnsupervisedRLS(3, cluster_sizes=shares, n_init=2, random_state=0).fit(X)
+    model.save(tmp_path / "model")
+    again = mmcnb.load(tmp_path / "model")
+    assert again.cluster_sizes == [0.5, 0.3, 0.2]
+    others = {name: value for name, value in model.get_params().items() if name != "cluster_sizes"}
+    assert again.get_params().items() >= others.items()
+    assert again.fit(X).labels_.tobytes() == model.labels_.tobytes()
+
+
 def test_damaged_models_are_refused_in_one_sentence(tmp_path, X):
     make("SparseKernelMMC").fit(X).save(tmp_path / "model")
     whole = (tmp_path / "model").read_bytes()
@@ -75,6 +87,19 @@ def test_damaged_models_are_refused_in_one_sentence(tmp_path, X):
             assert found == expected  # the bit was in a part nobody reads
     assert len(sentences) > 30
     assert all("spoiled" in sentence and "\n" not in sentence for sentence in sentences)
+
+
+def test_damaged_headers_of_arrays_are_refused_in_one_sentence(tmp_path, X):
+    make("CPMMC").fit(X).save(tmp_path / "model")
+    whole = (tmp_path / "model").read_bytes()
+    first = whole.index(b"NUMPY")
+    for place in range(first - 1, first + 120):
+        for bit in (0, 3, 6):
+            spoiled = bytearray(whole)
+            spoiled[place] ^= 1 << bit
+            (tmp_path / "spoiled").write_bytes(spoiled)
+            with pytest.raises(InputError, match=r"^[^\n]*spoiled[^\n]*\.$"):
+                mmcnb.load(tmp_path / "spoiled")
 
 
 @pytest.mark.parametrize("length", [0, 1, 100, 1000, -1, -30])

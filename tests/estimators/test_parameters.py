@@ -8,6 +8,7 @@ import mmcnb
 from tests.estimators.conftest import ESTIMATORS, make, make_blobs
 
 CHANGED = {
+    "n_clusters": 3,
     "C": 3.0,
     "gamma": 1.5,
     "kernel": "linear",
@@ -20,6 +21,8 @@ CHANGED = {
     "sample_size": 60,
     "balance": 0.05,
     "min_share": 1.0,
+    "cluster_sizes": [0.5, 0.3, 0.2],
+    "size_tolerance": 0.4,
     "scale": "standard",
     "eta": 0.3,
     "max_rounds": 1,
@@ -30,6 +33,8 @@ CHANGED = {
 REFUSED = {"memory_limit": "1MiB", "n_jobs": 0}
 ELSEWHERE = {"verbose", "checkpoint", "engine"}  # they change nothing; tested below and in their own files
 BASE = {"degree": {"kernel": "poly"}, "coef0": {"kernel": "poly"}, "random_state": {"init": "random"}}
+BASE |= {name: {"n_clusters": 3} for name in ("cluster_sizes", "size_tolerance")}
+OF_MANY = set(CHANGED) - {"threshold", "basis", "init", "balance", "min_share"}
 
 
 def history(X, name, parameters):
@@ -52,6 +57,14 @@ def X():
 def test_changing_a_parameter_changes_the_fit(X, name, parameter):
     base = BASE.get(parameter, {})
     assert not history(X, name, base).equals(history(X, name, base | {parameter: CHANGED[parameter]}))
+
+
+@pytest.mark.parametrize("parameter", sorted(OF_MANY - {"n_clusters"}))
+def test_changing_a_parameter_changes_the_fit_of_three_clusters(X, parameter):
+    base = {"n_clusters": 3, "gamma": 0.02} | BASE.get(parameter, {}) | {"init": "mixed"}
+    changed = base | {parameter: CHANGED[parameter]}
+    one, other = history(X, "SparseKernelMMC", base), history(X, "SparseKernelMMC", changed)
+    assert not one.equals(other)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -16,6 +16,7 @@ EXPECTED_FAILURES = {
 @parametrize_with_checks(
     [
         mmcnb.SparseKernelMMC(),
+        mmcnb.SparseKernelMMC(n_clusters=3),
         mmcnb.KernelCPMMC(),
         mmcnb.CPMMC(),
         mmcnb.UnsupervisedRLS(),

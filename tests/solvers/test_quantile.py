@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from mmcnb.engine import ThreadEngine
 from mmcnb.samples import open_samples
 from mmcnb.solvers import Hyperplane, Problem
-from mmcnb.solvers.cccp import label_threshold
 
 IDENTITY = Hyperplane(np.ones(1), 0.0)
 
@@ -35,20 +34,6 @@ def test_share_below_is_the_share_asked_for(engine, centre, share, weighted):
     assert min(below, 1 - below) >= min(share, 1 - share) - 1e-12
 
 
-class _Solution:
-    """What `label_threshold` asks of a solution."""
-
-    def __init__(self, positive):
-        self.hyperplane = IDENTITY
-        self.sums = self
-        self.positive = positive
-
-
-class _Planes:
-    def __init__(self, problem):
-        self.problem = problem
-
-
 @given(
     values=st.lists(st.integers(-3, 3), min_size=2, max_size=5, unique=True),
     counts=st.lists(st.integers(1, 60), min_size=5, max_size=5),
@@ -58,7 +43,7 @@ def test_label_step_on_ties_keeps_two_clusters_and_the_least_share_where_one_can
     f = np.repeat(np.array(sorted(values)) + 0.25, counts[: len(values)])
     with ThreadEngine(1) as engine:
         problem = problem_of(engine, f)
-        q = label_threshold(_Planes(problem), _Solution(np.mean(f >= 0)), least)
+        q = problem.label_threshold(IDENTITY, np.mean(f >= 0), least)
     below = share_below(f, q)
     assert 0 < below < 1
     possible = [share_below(f, value) for value in np.unique(f)[1:]]
@@ -69,5 +54,5 @@ def test_label_step_on_ties_keeps_two_clusters_and_the_least_share_where_one_can
 @pytest.mark.parametrize("few", [-1.0, 1.0])
 def test_two_values_of_which_one_is_rare_stay_two_clusters(engine, few):
     f = np.r_[np.full(98, -few / 2), np.full(2, few)]
-    q = label_threshold(_Planes(problem_of(engine, f)), _Solution(np.mean(f >= 0)), 0.05)
+    q = problem_of(engine, f).label_threshold(IDENTITY, np.mean(f >= 0), 0.05)
     assert 0 < share_below(f, q) < 1

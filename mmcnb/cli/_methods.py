@@ -1,0 +1,144 @@
+"""The methods a fit can use, and their parameters as options."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mmcnb._errors import InputError
+from mmcnb.cli._common import number_or_name
+
+METHODS = {
+    "sparse-kernel-mmc": "SparseKernelMMC",
+    "unsupervised-rls": "UnsupervisedRLS",
+    "evolutionary-mmc": "EvolutionaryMMC",
+}
+
+
+def shares_or_name(text: str) -> list[float] | str:
+    """Read shares such as ``.5,.3,.2``, and leave a name as it is.
+
+    Parameters
+    ----------
+    text : str
+        What stands on the command line.
+
+    Returns
+    -------
+    list of float or str
+    """
+    if "," not in text:
+        return text
+    try:
+        return [float(share) for share in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} are no shares; write them like .5,.3,.2") from None
+
+
+# Options that are parameters of the estimators under the same name; one that is not given keeps the
+# estimator's own default, so that no default is written twice.
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "n_clusters": {"type": int, "metavar": "K", "help": "clusters to find, at least 2"},
+    "gamma": {"type": number_or_name, "help": 'kernel width: a number, "auto", "mean", "median" or "scale"'},
+    "C": {"type": float, "help": "final C of the continuation"},
+    "alpha": {"type": number_or_name, "help": "ridge a row, above 0, of the least squares methods"},
+    "n_init": {"type": int, "metavar": "N", "help": "starts tried on the sample"},
+    "n_landmarks": {"type": int, "metavar": "N", "help": "basis vectors of the model"},
+    "sample_size": {"type": int, "metavar": "ROWS", "help": "rows of the sample the starts are tried on"},
+    "cluster_sizes": {
+        "type": shares_or_name,
+        "metavar": "SIZES",
+        "help": 'sizes that are held: "auto", "equal", or a share for each cluster such as .5,.3,.2',
+    },
+    "size_tolerance": {"type": float, "metavar": "SHARE", "help": "how far held sizes may lie from theirs"},
+    "search": {
+        "choices": ["shaking", "steepest", "stochastic"],
+        "help": "local search on the sample",
+    },
+    "max_passes": {"type": int, "metavar": "N", "help": "passes over all rows after the sample"},
+    "scale": {"choices": ["standard"], "help": "scale the columns inside the stream"},
+    "basis": {"choices": ["landmarks", "shared", "own"], "help": "where the basis vectors come from"},
+    "kernel": {"help": "kernel function, such as rbf or linear"},
+    "balance": {"type": float, "help": "allowed imbalance l/n, in the form scaled by rho"},
+    "min_share": {
+        "type": float,
+        "metavar": "SHARE",
+        "help": "least share of a cluster, as a fraction of an equal one",
+    },
+    "random_state": {"type": int, "metavar": "SEED", "help": "seed: the same seed gives the same labels"},
+}
+ELSEWHERE = {"n_jobs": "jobs", "memory_limit": "memory-limit", "engine": "dask"}  # options of all verbs
+
+
+def add_method(parser: argparse.ArgumentParser, *parameters: str) -> None:
+    """Add ``--method`` and the options of some parameters, of all where none is named."""
+    default = next(iter(METHODS))
+    parser.add_argument("--method", choices=METHODS, default=default, help=f"default: {default}")
+    for name in parameters or PARAMETERS:
+        parser.add_argument(_option(name), **PARAMETERS[name])
+
+
+def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
+    """Make the estimator that the arguments ask for.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        What `add_method` read.
+    **others
+        Further parameters; those that are None keep their default.
+
+    Returns
+    -------
+    estimator
+        Not fitted.
+
+    Raises
+    ------
+    InputError
+        If the method has no such option, or fewer than two clusters are asked for.
+    """
+    import mmcnb
+
+    named = {name: getattr(arguments, name, None) for name in PARAMETERS} | others
+    given = {name: value for name, value in named.items() if value is not None}
+    takes = {method: _parameters_of(getattr(mmcnb, METHODS[method])) for method in METHODS}
+    for name in given:
+        if name not in takes[arguments.method]:
+            able = " or ".join(method for method in METHODS if name in takes[method])
+            lacks = f"--method {arguments.method} has no {_option(name)}"
+            raise InputError(f"{lacks}; leave it out, or choose --method {able}.")
+    n_clusters: Any = given.get("n_clusters", 2)
+    if n_clusters < 2:  # the estimators take 1, for the sake of scikit-learn's checks
+        raise InputError(f"--n-clusters {n_clusters} is out of range; give at least 2.")
+    return getattr(mmcnb, METHODS[arguments.method])(**given)
+
+
+@contextmanager
+def option_names() -> Iterator[None]:
+    """Complaints name options instead of the parameters they stand for."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(_as_options(str(error))) from error
+
+
+def _parameters_of(estimator: type) -> set[str]:
+    return set(inspect.signature(estimator).parameters)
+
+
+def _option(name: str) -> str:
+    return f"--{ELSEWHERE.get(name, name).replace('_', '-')}"
+
+
+def _as_options(sentence: str) -> str:
+    """``sample_size=5`` as ``--sample-size 5``; a word such as "scale" stays one where it has no value."""
+    for name in (*PARAMETERS, *ELSEWHERE):
+        sentence = re.sub(rf"(?<![\w/.-]){name}=", f"{_option(name)} ", sentence)
+        if "_" in name:
+            sentence = re.sub(rf"(?<![\w/.-]){name}(?![\w/]|\.\w)", _option(name), sentence)
+    return sentence

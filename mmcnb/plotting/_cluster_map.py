@@ -1,0 +1,256 @@
+"""Rows of any home on a map: the plane in which their kernel features vary most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mmcnb._errors import InputError
+from mmcnb.plotting._style import cluster_colors, new_axes
+
+MAP_BASIS = 500  # basis vectors the map is made of at most; the rest would not be seen
+UNSURE = 0.5  # of the median margin, for methods that have no margin of their own
+
+
+class ClusterMapDisplay:
+    """Scatter of a sample of rows on two principal components of the kernel, coloured by cluster.
+
+    The rows are mapped as the model sees them: to the span of its basis vectors in the feature space of
+    the kernel (for a linear model, to its columns), and from there by principal components. Distances on
+    the map are those of that plane, which holds only a part of the spread: the axes say how much. Clusters
+    that overlap here can lie apart in other directions.
+
+    The margin of a row is the absolute decision value for one hyperplane, and the largest score less the
+    second for k of them. Rows whose margin is below the threshold are drawn hollow. In the hinge form the
+    threshold is the ``rho_`` of the fit, and hollow rows are those inside the margin. Least squares has no
+    such margin: there the threshold is half the median margin of the rows drawn, and hollow rows are those
+    that the model is least sure of.
+
+    Make one with `from_estimator`.
+
+    Parameters
+    ----------
+    points : ndarray of shape (m, 2)
+        Where each row is drawn.
+    labels : ndarray of shape (m,)
+        Cluster of each row.
+    margins : ndarray of shape (m,)
+        Margin of each row.
+    threshold : float
+        Rows of a smaller margin are drawn hollow.
+    spread : ndarray of shape (2,)
+        Share of the spread of the rows along each axis.
+    n_samples : int
+        Rows these were drawn from.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes drawn on.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+    scatters_ : dict of int to matplotlib PathCollection
+        The points of each cluster.
+    legend_ : matplotlib Legend
+        Clusters with their shares of the rows drawn.
+
+    Examples
+    --------
+    >>> import mmcnb
+    >>> from mmcnb.plotting import ClusterMapDisplay
+    >>> from mmcnb.synthetic import make_block
+    >>> X, _ = make_block("blobs", 0, 300, n_features=4, n_clusters=3)
+    >>> model = mmcnb.UnsupervisedRLS(n_clusters=3, random_state=0).fit(X)
+    >>> display = ClusterMapDisplay.from_estimator(model, X, sample_size=200)
+    >>> display.points.shape, sorted(display.scatters_)
+    ((200, 2), [0, 1, 2])
+    """
+
+    def __init__(
+        self,
+        points: np.ndarray,
+        labels: np.ndarray,
+        margins: np.ndarray,
+        *,
+        threshold: float,
+        spread: np.ndarray,
+        n_samples: int,
+    ) -> None:
+        self.points = points
+        self.labels = labels
+        self.margins = margins
+        self.threshold = threshold
+        self.spread = spread
+        self.n_samples = n_samples
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        sample_size: int = 2000,
+        threshold: float | None = None,
+        random_state: Any = 0,
+        ax: Any = None,
+        **scatter: Any,
+    ) -> ClusterMapDisplay:
+        """Draw a sample of rows with the clusters and margins an estimator gives them.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted estimator of mmcnb.
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            Rows with the columns of the fit; only the sample is read.
+        sample_size : int, default=2000
+            Rows drawn at most.
+        threshold : float or None, default=None
+            Margin below which rows are hollow; None is as said above.
+        random_state : int, RandomState or None, default=0
+            Seed of the sample.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure when left out.
+        **scatter
+            Passed to matplotlib's ``scatter``.
+
+        Returns
+        -------
+        ClusterMapDisplay
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be read, have other columns than the fit, or ``sample_size`` is below 1.
+        """
+        from sklearn.utils import check_random_state
+        from sklearn.utils.random import sample_without_replacement
+        from sklearn.utils.validation import check_is_fitted
+
+        from mmcnb.engine import as_matrix
+        from mmcnb.samples import open_samples
+
+        check_is_fitted(estimator, "model_")
+        if sample_size < 1:
+            raise InputError(f"sample_size={sample_size} is out of range; give at least 1.")
+        samples = open_samples(X if _is_home(X) else np.asarray(X))
+        n, state = samples.n_samples, check_random_state(random_state)
+        rows = np.sort(sample_without_replacement(n, min(n, sample_size), random_state=state))
+        sample = as_matrix(samples.gather(rows))
+        labels, margins = estimator.predict(sample), _margins(estimator.decision_function(sample))
+        points, spread = _principal_plane(_seen(estimator.model_, open_samples(sample)))
+        if threshold is None:
+            rho = getattr(estimator, "rho_", None)
+            threshold = UNSURE * float(np.median(margins)) if rho is None else float(rho)
+        made = cls(points, labels, margins, threshold=threshold, spread=spread, n_samples=n)
+        return made.plot(ax=ax, **scatter)
+
+    def plot(self, ax: Any = None, **scatter: Any) -> ClusterMapDisplay:
+        """Draw the map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure when left out.
+        **scatter
+            Passed to matplotlib's ``scatter``; ``s`` and ``linewidths`` have defaults here.
+
+        Returns
+        -------
+        ClusterMapDisplay
+        """
+        ax = new_axes() if ax is None else ax
+        style = {"s": 14, "linewidths": 0.7, **scatter}
+        inside = self.margins < self.threshold
+        self.scatters_ = {}
+        clusters, sizes = np.unique(self.labels, return_counts=True)
+        for cluster, color in zip(clusters.tolist(), cluster_colors(clusters), strict=True):
+            mine = self.labels == cluster
+            faces = np.where(inside[mine, None], (*color[:3], 0.0), color)
+            self.scatters_[cluster] = ax.scatter(
+                *self.points[mine].T, facecolors=faces, edgecolors=[color], **style
+            )
+        shares = sizes / len(self.labels)
+        self.legend_ = self._legend(ax, clusters, shares, inside.mean(), style)
+        for name, share, axis in zip("12", self.spread, (ax.xaxis, ax.yaxis), strict=True):
+            axis.set_label_text(f"component {name} ({share:.0%} of the spread)")
+            axis.set_ticks([])
+        ax.set_aspect("equal", adjustable="box")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _legend(self, ax: Any, clusters: np.ndarray, shares: np.ndarray, unsure: float, style: Any) -> Any:
+        from matplotlib.lines import Line2D
+
+        def dot(name: str, **colors: Any) -> Line2D:
+            return Line2D(
+                [], [], marker="o", linestyle="", markersize=style["s"] ** 0.5 + 2, label=name, **colors
+            )
+
+        handles = [
+            dot(f"{cluster}: {share:.1%}", color=color)
+            for cluster, share, color in zip(clusters, shares, cluster_colors(clusters), strict=True)
+        ]
+        hollow = f"margin < {self.threshold:.2g}: {unsure:.1%}"
+        handles.append(dot(hollow, markerfacecolor="none", markeredgecolor="0.3"))
+        drawn = f"{len(self.labels):,} of {self.n_samples:,} rows"
+        place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "frameon": False, "title": drawn}
+        return ax.legend(handles=handles, **place)
+
+
+def _is_home(X: Any) -> bool:
+    """Whether `open_samples` reads X as it is; lists and frames become arrays first."""
+    return not isinstance(X, list) and not hasattr(X, "to_numpy")
+
+
+def _margins(values: np.ndarray) -> np.ndarray:
+    """How far each row is from another label, in units of the scores."""
+    if values.ndim == 1:
+        return np.abs(values)
+    second, first = np.partition(values, -2, axis=1)[:, -2:].T
+    return first - second
+
+
+def _seen(model: Any, samples: Any) -> Any:
+    """Rows in coordinates in which their inner products are those the model sees, dense or CSR."""
+    from mmcnb.engine import BasisMap, KernelSamples, as_matrix
+    from mmcnb.solvers import metric_of
+
+    rows = model.scaled(samples)
+    if model.kernel is None:
+        return as_matrix(rows.block(0, rows.n_samples)).astype(np.float64)
+    basis = model.basis[:: -(-model.basis.shape[0] // MAP_BASIS)]
+    mapped = KernelSamples(rows, BasisMap(model.kernel, basis), np.dtype(np.float64))
+    vectors = basis.astype(np.float64)
+    return mapped.block(0, rows.n_samples) @ metric_of(model.kernel(vectors, vectors))
+
+
+def _principal_plane(rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates along the two directions of greatest spread, and the share of the spread of each."""
+    m, p = rows.shape
+    points, spread = np.zeros((m, 2)), np.zeros(2)
+    if p <= m:
+        dense = rows.toarray() if hasattr(rows, "toarray") else rows
+        centred = dense - dense.mean(axis=0)
+        values, axes, total = _largest(centred.T @ centred)
+        found = centred @ axes
+    else:
+        products = rows @ rows.T
+        gram = products.toarray() if hasattr(products, "toarray") else products
+        means = gram.mean(axis=0)
+        values, axes, total = _largest(gram - means - means[:, None] + means.mean())
+        found = axes * np.sqrt(values)
+    up = np.sign(found[np.abs(found).argmax(axis=0), np.arange(values.size)])  # or the sign is the library's
+    points[:, : values.size] = found * up
+    spread[: values.size] = values / max(total, np.finfo(float).tiny)
+    return points, spread
+
+
+def _largest(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """The two largest eigenvalues, not below 0, their vectors, and the trace."""
+    from scipy.linalg import eigh
+
+    n = matrix.shape[0]
+    values, vectors = eigh(matrix, subset_by_index=[max(0, n - 2), n - 1])
+    return np.maximum(values[::-1], 0.0), vectors[:, ::-1], float(np.trace(matrix))

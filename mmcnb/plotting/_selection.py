@@ -1,0 +1,111 @@
+"""Figures for each number of clusters, side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mmcnb._errors import InputError
+
+NAMES = {
+    "objective": "J",
+    "relative_objective": "J / (k - 1)",
+    "margin": "margin |w|",
+    "stability": "stability (ARI)",
+    "eigengap": "eigengap",
+}
+
+
+class SelectionDisplay:
+    """Evidence for a number of clusters: one panel a figure, against k.
+
+    Make one with `from_frame`.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        What `mmcnb.selection.select_n_clusters` returns: ``n_clusters``, and a column a figure.
+
+    Attributes
+    ----------
+    axes_ : tuple of matplotlib Axes
+        One a figure that has values, in the order of the columns.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mmcnb.plotting import SelectionDisplay
+    >>> frame = pd.DataFrame({"n_clusters": [2, 3, 4], "stability": [0.7, 1.0, 0.6]})
+    >>> [ax.get_ylabel() for ax in SelectionDisplay.from_frame(frame).axes_]
+    ['stability (ARI)']
+    """
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+
+    @classmethod
+    def from_frame(cls, frame: Any, *, axes: Any = None, **line: Any) -> SelectionDisplay:
+        """Draw a frame of figures.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            What `mmcnb.selection.select_n_clusters` returns.
+        axes : sequence of matplotlib Axes, optional
+            Where to draw, one a figure that has values; a new figure when left out.
+        **line
+            Passed to matplotlib's ``plot``.
+
+        Returns
+        -------
+        SelectionDisplay
+
+        Raises
+        ------
+        InputError
+            If the frame has no numbers of clusters or no figures, or the axes are too few.
+        """
+        return cls(frame).plot(axes=axes, **line)
+
+    def plot(self, axes: Any = None, **line: Any) -> SelectionDisplay:
+        """Draw the panels; figures without any value are left out.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib Axes, optional
+            Where to draw, one a figure that has values; a new figure when left out.
+        **line
+            Passed to matplotlib's ``plot``; ``marker`` and ``color`` have defaults here.
+
+        Returns
+        -------
+        SelectionDisplay
+
+        Raises
+        ------
+        InputError
+            If the frame has no numbers of clusters or no figures, or the axes are too few.
+        """
+        from matplotlib.ticker import MaxNLocator
+
+        shown = [name for name in self.frame.columns if name in NAMES and self.frame[name].notna().any()]
+        if "n_clusters" not in self.frame.columns or not shown:
+            raise InputError(
+                "the frame has no n_clusters with figures beside it; give what select_n_clusters returns."
+            )
+        if axes is None:
+            import matplotlib.pyplot as plt
+
+            size = (2.6 * len(shown), 2.4)
+            axes = plt.subplots(1, len(shown), figsize=size, squeeze=False, layout="constrained")[1][0]
+        if len(axes) < len(shown):
+            raise InputError(f"{len(shown)} figures need as many axes, not {len(axes)}; give one for each.")
+        self.axes_ = tuple(axes[: len(shown)])
+        for ax, name in zip(self.axes_, shown, strict=True):
+            ax.plot(self.frame["n_clusters"], self.frame[name], **{"marker": "o", "color": "C0", **line})
+            ax.set_xlabel("number of clusters k")
+            ax.set_ylabel(NAMES[name])
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        self.figure_ = self.axes_[0].figure
+        return self

@@ -1,0 +1,191 @@
+"""How shaking goes from random labels to clusters, wave by wave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mmcnb._errors import InputError
+from mmcnb.plotting._style import cluster_colors
+
+PANELS_A_ROW = 4
+LATER_ROUNDS = (1, 2, 4)  # from 0; little moves in the others
+
+
+class ShakingDisplay:
+    """Labels of a sample as shaking goes on, one panel a wave: Fig. 4 of Pahikkala et al.
+
+    The first panel holds the random labels of the start. In the next ones each cluster in turn claims many
+    rows; from round to round it claims fewer. The last panel is the end of the search.
+
+    Make one with `from_estimator`.
+
+    Parameters
+    ----------
+    points : ndarray of shape (m, 2)
+        Where each row is drawn.
+    waves : list of tuple of (str, ndarray of shape (m,))
+        Title and labels of each panel.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        One a panel.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+
+    References
+    ----------
+    T. Pahikkala, A. Airola, F. Gieseke and O. Kramer, Unsupervised multi-class regularized least-squares
+    classification, Alg. 3 and Fig. 4.
+
+    Examples
+    --------
+    >>> import mmcnb
+    >>> from mmcnb.plotting import ShakingDisplay
+    >>> from mmcnb.synthetic import make_block
+    >>> X, _ = make_block("blobs", 0, 90, n_features=2, random_state=2, n_clusters=3)
+    >>> model = mmcnb.UnsupervisedRLS(n_clusters=3, random_state=0).fit(X)
+    >>> display = ShakingDisplay.from_estimator(model, X)
+    >>> [title for title, _ in display.waves][:3]
+    ['random labels', 'round 1, cluster 0', 'round 1, cluster 1']
+    """
+
+    def __init__(self, points: np.ndarray, waves: list[tuple[str, np.ndarray]]) -> None:
+        self.points = points
+        self.waves = waves
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        features: tuple[int, int] = (0, 1),
+        amplitude: float = 1.0,
+        decay: float = 0.5,
+        rounds: int = 21,
+        random_state: Any = 0,
+        **scatter: Any,
+    ) -> ShakingDisplay:
+        """Draw one shaking of a few rows, under the kernel and the ridge of a fit.
+
+        Parameters
+        ----------
+        estimator : UnsupervisedRLS
+            A fit, whose kernel, ``alpha``, ``n_clusters`` and ``cluster_sizes`` are taken.
+        X : array-like of shape (m, n_features)
+            Rows to divide, a few hundred: the search holds three matrices of m x m.
+        features : tuple of two int, default=(0, 1)
+            Columns drawn against each other.
+        amplitude, decay : float, default=1.0 and 0.5
+            Share of the rows that is claimed in the first round, and what is left of it from round to
+            round; the defaults are the paper's.
+        rounds : int, default=21
+            Rounds at most.
+        random_state : int, RandomState or None, default=0
+            Seed of the labels of the start.
+        **scatter
+            Passed to matplotlib's ``scatter``.
+
+        Returns
+        -------
+        ShakingDisplay
+
+        Raises
+        ------
+        InputError
+            If X is no table, or a column is not there.
+        """
+        from sklearn.utils import check_random_state
+        from sklearn.utils.validation import check_is_fitted
+
+        from mmcnb.engine import as_matrix
+        from mmcnb.samples import open_samples
+        from mmcnb.selection.divide import kernel_matrix
+        from mmcnb.solvers import random_labels, smoother, target_shares
+
+        check_is_fitted(estimator, "model_")
+        table, model = np.asarray(X), estimator.model_
+        if table.ndim != 2 or not all(0 <= feature < table.shape[1] for feature in features):
+            raise InputError(f"features={features} are not columns of X, of shape {table.shape}.")
+        samples = model.scaled(open_samples(table))
+        m, shares = samples.n_samples, target_shares(estimator.cluster_sizes, estimator.n_clusters)
+        R = smoother(kernel_matrix(as_matrix(samples.block(0, m)), model.kernel), estimator.alpha_ * m)
+        start = random_labels(m, shares, check_random_state(random_state))
+        waves = list(shaking_waves(R, start, shares, amplitude, decay, rounds))
+        return cls(table[:, list(features)], panels(start, waves)).plot(**scatter)
+
+    def plot(self, **scatter: Any) -> ShakingDisplay:
+        """Draw the panels in a new figure.
+
+        Parameters
+        ----------
+        **scatter
+            Passed to matplotlib's ``scatter``; ``s`` and ``linewidths`` have defaults here.
+
+        Returns
+        -------
+        ShakingDisplay
+        """
+        import matplotlib.pyplot as plt
+
+        style = {"s": 8, "linewidths": 0, **scatter}
+        across = min(PANELS_A_ROW, len(self.waves))
+        down = -(-len(self.waves) // across)
+        size = (2.3 * across, 2.45 * down)
+        self.figure_, grid = plt.subplots(down, across, figsize=size, squeeze=False, layout="constrained")
+        self.axes_ = grid.ravel()[: len(self.waves)]
+        for ax in grid.ravel()[len(self.waves) :]:
+            ax.remove()
+        for ax, (title, labels) in zip(self.axes_, self.waves, strict=True):
+            ax.scatter(*self.points.T, c=cluster_colors(labels), **style)
+            ax.set_title(title, fontsize="medium")
+            ax.set(xticks=[], yticks=[])
+            ax.set_aspect("equal", adjustable="datalim")
+        return self
+
+
+def panels(start: np.ndarray, waves: list[tuple[int, int, np.ndarray]]) -> list[tuple[str, np.ndarray]]:
+    """Title and labels of the panels: the start, each claim of the first round, the ends of the others."""
+    shown = [("random labels", start)]
+    last = waves[-1][0] if waves else 0
+    k = sum(number == 0 for number, _, _ in waves)
+    shown += [(f"round 1, cluster {d}", labels) for number, d, labels in waves if number == 0]
+    ends = [(number, labels) for number, d, labels in waves if number > 0 and d == k - 1]
+    return shown + [
+        (f"after round {number + 1}", labels) for number, labels in ends if number in {*LATER_ROUNDS, last}
+    ]
+
+
+def shaking_waves(
+    R: np.ndarray,
+    labels: np.ndarray,
+    shares: np.ndarray,
+    amplitude: float,
+    decay: float,
+    rounds: int,
+) -> Iterator[tuple[int, int, np.ndarray]]:
+    """The search of `mmcnb.kernels.shake`, and the labels after each claim: round, cluster, labels."""
+    m, k = R.shape[0], shares.shape[0]
+    labels = labels.astype(np.int64)
+    T = np.array([R[labels == h].sum(axis=0) for h in range(k)])
+    for number in range(rounds):
+        moved = False
+        for d in range(k):
+            share = m * shares[d]
+            for _ in range(int(amplitude * decay**number * share + share - (labels == d).sum())):
+                counts = np.bincount(labels, minlength=k)
+                gains = T[d] - T[labels, np.arange(m)] + R.diagonal()
+                gains[(labels == d) | (counts[labels] < 2)] = -np.inf
+                i = int(gains.argmax())
+                if gains[i] == -np.inf:
+                    break
+                T[labels[i]] -= R[i]
+                T[d] += R[i]
+                labels[i], moved = d, True
+            yield number, d, labels.copy()
+        if not moved:
+            return

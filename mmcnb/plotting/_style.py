@@ -1,0 +1,26 @@
+"""What the displays share: new axes, and a colour for each cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+FEW = 10  # clusters that the plain palette tells apart
+
+
+def new_axes() -> Any:
+    """Axes of a new figure."""
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(layout="compressed")[1]
+
+
+def cluster_colors(clusters: np.ndarray) -> np.ndarray:
+    """A colour for each cluster number, of shape (clusters, 4)."""
+    from matplotlib import colormaps
+
+    numbers = np.asarray(clusters, int)
+    if numbers.size == 0 or numbers.max() < FEW:
+        return np.atleast_2d(colormaps["tab10"](numbers))
+    return np.atleast_2d(colormaps["turbo"](numbers / numbers.max()))

@@ -1,0 +1,146 @@
+"""Evidence for a number of clusters: figures for each k, from fits of subsets of a sample."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mmcnb._errors import InputError
+from mmcnb.engine import Kernel
+from mmcnb.selection.divide import landmark_values
+from mmcnb.selection.parameters import SAMPLE_ROWS, fit_subsets, fresh, scaled, seed_and_sample, subsets_of
+from mmcnb.selection.stability import DEFAULT_ALPHA, SUBSETS, mean_agreement
+from mmcnb.selection.starts import choose_landmarks
+from mmcnb.selection.widths import least_squares_gamma
+from mmcnb.solvers import PrincipalFeatures, principal_features
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LANDMARKS = 300
+SMALLEST_RATIO = 1e-6  # of eigenvalues of the kernel that are told from nothing
+
+
+def select_n_clusters(
+    estimator: Any,
+    X: Any,
+    n_clusters: Iterable[int] = range(2, 13),
+    *,
+    n_subsets: int = SUBSETS,
+    sample_size: int = SAMPLE_ROWS,
+    random_state: Any = None,
+) -> "pd.DataFrame":
+    """Figures for each number of clusters: evidence to look at, no choice.
+
+    For each k the estimator is fitted to subsets of a sample of the rows, and each fit labels the whole
+    sample. Numbers of clusters that are right for the estimator show high stability, and a J that hardly
+    rises beyond; the eigengap looks at the kernel alone. They need not agree.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Clusterer with the parameter ``n_clusters``, ``fit`` and ``predict``; it is cloned, not changed.
+    X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        The rows, of which a sample is read, once.
+    n_clusters : iterable of int, default=range(2, 13)
+        Numbers of clusters, each at least 2.
+    n_subsets : int, default=5
+        Subsets, each of two thirds of the sample and at most 1,000 rows.
+    sample_size : int, default=2000
+        Most rows of the sample.
+    random_state : int, RandomState or None, default=None
+        Seed of the sample, the subsets and the fits; None takes that of the estimator.
+
+    Returns
+    -------
+    DataFrame
+        One row a k: ``n_clusters``; ``objective``, J = Σ|S_h|²/n_h of the labels of the sample, at most
+        k - 1; ``relative_objective``, J/(k - 1); ``margin``, |w| where the estimator reports it and NaN
+        elsewhere; ``stability``, the mean adjusted Rand index between the fits; ``eigengap``, eigenvalue
+        k - 1 over eigenvalue k of the centred kernel. Figures of fits are means over them. J and the
+        eigengap are of the Gaussian kernel of the estimator's ``gamma``, where that is a number or a rule of
+        thumb, and otherwise of sigma = 0.55 times the root mean squared distance between two rows.
+
+    Raises
+    ------
+    InputError
+        If the estimator has no ``n_clusters``, no k is given, or one is below 2 or too large for the sample.
+
+    See Also
+    --------
+    mmcnb.plotting.SelectionDisplay : Draws the figures against k.
+
+    Examples
+    --------
+    >>> import mmcnb
+    >>> from mmcnb.selection import select_n_clusters
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(300, centers=3, cluster_std=0.4, random_state=0)
+    >>> frame = select_n_clusters(mmcnb.UnsupervisedRLS(random_state=0), X, range(2, 6))
+    >>> int(frame.loc[frame["eigengap"].idxmax(), "n_clusters"])
+    3
+    """
+    import pandas as pd
+
+    parameters = estimator.get_params()
+    if "n_clusters" not in parameters:
+        raise InputError(
+            f"{type(estimator).__name__} has no n_clusters to choose; give an estimator that takes one."
+        )
+    numbers = _checked(n_clusters)
+    seed, sample = seed_and_sample(estimator, X, sample_size, random_state)
+    subsets = subsets_of(sample, max(numbers), n_subsets, seed)
+    features = _features(parameters, sample, seed)
+    rows = []
+    for k in numbers:
+        labelings, fits = fit_subsets(fresh(estimator, seed, n_clusters=k), sample, subsets)
+        objective = float(np.mean([_objective(features, parameters, one, k) for one in labelings]))
+        rows.append(
+            {
+                "n_clusters": k,
+                "objective": objective,
+                "relative_objective": objective / (k - 1),
+                "margin": float(np.mean([_margin(one) for one in fits])),
+                "stability": mean_agreement(labelings),
+                "eigengap": _eigengap(features.variances, k),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _checked(n_clusters: Iterable[int]) -> list[int]:
+    numbers = sorted(set(n_clusters))
+    if not numbers:
+        raise InputError("n_clusters is empty; give at least one number of clusters, such as range(2, 13).")
+    bad = [k for k in numbers if not isinstance(k, int | np.integer) or k < 2]
+    if bad:
+        raise InputError(f"n_clusters holds {bad[0]!r}; give whole numbers of at least 2.")
+    return [int(k) for k in numbers]
+
+
+def _features(parameters: dict[str, Any], sample: Any, seed: int) -> PrincipalFeatures:
+    """The sample in landmark features of its Gaussian kernel."""
+    rows = scaled(sample, parameters.get("scale"))
+    gamma = parameters.get("gamma")
+    kernel = Kernel("rbf", least_squares_gamma("auto" if gamma is None else gamma, "rbf", rows))
+    basis = choose_landmarks(rows, min(LANDMARKS, sample.shape[0]), np.random.RandomState(seed))
+    values, metric = landmark_values(rows, kernel, basis)
+    return principal_features(values @ metric)
+
+
+def _objective(features: PrincipalFeatures, parameters: dict[str, Any], labels: np.ndarray, k: int) -> float:
+    """J of labels at the estimator's ridge."""
+    alpha = parameters.get("alpha")
+    ridge = DEFAULT_ALPHA if alpha is None or isinstance(alpha, str) else float(alpha)
+    return features.objective(labels.astype(np.int64), k, ridge)
+
+
+def _margin(fitted: Any) -> float:
+    return float(getattr(fitted, "report_", {}).get("w_norm", np.nan))
+
+
+def _eigengap(variances: np.ndarray, k: int) -> float:
+    """Centring takes one direction from k clusters, so k - 1 eigenvalues stand out; NaN beyond the last."""
+    if k > variances.shape[0] or variances[k - 1] < SMALLEST_RATIO * variances[0]:
+        return float("nan")
+    return float(variances[k - 2] / variances[k - 1])

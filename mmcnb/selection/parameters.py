@@ -1,0 +1,235 @@
+"""Width and ridge of any clusterer, chosen without labels on a sample of the rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mmcnb._errors import InputError
+from mmcnb.engine import ScaledSamples, ThreadEngine, as_matrix, survey
+from mmcnb.samples import Samples, open_samples
+from mmcnb.selection.stability import (
+    ALPHAS,
+    DEFAULT_ALPHA,
+    SUBSETS,
+    WIDTHS,
+    draw_subsets,
+    mean_agreement,
+    most_stable,
+)
+from mmcnb.selection.widths import mean_squared_distance, moments
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SAMPLE_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was tried, and what was chosen.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row a setting.
+    best_params : dict
+        For ``estimator.set_params(**best_params)``.
+    """
+
+    frame: "pd.DataFrame"
+    best_params: dict[str, float]
+
+
+def select_parameters(
+    estimator: Any,
+    X: Any,
+    *,
+    widths: Sequence[float] = WIDTHS,
+    alphas: Sequence[float] = ALPHAS,
+    n_subsets: int = SUBSETS,
+    sample_size: int = SAMPLE_ROWS,
+    random_state: Any = None,
+) -> Selection:
+    """Choose the width of the kernel, and the ridge where there is one, on a sample.
+
+    An estimator with a ridge ``alpha`` is fitted to subsets of the sample at each width and ridge; the
+    setting wins whose fits agree most on the whole sample (mean adjusted Rand index), unless the one nearest
+    to the defaults (sigma of 0.55, alpha of 1e-3) lies within 0.1 of it. One without a ridge is asked
+    for its own search over widths, in which the largest |w|² in units of the spread of the rows wins among
+    clean divisions; where it has none, subsets decide there too.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Clusterer with ``gamma`` among its parameters, ``fit`` and ``predict``; it is cloned, not changed.
+    X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        The rows, of which a sample is read, once.
+    widths : sequence of float, default=(0.4, 0.55, 0.75)
+        Widths sigma tried, in units of the root mean squared distance between two rows; gamma = 1/(2 sigma²).
+    alphas : sequence of float, default=(1e-4, 3e-4, 1e-3)
+        Ridges tried.
+    n_subsets : int, default=5
+        Subsets, each of two thirds of the sample and at most 1,000 rows.
+    sample_size : int, default=2000
+        Most rows of the sample.
+    random_state : int, RandomState or None, default=None
+        Seed of the sample, the subsets and the fits; None takes that of the estimator.
+
+    Returns
+    -------
+    Selection
+        ``frame`` with columns gamma, width, alpha, stability, objective (mean over the subsets) and chosen;
+        or gamma, width, relative_norm, score (leave-one-out) and chosen. ``best_params`` for ``set_params``.
+
+    Raises
+    ------
+    InputError
+        If the estimator has no ``gamma``, a value is out of range, or the sample is too small.
+
+    Examples
+    --------
+    >>> import mmcnb
+    >>> from mmcnb.selection import select_parameters
+    >>> from sklearn.datasets import make_moons
+    >>> X, _ = make_moons(300, noise=0.05, random_state=0)
+    >>> model = mmcnb.UnsupervisedRLS(n_clusters=2, random_state=0)
+    >>> found = select_parameters(model, X, alphas=[1e-4, 1e-3], n_subsets=2)
+    >>> sorted(found.best_params), len(found.frame)
+    (['alpha', 'gamma'], 6)
+    >>> model = model.set_params(**found.best_params).fit(X)
+    """
+    import pandas as pd
+
+    parameters = estimator.get_params()
+    if "gamma" not in parameters:
+        raise InputError(
+            f"{type(estimator).__name__} has no gamma to choose; give an estimator with a Gaussian kernel."
+        )
+    if parameters.get("kernel", "rbf") != "rbf":
+        raise InputError(f"kernel={parameters['kernel']!r} has no width to choose; use kernel='rbf'.")
+    check_positive("widths", widths)
+    check_positive("alphas", alphas)
+    seed, sample = seed_and_sample(estimator, X, sample_size, random_state)
+    distance = mean_squared_distance(scaled(sample, parameters.get("scale")))
+    if "alpha" not in parameters:
+        found = _own_search(fresh(estimator, seed, gamma="auto"), sample, distance)
+        if found is not None:
+            return found
+    names = ("gamma", "alpha") if "alpha" in parameters else ("gamma",)
+    ridges = alphas if "alpha" in parameters else (DEFAULT_ALPHA,)
+    subsets = subsets_of(sample, parameters.get("n_clusters", 2), n_subsets, seed)
+    rows: list[dict[str, Any]] = []
+    for width, alpha in product(widths, ridges):
+        gamma = 1 / (2 * width**2 * distance)
+        setting = dict(zip(names, (gamma, alpha), strict=False))
+        labelings, fits = fit_subsets(fresh(estimator, seed, **setting), sample, subsets)
+        objective = float(np.mean([getattr(one, "objective_", np.nan) for one in fits]))
+        found_here = {"stability": mean_agreement(labelings), "objective": objective}
+        rows.append({"gamma": gamma, "width": width, "alpha": alpha} | found_here)
+    frame = pd.DataFrame(rows)
+    best = most_stable(*(frame[name].tolist() for name in ("stability", "width", "alpha")))
+    frame["chosen"] = frame.index == best
+    if "alpha" not in names:
+        frame = frame.drop(columns="alpha")
+    return Selection(frame, {name: float(rows[best][name]) for name in names})
+
+
+def _own_search(estimator: Any, sample: Any, distance: float) -> Selection | None:
+    """The widths an estimator tries by itself; None where it tells of none."""
+    import pandas as pd
+
+    fitted = estimator.fit(sample)
+    widths = getattr(fitted, "report_", {}).get("widths")
+    if not widths:
+        return None
+    frame = pd.DataFrame(widths).sort_values("gamma", ascending=False, ignore_index=True)
+    frame.insert(1, "width", 1 / np.sqrt(2 * frame["gamma"] * distance))
+    frame["chosen"] = frame["gamma"] == fitted.gamma_
+    return Selection(frame, {"gamma": float(fitted.gamma_)})
+
+
+# -- shared with the choice of the number of clusters --------------------------------------------
+
+
+def check_positive(name: str, values: Sequence[float]) -> None:
+    """Refuse an empty list, and values that are not positive numbers.
+
+    Raises
+    ------
+    InputError
+        Naming the list.
+    """
+    if not len(values) or not all(np.isfinite(value) and value > 0 for value in values):
+        raise InputError(f"{name}={list(values)} cannot be tried; give at least one positive number.")
+
+
+def seed_and_sample(estimator: Any, X: Any, sample_size: int, random_state: Any) -> tuple[int, Any]:
+    """A seed for all fits, and uniform rows of X in memory, read in one pass.
+
+    Raises
+    ------
+    InputError
+        If the rows cannot be read, or the size is no whole number of at least 4.
+    """
+    from sklearn.utils import check_random_state
+    from sklearn.utils.random import sample_without_replacement
+
+    if not isinstance(sample_size, int | np.integer) or sample_size < 4:
+        raise InputError(f"sample_size={sample_size!r} is too small; give a whole number of at least 4.")
+    given = estimator.get_params().get("random_state") if random_state is None else random_state
+    source = check_random_state(given)
+    seed = int(source.randint(2**31 - 1))
+    samples: Samples = open_samples(np.asarray(X) if isinstance(X, list) or hasattr(X, "iloc") else X)
+    n = samples.n_samples
+    rows = np.arange(n, dtype=np.int64)
+    if sample_size < n:
+        rows = np.sort(sample_without_replacement(n, sample_size, random_state=source)).astype(np.int64)
+    with ThreadEngine(estimator.get_params().get("n_jobs")) as engine:
+        sample = survey(engine, samples, rows).sample
+    if samples.is_sparse:  # scikit-learn's own clusterers take no longer indices
+        sample.indices, sample.indptr = sample.indices.astype(np.int32), sample.indptr.astype(np.int32)
+    return seed, sample
+
+
+def scaled(sample: Any, scale: str | None) -> Any:
+    """The sample with its columns as the estimator scales them."""
+    if scale != "standard":
+        return sample
+    mean, square = moments(sample, None)
+    rows = ScaledSamples(open_samples(sample), mean, np.sqrt(np.maximum(square - mean**2, 0)))
+    return as_matrix(rows.block(0, rows.n_samples))
+
+
+def subsets_of(sample: Any, n_clusters: int, n_subsets: int, seed: int) -> list[np.ndarray]:
+    """Subsets of the sample, the same at every setting.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two, or they are too small.
+    """
+    if not isinstance(n_subsets, int | np.integer) or n_subsets < 2:
+        raise InputError(f"n_subsets={n_subsets!r} cannot be compared; give a whole number of at least 2.")
+    return draw_subsets(sample.shape[0], n_clusters, int(n_subsets), np.random.RandomState(seed))
+
+
+def fresh(estimator: Any, seed: int, **parameters: Any) -> Any:
+    """An unfitted copy with other parameters, its own seed and no checkpoint."""
+    from sklearn.base import clone
+
+    known = estimator.get_params()
+    given = {"random_state": seed, "checkpoint": None} | parameters
+    return clone(estimator).set_params(**{name: value for name, value in given.items() if name in known})
+
+
+def fit_subsets(
+    estimator: Any, sample: Any, subsets: Sequence[np.ndarray]
+) -> tuple[list[np.ndarray], list[Any]]:
+    """Labels of the whole sample by a fit of each subset, and the fits."""
+    from sklearn.base import clone
+
+    fits = [clone(estimator).fit(sample[rows]) for rows in subsets]
+    return [np.asarray(one.predict(sample)) for one in fits], fits

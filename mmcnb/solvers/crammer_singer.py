@@ -1,0 +1,161 @@
+"""Planes of the hinge form for k clusters: each row against the best of the other clusters.
+
+W has one row a cluster, f_h = W_h·z in centred features z. The hinge of a row of cluster c is
+max(0, rho - (f_c - max_{r != c} f_r)), and
+
+    min  1/2 |W|² - rho + C mean_i max(0, rho - (f_c - f_r))
+
+is the two-cluster problem with other planes: P = mean over the active rows of (e_c - e_r) z', a k x r matrix
+that is held flattened. So the quadratic programme, the cutting-plane loop and the rounds are the same. With
+two clusters W = (w, -w), rho and the objective are twice those of the two-cluster form.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.engine import Engine, as_matrix
+from mmcnb.samples import Samples
+from mmcnb.solvers.hyperplane import GivenLabels, Labels, Scores
+from mmcnb.solvers.planes import Planes
+from mmcnb.solvers.problem import LabelStep, Problem, Sums
+
+
+@dataclass(frozen=True)
+class RivalsPass:
+    """The constraints that some scores violate most: one plane for each of them.
+
+    Parameters
+    ----------
+    labels : Labels
+        Cluster of each row.
+    generators : sequence of (Scores, float)
+        Scores and their rho; of an infinite rho all rows are active, and rivals are all other clusters alike.
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    """
+
+    labels: Labels
+    generators: Any
+    weights: np.ndarray | None
+
+    def start(self) -> list[Any]:
+        """Nothing yet: what `most_violated_rivals` gives, for each plane."""
+        return [0.0, 0.0, 0.0]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Sums of one block."""
+        rows, labels = as_matrix(rows), self.labels.block(rows, start, stop)
+        weights = np.ones(stop - start) if self.weights is None else self.weights[start:stop]
+        found = []
+        for scores, rho in self.generators:
+            if np.isinf(rho):
+                found.append(_all_rivals(rows, labels, weights, scores.offset.shape[0]))
+            else:
+                values = scores.decide(rows)
+                found.append(kernels.most_violated_rivals(rows, values, labels, weights, rho))
+        return [np.array(sums) for sums in zip(*found, strict=True)]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Sums of both."""
+        return [a + b for a, b in zip(total, other, strict=True)]
+
+
+def _all_rivals(rows: Any, labels: np.ndarray, weights: np.ndarray, k: int) -> tuple[Any, ...]:
+    """The plane of all rows: it needs no scores, and holds for any labels."""
+    sums, sizes = kernels.cluster_row_sums(rows, labels, k, weights)
+    others = max(k - 1, 1)
+    row_sums = sums - (sums.sum(axis=0) - sums) / others
+    return row_sums, sizes - (sizes.sum() - sizes) / others, np.array([weights.sum(), 0.0, 0.0, 0.0])
+
+
+class ClustersProblem(Problem):
+    """Rows as features, to be divided into k clusters.
+
+    Parameters
+    ----------
+    engine, features, metric, weights, hold_labels
+        As in `Problem`; new labels need rows that are held, for their sizes are counted.
+    bounds : pair of ndarray of shape (k,)
+        Least and most rows (or weight) of each cluster.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        features: Samples,
+        metric: np.ndarray | None,
+        bounds: tuple[np.ndarray, np.ndarray],
+        weights: np.ndarray | None = None,
+        hold_labels: bool = False,
+    ) -> None:
+        super().__init__(engine, features, metric, weights, hold_labels)
+        self.bounds = bounds
+
+    @property
+    def n_clusters(self) -> int:
+        """k."""
+        return self.bounds[0].shape[0]
+
+    def rivals(self, labels: Labels, generators: Any) -> list[np.ndarray]:
+        """Means of what `RivalsPass` sums, for each generator."""
+        found = self._sweep(RivalsPass(labels, generators, self.weights))
+        return [sums / self.total_weight for sums in found]
+
+    def label_step(self, labels: Labels, hyperplane: Any, sums: Sums, least: float) -> LabelStep:
+        """The largest score of each row, less what keeps the sizes of the clusters within their bounds."""
+        before = labels.block(None, 0, self.n_samples)
+        weights = np.ones(self.n_samples) if self.weights is None else self.weights
+        scores = self.decide(hyperplane)
+        b = kernels.size_multipliers(scores, *self.bounds, weights, np.zeros(self.n_clusters))
+        new = (scores - b).argmax(axis=1)
+        return LabelStep(GivenLabels(new), b, float(weights[new != before].sum()), True)
+
+
+class CrammerSingerPlanes(Planes):
+    """Planes of k clusters on a fixed basis, each kept with the scores that generated it.
+
+    Parameters
+    ----------
+    problem : ClustersProblem
+        The rows.
+    """
+
+    problem: ClustersProblem
+
+    def all_rows(self) -> tuple[Scores, float]:
+        """Scores of 0 and an infinite threshold."""
+        k, p = self.problem.n_clusters, self.problem.mean.shape[0]
+        return Scores(np.zeros((p, k)), np.zeros(k)), np.inf
+
+    def resign(self, labels: Labels) -> None:
+        """Rebuild all planes under the labels, in one sweep."""
+        row_sums, shares, sums = self.problem.rivals(labels, self.generators)
+        self.s, self.t = sums[:, 0], np.zeros(sums.shape[0])
+        self.centred, self.coefs = self._flat(row_sums, shares)
+
+    def find(self, labels: Labels, hyperplane: Any, rho: float) -> tuple[Any, Sums]:
+        """One sweep: the most violated constraint and its sums."""
+        generator = hyperplane, rho
+        row_sums, shares, sums = self.problem.rivals(labels, [generator])
+        active, violation, changed, hinge = sums[0].tolist()
+        found = Sums(active, 0.0, violation, 0.0, changed * self.problem.total_weight, hinge)
+        return (generator, row_sums, shares, found), found
+
+    def add(self, found: Any) -> None:
+        """Add a plane that `find` returned."""
+        generator, row_sums, shares, sums = found
+        self._append(generator, sums, *self._flat(row_sums, shares))
+
+    def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
+        """W = Σ λ_p P_p, as scores of mean 0."""
+        coef = (multipliers @ self.coefs).reshape(self.problem.n_clusters, -1)
+        return Scores(np.ascontiguousarray(coef.T), coef @ self.problem.mean)
+
+    def _flat(self, row_sums: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Planes as rows: their inner products with the basis, and their coefficients on it."""
+        centred = row_sums - shares[:, :, None] * self.problem.mean
+        planes = centred.shape[0]
+        return centred.reshape(planes, -1), self.problem.represent(centred).reshape(planes, -1)

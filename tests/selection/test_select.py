@@ -1,0 +1,180 @@
+"""Laws of select_parameters and select_n_clusters: blobs are told, wherever they live; nothing is changed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import zarr
+from matplotlib import pyplot as plt
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+
+import mmcnb
+from mmcnb._errors import InputError
+from mmcnb.plotting import SelectionDisplay
+from mmcnb.samples import create_dense_store
+from mmcnb.selection import select_n_clusters, select_parameters
+
+FIGURES = ["objective", "relative_objective", "margin", "stability", "eigengap"]
+FOUR = 4.0 * np.eye(4)  # all as far from one another, so that two or three clusters can be cut in many ways
+
+
+def four_blobs(n=400):
+    return make_blobs(n, centers=FOUR, cluster_std=0.4, random_state=0)[0].astype(np.float32)
+
+
+def rls(**parameters):
+    return mmcnb.UnsupervisedRLS(**{"n_init": 2, "n_landmarks": 60, "random_state": 0} | parameters)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return select_n_clusters(rls(), four_blobs(), range(2, 7))
+
+
+def test_a_row_a_number_of_clusters(frame):
+    assert frame.columns.tolist() == ["n_clusters", *FIGURES]
+    assert frame["n_clusters"].tolist() == [2, 3, 4, 5, 6]
+    assert (frame["objective"] <= frame["n_clusters"] - 1).all()
+    np.testing.assert_allclose(frame["relative_objective"], frame["objective"] / (frame["n_clusters"] - 1))
+    assert frame["margin"].isna().all()
+
+
+@pytest.mark.parametrize("figure", ["stability", "eigengap"])
+def test_four_blobs_are_seen_as_four(frame, figure):
+    assert frame.loc[frame[figure].idxmax(), "n_clusters"] == 4
+
+
+def test_the_eigengap_is_that_of_the_centred_kernel():
+    X = four_blobs(120).astype(np.float64)
+    frame = select_n_clusters(rls(gamma=0.3, n_landmarks=120), X, [2, 4])
+    squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    K = np.exp(-0.3 * squares)
+    K -= K.mean(axis=0)
+    values = np.linalg.eigvalsh(K - K.mean(axis=1, keepdims=True))[::-1]
+    np.testing.assert_allclose(frame["eigengap"], [values[0] / values[1], values[2] / values[3]], rtol=1e-4)
+
+
+def test_same_figures_from_memory_and_stores(tmp_path):
+    X = four_blobs(3000)
+    zarr.create_array(tmp_path / "bare.zarr", data=X, chunks=(777, 1))
+    with create_dense_store(tmp_path / "ours.zarr", 4) as writer:
+        writer.append(X)
+    given = {"n_clusters": [3, 4], "sample_size": 200}
+    homes = ((X, 1), (X, 2), (tmp_path / "bare.zarr", 1), (tmp_path / "ours.zarr", 2))
+    frames = [select_n_clusters(rls(n_jobs=n_jobs), home, **given) for home, n_jobs in homes]
+    few = {"sample_size": 200, "widths": [0.55], "n_subsets": 2}
+    chosen = [select_parameters(rls(), home, **few) for home in (X, tmp_path / "bare.zarr")]
+    for other in frames[1:]:
+        pd.testing.assert_frame_equal(other, frames[0], check_exact=True)
+    pd.testing.assert_frame_equal(chosen[0].frame, chosen[1].frame, check_exact=True)
+
+
+def test_sparse_rows_and_any_clusterer_are_taken():
+    X = scipy.sparse.csr_array(np.where(four_blobs() > 1, four_blobs(), 0))
+    for estimator in (KMeans(n_init=3, random_state=0), rls()):
+        frame = select_n_clusters(estimator, X, [3, 4])
+        assert frame["n_clusters"].iloc[frame["stability"].argmax()] == 4
+        assert frame["stability"].max() > 0.95
+
+
+def test_hinge_estimators_tell_their_margin():
+    frame = select_n_clusters(mmcnb.SparseKernelMMC(n_init=1, random_state=0), four_blobs(200), [2])
+    assert (frame["margin"] > 0).all()
+
+
+def test_parameters_fit_the_estimator_and_leave_it_alone():
+    model = rls(n_clusters=4)
+    before = model.get_params()
+    found = select_parameters(model, four_blobs(), widths=[0.55, 2.0], alphas=[1e-3])
+    assert model.get_params() == before
+    assert not hasattr(model, "labels_")
+    columns = ["gamma", "width", "alpha", "stability", "objective", "chosen"]
+    assert found.frame.columns.tolist() == columns
+    (chosen,) = found.frame[found.frame["chosen"]].to_dict("records")
+    assert found.best_params == {"gamma": chosen["gamma"], "alpha": chosen["alpha"]}
+    assert chosen["stability"] >= found.frame["stability"].max() - 0.1
+    fitted = model.set_params(**found.best_params).fit(four_blobs())
+    assert fitted.gamma_ == chosen["gamma"]
+
+
+def test_the_unit_of_widths_follows_the_scale_of_the_columns():
+    X = four_blobs() * [1, 10, 100, 1000]
+    one = select_parameters(rls(n_clusters=4, scale="standard"), X, widths=[0.5], alphas=[1e-3])
+    (gamma,) = one.frame["gamma"]
+    assert gamma == pytest.approx(1 / (2 * 0.5**2 * 8), rel=1e-6)  # four columns of variance 1
+
+
+def test_a_search_of_its_own_over_widths_is_told_and_kept():
+    X = four_blobs()
+    model = mmcnb.SparseKernelMMC(random_state=0)
+    found = select_parameters(model, X)
+    assert found.frame.columns.tolist() == ["gamma", "width", "relative_norm", "score", "chosen"]
+    assert found.frame["width"].is_monotonic_increasing
+    assert found.frame["chosen"].sum() == 1
+    assert found.best_params == {"gamma": found.frame.loc[found.frame["chosen"], "gamma"].item()}
+
+
+def test_without_a_ridge_or_a_search_of_its_own_widths_are_chosen_by_stability():
+    model = mmcnb.SparseKernelMMC(n_clusters=4, n_init=2, random_state=0)
+    found = select_parameters(model, four_blobs(200), widths=[0.55, 1.0])
+    assert found.frame.columns.tolist() == ["gamma", "width", "stability", "objective", "chosen"]
+    assert set(found.best_params) == {"gamma"}
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda X: select_n_clusters(rls(), X, []), "n_clusters is empty"),
+        (lambda X: select_n_clusters(rls(), X, [1, 2]), "n_clusters holds 1"),
+        (lambda X: select_n_clusters(rls(), X, [2.5]), "n_clusters holds 2.5"),
+        (lambda X: select_n_clusters(rls(), X[:9], [2, 7]), "subsets of 6 of the 9 rows"),
+        (lambda X: select_n_clusters(mmcnb.EvolutionaryMMC(), X), "EvolutionaryMMC has no n_clusters"),
+        (lambda X: select_n_clusters(rls(), X, [2], sample_size=3), "sample_size=3 is too small"),
+        (lambda X: select_n_clusters(rls(), X, [2], n_subsets=1), "n_subsets=1 cannot be compared"),
+        (lambda X: select_n_clusters(rls(), np.ones((50, 2)), [2]), "all rows are equal"),
+        (lambda X: select_parameters(mmcnb.CPMMC(), X), "CPMMC has no gamma to choose"),
+        (lambda X: select_parameters(rls(kernel="linear"), X), "kernel='linear' has no width"),
+        (lambda X: select_parameters(rls(), X, widths=[]), "widths=\\[\\] cannot be tried"),
+        (lambda X: select_parameters(rls(), X, alphas=[0.0]), "alphas=\\[0.0\\] cannot be tried"),
+        (lambda X: select_parameters(rls(), "no/such.zarr"), "no/such.zarr does not exist"),
+    ],
+)
+def test_bad_input_gets_one_sentence(call, sentence):
+    with pytest.raises(InputError, match=sentence) as error:
+        call(four_blobs(100))
+    assert "\n" not in str(error.value)
+
+
+# -- the figure ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def test_a_panel_a_figure_that_has_values(frame):
+    display = SelectionDisplay.from_frame(frame)
+    shown = [name for name in FIGURES if name != "margin"]
+    assert len(display.axes_) == len(shown)
+    for ax, name in zip(display.axes_, shown, strict=True):
+        (line,) = ax.get_lines()
+        np.testing.assert_array_equal(line.get_xdata(), frame["n_clusters"])
+        np.testing.assert_array_equal(line.get_ydata(), frame[name])
+        assert ax.figure is display.figure_
+
+
+def test_axes_and_style_of_the_caller_are_used(frame):
+    axes = plt.subplots(1, 4)[1]
+    display = SelectionDisplay.from_frame(frame, axes=axes, linewidth=3)
+    assert display.axes_ == tuple(axes)
+    assert axes[0].get_lines()[0].get_linewidth() == 3
+
+
+def test_frames_without_figures_and_too_few_axes_are_refused(frame):
+    with pytest.raises(InputError, match="no n_clusters with figures"):
+        SelectionDisplay.from_frame(pd.DataFrame({"n_clusters": [2]}))
+    with pytest.raises(InputError, match="4 figures need as many axes, not 1"):
+        SelectionDisplay.from_frame(frame, axes=[plt.subplots()[1]])

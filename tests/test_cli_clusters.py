@@ -1,0 +1,184 @@
+"""The command line with more methods and more clusters than two."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import zarr
+from sklearn.metrics import adjusted_rand_score
+
+import mmcnb
+from mmcnb.cli import main
+from mmcnb.cli._methods import METHODS, option_names
+from mmcnb.samples import create_dense_store
+from mmcnb.synthetic import make_block, write_synthetic
+
+ROWS, FEATURES, SEED, CLUSTERS = 600, 3, 35, 3
+SMALL = {
+    "sparse-kernel-mmc": ["--n-clusters", 3, "--n-init", 2, "--sample-size", 300],
+    "unsupervised-rls": ["--n-clusters", 3, "--n-init", 2, "--sample-size", 300],
+    "evolutionary-mmc": ["--n-init", 2, "--sample-size", 100],
+}
+
+
+@pytest.fixture(scope="module")
+def blobs(tmp_path_factory):
+    path = tmp_path_factory.mktemp("rows") / "blobs.zarr"
+    write_synthetic("blobs", path, ROWS, FEATURES, SEED, n_clusters=CLUSTERS)
+    return path
+
+
+def stored(path, X):
+    with create_dense_store(path, X.shape[1], dtype="float32") as writer:
+        writer.append(np.ascontiguousarray(X, np.float32))
+    return path
+
+
+def run(capsys, *words):
+    assert main([*map(str, words), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refuse(capsys, *words):
+    """Run a command that must be refused; give its sentence."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert main([*map(str, words)]) == 2
+    streams = capsys.readouterr()
+    assert streams.out == ""
+    assert streams.err.count("\n") == 1, streams.err
+    return streams.err
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_each_method_fits_and_predicts_as_its_estimator(method, blobs, tmp_path, capsys):
+    options = [*SMALL[method], "--random-state", 3]
+    model, labels, again = (tmp_path / name for name in ("model", "labels.zarr", "again.zarr"))
+    report = run(capsys, "fit", blobs, "--method", method, *options, "--model", model, "--labels", labels)
+    run(capsys, "predict", model, blobs, "--labels", again)
+    names = [str(word).lstrip("-").replace("-", "_") for word in options[::2]]
+    estimator = getattr(mmcnb, METHODS[method])(**dict(zip(names, options[1::2], strict=True)))
+    expected = estimator.fit(make_block("blobs", 0, ROWS, FEATURES, SEED, n_clusters=CLUSTERS)[0]).labels_
+    for path in (labels, again):
+        np.testing.assert_array_equal(zarr.open_array(path, mode="r")[:], expected)
+    assert report["method"] == method
+    assert report["objective"] == estimator.objective_
+    sizes = report["sizes"] or report["sample_sizes"]
+    assert len(sizes) == getattr(estimator, "n_clusters", 2)
+    if report["sizes"]:
+        assert sizes == np.bincount(expected).tolist()
+
+
+def test_three_blobs_are_found_and_their_sizes_worded(blobs, tmp_path, capsys):
+    words = ["fit", blobs, "--method", "unsupervised-rls", "--n-clusters", CLUSTERS, "--random-state", 0]
+    assert main([*map(str, words), "--model", str(tmp_path / "m"), "--labels", str(tmp_path / "l.zarr")]) == 0
+    (sizes,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("cluster sizes"))
+    _, y = make_block("blobs", 0, ROWS, FEATURES, SEED, n_clusters=CLUSTERS)
+    labels = zarr.open_array(tmp_path / "l.zarr", mode="r")[:]
+    assert adjusted_rand_score(y, labels) > 0.9
+    assert all(f"{size} ({size / ROWS:.1%})" in sizes for size in np.bincount(labels))
+
+
+def test_options_reach_the_estimator(blobs, tmp_path):
+    options = (
+        "--n-clusters 3 --alpha .01 --cluster-sizes .5,.3,.2 --size-tolerance .2 --max-passes 2 --n-init 1"
+    )
+    words = f"fit {blobs} --model {tmp_path / 'm'} --method unsupervised-rls {options} --search steepest"
+    assert main(words.split()) == 0
+    model = mmcnb.load(tmp_path / "m")
+    expected = {"n_clusters": 3, "alpha": 0.01, "size_tolerance": 0.2, "max_passes": 2, "search": "steepest"}
+    assert {name: model.get_params()[name] for name in expected} == expected
+    low, high = np.array([0.5, 0.3, 0.2]) * 0.75 * ROWS, np.array([0.5, 0.3, 0.2]) * 1.25 * ROWS
+    sizes = np.sort(model.cluster_sizes_)[::-1]
+    assert ((low <= sizes) & (sizes <= high)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--method unsupervised-rls --n-clusters 1", "--n-clusters 1 is out of range; give at least 2"),
+        ("--n-clusters 0", "--n-clusters 0 is out of range"),
+        ("--method unsupervised-rls --n-clusters 601", "--n-clusters 601 is more than the 600 rows"),
+        ("--n-clusters 601", "--n-clusters 601 is more than the 600 rows"),
+        ("--method unsupervised-rls --n-clusters 3 --cluster-sizes .5,.3,.3", "sum to 1, not to 1.1"),
+        ("--method unsupervised-rls --n-clusters 3 --cluster-sizes .5,.5", "each of the 3 clusters"),
+        ("--method unsupervised-rls --cluster-sizes most", "--cluster-sizes is"),
+        (
+            "--method unsupervised-rls --n-clusters 5 --sample-size 4",
+            "--sample-size 4 is smaller than --n-clusters 5",
+        ),
+        ("--method unsupervised-rls --alpha 0", "--alpha 0.0 is out of range; give a number above 0"),
+        ("--method evolutionary-mmc --alpha -1", "--alpha -1.0 is out of range"),
+        ("--method unsupervised-rls --alpha some", "--alpha 'some'"),
+        ("--method evolutionary-mmc --n-clusters 2", "evolutionary-mmc has no --n-clusters; leave it out"),
+        ("--method unsupervised-rls --C 3", "has no --C; leave it out, or choose --method sparse-kernel-mmc"),
+        ("--alpha 1", "--alpha; leave it out, or choose --method unsupervised-rls or evolutionary-mmc"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_sentence(options, sentence, blobs, tmp_path, capsys):
+    said = refuse(capsys, "fit", blobs, "--model", tmp_path / "m", *options.split())
+    assert sentence in said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_that_are_all_equal(method, tmp_path, capsys):
+    store = stored(tmp_path / "equal.zarr", np.ones((50, 3)))
+    said = refuse(capsys, "fit", store, "--method", method, "--model", tmp_path / "m")
+    assert "all rows are equal" in said
+
+
+@pytest.mark.parametrize("method", ["sparse-kernel-mmc", "unsupervised-rls"])
+def test_fewer_rows_that_differ_than_clusters(method, tmp_path, capsys):
+    store = stored(tmp_path / "few.zarr", np.repeat(np.eye(3), 20, axis=0))
+    said = refuse(capsys, "fit", store, "--method", method, "--n-clusters", 4, "--model", tmp_path / "m")
+    assert "3 rows that differ, fewer than --n-clusters 4" in said
+
+
+@pytest.mark.parametrize("verb", ["fit", "plan"])
+@pytest.mark.parametrize("method", ["unsupervised-rls", "evolutionary-mmc"])
+def test_a_kernel_matrix_that_does_not_fit_names_its_bytes_and_an_option(verb, method, tmp_path, capsys):
+    store = tmp_path / "rows.zarr"
+    write_synthetic("blobs", store, 4200, 2)
+    outputs = ["--model", tmp_path / "m"] if verb == "fit" else []
+    words = [verb, store, "--method", method, *outputs, "--memory-limit", "400MiB", "--sample-size"]
+    said = refuse(capsys, *words, 4200)
+    assert "135 MiB" in said  # 8 * 4,200²
+    assert "--sample-size" in said
+    assert "--memory-limit" in said
+    if method == "unsupervised-rls":
+        fits = int(said.partition("give --sample-size ")[2].split()[0])
+        run(capsys, *words, fits)
+
+
+def test_a_path_that_is_called_like_a_parameter_keeps_its_name():
+    sentences = {
+        "sample_size=5 is wrong; raise memory_limit.": "--sample-size 5 is wrong; raise --memory-limit.",
+        "there/sample_size.zarr: no n_init here": "there/sample_size.zarr: no --n-init here",
+        "min_share.zarr and a scale": "min_share.zarr and a scale",
+    }
+    for said, meant in sentences.items():
+        with pytest.raises(mmcnb._errors.InputError) as told, option_names():
+            raise mmcnb._errors.InputError(said)
+        assert str(told.value) == meant
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_plan_is_that_of_the_fit(method, blobs, capsys):
+    """The same basis and sample as the estimator plans with; more of either needs more memory."""
+    by_store = run(capsys, "plan", blobs, "--method", method, "--sample-size", 200)
+    by_hand = ["plan", "--rows", ROWS, "--features", FEATURES, "--method", method, "--sample-size", 200]
+    report = run(capsys, *by_hand)
+    assert by_store == report
+    estimator = getattr(mmcnb, METHODS[method])(sample_size=200)
+    assert report["n_landmarks"] == estimator._basis_size(ROWS)
+    larger = run(capsys, *by_hand[:-1], 500)
+    assert larger["sample"] > report["sample"]
+    assert run(capsys, *by_hand, "--n-landmarks", 20)["n_landmarks"] == 20
+
+
+def test_the_plan_knows_the_sample_that_many_clusters_take(capsys):
+    words = ["plan", "--rows", 10**6, "--features", 20, "--method", "unsupervised-rls", "--n-clusters"]
+    few, many = (run(capsys, *words, k) for k in (10, 40))
+    assert many["sample"] > 3 * few["sample"]  # 4,000 rows for 2,000
