@@ -8,7 +8,7 @@ is lost.
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import uuid4
 
@@ -248,7 +248,16 @@ class _Sweep:
             self.pass_.release()
 
     def _submit(self, starts: Sequence[int]) -> dict[int, "_Task"]:
-        """Tasks of some groups, in order, by their first row."""
+        """Tasks of some groups, in order, by their first row; again where a worker leaves meanwhile."""
+        for _ in range(TRIES):
+            try:
+                return self._tasks(starts)
+            except OSError:  # while values were sent to a worker
+                self.engine._forget_lost()
+                self._send()
+        raise self._dying(starts)
+
+    def _tasks(self, starts: Sequence[int]) -> dict[int, "_Task"]:
         engine = self.engine
         tasks: dict[int, _Task] = {}
         homes = {start: engine._homes[start] for start in starts}
@@ -280,9 +289,13 @@ class _Sweep:
                 self._send()
                 lost = [start for start, task in batch.items() if task.future.status != "finished"]
                 batch |= self._submit(lost)
-        raise InputError(
-            f"workers of the Dask cluster at {engine._address()} died again and again at rows {min(batch)} "
-            f"to {min(max(batch) + GROUP_ROWS, self.samples.n_samples)}, most often for want of memory; "
+        raise self._dying(batch)
+
+    def _dying(self, starts: Collection[int]) -> InputError:
+        address = self.engine._address()
+        return InputError(
+            f"workers of the Dask cluster at {address} died again and again at rows {min(starts)} to "
+            f"{min(max(starts) + GROUP_ROWS, self.samples.n_samples)}, most often for want of memory; "
             "give them more memory, or look at their logs."
         )
 

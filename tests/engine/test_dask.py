@@ -247,6 +247,23 @@ def test_data_that_died_with_a_worker_is_sent_again(own_cluster, path, monkeypat
         assert engine.run(OrderedSum(), samples)[1].tobytes() == expected
 
 
+def test_values_are_sent_again_where_their_worker_leaves_meanwhile(dask_client, path, monkeypatch):
+    client, samples = dask_client(2), open_samples(path)
+    sweep = RowSumPass(np.random.default_rng(2).random(N))
+    scatter, failures = client.scatter, [OSError("Stream is closed"), TimeoutError("no valid workers")]
+
+    def unsteady(*arguments, **options):
+        if failures:
+            raise failures.pop()
+        return scatter(*arguments, **options)
+
+    monkeypatch.setattr(client, "scatter", unsteady)
+    with ThreadEngine(1) as threads, DaskEngine(client) as engine:
+        expected = threads.run(sweep, samples)[0].tobytes()
+        assert engine.run(sweep, samples)[0].tobytes() == expected
+    assert not failures
+
+
 def test_rows_that_kill_every_worker_end_in_one_sentence(own_cluster, path, tmp_path, monkeypatch):
     monkeypatch.setattr(dask_engine, "TRIES", 2)
     for name in range(50):

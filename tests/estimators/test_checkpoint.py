@@ -305,6 +305,8 @@ def test_weights_of_rows_belong_to_the_fit(store, folder):
 # -- what is refused ---------------------------------------------------------------------------
 
 OTHER = {
+    "n_clusters": 3,
+    "size_tolerance": 0.2,
     "C": 3.0,
     "gamma": 1.5,
     "kernel": "linear",
@@ -324,6 +326,7 @@ OTHER = {
     "coef0": 0.2,
     "random_state": 5,
 }
+OF_MANY = {"cluster_sizes"}  # with two clusters it has one value; of `UnsupervisedRLS` it is tested too
 MANNER = {"memory_limit", "n_jobs", "verbose", "checkpoint", "engine"}
 
 
@@ -346,7 +349,7 @@ def test_another_parameter_is_refused_with_both_values(store, finished, paramete
 
 
 def test_every_parameter_is_of_the_answer_or_of_the_manner():
-    assert set(mmcnb.SparseKernelMMC().get_params()) == set(OTHER) | MANNER
+    assert set(mmcnb.SparseKernelMMC().get_params()) == set(OTHER) | OF_MANY | MANNER
 
 
 def test_other_rows_estimators_and_libraries_are_refused(X, store, finished, tmp_path, monkeypatch):

@@ -14,12 +14,13 @@ MIB = 2**20
 
 
 LEAST_SQUARES = """
-import json, resource, sys
+import json, sys
 import mmcnb
+from mmcnb.cli._memory import peak_memory
 settings = {"n_landmarks": 50, "sample_size": 1000, "n_init": 2, "random_state": 0}
 model = mmcnb.UnsupervisedRLS(3, **settings, memory_limit=sys.argv[2]).fit_model(sys.argv[1])
 model.predict(sys.argv[1], out=sys.argv[1] + ".labels.zarr")
-print(json.dumps({"peak_memory_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
+print(json.dumps({"peak_memory_bytes": peak_memory()}))
 """
 
 
