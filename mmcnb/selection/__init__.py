@@ -15,7 +15,13 @@ from mmcnb.selection.coarse import (
 )
 from mmcnb.selection.parameters import Selection, select_parameters
 from mmcnb.selection.stability import Setting, stable_settings
-from mmcnb.selection.starts import INITS, choose_landmarks, principal_directions, starting_labels
+from mmcnb.selection.starts import (
+    INITS,
+    choose_landmarks,
+    least_squares_labels,
+    principal_directions,
+    starting_labels,
+)
 from mmcnb.selection.widths import (
     GAMMA_NAMES,
     candidate_gammas,
@@ -41,6 +47,7 @@ __all__ = [
     "growing_candidate",
     "landmark_candidate",
     "least_squares_gamma",
+    "least_squares_labels",
     "leave_one_out_scores",
     "linear_candidate",
     "mean_squared_distance",

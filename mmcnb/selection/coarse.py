@@ -14,7 +14,7 @@ import numpy as np
 
 from mmcnb.engine import BasisMap, Engine, Kernel, KernelSamples, as_matrix, cache_features
 from mmcnb.samples import BLOCK_ROWS, Samples
-from mmcnb.selection.starts import starting_labels
+from mmcnb.selection.starts import least_squares_labels, starting_labels
 from mmcnb.selection.widths import leave_one_out_scores
 from mmcnb.solvers import (
     BasisPlanes,
@@ -39,6 +39,7 @@ from mmcnb.solvers.cutting_plane import Record
 
 TIE = 1e-6
 RANDOM_PLANES, LOOSE_ETA = 200, 0.1
+COLD_STARTS = 2  # of mixed starts, before two divisions by least squares
 WARM_C = 2.0  # where a start that is a division already enters the path
 CLEAN_SCORE = 0.06  # leave-one-out score up to which a division counts as real
 
@@ -213,14 +214,18 @@ def _rows(problem: Problem) -> Any:
 
 
 def try_width(
-    candidate: Candidate, search: Search, record: Record, accept_degenerate: bool = False
+    candidate: Candidate,
+    search: Search,
+    record: Record,
+    accept_degenerate: bool = False,
+    divisions: Sequence[GivenLabels] = (),
 ) -> Trial | None:
     """All starts at the first C, then the distinct ones through the whole path; the largest |w|² wins."""
     spread = 0.0 if accept_degenerate else spread_of(candidate)
     objective = Objective(search.threshold, search.balance, spread)
     random_state = np.random.RandomState(search.seed)
-    kinds, limits = (search.init, search.n_init), search.limits
-    starts = starting_labels(*kinds, candidate.z, random_state, candidate.weights, limits.least)
+    limits, given = search.limits, (candidate.weights, divisions)
+    starts = starting_labels(search.init, search.n_init, candidate.z, random_state, *given)
     first, rest = search.path[:1], search.path[1:]
     warm_path = tuple(C for C in search.path if C >= WARM_C) or search.path[-1:]
     best: Trial | None = None
@@ -277,6 +282,8 @@ def coarse_search(
 ) -> list[Trial]:
     """Try every width; the best trial comes first.
 
+    Divisions by least squares, which all widths start from too, are made once, at the middle width.
+
     Parameters
     ----------
     engine : Engine
@@ -297,6 +304,13 @@ def coarse_search(
         relative |w|²; then the others, by their leave-one-out score.
     """
 
+    divisions: Sequence[GivenLabels] = ()
+    if search.init == "mixed" and search.n_init > COLD_STARTS:
+        middle = candidates[len(candidates) // 2]()
+        random_state = np.random.RandomState(search.seed)
+        divisions = least_squares_labels(middle.z, random_state, middle.weights, search.limits.least)
+        del middle  # made again in its turn, as each holds kernel columns
+
     def attempt(make: Callable[[], Candidate]) -> tuple[Candidate, Trial | None, list[dict[str, Any]]]:
         rows: list[dict[str, Any]] = []
 
@@ -304,7 +318,7 @@ def coarse_search(
             rows.append(row | {"clock": time.perf_counter()})
 
         candidate = make()
-        return candidate, try_width(candidate, search, keep, accept_degenerate), rows
+        return candidate, try_width(candidate, search, keep, accept_degenerate, divisions), rows
 
     small = search.sample_size <= BLOCK_ROWS
     attempts = engine.each(attempt, candidates) if small else [attempt(make) for make in candidates]

@@ -1,6 +1,7 @@
 """Starting labels and landmarks, from a sample."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,15 +133,15 @@ def starting_labels(
     z: Any,
     random_state: np.random.RandomState,
     weights: np.ndarray | None = None,
-    least: float = 0.05,
+    divisions: Sequence[GivenLabels] = (),
 ) -> Iterator[Start]:
     """Starting labels of a sample.
 
     Parameters
     ----------
     init : {"mixed", "random", "k-means"}
-        "mixed" is by turns a coin flip, the signs of the first kernel principal component, the end of a
-        ridge path, shaking, the signs of two further components, a k-means, then coin flips.
+        "mixed" is by turns a coin flip, the signs of the first kernel principal component, the given
+        divisions, the signs of two further components, a k-means, then coin flips.
     n_init : int
         How many.
     z : ndarray or csr_array of shape (n, r)
@@ -149,13 +150,13 @@ def starting_labels(
         Source of randomness.
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
-    least : float, default=0.05
-        Least share of a cluster in the divisions by least squares.
+    divisions : sequence of GivenLabels, default=()
+        Divisions found before, such as `least_squares_labels`.
 
     Yields
     ------
     Start
-        Labels -1 or +1, and whether they are a division by least squares.
+        Labels -1 or +1, and whether they are a division.
 
     Examples
     --------
@@ -166,14 +167,13 @@ def starting_labels(
     """
     kinds: list[Any] = ["coin"] * n_init
     if init == "mixed":
-        kinds = ["coin", 0, "least squares", "least squares", 1, 2, "k-means", *kinds][:n_init]
+        kinds = ["coin", 0, *divisions, 1, 2, "k-means", *kinds][:n_init]
     elif init == "k-means":
         kinds = ["k-means"] * n_init
     directions = principal_directions(z, 3, weights) if 0 in kinds else np.empty((z.shape[0], 0))
-    divisions = _least_squares_labels(z, weights, least, random_state)
     for kind in kinds:
-        if kind == "least squares":
-            yield Start(_signed(next(divisions), random_state), warm=True)
+        if isinstance(kind, GivenLabels):
+            yield Start(kind, warm=True)
         elif kind == "k-means":
             yield Start(_kmeans_labels(z, random_state, weights))
         elif kind == "coin" or kind >= directions.shape[1]:
@@ -182,17 +182,44 @@ def starting_labels(
             yield Start(_signed(directions[:, kind] >= 0, random_state))
 
 
-def _least_squares_labels(
-    z: Any, weights: np.ndarray | None, least: float, random_state: np.random.RandomState
-) -> Iterator[np.ndarray]:
-    """The end of a ridge path, then shaking."""
+def least_squares_labels(
+    z: Any, random_state: np.random.RandomState, weights: np.ndarray | None = None, least: float = 0.05
+) -> tuple[GivenLabels, GivenLabels]:
+    """Two divisions of a sample by least squares: the end of a ridge path, and shaking.
+
+    Parameters
+    ----------
+    z : ndarray or csr_array of shape (n, r)
+        The sample in feature space.
+    random_state : RandomState
+        Source of randomness.
+    weights : ndarray of shape (n,) or None, default=None
+        Sample weights.
+    least : float, default=0.05
+        Least share of a cluster.
+
+    Returns
+    -------
+    pair of GivenLabels
+        Labels -1 or +1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.selection import least_squares_labels
+    >>> z = np.r_[np.zeros((5, 1)), np.full((5, 1), 9.0)] + np.arange(10.0)[:, None] / 99
+    >>> [abs(labels.y[:5].sum()) for labels in least_squares_labels(z, np.random.RandomState(0))]
+    [np.int64(5), np.int64(5)]
+    """
     features = principal_features(_dense(z, weights), weights)
     flip = random_labels(z.shape[0], HALVES, random_state)
     if (features.z == features.z[:1]).all():  # the kernel tells no row from another
-        yield from (flip, flip)
-        return
-    yield ridge_path(features, flip, 2, floor_bounds(features.total, 2, 2 * least)).labels
-    yield _shaken_labels(features, least, random_state)
+        return _signed(flip, random_state), _signed(flip, random_state)
+    spread = max(1.0, features.variances.sum())  # ridges are meant for kernels of at most 1
+    features = replace(features, z=features.z / np.sqrt(spread), variances=features.variances / spread)
+    path = ridge_path(features, flip, 2, floor_bounds(features.total, 2, 2 * least)).labels
+    shaken = _shaken_labels(features, least, random_state)
+    return _signed(path, random_state), _signed(shaken, random_state)
 
 
 def _dense(z: Any, weights: np.ndarray | None) -> np.ndarray:

@@ -3,7 +3,13 @@ import pytest
 import scipy.sparse
 from sklearn.decomposition import PCA
 
-from mmcnb.selection import INITS, choose_landmarks, principal_directions, starting_labels
+from mmcnb.selection import (
+    INITS,
+    choose_landmarks,
+    least_squares_labels,
+    principal_directions,
+    starting_labels,
+)
 from mmcnb.selection.starts import MANY_COLUMNS
 
 
@@ -72,30 +78,30 @@ def test_starts_are_as_many_as_asked_and_hold_both_labels(init, n_init):
     np.testing.assert_array_equal(starts, again)
 
 
-def test_mixed_starts_hold_the_signs_of_principal_components():
+def test_mixed_starts_hold_the_signs_of_principal_components_and_the_divisions_given():
     z = np.random.default_rng(5).standard_normal((30, 4))
-    starts = list(starting_labels("mixed", 8, z, np.random.RandomState(0)))
+    divisions = least_squares_labels(z, np.random.RandomState(0))
+    starts = list(starting_labels("mixed", 8, z, np.random.RandomState(0), divisions=divisions))
     assert [start.warm for start in starts] == [False, False, True, True, False, False, False, False]
     signs = np.array([starts[number].labels.y for number in (1, 4, 5)]) > 0
     np.testing.assert_array_equal(signs, principal_directions(z, 3).T >= 0)
 
 
-@pytest.mark.parametrize("form", ["dense", "csr", "weighted"])
-def test_least_squares_starts_divide_what_is_apart(form):
+@pytest.mark.parametrize("form", ["dense", "csr", "weighted", "wide"])
+def test_least_squares_divides_what_is_apart(form):
     rng = np.random.default_rng(7)
     classes = rng.random(300) < 0.3
-    z = rng.standard_normal((300, 5)) + 6 * classes[:, None]
+    z = rng.standard_normal((300, MANY_COLUMNS + 1 if form == "wide" else 5)) + 6 * classes[:, None]
     weights = rng.integers(1, 4, 300).astype(float) if form == "weighted" else None
     points = scipy.sparse.csr_array(z) if form == "csr" else z
-    starts = list(starting_labels("mixed", 4, points, np.random.RandomState(0), weights))
-    for start in starts[2:]:
-        agreement = np.mean((start.labels.y > 0) == classes)
+    for labels in least_squares_labels(points, np.random.RandomState(0), weights):
+        agreement = np.mean((labels.y > 0) == classes)
         assert max(agreement, 1 - agreement) == 1.0
 
 
 def test_rows_that_are_all_equal_still_have_both_labels():
-    for start in starting_labels("mixed", 5, np.ones((20, 3)), np.random.RandomState(0)):
-        assert set(start.labels.y.tolist()) == {-1, 1}
+    for labels in least_squares_labels(np.ones((20, 3)), np.random.RandomState(0)):
+        assert set(labels.y.tolist()) == {-1, 1}
 
 
 def test_starts_do_not_depend_on_how_many_follow():
