@@ -40,6 +40,7 @@ from mmcnb.solvers.cutting_plane import Record
 TIE = 1e-6
 RANDOM_PLANES, LOOSE_ETA = 200, 0.1
 COLD_STARTS = 2  # of mixed starts, before two divisions by least squares
+WARM_GAIN = 0.05  # of |w|²: what least squares found has to be clearly ahead, for less tells nothing
 WARM_C = 2.0  # where a start that is a division already enters the path
 CLEAN_SCORE = 0.06  # leave-one-out score up to which a division counts as real
 
@@ -220,7 +221,10 @@ def try_width(
     accept_degenerate: bool = False,
     divisions: Sequence[GivenLabels] = (),
 ) -> Trial | None:
-    """All starts at the first C, then the distinct ones through the whole path; the largest |w|² wins."""
+    """All starts at the first C, then the distinct ones through the whole path; the largest |w|² wins.
+
+    Given divisions go through the path from C = 2, and win where they are clearly ahead.
+    """
     spread = 0.0 if accept_degenerate else spread_of(candidate)
     objective = Objective(search.threshold, search.balance, spread)
     random_state = np.random.RandomState(search.seed)
@@ -254,7 +258,7 @@ def try_width(
             seen.add(key)
         else:
             trial = Trial(candidate, objective, planes, state, labels.y, number)
-            if best is None or trial.norm2 > best.norm2 * (1 + TIE):
+            if best is None or trial.norm2 > best.norm2 * (1 + (WARM_GAIN if warm else TIE)):
                 best = trial
     return best
 
