@@ -40,7 +40,7 @@ from mmcnb.solvers.cutting_plane import Record
 TIE = 1e-6
 RANDOM_PLANES, LOOSE_ETA = 200, 0.1
 COLD_STARTS = 2  # of mixed starts, before two divisions by least squares
-WARM_GAIN = 0.05  # of |w|²: what least squares found has to be clearly ahead, for less tells nothing
+WARM_GAIN = 0.025  # of |w|²: what least squares found has to be clearly ahead, for less tells nothing
 WARM_C = 2.0  # where a start that is a division already enters the path
 CLEAN_SCORE = 0.06  # leave-one-out score up to which a division counts as real
 
