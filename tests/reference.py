@@ -129,6 +129,24 @@ def plane_primal(P, s, t, C, balance=0.0, threshold="adaptive"):
     return found.fun, found.x
 
 
+def kernel_plane_primal(P, s, t, C, balance=0.0, threshold="fixed"):
+    """Zhao, Kwok and Zhang, eq. (2.6), in centred features of each kernel: objective and kernel weights."""
+    import cvxpy
+
+    v = [cvxpy.Variable(one.shape[1]) for one in P]
+    share = cvxpy.Variable(len(P))  # bounds of |v_k|²/weight_k
+    weights, xi, beta = cvxpy.Variable(len(P), nonneg=True), cvxpy.Variable(nonneg=True), cvxpy.Variable()
+    rho = cvxpy.Variable(nonneg=True) if threshold == "adaptive" else 1.0
+    values = sum(one @ w for one, w in zip(P, v, strict=True)) + beta * t
+    held = [cvxpy.quad_over_lin(w, weights[k]) <= share[k] for k, w in enumerate(v)]
+    held += [cvxpy.norm(weights) <= 1, rho * s - xi <= values, cvxpy.abs(beta) <= balance * rho]
+    cost = 0.5 * cvxpy.sum(share) + C * xi - (rho if threshold == "adaptive" else 0.0)
+    problem = cvxpy.Problem(cvxpy.Minimize(cost), held)
+    problem.solve(solver="CLARABEL")
+    assert problem.status == "optimal"
+    return problem.value, weights.value / np.linalg.norm(weights.value)
+
+
 def n_slack_norm2(K, y, C, shares=None):
     """|w|² of the n-slack problem (7) without balance: its dual, ν-SVM in centred features, by SLSQP."""
     n = len(y)

@@ -13,8 +13,10 @@ from mmcnb.solvers.hyperplane import (
     ScoresLabels,
     signs,
 )
+from mmcnb.solvers.kernel_planes import KernelPlanes
 from mmcnb.solvers.passes import DecisionPass, MarginPass, RowSumPass
 from mmcnb.solvers.plane_qp import PlaneQPError, PlaneSolution, solve_planes
+from mmcnb.solvers.plane_socp import solve_kernel_planes
 from mmcnb.solvers.planes import BasisPlanes, ExactPlanes, Planes, coin_flip
 from mmcnb.solvers.problem import Problem, metric_of, row_shares
 from mmcnb.solvers.rls import (
@@ -64,6 +66,7 @@ __all__ = [
     "GrowingPlanes",
     "Hyperplane",
     "HyperplaneLabels",
+    "KernelPlanes",
     "LabelSumsPass",
     "Labels",
     "MarginPass",
@@ -115,6 +118,7 @@ __all__ = [
     "signs",
     "size_bounds",
     "smoother",
+    "solve_kernel_planes",
     "solve_planes",
     "target_shares",
     "two_cluster_objective",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.solvers.hyperplane import Hyperplane, Labels
-from mmcnb.solvers.plane_qp import PlaneQPError, PlaneSolution, Threshold, solve_planes
+from mmcnb.solvers.plane_qp import PlaneQPError, PlaneSolution, Threshold
 from mmcnb.solvers.planes import Planes
 from mmcnb.solvers.problem import Sums
 
@@ -39,8 +39,8 @@ class Objective:
     spread: float
 
     def solve(self, planes: Planes, C: float) -> PlaneSolution:
-        """Solve the quadratic programme of the planes."""
-        return solve_planes(planes.gram, planes.s, planes.t, C, self.balance, self.threshold)
+        """Solve the programme of the planes."""
+        return planes.solve(C, self.balance, self.threshold)
 
     def value(self, solution: PlaneSolution, C: float, slack: float) -> float:
         """1/2|w|² - rho + C slack, or without rho in the fixed form."""

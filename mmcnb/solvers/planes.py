@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.solvers.hyperplane import GivenLabels, Hyperplane, Labels
+from mmcnb.solvers.plane_qp import PlaneSolution, Threshold, solve_planes
 from mmcnb.solvers.problem import Problem, Sums, row_shares
 
 
@@ -59,6 +60,10 @@ class Planes(ABC):
         """Inner products of the planes, of shape (planes, planes)."""
         product = self.centred @ self.coefs.T
         return (product + product.T) / 2
+
+    def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
+        """Solve the quadratic programme of the planes."""
+        return solve_planes(self.gram, self.s, self.t, C, balance, threshold)
 
     def hyperplane(self, multipliers: np.ndarray, beta: float) -> Hyperplane:
         """w = Σ λ_k P_k with mean decision value beta."""
