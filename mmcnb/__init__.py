@@ -13,6 +13,7 @@ _HOMES = {
     "CPMMC": "mmcnb.estimators",
     "UnsupervisedRLS": "mmcnb.estimators",
     "EvolutionaryMMC": "mmcnb.estimators",
+    "IterativeSVR": "mmcnb.estimators",
     "load": "mmcnb.estimators",
     "open_samples": "mmcnb.samples",
     "config": "mmcnb._config",
@@ -21,6 +22,7 @@ _HOMES = {
 __all__ = [
     "CPMMC",
     "EvolutionaryMMC",
+    "IterativeSVR",
     "KernelCPMMC",
     "SparseKernelMMC",
     "UnsupervisedRLS",

@@ -1,6 +1,7 @@
 from mmcnb._config import config as config
 from mmcnb.estimators import CPMMC as CPMMC
 from mmcnb.estimators import EvolutionaryMMC as EvolutionaryMMC
+from mmcnb.estimators import IterativeSVR as IterativeSVR
 from mmcnb.estimators import KernelCPMMC as KernelCPMMC
 from mmcnb.estimators import SparseKernelMMC as SparseKernelMMC
 from mmcnb.estimators import UnsupervisedRLS as UnsupervisedRLS
@@ -11,6 +12,7 @@ __version__: str
 __all__ = [
     "CPMMC",
     "EvolutionaryMMC",
+    "IterativeSVR",
     "KernelCPMMC",
     "SparseKernelMMC",
     "UnsupervisedRLS",

@@ -4,6 +4,7 @@ from mmcnb.estimators._base import ClusterWarning
 from mmcnb.estimators._persistence import load
 from mmcnb.estimators.cpmmc import CPMMC
 from mmcnb.estimators.evolutionary_mmc import EvolutionaryMMC
+from mmcnb.estimators.iterative_svr import IterativeSVR
 from mmcnb.estimators.kernel_cpmmc import KernelCPMMC
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC
 from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS
@@ -12,6 +13,7 @@ __all__ = [
     "CPMMC",
     "ClusterWarning",
     "EvolutionaryMMC",
+    "IterativeSVR",
     "KernelCPMMC",
     "SparseKernelMMC",
     "UnsupervisedRLS",

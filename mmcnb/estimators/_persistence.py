@@ -8,7 +8,7 @@ import numpy as np
 from mmcnb._errors import InputError
 from mmcnb.estimators._model import Model, read_model, write_model
 
-CLASSES = ("SparseKernelMMC", "KernelCPMMC", "CPMMC", "UnsupervisedRLS", "EvolutionaryMMC")
+CLASSES = ("SparseKernelMMC", "KernelCPMMC", "CPMMC", "UnsupervisedRLS", "EvolutionaryMMC", "IterativeSVR")
 PLAIN = (str, int, float, bool, type(None))  # a RandomState is not kept
 HERE = ("engine", "checkpoint")  # of this machine, and not of the model
 

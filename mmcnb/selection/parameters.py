@@ -189,9 +189,14 @@ def seed_and_sample(estimator: Any, X: Any, sample_size: int, random_state: Any)
         rows = np.sort(sample_without_replacement(n, sample_size, random_state=source)).astype(np.int64)
     with ThreadEngine(estimator.get_params().get("n_jobs")) as engine:
         sample = survey(engine, samples, rows).sample
-    if samples.is_sparse:  # scikit-learn's own clusterers take no longer indices
+    return seed, with_short_indices(sample)
+
+
+def with_short_indices(sample: Any) -> Any:
+    """A sample in memory, of which scikit-learn's own estimators take no longer indices than 32 bits."""
+    if hasattr(sample, "indptr"):
         sample.indices, sample.indptr = sample.indices.astype(np.int32), sample.indptr.astype(np.int32)
-    return seed, sample
+    return sample
 
 
 def scaled(sample: Any, scale: str | None) -> Any:
