@@ -1,7 +1,7 @@
 """Least squares clusters beside k-means, MiniBatchKMeans, Nyström k-means, and spectral clustering.
 
 ``python -m benchmarks peers [--quick] [--seeds N]`` fits, turn by turn in the same run: `UnsupervisedRLS`
-and, for two clusters, `SparseKernelMMC`; k-means with ten starts (pairs: on all cores and on one, the faster
+and `SparseKernelMMC`; k-means with ten starts (pairs: on all cores and on one, the faster
 counts); MiniBatchKMeans; k-means with ten starts of 300 Nyström features of the same kernel; and spectral
 clustering of 2,000 rows (ten nearest neighbours), extended to all by five nearest neighbours. All are at
 their defaults, but for the width on extended USPS. Figures are means of the adjusted Rand index and medians
@@ -74,8 +74,7 @@ def methods(task: Task, data: Data, seed: int) -> dict[str, Callable[[], Any]]:
         NYSTROEM: partial(NystroemKMeans, k, gamma, LANDMARKS, seed),
         SPECTRAL: partial(ExtendedSpectral, k, seed),
     }
-    if k == 2:
-        found[HINGE] = partial(mmcnb.SparseKernelMMC, random_state=seed, **given)
+    found[HINGE] = partial(mmcnb.SparseKernelMMC, k, random_state=seed, **given)
     return found
 
 
@@ -84,8 +83,7 @@ def warm_up(task: Task, data: Data) -> None:
     rows = data.X[:WARM_UP_ROWS]
     small = len(rows) // 2
     fit(mmcnb.UnsupervisedRLS(task.n_clusters, sample_size=small, random_state=0), rows)
-    if task.n_clusters == 2:
-        fit(mmcnb.SparseKernelMMC(sample_size=small, random_state=0), rows)
+    fit(mmcnb.SparseKernelMMC(task.n_clusters, sample_size=small, random_state=0), rows)
 
 
 def summary(fits: pd.DataFrame) -> pd.DataFrame:
