@@ -10,6 +10,14 @@ from mmcnb.samples import CSRBlock
 from mmcnb.solvers.hyperplane import Hyperplane, Labels, Scores
 
 
+def first_rows(labels: np.ndarray, n_clusters: int, start: int = 0) -> np.ndarray:
+    """First row of each cluster, of rows that begin at ``start``; the largest int64 where there is none."""
+    first = np.full(n_clusters, np.iinfo(np.int64).max)
+    found, where = np.unique(labels, return_index=True)
+    first[found] = start + where
+    return first
+
+
 class Rule(Protocol):
     """What gives values of rows."""
 
@@ -191,15 +199,13 @@ class MarginPass(_Weighted):
 
     def start(self) -> list[Any]:
         """Nothing yet: weighted max(0, rho - margin), sizes, first row of each cluster."""
-        return [0.0, 0.0, np.full(self.rule.offset.shape[0], np.iinfo(np.int64).max)]
+        return [0.0, 0.0, first_rows(np.empty(0, np.int64), self.rule.offset.shape[0])]
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sums of one block."""
         scores, weights, k = self.rule.decide(rows), self.weights_of(start, stop), self.rule.offset.shape[0]
-        labels, first = scores.argmax(axis=1), self.start()[2]
-        sizes = np.bincount(labels, weights, k)
-        found, where = np.unique(labels, return_index=True)
-        first[found] = start + where
+        labels = scores.argmax(axis=1)
+        sizes, first = np.bincount(labels, weights, k), first_rows(labels, k, start)
         ranked = np.sort(scores, axis=1)
         hinge = np.maximum(0.0, self.rho - (ranked[:, -1] - ranked[:, -2])) if k > 1 else np.zeros(1)
         return [float((weights * hinge).sum()), sizes, first]

@@ -13,6 +13,7 @@ import numpy as np
 from mmcnb import kernels
 from mmcnb.engine import as_matrix
 from mmcnb.solvers.hyperplane import Scores
+from mmcnb.solvers.passes import first_rows
 from mmcnb.solvers.rls_path import PrincipalFeatures
 
 
@@ -114,8 +115,7 @@ class LabelSumsPass:
 
     def start(self) -> list[Any]:
         """Nothing yet: sums of features, sizes, weight of changed labels, first row of each cluster."""
-        k = self.rule.offset.shape[0]
-        return [0.0, 0.0, 0.0, np.full(k, np.iinfo(np.int64).max)]
+        return [0.0, 0.0, 0.0, first_rows(np.empty(0, np.int64), self.rule.offset.shape[0])]
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sums of one block."""
@@ -124,10 +124,7 @@ class LabelSumsPass:
         weights = np.ones(stop - start) if self.weights is None else self.weights[start:stop]
         sums, sizes = kernels.cluster_row_sums(rows, labels, k, weights)
         changed = weights if self.before is None else weights[self.before.label(rows) != labels]
-        first = np.full(k, np.iinfo(np.int64).max)
-        found, where = np.unique(labels, return_index=True)
-        first[found] = start + where
-        return [sums, sizes, float(changed.sum()), first]
+        return [sums, sizes, float(changed.sum()), first_rows(labels, k, start)]
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
         """Sums of both."""

@@ -6,7 +6,7 @@ import mmcnb
 from tests.estimators.conftest import ESTIMATORS, make, make_blobs
 
 # scikit-learn grants its own KMeans the same two.
-DRAWN = "the starts are coin flips, one a row, so a row given twice draws others than a row of weight 2"
+DRAWN = "starts are drawn by row, so that a row given twice draws others than a row of weight 2"
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": DRAWN,
     "check_sample_weight_equivalence_on_sparse_data": DRAWN,
