@@ -14,7 +14,7 @@ import pandas as pd
 import mmcnb
 from benchmarks._common import Goal, Options, load, say, temporary_folder
 from benchmarks._compare import fit
-from mmcnb.engine import BasisMap, Kernel, ThreadEngine
+from mmcnb.engine import Kernel, ThreadEngine
 from mmcnb.samples import BLOCK_ROWS, create_dense_store, open_samples
 
 SCAN = {"rows": 2**23, "quick_rows": 2**18, "features": 64, "landmarks": 64}  # 2 GiB of float32
@@ -115,7 +115,7 @@ def csr(options: Options) -> tuple[pd.DataFrame, list[Goal]]:
     X = load("a9a", options).X
     chosen = X[np.linspace(0, X.shape[0] - 1, min(200, X.shape[0]), dtype=int)]
     gamma, basis = 1 / X.shape[1], np.ascontiguousarray(chosen.toarray())
-    samples, basis_map = open_samples(X), BasisMap(Kernel("rbf", gamma), basis)
+    samples, basis_map = open_samples(X), Kernel("rbf", gamma).against(basis)
     starts = range(0, X.shape[0], BLOCK_ROWS)
     blocks = [samples.block(start, min(start + BLOCK_ROWS, X.shape[0])) for start in starts]
     with ThreadEngine() as engine:

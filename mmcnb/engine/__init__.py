@@ -7,12 +7,14 @@ from mmcnb.engine._features import (
     BasisMap,
     CachedSamples,
     DerivedSamples,
+    FeatureMap,
     Kernel,
     KernelSamples,
     ScaledSamples,
     cache_features,
 )
 from mmcnb.engine._journal import fingerprint
+from mmcnb.engine._kernel_stack import BlockKernel, KernelStack, kernel_of_facts
 from mmcnb.engine._memory import format_bytes, parse_bytes, resolve_memory_limit
 from mmcnb.engine._plan import FitPlan, larger_sample, most_sweeps, plan_fit, size_of, square_rows
 from mmcnb.engine._run import Engine, Pass, ThreadEngine, Traffic, run
@@ -20,16 +22,19 @@ from mmcnb.engine._survey import GatherPass, Survey, Together, as_matrix, stack,
 
 __all__ = [
     "BasisMap",
+    "BlockKernel",
     "CachedSamples",
     "Checkpoint",
     "CheckpointEngine",
     "DaskEngine",
     "DerivedSamples",
     "Engine",
+    "FeatureMap",
     "FitPlan",
     "GatherPass",
     "Kernel",
     "KernelSamples",
+    "KernelStack",
     "Pass",
     "ScaledSamples",
     "Survey",
@@ -44,6 +49,7 @@ __all__ = [
     "fingerprint",
     "format_bytes",
     "is_finished",
+    "kernel_of_facts",
     "larger_sample",
     "most_sweeps",
     "open_engine",

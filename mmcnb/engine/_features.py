@@ -6,8 +6,9 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,6 +17,17 @@ from mmcnb._errors import InputError
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, CSRBlock, Samples, slice_rows
 
 FEATURE_DTYPE = np.dtype(np.float32)  # sums over the features are float64
+
+
+class FeatureMap(Protocol):
+    """What makes features of rows, block by block."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a row."""
+
+    def block(self, rows: Any, dtype: Any) -> np.ndarray:
+        """Features of dense or CSR rows, of shape (rows, n_features)."""
 
 
 @dataclass(frozen=True)
@@ -46,26 +58,48 @@ class Kernel:
 
     def __call__(self, rows: Any, basis: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         """Kernel values between dense or CSR rows and a dense basis, of shape (rows, p)."""
-        return BasisMap(self, basis).block(rows, dtype)
+        return self.against(basis).block(rows, dtype)
+
+    def against(self, basis: np.ndarray) -> "BasisMap":
+        """The map of rows to their kernel values against a dense basis of shape (p, d)."""
+        return BasisMap(self, basis)
+
+    def facts(self) -> dict[str, Any]:
+        """The kernel as JSON holds it."""
+        return dict(vars(self))
+
+
+class BasisVectors:
+    """A dense basis, with what CSR rows need of it worked out once for all kernels that share it."""
+
+    def __init__(self, basis: np.ndarray) -> None:
+        self.dense = np.ascontiguousarray(basis)
+
+    @cached_property
+    def for_csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The transposed basis, squared norms and tiles of columns."""
+        transposed = np.ascontiguousarray(self.dense.T, np.float64)
+        norms = kernels.squared_norms(self.dense.astype(np.float64))
+        return transposed, norms, kernels.column_tiles(self.dense)
 
 
 class BasisMap:
     """Kernel values against one basis, with what blocks share worked out once."""
 
-    def __init__(self, kernel: Kernel, basis: np.ndarray) -> None:
+    def __init__(self, kernel: Kernel, basis: np.ndarray | BasisVectors) -> None:
         self.kernel = kernel
-        self.basis = np.ascontiguousarray(basis)
-        self._csr_basis: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self.vectors = basis if isinstance(basis, BasisVectors) else BasisVectors(basis)
+        self.n_features: int = self.vectors.dense.shape[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BasisMap, (self.kernel, self.basis)
+        return BasisMap, (self.kernel, self.vectors.dense)
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Kernel values of shape (rows, p)."""
         if isinstance(rows, CSRBlock):
             return self._csr_block(rows, dtype)
-        kernel, basis = self.kernel, self.basis.astype(rows.dtype, copy=False)
-        out = np.empty((rows.shape[0], basis.shape[0]), dtype)
+        kernel, basis = self.kernel, self.vectors.dense.astype(rows.dtype, copy=False)
+        out = np.empty((rows.shape[0], self.n_features), dtype)
         if kernel.name == "rbf":
             kernels.rbf_kernel_block_into(rows, basis, kernel.gamma, out)
         elif kernel.name == "linear":
@@ -75,19 +109,15 @@ class BasisMap:
         return out
 
     def _csr_block(self, rows: CSRBlock, dtype: Any) -> np.ndarray:
-        if self._csr_basis is None:
-            transposed = np.ascontiguousarray(self.basis.T, np.float64)
-            norms = kernels.squared_norms(self.basis.astype(np.float64))
-            self._csr_basis = transposed, norms, kernels.column_tiles(self.basis)
-        kernel, csr, transposed = self.kernel, rows[:3], self._csr_basis[0]
-        out = np.empty((rows.indptr.shape[0] - 1, self.basis.shape[0]), dtype)
+        kernel, csr, basis = self.kernel, rows[:3], self.vectors.for_csr
+        out = np.empty((rows.indptr.shape[0] - 1, self.n_features), dtype)
         if kernel.name == "rbf":
-            kernels.rbf_kernel_block_csr_into(*csr, *self._csr_basis, kernel.gamma, out)
+            kernels.rbf_kernel_block_csr_into(*csr, *basis, kernel.gamma, out)
         elif kernel.name == "linear":
-            kernels.linear_kernel_block_csr_into(*csr, transposed, out)
+            kernels.linear_kernel_block_csr_into(*csr, basis[0], out)
         else:
             kernels.polynomial_kernel_block_csr_into(
-                *csr, transposed, kernel.gamma, kernel.coef0, kernel.degree, out
+                *csr, basis[0], kernel.gamma, kernel.coef0, kernel.degree, out
             )
         return out
 
@@ -161,10 +191,10 @@ class ScaledSamples(DerivedSamples):
 class KernelSamples(DerivedSamples):
     """Kernel values of each row against a basis, recomputed whenever they are asked for."""
 
-    def __init__(self, base: Samples, basis_map: BasisMap, dtype: Any = FEATURE_DTYPE) -> None:
+    def __init__(self, base: Samples, basis_map: FeatureMap, dtype: Any = FEATURE_DTYPE) -> None:
         super().__init__(base)
         self.basis_map = basis_map
-        self.n_features = basis_map.basis.shape[0]
+        self.n_features = basis_map.n_features
         self.stored_dtype, self.is_sparse = np.dtype(dtype), False
 
     def derive(self, rows: Any) -> np.ndarray:

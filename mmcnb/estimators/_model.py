@@ -14,7 +14,7 @@ from uuid import uuid4
 import numpy as np
 
 from mmcnb._errors import InputError
-from mmcnb.engine import BasisMap, Kernel, KernelSamples, ScaledSamples
+from mmcnb.engine import Kernel, KernelSamples, KernelStack, ScaledSamples, kernel_of_facts
 from mmcnb.samples import Samples
 from mmcnb.solvers import Hyperplane, RidgeMap, Scores
 
@@ -29,7 +29,7 @@ class Model:
     ----------
     rule : Hyperplane or Scores
         Decides the cluster.
-    kernel : Kernel or None
+    kernel : Kernel, KernelStack or None
         None for a linear model on the columns.
     basis : ndarray of shape (p, d) or None
         Basis vectors.
@@ -39,15 +39,18 @@ class Model:
         Precision of the kernel values.
     ridge : RidgeMap or None
         Coordinates in which the ridge is the identity, for least squares.
+    kernel_weights : ndarray of shape (M,) or None
+        The weights of several kernels.
     """
 
     rule: Hyperplane | Scores
-    kernel: Kernel | None = None
+    kernel: Kernel | KernelStack | None = None
     basis: np.ndarray | None = None
     mean: np.ndarray | None = None
     deviation: np.ndarray | None = None
     feature_dtype: str = "float32"
     ridge: RidgeMap | None = None
+    kernel_weights: np.ndarray | None = None
 
     def scaled(self, samples: Samples) -> Samples:
         """The rows with their columns scaled as in the fit."""
@@ -60,7 +63,7 @@ class Model:
         scaled = self.scaled(samples)
         if self.kernel is None or self.basis is None:
             return scaled
-        return KernelSamples(scaled, BasisMap(self.kernel, self.basis), np.dtype(self.feature_dtype))
+        return KernelSamples(scaled, self.kernel.against(self.basis), np.dtype(self.feature_dtype))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of the model, by name."""
@@ -72,12 +75,13 @@ class Model:
             "deviation": self.deviation,
             "ridge_matrix": None if self.ridge is None else self.ridge.matrix,
             "ridge_centre": None if self.ridge is None else self.ridge.centre,
+            "kernel_weights": self.kernel_weights,
         }
         return {name: array for name, array in arrays.items() if array is not None}
 
     def facts(self) -> dict[str, Any]:
         """The numbers of the model, as JSON holds them."""
-        kernel = None if self.kernel is None else vars(self.kernel)
+        kernel = None if self.kernel is None else self.kernel.facts()
         return {"kernel": kernel, "feature_dtype": self.feature_dtype}
 
     @classmethod
@@ -85,12 +89,13 @@ class Model:
         """The model that `arrays` and `facts` describe."""
         return cls(
             _rule(arrays["coef"], arrays["offset"]),
-            Kernel(**facts["kernel"]) if facts["kernel"] else None,
+            kernel_of_facts(facts["kernel"]) if facts["kernel"] else None,
             arrays.get("basis"),
             arrays.get("mean"),
             arrays.get("deviation"),
             facts["feature_dtype"],
             RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if "ridge_matrix" in arrays else None,
+            arrays.get("kernel_weights"),
         )
 
 

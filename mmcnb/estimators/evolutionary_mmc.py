@@ -11,7 +11,6 @@ import numpy as np
 
 from mmcnb._errors import MemoryLimitError
 from mmcnb.engine import (
-    BasisMap,
     FitPlan,
     Kernel,
     KernelSamples,
@@ -279,7 +278,7 @@ class EvolutionaryMMC(StreamedClusterer):
         else:
             basis = choose_landmarks(sample, self._basis_size(m), random_state, weights)
         dtype = np.dtype(np.float64 if exact else np.float32)
-        rows = KernelSamples(open_samples(sample), BasisMap(kernel, basis), dtype)
+        rows = KernelSamples(open_samples(sample), kernel.against(basis), dtype)
         columns = rows.block(0, m)
         empty = Hyperplane(np.empty(0), 0.0)
         model = Model(empty, kernel, basis, work.found.mean, work.found.deviation, dtype.name)

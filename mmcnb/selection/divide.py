@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb import kernels
-from mmcnb.engine import BasisMap, Engine, Kernel, KernelSamples
+from mmcnb.engine import Engine, Kernel, KernelSamples
 from mmcnb.samples import open_samples
 from mmcnb.solvers import (
     Partition,
@@ -88,8 +88,12 @@ class Division:
     def bounds(self, total: float) -> tuple[np.ndarray, np.ndarray]:
         """Least and most rows of each cluster."""
         if self.sizes_are_free:
-            return floor_bounds(total, self.n_clusters, self.min_share)
+            return self.floor(total)
         return size_bounds(total, self.shares, self.size_tolerance)
+
+    def floor(self, total: float) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds of free sizes: a floor."""
+        return floor_bounds(total, self.n_clusters, self.min_share)
 
     def bounds_by_size(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bounds of clusters that have some sizes: the largest cluster has the largest share, for the order
@@ -107,7 +111,7 @@ class Division:
 
 def landmark_values(sample: Any, kernel: Kernel, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Kernel values of rows against landmarks, and M with MM' the inverse of those between landmarks."""
-    rows = KernelSamples(open_samples(sample), BasisMap(kernel, basis))
+    rows = KernelSamples(open_samples(sample), kernel.against(basis))
     values = rows.block(0, rows.n_samples).astype(np.float64)
     basis = basis.astype(np.float64)
     return values, metric_of(kernel(basis, basis), SMALLEST_EIGENVALUE)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb import kernels
-from mmcnb.engine import BasisMap, Engine, Kernel, as_matrix
+from mmcnb.engine import Engine, Kernel, as_matrix
 from mmcnb.samples import CSRBlock, Samples, open_samples
 from mmcnb.solvers.hyperplane import Hyperplane, Labels
 from mmcnb.solvers.planes import Planes
@@ -139,7 +139,7 @@ class GrowingPlanes(Planes):
             if nearness.max() > SAME:
                 return int(nearness.argmax())
         self.basis = np.vstack([self.basis, b])
-        column = BasisMap(kernel, b[None, :].astype(samples.dtype)).block(
+        column = kernel.against(b[None, :].astype(samples.dtype)).block(
             samples.block(0, samples.n_samples), np.float32
         )
         self.spent += 1

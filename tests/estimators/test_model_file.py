@@ -6,6 +6,10 @@ import pytest
 
 import mmcnb
 from mmcnb._errors import InputError
+from mmcnb.engine import BlockKernel, Kernel, KernelStack
+from mmcnb.estimators._model import Model, read_model, write_model
+from mmcnb.samples import open_samples
+from mmcnb.solvers import Hyperplane
 from tests.estimators.conftest import ESTIMATORS, make, make_blobs, make_sparse
 
 
@@ -67,6 +71,33 @@ def test_parameters_that_are_lists_of_numbers_are_kept(tmp_path, X, kind):
     others = {name: value for name, value in model.get_params().items() if name != "cluster_sizes"}
     assert again.get_params().items() >= others.items()
     assert again.fit(X).labels_.tobytes() == model.labels_.tobytes()
+
+
+def model_of_several_kernels(X, *kernels):
+    stack = KernelStack((Kernel("rbf", 0.5), *kernels), (None, *[np.array([1])] * len(kernels)))
+    coef = np.random.default_rng(0).normal(size=3 * len(stack.kernels))
+    weights = np.linspace(0.2, 0.8, len(stack.kernels))
+    return Model(Hyperplane(coef, 0.25), stack, X[:3], X.mean(axis=0), X.std(axis=0), kernel_weights=weights)
+
+
+def test_model_of_several_kernels_is_read_back(tmp_path, X):
+    model = model_of_several_kernels(X, Kernel("poly", 0.1, 2), Kernel("linear"))
+    write_model(tmp_path / "model", {"model": model.facts()}, model.arrays())
+    header, arrays = read_model(tmp_path / "model")
+    again = Model.restore(arrays, header["model"])
+    values, expected = (one.features(open_samples(X)).block(0, len(X)) for one in (again, model))
+    assert expected.shape == (len(X), 9)
+    assert values.tobytes() == expected.tobytes()
+    assert again.kernel_weights.tobytes() == model.kernel_weights.tobytes()
+    assert again.rule.coef.tobytes() == model.rule.coef.tobytes()
+
+
+def test_model_of_a_kernel_that_is_a_function_is_not_saved(X):
+    model = model_of_several_kernels(X, BlockKernel(np.dot, "mine"))
+    with pytest.raises(
+        InputError, match=r"^kernel mine is a function, which a model file cannot hold; .*\.$"
+    ):
+        model.facts()
 
 
 def test_damaged_models_are_refused_in_one_sentence(tmp_path, X):
