@@ -147,6 +147,32 @@ def kernel_plane_primal(P, s, t, C, balance=0.0, threshold="fixed"):
     return problem.value, weights.value / np.linalg.norm(weights.value)
 
 
+def kernel_clusters_primal(Z, labels, C, threshold="fixed", bound=0.0):
+    """Zhao, Kwok and Zhang, eq. (4.33), a slack a row and a score a cluster: objective and kernel weights.
+
+    Z holds the centred features of each kernel; ``bound`` is l/n: how far mean scores may lie apart.
+    """
+    import cvxpy
+
+    n, k = len(labels), int(max(labels)) + 1
+    v = [cvxpy.Variable((one.shape[1], k)) for one in Z]
+    share = cvxpy.Variable(len(Z))
+    weights, xi = cvxpy.Variable(len(Z), nonneg=True), cvxpy.Variable(n, nonneg=True)
+    rho = cvxpy.Variable(nonneg=True) if threshold == "adaptive" else 1.0
+    scores = sum(one @ w for one, w in zip(Z, v, strict=True))
+    held = [cvxpy.quad_over_lin(w, weights[q]) <= share[q] for q, w in enumerate(v)]
+    held.append(cvxpy.norm(weights) <= 1)
+    for i, c in enumerate(labels):
+        held += [scores[i, c] - scores[i, r] >= rho - xi[i] for r in range(k) if r != c]
+    means = cvxpy.sum(scores, axis=0) / n
+    held += [means[p] - means[q] <= bound for p in range(k) for q in range(k) if p != q]
+    cost = 0.5 * cvxpy.sum(share) + C * cvxpy.sum(xi) / n - (rho if threshold == "adaptive" else 0.0)
+    problem = cvxpy.Problem(cvxpy.Minimize(cost), held)
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    assert problem.status == "optimal"
+    return problem.value, weights.value / np.linalg.norm(weights.value)
+
+
 def n_slack_norm2(K, y, C, shares=None):
     """|w|² of the n-slack problem (7) without balance: its dual, ν-SVM in centred features, by SLSQP."""
     n = len(y)

@@ -13,7 +13,7 @@ from mmcnb.solvers.hyperplane import (
     ScoresLabels,
     signs,
 )
-from mmcnb.solvers.kernel_planes import KernelPlanes
+from mmcnb.solvers.kernel_planes import KernelClustersPlanes, KernelPlanes
 from mmcnb.solvers.passes import DecisionPass, MarginPass, RowSumPass
 from mmcnb.solvers.plane_qp import PlaneQPError, PlaneSolution, solve_planes
 from mmcnb.solvers.plane_socp import solve_kernel_planes
@@ -53,6 +53,7 @@ from mmcnb.solvers.rls_stream import (
     one_against_all_objective_of,
     ridge_map,
 )
+from mmcnb.solvers.sdp import LabelMatrix, solve_label_matrix, solve_machine
 
 __all__ = [
     "BasisPlanes",
@@ -66,7 +67,9 @@ __all__ = [
     "GrowingPlanes",
     "Hyperplane",
     "HyperplaneLabels",
+    "KernelClustersPlanes",
     "KernelPlanes",
+    "LabelMatrix",
     "LabelSumsPass",
     "Labels",
     "MarginPass",
@@ -119,6 +122,8 @@ __all__ = [
     "size_bounds",
     "smoother",
     "solve_kernel_planes",
+    "solve_label_matrix",
+    "solve_machine",
     "solve_planes",
     "target_shares",
     "two_cluster_objective",

@@ -18,7 +18,7 @@ import numpy as np
 from mmcnb import kernels
 from mmcnb.engine import Engine, as_matrix
 from mmcnb.samples import Samples
-from mmcnb.solvers.hyperplane import GivenLabels, Labels, Scores
+from mmcnb.solvers.hyperplane import GivenLabels, Labels, Scores, ScoresLabels
 from mmcnb.solvers.planes import Planes
 from mmcnb.solvers.problem import LabelStep, Problem, Sums
 
@@ -76,22 +76,28 @@ class ClustersProblem(Problem):
 
     Parameters
     ----------
-    engine, features, metric, weights, hold_labels
-        As in `Problem`; new labels need rows that are held, for their sizes are counted.
+    engine, features, metric, weights, hold_labels, row_sum
+        As in `Problem`.
     bounds : pair of ndarray of shape (k,)
-        Least and most rows (or weight) of each cluster.
+        Least and most rows (or weight) of each cluster; of the sketch where there is one.
+    sketch : ClustersProblem or None, default=None
+        A uniform sample of the rows whose sizes are kept within the bounds; None counts all rows.
     """
+
+    sketch: "ClustersProblem | None"
 
     def __init__(
         self,
         engine: Engine,
         features: Samples,
-        metric: np.ndarray | None,
+        metric: np.ndarray | tuple[np.ndarray, ...] | None,
         bounds: tuple[np.ndarray, np.ndarray],
         weights: np.ndarray | None = None,
         hold_labels: bool = False,
+        row_sum: tuple[np.ndarray, float] | None = None,
+        sketch: "ClustersProblem | None" = None,
     ) -> None:
-        super().__init__(engine, features, metric, weights, hold_labels)
+        super().__init__(engine, features, metric, weights, hold_labels, row_sum=row_sum, sketch=sketch)
         self.bounds = bounds
 
     @property
@@ -104,14 +110,47 @@ class ClustersProblem(Problem):
         found = self._sweep(RivalsPass(labels, generators, self.weights))
         return [sums / self.total_weight for sums in found]
 
+    def over(
+        self,
+        features: Samples,
+        weights: np.ndarray | None,
+        hold_labels: bool = False,
+        row_sum: tuple[np.ndarray, float] | None = None,
+        sketch: Any = None,
+    ) -> "ClustersProblem":
+        """The same problem on other rows; where labels are not held, sizes are watched on these rows here."""
+        sketch = sketch or (None if hold_labels else self)
+        given = features, self.metric, self.bounds, weights, hold_labels, row_sum, sketch
+        other = ClustersProblem(self.engine, *given)
+        if sketch is None:
+            share, (low, high) = other.total_weight / self.total_weight, self.bounds
+            other.bounds = np.floor(low * share).astype(np.int64), np.ceil(high * share).astype(np.int64)
+        return other
+
+    def labels_of(self, hyperplane: Any) -> Labels:
+        """The cluster of the largest score."""
+        if not self.hold_labels:
+            return ScoresLabels(hyperplane)
+        return GivenLabels(hyperplane.label(self.features.block(0, self.n_samples)))
+
     def label_step(self, labels: Labels, hyperplane: Any, sums: Sums, least: float) -> LabelStep:
         """The largest score of each row, less what keeps the sizes of the clusters within their bounds."""
-        before = labels.block(None, 0, self.n_samples)
-        weights = np.ones(self.n_samples) if self.weights is None else self.weights
-        scores = self.decide(hyperplane)
-        b = kernels.size_multipliers(scores, *self.bounds, weights, np.zeros(self.n_clusters))
-        new = (scores - b).argmax(axis=1)
-        return LabelStep(GivenLabels(new), b, float(weights[new != before].sum()), True)
+        b = (self.sketch or self).size_multipliers(hyperplane)
+        new = self.labels_of(hyperplane.shifted(b))
+        if not self.hold_labels:
+            return LabelStep(new, b, sums.changed, not b.any())
+        every = None, 0, self.n_samples
+        changed = new.block(*every) != labels.block(*every)
+        weight = changed.sum() if self.weights is None else self.weights[changed].sum()
+        return LabelStep(new, b, float(weight), True)
+
+    def size_multipliers(self, hyperplane: Any) -> np.ndarray:
+        """What is taken off the scores so that the sizes of the clusters lie within their bounds."""
+        weights, zeros = (
+            np.ones(self.n_samples) if self.weights is None else self.weights,
+            np.zeros(self.n_clusters),
+        )
+        return kernels.size_multipliers(self.decide(hyperplane), *self.bounds, weights, zeros)
 
 
 class CrammerSingerPlanes(Planes):
@@ -151,7 +190,7 @@ class CrammerSingerPlanes(Planes):
 
     def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
         """W = Σ λ_p P_p, as scores of mean 0."""
-        coef = (multipliers @ self.coefs).reshape(self.problem.n_clusters, -1)
+        coef = self.combine(multipliers).reshape(self.problem.n_clusters, -1)
         return Scores(np.ascontiguousarray(coef.T), coef @ self.problem.mean)
 
     def _flat(self, row_sums: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

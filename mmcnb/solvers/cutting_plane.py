@@ -47,6 +47,14 @@ class Objective:
         rho = solution.rho if self.threshold == "adaptive" else 0.0
         return 0.5 * solution.norm2 - rho + C * max(0.0, slack)
 
+    def gain(self, solution: "Solution") -> float:
+        """How good a solution is, the more the better: |w|², minus twice the objective at its optimum; at a
+        threshold of 1, how far the objective lies below C, what it is without a hyperplane.
+        """
+        if self.threshold == "adaptive":
+            return solution.quadratic.norm2
+        return solution.C - solution.primal
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -178,4 +186,5 @@ def _row(solution: Solution, planes: Planes) -> dict[str, Any]:
         "violation": solution.sums.violation - solution.quadratic.xi,
         "planes": planes.s.shape[0],
         "changed": solution.sums.changed,
+        **planes.facts,
     }

@@ -40,6 +40,8 @@ class PlaneSolution:
         Mean decision value.
     norm2 : float
         |w|² = λ'Gλ.
+    kernel_weights : ndarray of shape (kernels,) or None, default=None
+        Weights of several kernels.
     """
 
     multipliers: np.ndarray
@@ -47,6 +49,7 @@ class PlaneSolution:
     xi: float
     beta: float
     norm2: float
+    kernel_weights: np.ndarray | None = None
 
 
 def solve_planes(

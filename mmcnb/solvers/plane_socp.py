@@ -12,6 +12,7 @@ kernel, Σ weight_k G_k, whose solver is more exact than that of cones: it has t
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import clarabel
@@ -32,7 +33,7 @@ def solve_kernel_planes(
     C: float,
     balance: float = 0.0,
     threshold: Threshold = "fixed",
-) -> tuple[PlaneSolution, np.ndarray]:
+) -> PlaneSolution:
     """Solve the cone programme of the planes.
 
     Parameters
@@ -50,11 +51,10 @@ def solve_kernel_planes(
 
     Returns
     -------
-    solution : PlaneSolution
-        Multipliers, rho, xi and beta; the normal vector under kernel k is v_k = weight_k Σ λ_p P_pk, and
-        ``norm2`` is Σ |v_k|²/weight_k.
-    kernel_weights : ndarray of shape (kernels,)
-        The papers' beta: non-negative, of Euclidean norm 1.
+    PlaneSolution
+        With ``kernel_weights``, the papers' beta: non-negative, of Euclidean norm 1; equal where no normal
+        vector helps. The normal vector under kernel k is v_k = weight_k Σ λ_p P_pk, and ``norm2`` is
+        Σ |v_k|²/weight_k.
 
     Raises
     ------
@@ -72,8 +72,8 @@ def solve_kernel_planes(
     >>> import numpy as np
     >>> from mmcnb.solvers import solve_kernel_planes
     >>> grams = [np.array([[3.0]]), np.array([[4.0]])]
-    >>> solution, weights = solve_kernel_planes(grams, np.ones(1), np.zeros(1), C=2.0)
-    >>> weights.round(6), round(solution.norm2, 6)
+    >>> solution = solve_kernel_planes(grams, np.ones(1), np.zeros(1), C=2.0)
+    >>> solution.kernel_weights.round(6), round(solution.norm2, 6)
     (array([0.6, 0.8]), 0.2)
     """
     scale = float(np.mean([np.diag(gram) for gram in grams]))
@@ -82,11 +82,9 @@ def solve_kernel_planes(
     programme = _programme(list(grams), scale, s, t, C, balance, threshold)
     multipliers = np.maximum(_solve(*programme)[: s.shape[0]], 0.0)
     q = np.array([max(0.0, float(multipliers @ gram @ multipliers)) for gram in grams])
-    if not q.max() > 0:
-        raise PlaneQPError("the planes need no normal vector, which leaves the kernels without weights.")
-    weights = q / np.linalg.norm(q)
+    weights = q / np.linalg.norm(q) if q.max() > 0 else np.full(len(grams), len(grams) ** -0.5)
     combined = np.tensordot(weights, np.asarray(grams), axes=1)
-    return solve_planes(combined, s, t, C, balance, threshold), weights
+    return replace(solve_planes(combined, s, t, C, balance, threshold), kernel_weights=weights)
 
 
 def _programme(

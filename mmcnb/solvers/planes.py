@@ -61,14 +61,27 @@ class Planes(ABC):
         product = self.centred @ self.coefs.T
         return (product + product.T) / 2
 
+    @property
+    def facts(self) -> dict[str, float]:
+        """What else is told of each sweep."""
+        return {}
+
     def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
         """Solve the quadratic programme of the planes."""
         return solve_planes(self.gram, self.s, self.t, C, balance, threshold)
 
-    def hyperplane(self, multipliers: np.ndarray, beta: float) -> Hyperplane:
+    def combine(self, multipliers: np.ndarray) -> np.ndarray:
+        """Coefficients of Σ λ_k P_k."""
+        return multipliers @ self.coefs
+
+    def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
         """w = Σ λ_k P_k with mean decision value beta."""
-        coef = multipliers @ self.coefs
+        coef = self.combine(multipliers)
         return Hyperplane(coef, beta - float(self.problem.mean @ coef))
+
+    def over(self, problem: Problem) -> "Planes":
+        """A working set on other rows in the same features; one that grows its basis begins anew."""
+        return BasisPlanes(problem)
 
     def keep(self, kept: np.ndarray) -> None:
         """Drop the planes that are not kept; basis vectors stay."""
@@ -92,6 +105,12 @@ class BasisPlanes(Planes):
     def all_rows(self) -> tuple[Hyperplane, float]:
         """A zero hyperplane and an infinite threshold."""
         return Hyperplane(np.zeros(self.problem.mean.shape[0]), 0.0), np.inf
+
+    def over(self, problem: Any) -> Planes:
+        """The same generators on other rows."""
+        planes = type(self)(problem)
+        planes.generators = list(self.generators)
+        return planes
 
     def resign(self, labels: Labels) -> None:
         """Rebuild all planes under the labels, in one sweep."""

@@ -81,9 +81,10 @@ class Problem:
         Runs the passes.
     features : Samples
         One row of features a sample: kernel values against a basis, or the rows themselves.
-    metric : ndarray of shape (p, r) or None
+    metric : ndarray of shape (p, r), tuple of such, or None
         M with M M' the inverse of the kernel matrix of the basis, so that F M has the inner products
-        of the landmark space (Nyström); None where features are already orthonormal coordinates.
+        of the landmark space (Nyström); several are the blocks of M, for features side by side; None where
+        features are already orthonormal coordinates.
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     hold_labels : bool, default=False
@@ -100,7 +101,7 @@ class Problem:
         self,
         engine: Engine,
         features: Samples,
-        metric: np.ndarray | None,
+        metric: np.ndarray | tuple[np.ndarray, ...] | None,
         weights: np.ndarray | None = None,
         hold_labels: bool = False,
         basis: np.ndarray | None = None,
@@ -109,7 +110,8 @@ class Problem:
     ) -> None:
         self.engine, self.features, self.metric, self.weights = engine, features, metric, weights
         self.hold_labels, self.basis = hold_labels, basis
-        self.inverse = None if metric is None else metric @ metric.T
+        blocks = metric if isinstance(metric, tuple) else () if metric is None else (metric,)
+        self.inverses = [block @ block.T for block in blocks]
         self.description = "" if hold_labels else "sweep"  # work on a sample is too short for a bar
         self.n_samples = features.n_samples
         self.sketch = sketch
@@ -122,7 +124,26 @@ class Problem:
 
     def represent(self, row_sums: np.ndarray) -> np.ndarray:
         """Coefficients, on the features, of vectors given by their inner products with the basis."""
-        return row_sums if self.inverse is None else row_sums @ self.inverse
+        if not self.inverses:
+            return row_sums
+        starts = np.cumsum([inverse.shape[0] for inverse in self.inverses])[:-1]
+        parts = np.split(row_sums, starts, axis=-1)
+        return np.concatenate(
+            [one @ inverse for one, inverse in zip(parts, self.inverses, strict=True)], axis=-1
+        )
+
+    def over(
+        self,
+        features: Samples,
+        weights: np.ndarray | None,
+        hold_labels: bool = False,
+        row_sum: tuple[np.ndarray, float] | None = None,
+        sketch: "Problem | None" = None,
+    ) -> "Problem":
+        """The same problem on other rows in the same features."""
+        return Problem(
+            self.engine, features, self.metric, weights, hold_labels, row_sum=row_sum, sketch=sketch
+        )
 
     def most_violated(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[np.ndarray, Sums]:
         """The mean of y F over the most violated constraint, and the sums of the sweep."""

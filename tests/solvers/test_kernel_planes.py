@@ -9,6 +9,10 @@ from mmcnb.engine import Kernel
 from mmcnb.samples import open_samples
 from mmcnb.solvers import (
     BasisPlanes,
+    ClustersProblem,
+    CrammerSingerPlanes,
+    GivenLabels,
+    KernelClustersPlanes,
     KernelPlanes,
     Objective,
     Problem,
@@ -17,8 +21,10 @@ from mmcnb.solvers import (
     coin_flip,
     continuation,
     cutting_plane,
+    floor_bounds,
     metric_of,
 )
+from tests import reference
 from tests.solvers.problems import given, ignore, rings, two_groups
 
 KERNELS = [Kernel("rbf", 0.5), Kernel("rbf", 8.0), Kernel("linear", 1.0)]
@@ -103,3 +109,96 @@ def test_a_kernel_that_cannot_divide_the_rows_has_almost_no_weight(engine):
     solve(planes, np.where(np.arange(200) % 2, 1, -1), C=10.0)
     assert planes.kernel_weights[2] < 0.01  # no straight line parts two rings
     assert planes.kernel_weights[:2].min() > 0.1
+
+
+# -- more than two clusters ------------------------------------------------------------------
+
+
+def three_groups(n, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % 3
+    centres = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
+    return centres[labels] + 0.7 * rng.standard_normal((n, 2)), labels
+
+
+def make_clusters(engine, X, kernels, kind=KernelClustersPlanes, k=3):
+    parts = [embedding(X, kernel) for kernel in kernels]
+    ends = np.cumsum([0, *(part.shape[1] for part in parts)])
+    columns = [slice(start, stop) for start, stop in pairwise(ends)]
+    bounds = floor_bounds(len(X), k, 0.1)
+    problem = ClustersProblem(engine, open_samples(np.hstack(parts)), None, bounds, None, True)
+    return (kind(problem, columns) if kind is KernelClustersPlanes else kind(problem)), parts
+
+
+def solve_clusters(planes, labels, form=FORM, C=3.0, eta=1e-3):
+    given_labels = GivenLabels(labels)
+    planes.resign(given_labels)
+    return cutting_plane(planes, given_labels, form, C, eta, ignore, SweepBudget())
+
+
+@pytest.mark.parametrize("threshold", ["fixed", "adaptive"])
+@pytest.mark.parametrize("seed", range(2))
+def test_two_clusters_reach_the_objective_of_the_primal_with_a_slack_a_row(engine, threshold, seed):
+    X, y = two_groups(24, seed=seed)
+    planes, parts = make(engine, X, KERNELS[1:])
+    planes.resign(given(y))
+    form = Objective(threshold, 0.0, 2.0)
+    found = cutting_plane(planes, given(y), form, 3.0, 1e-8, ignore, SweepBudget())
+    # Of two scores W = (w, -w)/2 has the margin of w and half its |w|².
+    smaller = [part / 2**0.5 for part in parts]
+    rho = found.quadratic.rho
+    slack = np.maximum(
+        0, rho - y * (np.hstack(parts) @ found.hyperplane.coef + found.hyperplane.offset)
+    ).mean()
+    assert found.primal == pytest.approx(form.value(found.quadratic, 3.0, slack), abs=1e-9)
+    objective, _ = reference.kernel_clusters_primal(smaller, (y > 0).astype(int), 3.0, threshold)
+    assert found.primal == pytest.approx(objective, rel=1e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize("threshold", ["fixed", "adaptive"])
+@pytest.mark.parametrize("seed", range(2))
+def test_k_clusters_reach_the_objective_of_the_primal_with_a_slack_a_row(engine, threshold, seed):
+    X, labels = three_groups(24, seed)
+    planes, parts = make_clusters(engine, X, KERNELS[1:])
+    form = Objective(threshold, 0.0, 2.0)
+    found = solve_clusters(planes, labels, form, eta=1e-8)
+    objective, weights = reference.kernel_clusters_primal(parts, labels, 3.0, threshold)
+    assert found.primal == pytest.approx(objective, rel=1e-6, abs=1e-7)
+    np.testing.assert_allclose(planes.kernel_weights, weights, atol=1e-3)
+
+
+def test_k_clusters_under_one_kernel_are_those_of_the_loop_of_one_kernel(engine):
+    X, labels = three_groups(60)
+    several, _ = make_clusters(engine, X, KERNELS[:1])
+    one, _ = make_clusters(engine, X, KERNELS[:1], CrammerSingerPlanes)
+    assert solve_clusters(several, labels, eta=1e-6).primal == pytest.approx(
+        solve_clusters(one, labels, eta=1e-6).primal, rel=1e-5
+    )
+
+
+def test_the_mean_scores_of_k_clusters_are_equal(engine):
+    X, labels = three_groups(60)
+    planes, parts = make_clusters(engine, X, KERNELS)
+    found = solve_clusters(planes, labels)
+    means = found.hyperplane.decide(np.hstack(parts)).mean(axis=0)
+    np.testing.assert_allclose(means, 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["two", "three"])
+def test_planes_over_the_same_rows_are_the_same_planes(engine, kind):
+    if kind == "two":
+        X, y = two_groups(60)
+        planes, _ = make(engine, X, KERNELS)
+        labels = given(y)
+    else:
+        X, y = three_groups(60)
+        planes, _ = make_clusters(engine, X, KERNELS)
+        labels = GivenLabels(y)
+    planes.resign(labels)
+    cutting_plane(planes, labels, FORM, 3.0, 1e-3, ignore, SweepBudget())
+    again = planes.over(planes.problem.over(planes.problem.features, None, hold_labels=True))
+    planes.resign(labels)
+    again.resign(labels)
+    assert len(again.generators) == len(planes.generators) > 1
+    np.testing.assert_array_equal(again.centred, planes.centred)
+    np.testing.assert_array_equal(again.coefs, planes.coefs)

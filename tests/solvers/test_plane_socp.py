@@ -26,7 +26,8 @@ def random_planes(seed, kernels=3, n=31, d=4, planes=9):
 
 
 def solve(P, s, t, C, balance=0.0, threshold="fixed"):
-    return solve_kernel_planes([one @ one.T for one in P], s, t, C, balance, threshold)
+    found = solve_kernel_planes([one @ one.T for one in P], s, t, C, balance, threshold)
+    return found, found.kernel_weights
 
 
 @pytest.mark.parametrize(("threshold", "balance", "C", "seed"), CASES)
