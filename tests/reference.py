@@ -231,6 +231,11 @@ def rivals_of(scores, labels):
     return rivals, scores[np.arange(len(scores)), labels] - others.max(axis=1)
 
 
+def cluster_scores(F, coef, offset):
+    """Scores of rows, one at a time."""
+    return np.array([[row @ one - off for one, off in zip(coef, offset, strict=True)] for row in F])
+
+
 def most_violated_rivals(F, scores, labels, weights, rho):
     """Sums of the most violated constraint of k scores: Crammer and Singer's."""
     k = scores.shape[1]

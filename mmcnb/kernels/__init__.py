@@ -42,7 +42,7 @@ _MODULES = {
         "rbf_kernel_block_into",
         "squared_norms",
     ),
-    "rivals": ("most_violated_rivals",),
+    "rivals": ("cluster_scores", "most_violated_rivals"),
     "sizes": ("size_multipliers",),
     "sweeps": (
         "decision_values",

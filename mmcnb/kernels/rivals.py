@@ -8,7 +8,47 @@ import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
 
-__all__ = ["most_violated_rivals"]
+__all__ = ["cluster_scores", "most_violated_rivals"]
+
+
+@njit(fastmath=VECTORISED)
+def _dot(row, coef):
+    total = 0.0
+    for j in range(coef.shape[0]):
+        total += row[j] * coef[j]
+    return total
+
+
+@njit()
+def cluster_scores(F, coef, offset):
+    """Scores of the rows of a block, one for each of several hyperplanes.
+
+    Parameters
+    ----------
+    F : ndarray of shape (rows, p), float32 or float64
+        Features of the rows.
+    coef : ndarray of shape (k, p), float64, in C order
+        Coefficients of each score.
+    offset : ndarray of shape (k,), float64
+        What is taken off each.
+
+    Returns
+    -------
+    ndarray of shape (rows, k), float64
+        ``F @ coef.T - offset``, without a copy of float32 rows in float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import cluster_scores
+    >>> cluster_scores(np.array([[1.0, 2.0]]), np.array([[3.0, -1.0], [0.0, 1.0]]), np.array([0.5, 0.0]))
+    array([[0.5, 2. ]])
+    """
+    scores = np.empty((F.shape[0], coef.shape[0]))
+    for i in range(F.shape[0]):
+        for h in range(coef.shape[0]):
+            scores[i, h] = _dot(F[i], coef[h]) - offset[h]
+    return scores
 
 
 @njit(fastmath=VECTORISED)

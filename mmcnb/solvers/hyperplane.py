@@ -57,7 +57,9 @@ class Scores:
 
     def decide(self, rows: Any) -> np.ndarray:
         """Scores of a block of features, of shape (rows, k)."""
-        return np.asarray(as_matrix(rows) @ self.coef) - self.offset
+        if isinstance(rows, CSRBlock):
+            return np.asarray(as_matrix(rows) @ self.coef) - self.offset
+        return kernels.cluster_scores(rows, np.ascontiguousarray(self.coef.T), self.offset)
 
     def label(self, rows: Any) -> np.ndarray:
         """Cluster of each row (int32); of equal scores the first."""

@@ -15,6 +15,24 @@ def problem(rows, k, grain=None):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("rows", "p", "k"), [(1, 1, 1), (7, 3, 2), (300, 7, 5), (5, 200, 3)])
+def test_cluster_scores_equal_the_plain_loop(rows, p, k, dtype):
+    F, _ = rows_and_basis(rows, p, 0, dtype)
+    rng = np.random.default_rng(k)
+    coef, offset = rng.standard_normal((k, p)), rng.standard_normal(k)
+    found = kernels.cluster_scores(F, coef, offset)
+    expected = reference.cluster_scores(F.astype(float), coef, offset)
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+
+
+def test_scores_keep_a_value_that_is_no_number():
+    F = np.array([[1.0, np.nan], [1.0, 2.0]])
+    found = kernels.cluster_scores(F, np.eye(2), np.zeros(2))
+    assert np.isnan(found[0]).any()
+    assert found[1].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("grain", [None, 0.5])
 @pytest.mark.parametrize(
     ("rows", "p", "k"), [(0, 3, 3), (1, 1, 2), (1, 4, 5), (300, 7, 2), (301, 9, 6), (20, 3, 1)]
