@@ -6,6 +6,7 @@ In centred features the mean score of each cluster is 0: the pairwise balance of
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class SeveralKernels(Planes):
         """Weigh the planes, and with them the kernels; planes that are nothing leave the kernels equal."""
         grams = self.grams
         if not any(np.diag(gram).max() > 0 for gram in grams):
-            return super().solve(C, balance, threshold)
+            return replace(super().solve(C, balance, threshold), kernel_weights=self.kernel_weights)
         solution = solve_kernel_planes(grams, self.s, self.t, C, balance, threshold)
         assert solution.kernel_weights is not None
         self.kernel_weights = solution.kernel_weights

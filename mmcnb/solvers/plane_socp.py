@@ -23,6 +23,9 @@ from mmcnb._errors import InputError
 from mmcnb.solvers.plane_qp import PlaneQPError, PlaneSolution, Threshold, solve_planes
 
 TOLERANCES = (1e-10, 1e-8, 1e-6)
+SOLVED = (clarabel.SolverStatus.Solved,)
+# The weights of the kernels alone are taken from it, so that in the end a little less will do.
+USABLE = {1e-10: SOLVED, 1e-8: SOLVED, 1e-6: (*SOLVED, clarabel.SolverStatus.AlmostSolved)}
 SMALLEST_EIGENVALUE = 1e-15  # of a Gram matrix, as a share of the mean diagonal of all
 
 
@@ -96,7 +99,7 @@ def _programme(
     balance: float,
     threshold: Threshold,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Any]]:
-    """Cost, rows, right sides and cones of the programme in λ, u (with a balance), q and |q|."""
+    """Cost, rows, right sides and cones of the programme in λ, u (with a balance), q and |q|, up to scale."""
     planes, kernels = s.shape[0], len(grams)
     with_u, adaptive = balance > 0, threshold == "adaptive"
     first_q = planes + with_u
@@ -106,8 +109,10 @@ def _programme(
     cost = np.zeros(size)
     cost[-1] = 0.5
 
+    # λ in units of what it comes to without its bound, so that the solver sees numbers near 1.
+    unit = 1.0 if adaptive else min(C, 1 / scale)
     linear = [np.r_[np.ones(planes), np.zeros(size - planes)], *-np.eye(size)[:planes]]
-    right = [C, *np.zeros(planes)]
+    right = [C / unit, *np.zeros(planes)]
     if with_u:
         for sign in (1.0, -1.0):
             linear.append(np.r_[sign * t, -1.0, np.zeros(kernels + 1)])
@@ -116,7 +121,7 @@ def _programme(
         linear.append(-gain)
         right.append(-1.0)
     else:
-        cost -= gain / scale
+        cost -= gain / (unit * scale)
     parts = [(np.array(linear), np.array(right), clarabel.NonnegativeConeT(len(right)))]
     for k, gram in enumerate(grams):
         # (q + 1, q - 1, 2 F λ) in the cone is |F λ|² <= q.
@@ -147,6 +152,6 @@ def _solve(cost: np.ndarray, rows: np.ndarray, right: np.ndarray, cones: list[An
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
         solver = clarabel.DefaultSolver(nothing, cost, sparse.csc_matrix(rows), right, cones, settings)
         solution = solver.solve()
-        if solution.status == clarabel.SolverStatus.Solved:
+        if solution.status in USABLE[tolerance]:
             return np.array(solution.x)
     raise PlaneQPError("the cone programme of the planes has no solution; lower balance or raise C.")
