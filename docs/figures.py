@@ -3,10 +3,11 @@
 import sys
 from pathlib import Path
 
-from sklearn.datasets import load_digits
+import numpy as np
+from sklearn.datasets import load_digits, make_circles
 
 import mmcnb
-from mmcnb.plotting import ClusterMapDisplay, ShakingDisplay
+from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay, KernelWeightsDisplay, ShakingDisplay
 from mmcnb.synthetic import make_block
 
 DPI = 100
@@ -25,6 +26,23 @@ def shaking() -> ShakingDisplay:
     return ShakingDisplay.from_estimator(mmcnb.UnsupervisedRLS(n_clusters=3, random_state=0).fit(X), X)
 
 
+def views() -> KernelWeightsDisplay:
+    """Two rings that no straight line parts, noise beside them, and what each kernel of each view weighs."""
+    import matplotlib.pyplot as plt
+
+    rings, _ = make_circles(600, noise=0.08, factor=0.3, random_state=0)
+    X = np.hstack([rings, np.random.RandomState(0).normal(size=(600, 16))])
+    left, right = slice(0, 2), slice(2, 18)
+    model = mmcnb.MultipleKernelClustering(
+        kernels=["linear", "rbf", "linear", "rbf"], columns=[left, left, right, right], random_state=0
+    ).fit(X)
+    _, (rows, noise, bars) = plt.subplots(1, 3, figsize=(11, 3), layout="constrained")
+    for ax, view in ((rows, (0, 1)), (noise, (2, 3))):
+        ClusterDisplay.from_predictions(X, model.labels_, features=view, ax=ax, s=6)
+        ax.set(title=f"columns {view[0]} and {view[1]}", aspect="equal", xticks=[], yticks=[])
+    return KernelWeightsDisplay.from_estimator(model, ax=bars)
+
+
 def main(folder: Path) -> None:
     """Draw every figure.
 
@@ -33,7 +51,7 @@ def main(folder: Path) -> None:
     folder : Path
         Where the figures are written.
     """
-    for name, draw in {"digits": digits, "shaking": shaking}.items():
+    for name, draw in {"digits": digits, "shaking": shaking, "views": views}.items():
         draw().figure_.savefig(folder / f"{name}.png", dpi=DPI)
 
 

@@ -14,6 +14,8 @@ _HOMES = {
     "UnsupervisedRLS": "mmcnb.estimators",
     "EvolutionaryMMC": "mmcnb.estimators",
     "IterativeSVR": "mmcnb.estimators",
+    "MultipleKernelClustering": "mmcnb.estimators",
+    "SDPMMC": "mmcnb.estimators",
     "load": "mmcnb.estimators",
     "open_samples": "mmcnb.samples",
     "config": "mmcnb._config",
@@ -21,9 +23,11 @@ _HOMES = {
 
 __all__ = [
     "CPMMC",
+    "SDPMMC",
     "EvolutionaryMMC",
     "IterativeSVR",
     "KernelCPMMC",
+    "MultipleKernelClustering",
     "SparseKernelMMC",
     "UnsupervisedRLS",
     "__version__",

@@ -1,8 +1,10 @@
 from mmcnb._config import config as config
 from mmcnb.estimators import CPMMC as CPMMC
+from mmcnb.estimators import SDPMMC as SDPMMC
 from mmcnb.estimators import EvolutionaryMMC as EvolutionaryMMC
 from mmcnb.estimators import IterativeSVR as IterativeSVR
 from mmcnb.estimators import KernelCPMMC as KernelCPMMC
+from mmcnb.estimators import MultipleKernelClustering as MultipleKernelClustering
 from mmcnb.estimators import SparseKernelMMC as SparseKernelMMC
 from mmcnb.estimators import UnsupervisedRLS as UnsupervisedRLS
 from mmcnb.estimators import load as load
@@ -11,9 +13,11 @@ from mmcnb.samples import open_samples as open_samples
 __version__: str
 __all__ = [
     "CPMMC",
+    "SDPMMC",
     "EvolutionaryMMC",
     "IterativeSVR",
     "KernelCPMMC",
+    "MultipleKernelClustering",
     "SparseKernelMMC",
     "UnsupervisedRLS",
     "__version__",

@@ -15,10 +15,13 @@ from mmcnb.samples import create_dense_store
 from mmcnb.synthetic import make_block, write_synthetic
 
 ROWS, FEATURES, SEED, CLUSTERS = 600, 3, 35, 3
+SEVERAL = "--method multiple-kernel-clustering"
 SMALL = {
     "sparse-kernel-mmc": ["--n-clusters", 3, "--n-init", 2, "--sample-size", 300],
     "unsupervised-rls": ["--n-clusters", 3, "--n-init", 2, "--sample-size", 300],
     "evolutionary-mmc": ["--n-init", 2, "--sample-size", 100],
+    "multiple-kernel-clustering": ["--n-clusters", 3, "--n-init", 2, "--sample-size", 300],
+    "kernel-kmeans": ["--n-clusters", 3, "--n-init", 2, "--sample-size", 300],
 }
 
 
@@ -114,12 +117,70 @@ def test_options_reach_the_estimator(blobs, tmp_path):
         ("--method evolutionary-mmc --n-clusters 2", "evolutionary-mmc has no --n-clusters; leave it out"),
         ("--method unsupervised-rls --C 3", "has no --C; leave it out, or choose --method sparse-kernel-mmc"),
         ("--alpha 1", "--alpha; leave it out, or choose --method unsupervised-rls or evolutionary-mmc"),
+        ("--kernels linear", "--kernels; leave it out, or choose --method multiple-kernel-clustering"),
+        (f"{SEVERAL} --gamma 1", "multiple-kernel-clustering has no --gamma; leave it out"),
+        (f"{SEVERAL} --basis shared", "--basis 'shared' is unknown; choose one of 'landmarks', 'exact'"),
+        ("--basis exact", "--basis 'exact' is unknown; choose one of 'landmarks', 'shared', 'own'"),
+        (f"{SEVERAL} --basis exact --n-landmarks 5", "leave --n-landmarks at None"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(options, sentence, blobs, tmp_path, capsys):
     said = refuse(capsys, "fit", blobs, "--model", tmp_path / "m", *options.split())
     assert sentence in said
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("kernels", "sentence"),
+    [
+        ("cubic", "'cubic' is no kernel; give linear, rbf, rbf:GAMMA, poly or poly:DEGREE"),
+        ("linear:2", "'linear:2' is no kernel"),
+        ("rbf:", "'rbf:' is no kernel"),
+        ("linear,,rbf", "'' is no kernel"),
+        ("linear,auto", "'auto' is no kernel"),
+        ("linear,rbf:-1", "kernels[1] has gamma=-1.0; give a positive number or one of 'auto'"),
+        ("rbf:wide", "kernels[0] has gamma='wide'; give a positive number or one of 'auto'"),
+        ("poly:2.5", "kernels[0] has degree=2.5; give a whole number of at least 1"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["fit", "plan"])
+def test_kernels_that_are_none_are_refused_as_they_are_read(verb, kernels, sentence, capsys):
+    outputs = ["--model", "m"] if verb == "fit" else []
+    with pytest.raises(SystemExit) as stopped:
+        main([verb, "no.zarr", "--method", "multiple-kernel-clustering", *outputs, "--kernels", kernels])
+    streams = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert streams.out == ""
+    assert streams.err.count("\n") == 1
+    assert f"argument --kernels: {sentence}" in streams.err
+
+
+def test_kernels_reach_the_estimator_and_their_weights_the_verdict(blobs, tmp_path, capsys):
+    words = ["fit", blobs, *SEVERAL.split(), "--sample-size", 100, "--random-state", 0, "--model"]
+    listed = ["--kernels", "linear, poly:2,rbf:0.5,rbf:median,rbf", "--threshold", "fixed"]
+    report = run(capsys, *words, tmp_path / "m", *listed)
+    model = mmcnb.load(tmp_path / "m")
+    rbf = [("rbf", {"gamma": 0.5}), ("rbf", {"gamma": "median"}), "rbf"]
+    expected = mmcnb.MultipleKernelClustering(
+        kernels=["linear", ("poly", {"degree": 2}), *rbf],
+        threshold="fixed",
+        sample_size=100,
+        random_state=0,
+    ).fit(mmcnb.open_samples(blobs))
+    np.testing.assert_array_equal(report["kernel_weights"], expected.kernel_weights_)
+    assert report["kernel_names"] == model.kernel_names_ == expected.kernel_names_
+    assert model.get_params()["threshold"] == "fixed"
+    assert main([*map(str, words), str(tmp_path / "a"), "--kernels", "auto"]) == 0
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("kernel weight")]
+    automatic = mmcnb.load(tmp_path / "a")
+    pairs = zip(automatic.kernel_weights_, automatic.kernel_names_, strict=True)
+    assert shown == [f"kernel weight    {weight:.3f}  {name}" for weight, name in pairs]
+
+
+def test_the_plan_counts_the_basis_of_each_kernel(capsys):
+    words = ["plan", "--rows", 1000, "--features", 5, *SEVERAL.split(), "--kernels"]
+    assert run(capsys, *words, "linear,rbf", "--n-landmarks", 20)["n_landmarks"] == 2 * 20
+    assert run(capsys, *words, "linear,rbf,rbf:2", "--basis", "exact")["n_landmarks"] == 3 * 1000
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -129,7 +190,7 @@ def test_rows_that_are_all_equal(method, tmp_path, capsys):
     assert "all rows are equal" in said
 
 
-@pytest.mark.parametrize("method", ["sparse-kernel-mmc", "unsupervised-rls"])
+@pytest.mark.parametrize("method", ["sparse-kernel-mmc", "unsupervised-rls", "multiple-kernel-clustering"])
 def test_fewer_rows_that_differ_than_clusters(method, tmp_path, capsys):
     store = stored(tmp_path / "few.zarr", np.repeat(np.eye(3), 20, axis=0))
     said = refuse(capsys, "fit", store, "--method", method, "--n-clusters", 4, "--model", tmp_path / "m")
@@ -167,15 +228,17 @@ def test_a_path_that_is_called_like_a_parameter_keeps_its_name():
 @pytest.mark.parametrize("method", METHODS)
 def test_the_plan_is_that_of_the_fit(method, blobs, capsys):
     """The same basis and sample as the estimator plans with; more of either needs more memory."""
-    by_store = run(capsys, "plan", blobs, "--method", method, "--sample-size", 200)
-    by_hand = ["plan", "--rows", ROWS, "--features", FEATURES, "--method", method, "--sample-size", 200]
+    options = ["--memory-limit", "1GiB", "--method", method, "--sample-size"]  # what is free changes
+    by_store = run(capsys, "plan", blobs, *options, 200)
+    by_hand = ["plan", "--rows", ROWS, "--features", FEATURES, *options, 200]
     report = run(capsys, *by_hand)
     assert by_store == report
     estimator = getattr(mmcnb, METHODS[method])(sample_size=200)
     assert report["n_landmarks"] == estimator._basis_size(ROWS)
     larger = run(capsys, *by_hand[:-1], 500)
     assert larger["sample"] > report["sample"]
-    assert run(capsys, *by_hand, "--n-landmarks", 20)["n_landmarks"] == 20
+    estimator.set_params(n_landmarks=20)
+    assert run(capsys, *by_hand, "--n-landmarks", 20)["n_landmarks"] == estimator._basis_size(ROWS)
 
 
 def test_the_plan_knows_the_sample_that_many_clusters_take(capsys):

@@ -1,6 +1,7 @@
 """The displays draw what they are given and keep what they drew on."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 import zarr
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
@@ -192,6 +194,32 @@ def test_the_map_keeps_distances_of_the_kernel_where_all_rows_are_landmarks():
     np.testing.assert_allclose(squared, 2 - 2 * K, atol=1e-6)
 
 
+@pytest.mark.parametrize("columns", [None, [slice(0, 1), None]])
+def test_the_map_of_several_kernels_is_that_of_their_weighted_sum(columns):
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
+    kernels = ["linear", ("rbf", {"gamma": 0.5})]
+    given = {"basis": "exact", "random_state": 0, "n_init": 1}
+    model = mmcnb.MultipleKernelClustering(kernels=kernels, columns=columns, **given).fit(X)
+    first = X if columns is None else X[:, :1]
+    linear = ((first[:, None] - first) ** 2).sum(axis=2)
+    rbf = 2 - 2 * np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
+    parts = [part / (part.sum() / (2 * 3**2)) for part in (linear, rbf)]  # by their spread
+    points = ClusterMapDisplay.from_estimator(model, X).points
+    squared = ((points[:, None] - points) ** 2).sum(axis=2)
+    np.testing.assert_allclose(squared, np.tensordot(model.kernel_weights_, parts, 1), atol=1e-6)
+    assert ClusterMapDisplay.from_estimator(model, X[:1]).points.tolist() == [[0.0, 0.0]]
+
+
+def test_the_map_of_several_kernels_has_the_labels_and_margins_of_the_model(three_blobs):
+    X, _ = three_blobs
+    model = mmcnb.MultipleKernelClustering(n_clusters=3, n_init=1, sample_size=200, random_state=0).fit(X)
+    display = ClusterMapDisplay.from_estimator(model, X)
+    np.testing.assert_array_equal(display.labels, model.labels_)
+    assert display.threshold == model.rho_
+    assert (np.ptp(display.points, axis=0) > 0).all()
+    assert 0 < display.spread.sum() <= 1
+
+
 def test_one_row_and_one_column_have_a_map():
     X = np.r_[np.zeros((20, 1)), np.ones((20, 1))] + np.linspace(0, 0.1, 40)[:, None]
     model = mmcnb.CPMMC(n_init=1, random_state=0).fit(X)
@@ -283,5 +311,24 @@ def test_the_figures_of_the_guide_are_drawn_by_their_command(monkeypatch, tmp_pa
     X, _ = make_block("blobs", 0, 300, 4, 19, n_clusters=10)
     figures.main(tmp_path)
     made = sorted(path.name for path in tmp_path.iterdir())
-    assert made == ["digits.png", "shaking.png"]
+    assert made == ["digits.png", "shaking.png", "views.png"]
     assert all((folder / name).exists() for name in made)
+
+
+def test_what_the_guide_says_of_several_kernels_holds(monkeypatch, tmp_path):
+    """Its example runs, and ends as it tells."""
+    guide = (Path(__file__).parent.parent / "docs/guide.md").read_text()
+    section = guide.partition("## Which kernel?")[2].partition("\n## ")[0]
+    said: dict = {}
+    monkeypatch.chdir(tmp_path)
+    for code in re.findall(r"^```python\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL):
+        exec(code, said)
+    model, X, y = (said[name] for name in ("model", "X", "y"))
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    assert model.kernel_weights_.argmax() == 1
+    whole = KMeans(2, n_init=10, random_state=0), mmcnb.SparseKernelMMC(random_state=0)
+    for other in whole:
+        assert adjusted_rand_score(y, other.fit_predict(X)) < 0.05
+    left, right = slice(0, 2), slice(2, 4)
+    model.set_params(columns=[left, left, right, right]).fit(X[:, :4])
+    assert model.kernel_weights_[2:].min() > model.kernel_weights_[:2].max()

@@ -16,7 +16,9 @@ METHODS = {
     "sparse-kernel-mmc": "SparseKernelMMC",
     "unsupervised-rls": "UnsupervisedRLS",
     "evolutionary-mmc": "EvolutionaryMMC",
+    "multiple-kernel-clustering": "MultipleKernelClustering",
 }
+SETTING = {"rbf": "gamma", "poly": "degree"}  # what may stand behind the name of a kernel
 
 
 def shares_or_name(text: str) -> list[float] | str:
@@ -39,12 +41,59 @@ def shares_or_name(text: str) -> list[float] | str:
         raise argparse.ArgumentTypeError(f"{text!r} are no shares; write them like .5,.3,.2") from None
 
 
+def kernels_or_name(text: str) -> list[Any] | str:
+    """Read kernels such as ``linear,poly:2,rbf:0.5,rbf:median``, and leave "auto" as it is.
+
+    Parameters
+    ----------
+    text : str
+        What stands on the command line.
+
+    Returns
+    -------
+    list or str
+        As `MultipleKernelClustering` takes kernels.
+    """
+    if text == "auto":
+        return text
+    from mmcnb.estimators._base_kernels import check_base_kernels
+
+    kernels = [_kernel(word.strip()) for word in text.split(",")]
+    try:
+        check_base_kernels(kernels, None)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error).rstrip(".")) from error
+    return kernels
+
+
+def _kernel(word: str) -> str | tuple[str, dict[str, Any]]:
+    name, colon, value = word.partition(":")
+    if colon and value and name in SETTING:
+        return name, {SETTING[name]: number_or_name(value)}
+    if word not in (*SETTING, "linear"):
+        shape = "linear, rbf, rbf:GAMMA, poly or poly:DEGREE"
+        raise argparse.ArgumentTypeError(
+            f"{word!r} is no kernel; give {shape}, such as linear,poly:2,rbf:0.5,rbf:median"
+        )
+    return word
+
+
 # Options that are parameters of the estimators under the same name; one that is not given keeps the
 # estimator's own default, so that no default is written twice.
 PARAMETERS: dict[str, dict[str, Any]] = {
     "n_clusters": {"type": int, "metavar": "K", "help": "clusters to find, at least 2"},
     "gamma": {"type": number_or_name, "help": 'kernel width: a number, "auto", "mean", "median" or "scale"'},
+    "kernels": {
+        "type": kernels_or_name,
+        "metavar": "LIST",
+        "help": "kernels whose combination is learned, such as linear,poly:2,rbf:0.5,rbf:median: a number "
+        'is the degree of "poly" and the gamma of "rbf"; or "auto"',
+    },
     "C": {"type": float, "help": "final C of the continuation"},
+    "threshold": {
+        "choices": ["adaptive", "fixed"],
+        "help": "of the margin: a variable, or 1 as in the papers",
+    },
     "alpha": {"type": number_or_name, "help": "ridge a row, above 0, of the least squares methods"},
     "n_init": {"type": int, "metavar": "N", "help": "starts tried on the sample"},
     "n_landmarks": {"type": int, "metavar": "N", "help": "basis vectors of the model"},
@@ -61,7 +110,10 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     },
     "max_passes": {"type": int, "metavar": "N", "help": "passes over all rows after the sample"},
     "scale": {"choices": ["standard"], "help": "scale the columns inside the stream"},
-    "basis": {"choices": ["landmarks", "shared", "own"], "help": "where the basis vectors come from"},
+    "basis": {
+        "help": 'where the basis vectors come from: "landmarks"; "shared" or "own" of sparse-kernel-mmc; '
+        '"exact" of multiple-kernel-clustering'
+    },
     "kernel": {"help": "kernel function, such as rbf or linear"},
     "balance": {"type": float, "help": "allowed imbalance l/n, in the form scaled by rho"},
     "min_share": {

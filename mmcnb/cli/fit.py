@@ -91,7 +91,10 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
 
     yield f"{report['n_samples']:,} rows x {report['n_features']:,} features of {report['store']}"
     yield from _sizes(report)
-    yield f"gamma            {words(report['gamma'])}"
+    if report["gamma"] is not None:
+        yield f"gamma            {words(report['gamma'])}"
+    for name, weight in zip(report["kernel_names"] or (), report["kernel_weights"] or (), strict=True):
+        yield f"kernel weight    {weight:.3f}  {name}"
     yield f"objective        {words(report['objective'])}"
     if report["w_norm"] is not None:
         random = words(report["w_norm_random"])
@@ -131,9 +134,12 @@ def _limits(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _verdict(estimator: Any) -> dict[str, Any]:
     report, history = estimator.report_, estimator.history_
+    weights = getattr(estimator, "kernel_weights_", None)
     return {
-        **dict.fromkeys(("sizes", "sample_sizes", "w_norm", "w_norm_random", "score", "gap")),
+        **dict.fromkeys(("sizes", "sample_sizes", "gamma", "w_norm", "w_norm_random", "score", "gap")),
         **report,
+        "kernel_names": getattr(estimator, "kernel_names_", None),
+        "kernel_weights": weights if weights is None else weights.tolist(),
         "objective": estimator.objective_,
         "converged": estimator.converged_,
         "passes": int((history["stage"] == "all rows").sum()),

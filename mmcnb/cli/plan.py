@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store(parser, nargs="?")
     parser.add_argument("--rows", type=int, help="plan for this many rows instead of a store's")
     parser.add_argument("--features", type=int, help="plan for this many features instead of a store's")
-    add_method(parser, "n_clusters", "n_landmarks", "sample_size")
+    add_method(parser, "n_clusters", "kernels", "basis", "n_landmarks", "sample_size")
     add_limits(parser)
 
 

@@ -80,7 +80,7 @@ class BlockKernel:
             return self.function(rows, basis)
         try:
             return self.function(as_matrix(_with_short_indices(rows)), basis)
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, AttributeError, IndexError, NotImplementedError) as error:
             # Functions that know dense rows alone fail in ways that do not say so.
             reason = " ".join(str(error).split()).rstrip(".")
             raise InputError(

@@ -6,15 +6,19 @@ from mmcnb.estimators.cpmmc import CPMMC
 from mmcnb.estimators.evolutionary_mmc import EvolutionaryMMC
 from mmcnb.estimators.iterative_svr import IterativeSVR
 from mmcnb.estimators.kernel_cpmmc import KernelCPMMC
+from mmcnb.estimators.multiple_kernel_clustering import MultipleKernelClustering
+from mmcnb.estimators.sdp_mmc import SDPMMC
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC
 from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS
 
 __all__ = [
     "CPMMC",
+    "SDPMMC",
     "ClusterWarning",
     "EvolutionaryMMC",
     "IterativeSVR",
     "KernelCPMMC",
+    "MultipleKernelClustering",
     "SparseKernelMMC",
     "UnsupervisedRLS",
     "load",

@@ -23,7 +23,6 @@ from mmcnb.solvers import (
     HyperplaneLabels,
     Labels,
     Planes,
-    Problem,
     Rounds,
     State,
     SweepBudget,
@@ -82,10 +81,13 @@ class MarginClusterer(StreamedClusterer):
         if not trials:
             # Not even the first C separates the rows: take what it gives, and say that it is nothing.
             trials = coarse_search(work.engine, candidates[:1], search, work.record, True)
-        problem = trials[0].problem
-        empty = Hyperplane(np.empty(0), 0.0)
+        return trials, self._model_of(work, trials[0])
+
+    def _model_of(self, work: Work, trial: Trial) -> Model:
+        """The model of a trial on the sample, without its hyperplane."""
+        found, problem, empty = work.found, trial.problem, Hyperplane(np.empty(0), 0.0)
         dtype = problem.features.dtype.name
-        return trials, Model(empty, trials[0].kernel, problem.basis, found.mean, found.deviation, dtype)
+        return Model(empty, trial.kernel, problem.basis, found.mean, found.deviation, dtype)
 
     def _refine(self, work: Work, search: Search, trial: Trial, model: Model) -> tuple[State, Model]:
         """The last steps of the path on all rows, from the labels and planes of the sample."""
@@ -109,12 +111,13 @@ class MarginClusterer(StreamedClusterer):
         model = replace(model, rule=boundary)
         share = 1 - sums.positive if positive_first else sums.positive
         if state.threshold != 0.0:  # the sums are those of another threshold
-            problem = Problem(work.engine, model.features(samples), trial.problem.metric, weights)
+            problem = trial.problem.over(model.features(samples), weights)
             _, sums = problem.most_violated(HyperplaneLabels(boundary), boundary, solution.quadratic.rho)
             share = sums.positive
         self.model_ = model
         self.rho_ = solution.quadratic.rho
-        self.gamma_ = trial.gamma
+        if "gamma" in self.fitted_names:
+            self.gamma_ = trial.gamma
         self.objective_ = trial.objective.value(solution.quadratic, solution.C, sums.hinge)
         self.converged_ = state.status == "converged"
         total = samples.n_samples if weights is None else float(weights.sum())

@@ -12,7 +12,7 @@ import numpy as np
 
 from mmcnb import kernels
 from mmcnb.engine import GatherPass, Kernel, larger_sample, stack
-from mmcnb.estimators._report import NO_CLUSTERS
+from mmcnb.estimators._report import report_of_clusters
 from mmcnb.estimators._ridge_passes import (
     LandmarkSample,
     RidgePasses,
@@ -78,21 +78,9 @@ class HingeClusters:
 
     def report(self) -> dict[str, Any]:
         """What the fit says of itself: plain numbers, and ``warnings``, one sentence each."""
-        k, empty = self.sizes.shape[0], int((self.sizes == 0).sum())
-        found = bool(self.solution.quadratic.norm2 > self.random_norm2)
-        doubts = [] if found else [NO_CLUSTERS]
-        doubts += [f"{empty} of the {k} clusters hold no row; give fewer clusters."] if empty else []
-        return {
-            "sizes": [int(size) if size.is_integer() else size for size in self.sizes.tolist()],
-            "gamma": self.model.kernel.gamma,
-            "clusters_found": found,
-            "w_norm": float(self.solution.quadratic.norm2**0.5),
-            "w_norm_random": float(self.random_norm2**0.5),
-            "C": float(self.solution.C),
-            "gap": float(self.solution.gap),
-            "sample_objective": float(self.sample_objective),
-            "warnings": doubts,
-        }
+        found = self.solution.quadratic.norm2 > self.random_norm2
+        facts = {"gamma": self.model.kernel.gamma, "sample_objective": float(self.sample_objective)}
+        return report_of_clusters(self.sizes, self.solution, found, self.random_norm2, **facts)
 
 
 def fit_hinge_clusters(

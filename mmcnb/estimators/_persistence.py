@@ -8,7 +8,10 @@ import numpy as np
 from mmcnb._errors import InputError
 from mmcnb.estimators._model import Model, read_model, write_model
 
-CLASSES = ("SparseKernelMMC", "KernelCPMMC", "CPMMC", "UnsupervisedRLS", "EvolutionaryMMC", "IterativeSVR")
+CLASSES = (
+    *("SparseKernelMMC", "KernelCPMMC", "CPMMC", "UnsupervisedRLS", "EvolutionaryMMC", "IterativeSVR"),
+    *("SDPMMC", "MultipleKernelClustering"),
+)
 PLAIN = (str, int, float, bool, type(None))  # a RandomState is not kept
 HERE = ("engine", "checkpoint")  # of this machine, and not of the model
 
@@ -32,14 +35,18 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A number of NumPy, an array or a tuple as JSON holds it."""
+    """Numbers of NumPy, arrays and tuples, also within others, as JSON holds them."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _is_plain(value: Any) -> bool:
     """Whether JSON gives a value back as it was."""
+    if isinstance(value, dict):
+        return all(map(_is_plain, value.values()))
     return all(map(_is_plain, value)) if isinstance(value, list) else isinstance(value, PLAIN)
 
 

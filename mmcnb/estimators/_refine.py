@@ -11,9 +11,6 @@ from mmcnb.estimators._streamed import Work, sample_rows
 from mmcnb.samples import open_samples
 from mmcnb.selection import Search, Trial
 from mmcnb.solvers import (
-    BasisPlanes,
-    GivenLabels,
-    HyperplaneLabels,
     Labels,
     Planes,
     Problem,
@@ -21,7 +18,6 @@ from mmcnb.solvers import (
     State,
     SweepBudget,
     continuation,
-    signs,
 )
 
 STILL_SHARE = 5e-4  # share of the labels that may still change in the last round on many rows
@@ -60,34 +56,25 @@ def last_steps(
 def planes_on_all_rows(work: Work, search: Search, trial: Trial, model: Model) -> tuple[Planes, Labels]:
     """Planes and labels found on samples, over all rows."""
     features = work.engine.keep(model.features(work.samples), work.plan)
-    metric, wanted = trial.problem.metric, larger_sample(work.samples.n_samples)
+    wanted = larger_sample(work.samples.n_samples)
     if wanted:
         random_state = np.random.RandomState(search.seed)
         rows = sample_rows(work.samples.n_samples, wanted, work.weights, random_state)
         both = Together((GatherPass(rows), RowSumPass(work.weights)))
         gathered, row_sum = work.engine.run(both, features, "larger sample")
         weights = None if work.weights is None else work.weights[rows]
-        sketch = Problem(work.engine, open_samples(stack(gathered)), metric, weights, hold_labels=True)
-        state, generators = _on_larger_sample(work, search, trial, sketch)
+        sketch = trial.problem.over(open_samples(stack(gathered)), weights, hold_labels=True)
+        known, state = _on_larger_sample(work, search, trial, sketch)
         # Where reads are few, none is spent on the exact place of a quantile.
         few = sketch if work.plan.few else None
-        problem = Problem(work.engine, features, metric, work.weights, row_sum=row_sum, sketch=few)
+        problem = trial.problem.over(features, work.weights, row_sum=row_sum, sketch=few)
     else:
-        problem = Problem(work.engine, features, metric, work.weights)
-        state, generators = trial.state, _generators(trial.planes)
-    planes = BasisPlanes(problem)
-    planes.generators = generators or planes.generators
-    return planes, HyperplaneLabels(state.boundary)
+        problem = trial.problem.over(features, work.weights)
+        known, state = trial.planes, trial.state
+    return known.over(problem), problem.labels_of(state.boundary)
 
 
-def _on_larger_sample(work: Work, search: Search, trial: Trial, problem: Problem) -> tuple[State, list[Any]]:
-    planes = BasisPlanes(problem)
-    planes.generators = _generators(trial.planes) or planes.generators
-    labels = GivenLabels(signs(problem.decide(trial.state.boundary)))
-    state = last_steps(work, search, trial, planes, labels, SweepBudget(), "larger sample")
-    return state, planes.generators
-
-
-def _generators(planes: Planes) -> list[Any]:
-    """The hyperplanes that generated the planes; none where they grew a basis of their own."""
-    return list(planes.generators) if isinstance(planes, BasisPlanes) else []
+def _on_larger_sample(work: Work, search: Search, trial: Trial, problem: Problem) -> tuple[Planes, State]:
+    planes = trial.planes.over(problem)
+    labels = problem.labels_of(trial.state.boundary)
+    return planes, last_steps(work, search, trial, planes, labels, SweepBudget(), "larger sample")

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.selection import CLEAN_SCORE, Search, Trial, random_norm2
-from mmcnb.solvers import State
+from mmcnb.selection import CLEAN_SCORE, Search, Trial, random_solution
+from mmcnb.solvers import Solution, State
 
 SMALL_SHARE = 0.3
 NO_CLUSTERS = "no clusters found: |w| is no larger than random labels give; try another gamma."
@@ -38,15 +38,15 @@ def report_of(
         Plain numbers, and ``warnings``: one sentence each.
     """
     trial, norm2 = trials[0], state.solution.quadratic.norm2
-    random = random_norm2(trial, search)
+    random = random_solution(trial, search)
+    found = trial.objective.gain(state.solution) > trial.objective.gain(random)
     sizes = [round(total * (1 - share), 6), round(total * share, 6)]
-    found = norm2 > random
     refined = 0 if state is trial.state else state.quantile_steps
     return {
         "sizes": [int(size) if float(size).is_integer() else size for size in sizes],
         "clusters_found": bool(found),
         "w_norm": float(norm2**0.5),
-        "w_norm_random": float(random**0.5),
+        "w_norm_random": float(random.quadratic.norm2**0.5),
         "score": float(trial.score),
         "gamma": trial.gamma,
         "widths": [] if trial.gamma is None else [_width(one) for one in trials],
@@ -55,6 +55,44 @@ def report_of(
         "gap": float(state.solution.gap),
         "quantile_steps": trial.state.quantile_steps + refined,
         "warnings": [*([] if found else [NO_CLUSTERS]), *_doubts(trials, share)],
+    }
+
+
+def report_of_clusters(
+    sizes: np.ndarray, solution: Solution, found: bool, random_norm2: float, **facts: Any
+) -> dict[str, Any]:
+    """What a fit of any number of clusters says of itself.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (k,)
+        Rows (or weight) of each cluster.
+    solution : Solution
+        Where the last cutting-plane loop ended.
+    found : bool
+        Whether it is better than random labels.
+    random_norm2 : float
+        |W|² that random labels reach on the sample.
+    **facts
+        What else is told.
+
+    Returns
+    -------
+    dict
+        Plain numbers, and ``warnings``: one sentence each.
+    """
+    k, empty = sizes.shape[0], int((sizes == 0).sum())
+    doubts = [] if found else [NO_CLUSTERS]
+    doubts += [f"{empty} of the {k} clusters hold no row; give fewer clusters."] if empty else []
+    return {
+        "sizes": [int(size) if size.is_integer() else size for size in sizes.tolist()],
+        "clusters_found": bool(found),
+        "w_norm": float(solution.quadratic.norm2**0.5),
+        "w_norm_random": float(random_norm2**0.5),
+        "C": float(solution.C),
+        "gap": float(solution.gap),
+        **facts,
+        "warnings": doubts,
     }
 
 

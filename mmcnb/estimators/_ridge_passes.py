@@ -61,6 +61,15 @@ def check_clusters(n_clusters: int, sample: Any, n_samples: int) -> None:
         )
 
 
+def check_places(n_places: int, n_clusters: int) -> None:
+    """Refuse more clusters than rows that differ."""
+    if n_places < n_clusters:
+        raise InputError(
+            f"the sample has {n_places} rows that differ, fewer than n_clusters={n_clusters}; "
+            "give fewer clusters, or a larger sample_size."
+        )
+
+
 def relative_weights(weights: np.ndarray | None) -> np.ndarray | None:
     """Weights of mean 1, so that they count as rows do; None where all are equal."""
     if weights is None or weights.min() == weights.max():
@@ -119,11 +128,7 @@ def landmark_sample(
             f"n_landmarks={n_landmarks} is smaller than n_clusters={n_clusters}; give more landmarks."
         )
     basis = choose_landmarks(sample, n_landmarks, random_state, weights)
-    if basis.shape[0] < n_clusters:
-        raise InputError(
-            f"the sample has {basis.shape[0]} rows that differ, fewer than n_clusters={n_clusters}; "
-            "give fewer clusters, or a larger sample_size."
-        )
+    check_places(basis.shape[0], n_clusters)
     values, metric = landmark_values(sample, kernel, basis)
     return LandmarkSample(kernel, basis, values, metric, principal_features(values @ metric, weights))
 

@@ -17,9 +17,10 @@ class ClusterMapDisplay:
     """Scatter of a sample of rows on two principal components of the kernel, coloured by cluster.
 
     The rows are mapped as the model sees them: to the span of its basis vectors in the feature space of
-    the kernel (for a linear model, to its columns), and from there by principal components. Distances on
-    the map are those of that plane, which holds only a part of the spread: the axes say how much. Clusters
-    that overlap here can lie apart in other directions.
+    the kernel (for a linear model, to its columns; for one of several kernels, of their weighted sum, each
+    scaled by its spread in the rows drawn), and from there by principal components. Distances on the map
+    are those of that plane, which holds only a part of the spread: the axes say how much. Clusters that
+    overlap here can lie apart in other directions.
 
     The margin of a row is the absolute decision value for one hyperplane, and the largest score less the
     second for k of them. Rows whose margin is below the threshold are drawn hollow. In the hinge form the
@@ -214,16 +215,34 @@ def _margins(values: np.ndarray) -> np.ndarray:
 
 def _seen(model: Any, samples: Any) -> Any:
     """Rows in coordinates in which their inner products are those the model sees, dense or CSR."""
-    from mmcnb.engine import BasisMap, KernelSamples, as_matrix
+    from mmcnb.engine import KernelSamples, KernelStack, as_matrix
     from mmcnb.solvers import metric_of
 
     rows = model.scaled(samples)
     if model.kernel is None:
         return as_matrix(rows.block(0, rows.n_samples)).astype(np.float64)
     basis = model.basis[:: -(-model.basis.shape[0] // MAP_BASIS)]
-    mapped = KernelSamples(rows, BasisMap(model.kernel, basis), np.dtype(np.float64))
+    mapped = KernelSamples(rows, model.kernel.against(basis), np.dtype(np.float64))
+    values = mapped.block(0, rows.n_samples)
+    if isinstance(model.kernel, KernelStack):
+        return _weighted(model, values, basis)
     vectors = basis.astype(np.float64)
-    return mapped.block(0, rows.n_samples) @ metric_of(model.kernel(vectors, vectors))
+    return values @ metric_of(model.kernel(vectors, vectors))
+
+
+def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """Values of several kernels in coordinates of their weighted sum, each scaled to a spread of 1."""
+    from mmcnb.selection.coarse import spread_of
+    from mmcnb.selection.stacks import grams_of
+    from mmcnb.solvers import metric_of
+
+    columns, grams = model.kernel.slices(basis.shape[0]), grams_of(model.kernel, basis)
+    parts = [values[:, one] @ metric_of(gram) for one, gram in zip(columns, grams, strict=True)]
+    spreads = np.array([spread_of(part, None) for part in parts])
+    scales = np.sqrt(
+        model.kernel_weights / np.where(spreads > 0, spreads, 1.0)
+    )  # 0: the rows drawn are equal
+    return np.hstack([part * scale for part, scale in zip(parts, scales, strict=True)])
 
 
 def _principal_plane(rows: Any) -> tuple[np.ndarray, np.ndarray]:

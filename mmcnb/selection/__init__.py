@@ -11,7 +11,7 @@ from mmcnb.selection.coarse import (
     growing_candidate,
     landmark_candidate,
     linear_candidate,
-    random_norm2,
+    random_solution,
 )
 from mmcnb.selection.parameters import Selection, select_parameters
 from mmcnb.selection.stability import Setting, stable_settings
@@ -53,7 +53,7 @@ __all__ = [
     "mean_squared_distance",
     "named_gamma",
     "principal_directions",
-    "random_norm2",
+    "random_solution",
     "select_n_clusters",
     "select_parameters",
     "stable_settings",

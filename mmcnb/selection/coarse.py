@@ -1,8 +1,8 @@
 """The coarse search: starts and kernel widths tried on a sample that fits in memory.
 
-Restarts cost no reads of the store. Within a width the largest |w|² wins, for it is the
-objective. Across widths, among those whose division is clean by its cross-kernel leave-one-out
-score, the largest |w|² in units of the spread wins; where none is clean, the lowest score.
+Restarts cost no reads of the store. Within a width the best objective wins. Across widths, among those
+whose division is clean by its cross-kernel leave-one-out score, the largest |w|² in units of the spread
+wins; where none is clean, the lowest score.
 """
 
 import time
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.engine import BasisMap, Engine, Kernel, KernelSamples, as_matrix, cache_features
+from mmcnb.engine import Engine, Kernel, KernelSamples, KernelStack, as_matrix, cache_features
 from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.selection.starts import least_squares_labels, starting_labels
 from mmcnb.selection.widths import leave_one_out_scores
@@ -21,11 +21,13 @@ from mmcnb.solvers import (
     ExactPlanes,
     GivenLabels,
     GrowingPlanes,
+    Labels,
     Objective,
     Planes,
     Problem,
     Rounds,
     Rows,
+    Solution,
     State,
     SweepBudget,
     coin_flip,
@@ -39,6 +41,7 @@ from mmcnb.solvers.cutting_plane import Record
 
 TIE = 1e-6
 RANDOM_PLANES, LOOSE_ETA = 200, 0.1
+RANDOM_PLANES_OF_SEVERAL = 50  # kernels: a cone programme costs many times a quadratic one
 COLD_STARTS = 2  # of mixed starts, before two divisions by least squares
 WARM_GAIN = 0.025  # of |w|²: what least squares found has to be clearly ahead, for less tells nothing
 WARM_C = 2.0  # where a start that is a division already enters the path
@@ -88,8 +91,8 @@ class Candidate:
 
     Parameters
     ----------
-    kernel : Kernel or None
-        The kernel; None where rows are their own features.
+    kernel : Kernel, KernelStack or None
+        The kernel, or several; None where rows are their own features.
     z : ndarray or csr_array of shape (m, r)
         The sample in coordinates in which the kernel is an inner product.
     weights : ndarray of shape (m,) or None
@@ -98,7 +101,7 @@ class Candidate:
         Makes the working set of a start.
     """
 
-    kernel: Kernel | None
+    kernel: Kernel | KernelStack | None
     z: Any
     weights: np.ndarray | None
     new_planes: Callable[[], Planes]
@@ -135,14 +138,14 @@ class Trial:
     score: float = 0.0
 
     @property
-    def kernel(self) -> Kernel | None:
+    def kernel(self) -> Kernel | KernelStack | None:
         """The kernel of the candidate."""
         return self.candidate.kernel
 
     @property
     def gamma(self) -> float | None:
-        """Width of the kernel."""
-        return None if self.kernel is None else float(self.kernel.gamma)
+        """Width of the kernel; None where there is none, or several kernels."""
+        return float(self.kernel.gamma) if isinstance(self.kernel, Kernel) else None
 
     @property
     def problem(self) -> Problem:
@@ -153,6 +156,11 @@ class Trial:
     def norm2(self) -> float:
         """|w|² of the last solution."""
         return self.state.solution.quadratic.norm2
+
+    @property
+    def gain(self) -> float:
+        """What a start is judged by."""
+        return self.objective.gain(self.state.solution)
 
     @property
     def relative_norm2(self) -> float:
@@ -173,7 +181,7 @@ def landmark_candidate(
     ``whole`` says that every different row is a landmark: then the method is exact, and so are its numbers.
     """
     dtype, tolerance = (np.float64, 1e-12) if whole else (np.float32, 1e-6)
-    features = cache_features(KernelSamples(sample, BasisMap(kernel, basis), dtype), "memory")
+    features = cache_features(KernelSamples(sample, kernel.against(basis), dtype), "memory")
     metric = metric_of(kernel(basis.astype(np.float64), basis.astype(np.float64)), tolerance)
     problem = Problem(engine, features, metric, weights, hold_labels=True, basis=basis)
     return Candidate(kernel, _rows(problem) @ metric, weights, lambda: BasisPlanes(problem))
@@ -198,7 +206,7 @@ def exact_candidate(
     engine: Engine, sample: Samples, kernel: Kernel, basis: np.ndarray, weights: np.ndarray | None
 ) -> Candidate:
     """The sample with all its rows as the basis: the whole kernel matrix in float64."""
-    features = cache_features(KernelSamples(sample, BasisMap(kernel, basis), np.float64), "memory")
+    features = cache_features(KernelSamples(sample, kernel.against(basis), np.float64), "memory")
     problem = Problem(engine, features, None, weights, hold_labels=True, basis=basis)
     gram = _rows(problem)
     return Candidate(kernel, gram @ metric_of(gram), weights, lambda: ExactPlanes(problem))
@@ -221,11 +229,11 @@ def try_width(
     accept_degenerate: bool = False,
     divisions: Sequence[GivenLabels] = (),
 ) -> Trial | None:
-    """All starts at the first C, then the distinct ones through the whole path; the largest |w|² wins.
+    """All starts at the first C, then the distinct ones through the whole path; the best objective wins.
 
     Given divisions go through the path from C = 2, and win where they are clearly ahead.
     """
-    spread = 0.0 if accept_degenerate else spread_of(candidate)
+    spread = 0.0 if accept_degenerate else spread_of(candidate.z, candidate.weights)
     objective = Objective(search.threshold, search.balance, spread)
     random_state = np.random.RandomState(search.seed)
     limits, given = search.limits, (candidate.weights, divisions)
@@ -258,19 +266,18 @@ def try_width(
             seen.add(key)
         else:
             trial = Trial(candidate, objective, planes, state, labels.y, number)
-            if best is None or trial.norm2 > best.norm2 * (1 + (WARM_GAIN if warm else TIE)):
+            if best is None or trial.gain > best.gain * (1 + (WARM_GAIN if warm else TIE)):
                 best = trial
     return best
 
 
-def _tag(record: Record, start: int, kernel: Kernel | None) -> Record:
-    gamma = kernel.gamma if kernel is not None else np.nan
+def _tag(record: Record, start: int, kernel: Any) -> Record:
+    gamma = kernel.gamma if isinstance(kernel, Kernel) else np.nan
     return lambda row: record(row | {"stage": "sample", "start": start, "gamma": gamma})
 
 
-def spread_of(candidate: Candidate) -> float:
+def spread_of(z: Any, weights: np.ndarray | None) -> float:
     """Mean squared distance of the rows from their mean in feature space, trace(K̃)/n."""
-    z, weights = candidate.z, candidate.weights
     shares = row_shares(z.shape[0], weights)
     squares = z.multiply(z) if hasattr(z, "multiply") else z * z
     centre = np.asarray(shares @ z).ravel()
@@ -316,11 +323,7 @@ def coarse_search(
         del middle  # made again in its turn, as each holds kernel columns
 
     def attempt(make: Callable[[], Candidate]) -> tuple[Candidate, Trial | None, list[dict[str, Any]]]:
-        rows: list[dict[str, Any]] = []
-
-        def keep(row: dict[str, Any]) -> None:
-            rows.append(row | {"clock": time.perf_counter()})
-
+        rows, keep = gathered()
         candidate = make()
         return candidate, try_width(candidate, search, keep, accept_degenerate, divisions), rows
 
@@ -339,21 +342,30 @@ def coarse_search(
     return sorted(scored, key=_rank)
 
 
+def gathered(facts: dict[str, Any] | None = None) -> tuple[list[dict[str, Any]], Record]:
+    """A list, and a record that adds to it, with some facts and ``clock``, when it happened."""
+    rows: list[dict[str, Any]] = []
+
+    def keep(row: dict[str, Any]) -> None:
+        rows.append(row | (facts or {}) | {"clock": time.perf_counter()})
+
+    return rows, keep
+
+
 def _rank(trial: Trial) -> tuple[bool, float]:
     clean = trial.score <= CLEAN_SCORE
     return not clean, -trial.relative_norm2 if clean else trial.score
 
 
-def random_norm2(trial: Trial, search: Search) -> float:
-    """|w|² that random labels reach on the sample, at the last C: what a fit has to beat."""
+def random_solution(trial: Trial, search: Search, labels: Labels | None = None) -> Solution:
+    """What random labels reach on the sample, at the last C: what a fit has to beat."""
     planes = trial.candidate.new_planes()
-    labels = coin_flip(planes.problem.n_samples, np.random.RandomState(search.seed))
+    labels = labels or coin_flip(planes.problem.n_samples, np.random.RandomState(search.seed))
     planes.resign(labels)
-    planes.most_planes = min(planes.most_planes, RANDOM_PLANES)
-    solution = cutting_plane(
-        planes, labels, trial.objective, search.path[-1], LOOSE_ETA, _ignore, SweepBudget()
-    )
-    return solution.quadratic.norm2
+    most = RANDOM_PLANES_OF_SEVERAL if isinstance(trial.kernel, KernelStack) else RANDOM_PLANES
+    planes.most_planes = min(planes.most_planes, most)
+    given = trial.objective, search.path[-1], LOOSE_ETA, _ignore, SweepBudget()
+    return cutting_plane(planes, labels, *given)
 
 
 def _ignore(row: dict[str, Any]) -> None:

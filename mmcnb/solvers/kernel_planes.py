@@ -49,6 +49,11 @@ class SeveralKernels(Planes):
         return [(product + product.T) / 2 for product in products]
 
     @property
+    def evaluations(self) -> int:
+        """Those of all kernels."""
+        return len(self.columns) * super().evaluations
+
+    @property
     def facts(self) -> dict[str, float]:
         """The weights of the kernels."""
         return {f"weight_{k}": float(weight) for k, weight in enumerate(self.kernel_weights)}

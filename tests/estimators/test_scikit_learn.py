@@ -22,6 +22,9 @@ EXPECTED_FAILURES = {
         mmcnb.UnsupervisedRLS(),
         mmcnb.EvolutionaryMMC(),
         mmcnb.IterativeSVR(),
+        mmcnb.SDPMMC(),
+        mmcnb.MultipleKernelClustering(),
+        mmcnb.MultipleKernelClustering(n_clusters=3),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )

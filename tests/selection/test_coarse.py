@@ -10,7 +10,7 @@ from mmcnb.selection import (
     coarse_search,
     exact_candidate,
     landmark_candidate,
-    random_norm2,
+    random_solution,
 )
 from mmcnb.selection.coarse import spread_of
 from mmcnb.solvers import Rounds, path_to
@@ -49,7 +49,9 @@ def ignore(row):
 def test_spread_is_the_trace_of_the_centred_kernel(engine, X, make):
     (candidate, *_) = candidates(engine, X[:40], make)
     K = reference.rbf_kernel_block(X[:40], X[:40], candidate.kernel.gamma)
-    assert spread_of(candidate) == pytest.approx(np.trace(reference.centred(K)) / 40, rel=1e-3)
+    assert spread_of(candidate.z, candidate.weights) == pytest.approx(
+        np.trace(reference.centred(K)) / 40, rel=1e-3
+    )
 
 
 def test_trials_are_ranked_clean_ones_by_norm_then_others_by_score(engine, X):
@@ -73,7 +75,7 @@ def test_more_starts_never_find_less(engine, X):
 
 def test_rings_beat_random_labels(engine, X):
     best = coarse_search(engine, made(candidates(engine, X)), search(), ignore)[0]
-    assert random_norm2(best, search()) < 0.1 * best.norm2
+    assert random_solution(best, search()).quadratic.norm2 < 0.1 * best.norm2
     assert abs(best.labels @ np.where(np.arange(200) % 2, 1, -1)) == 200
 
 

@@ -1,0 +1,310 @@
+"""Labels, margin and kernel weights of a fit: what the definition and the parameters ask."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.metrics import adjusted_rand_score
+
+import mmcnb
+from mmcnb import MultipleKernelClustering
+from mmcnb.engine import Kernel, open_engine
+from mmcnb.metrics import balanced_clustering_error
+from mmcnb.samples import open_samples
+from mmcnb.solvers import GivenLabels, KernelPlanes, Objective, Problem, SweepBudget, cutting_plane
+from tests import reference
+from tests.estimators.conftest import make_blobs, make_rings, same_clusters
+from tests.estimators.several_kernels import (
+    KERNELS,
+    both_thresholds,
+    everything,
+    fitted,
+    groups,
+    margins,
+    one_time,
+    seven_times,
+    three_groups,
+    two_and_three,
+    with_constant,
+)
+
+# -- the definition --------------------------------------------------------------------------
+
+
+def naive_objective(model, X, kernels, C, threshold):
+    """|v|² under all kernels, and the objective, from decision values and whole kernel matrices."""
+    basis = model.model_.basis.astype(np.float64)
+    coef = np.atleast_2d(model.model_.rule.coef.T)
+    p, norm2 = basis.shape[0], 0.0
+    for j, (kernel, beta) in enumerate(zip(kernels, model.kernel_weights_, strict=True)):
+        part = coef[:, j * p : (j + 1) * p]
+        gram = kernel(basis, basis)
+        centred = reference.centred(kernel(X, X))
+        # The kernel is scaled to a spread of 1: v = Σ c k(b, .) has |v|² = c'Kc in its own units.
+        spread = np.trace(centred) / len(X)
+        norm2 += spread * np.einsum("ri,ij,rj", part, gram, part) / beta
+    rho = model.rho_
+    hinge = np.maximum(0, rho - margins(model.decision_function(X))).mean()
+    return norm2, 0.5 * norm2 - (rho if threshold == "adaptive" else 0) + C * hinge
+
+
+@both_thresholds
+@two_and_three
+@pytest.mark.parametrize("form", [{"basis": "exact"}, {"n_landmarks": 1000}])
+def test_objective_is_that_of_kernel_matrices_weights_and_decision_values(threshold, k, form):
+    X = groups(k, 90)
+    given = [Kernel("rbf", 0.5), Kernel("linear")]
+    model = fitted(X, k, kernels=given, threshold=threshold, **form)
+    norm2, objective = naive_objective(model, X, given, model.report_["C"], threshold)
+    assert model.report_["w_norm"] ** 2 == pytest.approx(norm2, rel=1e-6)
+    assert model.objective_ == pytest.approx(objective, rel=1e-6, abs=1e-9)
+
+
+@both_thresholds
+@two_and_three
+def test_whole_matrices_are_landmarks_at_every_row(threshold, k):
+    X = groups(k, 90)
+    one = fitted(X, k, threshold=threshold, basis="exact")
+    other = fitted(X, k, threshold=threshold, n_landmarks=90)
+    assert everything(one, X) == everything(other, X)
+
+
+@both_thresholds
+@two_and_three
+@pytest.mark.parametrize("sample_size", [None, 90])
+def test_labels_weights_and_scores_keep_their_laws(threshold, k, sample_size):
+    X = groups(k, 300, seed=1)
+    model = fitted(X, k, threshold=threshold, sample_size=sample_size)
+    labels, f = model.labels_, model.decision_function(X)
+    np.testing.assert_array_equal(labels, model.predict(X))
+    np.testing.assert_array_equal(labels, f >= 0 if k == 2 else f.argmax(axis=1))
+    assert labels.dtype == np.int32
+    firsts = [np.flatnonzero(labels == h)[0] for h in range(k)]
+    assert firsts == sorted(firsts)
+    assert model.report_["sizes"] == np.bincount(labels, minlength=k).tolist()
+    assert np.linalg.norm(model.kernel_weights_) == pytest.approx(1.0, abs=1e-12)
+    assert (model.kernel_weights_ >= 0).all()
+    assert model.kernel_names_ == ["rbf, gamma=0.5", "rbf, gamma=0.05", "linear"]
+    assert (model.rho_ == 1.0) == (threshold == "fixed")
+    if k == 2:
+        assert balanced_clustering_error(X[:, 0] > 0, labels) < 0.1
+    else:
+        assert adjusted_rand_score((X[:, :2] > 2.5) @ [1, 2], labels) > 0.8
+    assert "all rows" in set(model.history_["stage"]) if sample_size else True
+    reached = model.rho_ if threshold == "adaptive" else 0.0
+    hinge = np.maximum(0, model.rho_ - margins(f)).mean()
+    objective = 0.5 * model.report_["w_norm"] ** 2 - reached + model.report_["C"] * hinge
+    assert model.objective_ == pytest.approx(objective, rel=1e-6, abs=1e-9)
+
+
+@both_thresholds
+def test_mean_scores_of_three_clusters_are_equal_before_sizes_are_bounded(threshold):
+    X = three_groups(200)
+    model = fitted(X, 3, threshold=threshold, min_share=0.0)
+    means = model.decision_function(X).mean(axis=0)
+    assert np.ptp(means) <= 1e-6 * np.abs(model.decision_function(X)).max()
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.05])
+def test_mean_decision_value_of_two_clusters_is_within_the_balance(balance):
+    X = make_blobs(200)
+    model = fitted(X, balance=balance)
+    assert model.report_["quantile_steps"] == 0
+    assert abs(model.decision_function(X).mean()) <= balance * model.rho_ + 1e-6
+
+
+@both_thresholds
+@two_and_three
+@pytest.mark.parametrize("seed", range(2))
+def test_the_objective_never_rises_over_the_rounds_at_one_C(threshold, k, seed):
+    X = groups(k, 150, seed=seed) * 0.5
+    eta = 1e-3
+    history = fitted(X, k, threshold=threshold, eta=eta, sample_size=60, n_init=2).history_
+    rounds = 0
+    for (_, _, C), rows in history.groupby(["stage", "start", "C"], dropna=False):
+        ends = rows.groupby("round").last()
+        before, after = ends["primal"].to_numpy()[:-1], ends["objective"].to_numpy()[1:]
+        assert (after <= before + C * eta * ends["rho"].to_numpy()[:-1] + 1e-9).all()
+        rounds += len(after)
+    assert rounds > 0
+    weights = history[["weight_0", "weight_1", "weight_2"]].to_numpy()
+    np.testing.assert_allclose(np.linalg.norm(weights, axis=1), 1.0)
+
+
+def best_objective(X, kernels, C):
+    """The least objective over all labelings with two rows a cluster, each solved to its end."""
+    n = len(X)
+    parts = [centred_features(kernel, X) for kernel in kernels]
+    columns = [slice(k * n, (k + 1) * n) for k in range(len(kernels))]
+    form, best = Objective("fixed", 0.0, 1.0), (np.inf, None)
+    with open_engine(n_jobs=1) as engine:
+        problem = Problem(engine, open_samples(np.hstack(parts)), None, hold_labels=True)
+        for signs in itertools.product((-1, 1), repeat=n - 1):
+            y = np.array((1, *signs), np.int8)
+            if min((y > 0).sum(), (y < 0).sum()) < 2:
+                continue
+            planes, labels = KernelPlanes(problem, columns), GivenLabels(y)
+            planes.resign(labels)
+            found = cutting_plane(planes, labels, form, C, 1e-5, lambda row: None, SweepBudget())
+            best = min(best, (found.primal, y.tolist()))
+    return best
+
+
+def centred_features(kernel, X):
+    """The rows in coordinates in which the kernel, centred and of spread 1, is an inner product."""
+    gram = reference.centred(kernel(X, X))
+    values, vectors = np.linalg.eigh(gram / (np.trace(gram) / len(X)))
+    return vectors * np.sqrt(np.maximum(values, 0))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_fit_reaches_the_best_of_all_labelings(seed):
+    rng = np.random.default_rng(seed)
+    X = np.r_[rng.standard_normal((4, 2)) * 0.7, rng.standard_normal((4, 2)) * 0.7 + [2.5, 0]]
+    kernels = [Kernel("rbf", 0.5), Kernel("linear")]
+    best, labels = best_objective(X, kernels, 3.0)
+    form = {"basis": "exact", "threshold": "fixed", "eta": 1e-5, "n_init": 8, "min_share": 0.0}
+    model = fitted(X, kernels=kernels, C=3.0, **form)
+    assert model.objective_ == pytest.approx(best, rel=1e-3)
+    assert same_clusters(model.labels_, (np.array(labels) > 0).astype(int))
+
+
+# -- one kernel, and what a kernel's scale, order and centre do ------------------------------
+
+
+@pytest.mark.parametrize(
+    ("threshold", "kernel"), [("adaptive", "rbf"), ("adaptive", "linear"), ("fixed", "linear")]
+)
+def test_one_kernel_is_sparse_kernel_mmc_but_for_the_scale_of_the_kernel(threshold, kernel):
+    X = make_blobs(160)
+    if threshold == "fixed":  # a threshold of 1 knows the scale: give it a kernel whose spread is 1
+        X = X / np.sqrt(X.var(axis=0).sum())
+    shared = {"C": 3.5, "n_init": 2, "random_state": 0, "threshold": threshold, "eta": 1e-5}
+    shared |= {"n_landmarks": 1000}
+    alone = mmcnb.SparseKernelMMC(kernel=kernel, gamma=0.5, **shared).fit(X)
+    model = MultipleKernelClustering(kernels=[Kernel(kernel, 0.5)], **shared).fit(X)
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+    assert model.kernel_weights_.tolist() == [1.0]
+    spread = np.trace(reference.centred(Kernel(kernel, 0.5)(X, X))) / len(X)
+    assert model.report_["w_norm"] * np.sqrt(spread) == pytest.approx(alone.report_["w_norm"], rel=1e-3)
+    # f is w·φ, and both are scaled.
+    f, g = model.decision_function(X) * spread, alone.decision_function(X)
+    np.testing.assert_allclose(f, g, atol=0.02 * np.abs(g).max())
+
+
+@two_and_three
+def test_the_scale_of_a_kernel_does_not_matter(k):
+    X = groups(k, 120)
+    one, other = (fitted(X, k, kernels=[kernel, "linear"]) for kernel in (one_time, seven_times))
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    np.testing.assert_allclose(other.kernel_weights_, one.kernel_weights_, rtol=1e-3)
+    assert other.objective_ == pytest.approx(one.objective_, rel=1e-3)
+
+
+@two_and_three
+def test_a_constant_added_to_a_kernel_does_not_matter(k):
+    X = groups(k, 120)
+    given = {"eta": 1e-4, "basis": "exact"}
+    one, other = (fitted(X, k, kernels=[kernel, "linear"], **given) for kernel in (one_time, with_constant))
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    np.testing.assert_allclose(other.kernel_weights_, one.kernel_weights_, rtol=1e-3)
+
+
+@two_and_three
+def test_the_order_of_the_kernels_permutes_the_weights(k):
+    X = groups(k, 120)
+    one, other = fitted(X, k, eta=1e-4), fitted(X, k, eta=1e-4, kernels=KERNELS[::-1])
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    np.testing.assert_allclose(other.kernel_weights_[::-1], one.kernel_weights_, atol=1e-3)
+    assert other.kernel_names_ == one.kernel_names_[::-1]
+
+
+def test_names_objects_and_functions_of_one_kernel_agree():
+    X = make_blobs(120)
+    names = fitted(X, kernels=[("rbf", {"gamma": 0.5}), "linear"])
+    objects = fitted(X, kernels=[Kernel("rbf", 0.5), Kernel("linear")])
+    assert everything(names, X) == everything(objects, X)
+    functions = fitted(X, kernels=[one_time, "linear"])
+    np.testing.assert_array_equal(functions.labels_, names.labels_)
+    np.testing.assert_allclose(functions.kernel_weights_, names.kernel_weights_, rtol=1e-3)
+    assert functions.kernel_names_ == ["one_time", "linear"]
+
+
+# -- columns ---------------------------------------------------------------------------------
+
+OF_FIRST_TWO = {
+    "list": [0, 1],
+    "any order": [1, 0, 1],
+    "slice": slice(2),
+    "negative": [-5, -4],
+    "mask": [True, True, False, False, False],
+    "array": np.array([0, 1], np.uint8),
+}
+
+
+@pytest.mark.parametrize("kind", OF_FIRST_TWO)
+def test_a_kernel_on_some_columns_is_the_fit_on_these_columns(kind):
+    X = make_rings(150, d=2)
+    noisy = np.c_[X, np.random.default_rng(1).standard_normal((150, 3))]
+    kernels = [("rbf", {"gamma": 2.0}), "linear"]
+    # All rows are landmarks, for noise moves those that are drawn.
+    alone = fitted(X, kernels=kernels, basis="exact")
+    part = OF_FIRST_TWO[kind]
+    among = fitted(noisy, kernels=kernels, columns=[part, part], basis="exact")
+    np.testing.assert_array_equal(among.labels_, alone.labels_)
+    np.testing.assert_allclose(among.kernel_weights_, alone.kernel_weights_, atol=1e-6)
+    assert among.objective_ == pytest.approx(alone.objective_, rel=1e-6)
+
+
+@two_and_three
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_view_that_has_the_clusters_weighs_most(k, sparse):
+    X = groups(k, 300, d=3)
+    both = np.c_[np.random.default_rng(1).standard_normal((300, 3)), X]
+    both = scipy.sparse.csr_array(both) if sparse else both
+    views = {"kernels": ["rbf", "rbf"], "columns": [slice(3), [3, 4, 5]]}
+    model = fitted(both, k, **views)
+    assert model.kernel_weights_[1] > 2 * model.kernel_weights_[0]
+    assert model.kernel_names_[1].endswith(", columns 3 to 5")
+
+
+# -- parameters ------------------------------------------------------------------------------
+
+CHANGED = {
+    "kernels": KERNELS[:2],
+    "columns": [[0], None, None],
+    "C": 3.0,
+    "threshold": "fixed",
+    "basis": "exact",
+    "n_landmarks": 7,
+    "continuation": False,
+    "init": "k-means",
+    "n_init": 3,
+    "sample_size": 40,
+    "balance": 0.05,
+    "min_share": 1.0,
+    "scale": "standard",
+    "eta": 0.3,
+    "max_rounds": 1,
+    "random_state": 5,
+}
+
+
+@two_and_three
+@pytest.mark.parametrize("parameter", CHANGED)
+def test_changing_a_parameter_changes_the_fit(k, parameter):
+    if k == 3 and parameter in ("balance", "init"):
+        return
+    X = three_groups(80, seed=2) * [0.3, 0.3, 0.5]
+    X[60:] = np.random.default_rng(9).standard_normal((20, 3)) + 2  # a cloud between them
+    one, other = (
+        fitted(X, k, **changed).history_.drop(columns="seconds")
+        for changed in ({}, {parameter: CHANGED[parameter]})
+    )
+    assert not one.equals(other)
+
+
+def test_every_parameter_is_changed_or_a_manner():
+    manner = {"n_clusters", "memory_limit", "n_jobs", "verbose", "checkpoint", "engine"}
+    assert set(MultipleKernelClustering().get_params()) == set(CHANGED) | manner
