@@ -24,6 +24,7 @@ STUDIES = (
     "engine",
     "evolutionary",
     "rls",
+    "mkc",
     "peers",
 )
 
@@ -89,7 +90,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--seeds", type=_positive, metavar="N", help="repeats with other seeds (default: as the study says)")
     add("--rows", type=_positive, metavar="N", help="at most so many rows of each data set")
     add("--sizes", action="store_true", help="adult: also a1a to a9a, for time against the number of rows")
-    add("--part", action="append", default=[], help="engine, rls: only this part; may be given several times")
+    add(
+        "--part",
+        action="append",
+        default=[],
+        help="engine, rls, mkc: only this part; may be given several times",
+    )
     return parser
 
 
