@@ -162,6 +162,14 @@ class Trial:
         """What a start is judged by."""
         return self.objective.gain(self.state.solution)
 
+    def beats(self, other: "Trial | None", margin: float) -> bool:
+        """Whether it is better than another start by a margin; one that ended at a lower C has lost, for its
+        labels could not be separated at the next.
+        """
+        if other is None or self.state.solution.C != other.state.solution.C:
+            return other is None or self.state.solution.C > other.state.solution.C
+        return self.gain > other.gain * (1 + margin)
+
     @property
     def relative_norm2(self) -> float:
         """|w|² in units of the spread of the features."""
@@ -266,7 +274,7 @@ def try_width(
             seen.add(key)
         else:
             trial = Trial(candidate, objective, planes, state, labels.y, number)
-            if best is None or trial.gain > best.gain * (1 + (WARM_GAIN if warm else TIE)):
+            if trial.beats(best, WARM_GAIN if warm else TIE):
                 best = trial
     return best
 

@@ -18,6 +18,7 @@ from mmcnb.solvers import (
     KernelPlanes,
     Objective,
     Problem,
+    canonical_labels,
     continuation,
     metric_of,
     principal_features,
@@ -228,6 +229,8 @@ def search_clusters(
     features = principal_features(z, sample.weights)
     K = z @ z.T if sample.weights is None else None
     divisions = divide(engine, K, features, wanted, random_state)
+    distinct = {canonical_labels(one.labels).tobytes(): one.labels for one in divisions}
+    starts = list(distinct.values())[: search.n_init]
     bounds = wanted.floor(features.total if sample.weights is None else float(sample.weights.sum()))
     candidate = sample.clusters_candidate(engine, bounds)
     form = Objective(
@@ -236,7 +239,7 @@ def search_clusters(
     path = tuple(C for C in search.path if C >= FIRST_C) or search.path[-1:]
 
     def follow(number: int) -> tuple[Trial | None, list[dict[str, Any]]]:
-        labels, planes = GivenLabels(divisions[number].labels), candidate.new_planes()
+        labels, planes = GivenLabels(starts[number]), candidate.new_planes()
         rows, keep = gathered({"stage": "sample", "start": number})
         state = continuation(planes, labels, form, path, search.eta, search.limits, keep)
         if state is None:
@@ -245,9 +248,9 @@ def search_clusters(
         return Trial(candidate, form, planes, state, found, number), rows
 
     best: Trial | None = None
-    for trial, rows in engine.each(follow, range(min(search.n_init, len(divisions)))):
+    for trial, rows in engine.each(follow, range(len(starts))):
         for row in rows:
             record(row)
-        if trial is not None and (best is None or trial.gain > best.gain * (1 + TIE)):
+        if trial is not None and trial.beats(best, TIE):
             best = trial
     return best
