@@ -17,6 +17,7 @@ METHODS = {
     "unsupervised-rls": "UnsupervisedRLS",
     "evolutionary-mmc": "EvolutionaryMMC",
     "multiple-kernel-clustering": "MultipleKernelClustering",
+    "kernel-kmeans": "KernelKMeans",
 }
 SETTING = {"rbf": "gamma", "poly": "degree"}  # what may stand behind the name of a kernel
 
@@ -108,6 +109,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "choices": ["shaking", "steepest", "stochastic"],
         "help": "local search on the sample",
     },
+    "max_iter": {"type": int, "metavar": "N", "help": "most passes over all rows of kernel-kmeans"},
     "max_passes": {"type": int, "metavar": "N", "help": "passes over all rows after the sample"},
     "scale": {"choices": ["standard"], "help": "scale the columns inside the stream"},
     "basis": {

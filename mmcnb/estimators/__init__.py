@@ -6,9 +6,11 @@ from mmcnb.estimators.cpmmc import CPMMC
 from mmcnb.estimators.evolutionary_mmc import EvolutionaryMMC
 from mmcnb.estimators.iterative_svr import IterativeSVR
 from mmcnb.estimators.kernel_cpmmc import KernelCPMMC
+from mmcnb.estimators.kernel_kmeans import KernelKMeans
 from mmcnb.estimators.multiple_kernel_clustering import MultipleKernelClustering
 from mmcnb.estimators.sdp_mmc import SDPMMC
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC
+from mmcnb.estimators.support_cluster_machine import SupportClusterMachine
 from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS
 
 __all__ = [
@@ -18,8 +20,10 @@ __all__ = [
     "EvolutionaryMMC",
     "IterativeSVR",
     "KernelCPMMC",
+    "KernelKMeans",
     "MultipleKernelClustering",
     "SparseKernelMMC",
+    "SupportClusterMachine",
     "UnsupervisedRLS",
     "load",
 ]

@@ -3,6 +3,7 @@
 from mmcnb.solvers.cccp import Rounds, State, continuation, greatest_balance, path_to
 from mmcnb.solvers.crammer_singer import ClustersProblem, CrammerSingerPlanes
 from mmcnb.solvers.cutting_plane import Objective, Solution, SweepBudget, cutting_plane
+from mmcnb.solvers.graph_kmeans import GraphClusters, ball_graph, graph_kernel_kmeans
 from mmcnb.solvers.growing import GrowingPlanes, OwnPlanes, Rows
 from mmcnb.solvers.hyperplane import (
     GivenLabels,
@@ -12,6 +13,15 @@ from mmcnb.solvers.hyperplane import (
     Scores,
     ScoresLabels,
     signs,
+)
+from mmcnb.solvers.kernel_kmeans import (
+    Distances,
+    Means,
+    MeanSumsPass,
+    PseudoCentrePass,
+    lloyd,
+    mini_batches,
+    pseudo_centre_pass,
 )
 from mmcnb.solvers.kernel_planes import KernelClustersPlanes, KernelPlanes
 from mmcnb.solvers.passes import DecisionPass, MarginPass, RowSumPass
@@ -60,10 +70,12 @@ __all__ = [
     "ClustersProblem",
     "CrammerSingerPlanes",
     "DecisionPass",
+    "Distances",
     "Evolved",
     "ExactPlanes",
     "FeatureFitness",
     "GivenLabels",
+    "GraphClusters",
     "GrowingPlanes",
     "Hyperplane",
     "HyperplaneLabels",
@@ -74,6 +86,8 @@ __all__ = [
     "Labels",
     "MarginPass",
     "MatrixFitness",
+    "MeanSumsPass",
+    "Means",
     "Objective",
     "OwnPlanes",
     "Partition",
@@ -82,6 +96,7 @@ __all__ = [
     "Planes",
     "PrincipalFeatures",
     "Problem",
+    "PseudoCentrePass",
     "RidgeMap",
     "Rounds",
     "RowSumPass",
@@ -92,6 +107,7 @@ __all__ = [
     "State",
     "SweepBudget",
     "balanced_labels",
+    "ball_graph",
     "best_partition",
     "canonical_labels",
     "coin_flip",
@@ -101,16 +117,20 @@ __all__ = [
     "feature_fitness",
     "floor_bounds",
     "free_step",
+    "graph_kernel_kmeans",
     "greatest_balance",
     "held_step",
+    "lloyd",
     "matrix_fitness",
     "mean_objective",
     "mean_objective_of",
     "metric_of",
+    "mini_batches",
     "one_against_all_objective",
     "one_against_all_objective_of",
     "path_to",
     "principal_features",
+    "pseudo_centre_pass",
     "random_labels",
     "ridge_map",
     "ridge_path",

@@ -26,7 +26,7 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True)
-class _Weighted:
+class WeightedPass:
     """What every pass needs: the sample weights of a block."""
 
     weights: np.ndarray | None
@@ -36,7 +36,7 @@ class _Weighted:
 
 
 @dataclass(frozen=True)
-class MostViolatedPass(_Weighted):
+class MostViolatedPass(WeightedPass):
     """The most violated constraint of a hyperplane, with its sums; optionally which rows are in it."""
 
     labels: Labels
@@ -63,7 +63,7 @@ class MostViolatedPass(_Weighted):
 
 
 @dataclass(frozen=True)
-class PlaneSumsPass(_Weighted):
+class PlaneSumsPass(WeightedPass):
     """Planes rebuilt under new labels, and the mean of the features."""
 
     labels: Labels
@@ -89,7 +89,7 @@ class PlaneSumsPass(_Weighted):
 
 
 @dataclass(frozen=True)
-class RowSumPass(_Weighted):
+class RowSumPass(WeightedPass):
     """Weighted sum of the features, and the weight."""
 
     def start(self) -> list[Any]:
@@ -170,7 +170,7 @@ class GapPass:
 
 
 @dataclass(frozen=True)
-class HistogramPass(_Weighted):
+class HistogramPass(WeightedPass):
     """Weight of the decision values in equal bins, with the weight below the range in front."""
 
     hyperplane: Hyperplane
@@ -191,7 +191,7 @@ class HistogramPass(_Weighted):
 
 
 @dataclass(frozen=True)
-class MarginPass(_Weighted):
+class MarginPass(WeightedPass):
     """Margins of rows, their largest score less the second, with the sizes of the clusters."""
 
     rule: Scores

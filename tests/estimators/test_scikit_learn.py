@@ -25,6 +25,7 @@ EXPECTED_FAILURES = {
         mmcnb.SDPMMC(),
         mmcnb.MultipleKernelClustering(),
         mmcnb.MultipleKernelClustering(n_clusters=3),
+        mmcnb.KernelKMeans(n_clusters=3),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )

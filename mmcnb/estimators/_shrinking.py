@@ -1,0 +1,261 @@
+"""The rounds of a support cluster machine: cluster, train, drop what lies far from the boundary."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mmcnb._errors import InputError, MemoryLimitError
+from mmcnb.engine import Engine, Kernel, stack, survey
+from mmcnb.estimators._model import Model
+from mmcnb.estimators._streamed import ClusterWarning
+from mmcnb.samples import Samples, open_samples
+from mmcnb.selection.parameters import with_short_indices
+from mmcnb.solvers import Hyperplane, Scores
+
+HELD_ROWS = 65_536  # so many rows in play are held in memory; their number alone decides
+CACHE_MIB = 200  # of kernel columns in scikit-learn's solver
+STALLED = 0.2  # share of the negatives below which a round that drops no more is the last
+LANDMARKS = 100
+ROWS_A_CLUSTER = 3  # of the sample on which clusters start
+PASSES = 2  # in which the means of the clusters move
+
+
+class Part(NamedTuple):
+    """Rows to train on: their numbers, the rows, their side (-1 or +1) and their weights."""
+
+    numbers: np.ndarray
+    rows: Any
+    y: np.ndarray
+    weights: np.ndarray
+
+
+class Machine(NamedTuple):
+    """A trained machine: row numbers of the support vectors, the vectors, their coefficients, the offset."""
+
+    numbers: np.ndarray
+    vectors: np.ndarray
+    coef: np.ndarray
+    offset: float
+
+
+def train(kernel: Kernel, C: float, parts: list[Part]) -> Machine:
+    """The machine of eq. (6), in which 0 <= alpha_c <= weight_c C."""
+    from sklearn.svm import SVC
+
+    whole = Part(*(stack(list(field)) for field in zip(*parts, strict=True)))
+    shared = {"kernel": kernel.name, "gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
+    machine = SVC(C=C, cache_size=CACHE_MIB, **shared)
+    machine.fit(with_short_indices(whole.rows), whole.y, sample_weight=whole.weights)
+    coef, vectors = _dense(machine.dual_coef_).ravel(), _dense(machine.support_vectors_)
+    return Machine(whole.numbers[machine.support_], vectors, coef, float(machine.intercept_[0]))
+
+
+def _dense(values: Any) -> np.ndarray:
+    dense = values.toarray() if hasattr(values, "toarray") else values
+    return np.ascontiguousarray(dense, np.float64)
+
+
+@dataclass(frozen=True)
+class SidesPass:
+    """One byte a row: 1 where abs(f) is above the threshold, eq. (11), and 2 more where f is below 0."""
+
+    rule: Hyperplane
+    threshold: float
+
+    def start(self) -> list[np.ndarray]:
+        """Nothing yet."""
+        return []
+
+    def block(self, rows: Any, start: int, stop: int) -> list[np.ndarray]:
+        """The bytes of one block."""
+        f = self.rule.decide(rows)
+        return [(np.abs(f) > self.threshold).astype(np.int8) + 2 * (f < 0).astype(np.int8)]
+
+    def combine(self, total: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
+        """The bytes of both."""
+        return total + other
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How one machine is trained; see `SupportClusterMachine` for the parameters."""
+
+    kernel: Kernel
+    C: float
+    n_clusters: int
+    both: bool
+    threshold: float
+    stop: str
+    level: float
+    max_rounds: int
+
+
+@dataclass
+class Play:
+    """The rows that are still in play.
+
+    Parameters
+    ----------
+    samples : Samples
+        Rows, among them all that are in play; they alone once these are few.
+    numbers : ndarray of shape (n,), int64
+        Their numbers among all rows of the fit.
+    y : ndarray of shape (n,), int8
+        +1, -1, or 0 for rows that are out of play.
+    weights : ndarray of shape (n,)
+        Weights of the rows.
+    """
+
+    samples: Samples
+    numbers: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+
+    def part(self, engine: Engine, rows: np.ndarray, side: int, weights: np.ndarray) -> Part:
+        """Some rows, in any order, to train on."""
+        order = np.argsort(rows)
+        gathered = survey(engine, self.samples, rows[order]).sample
+        y = np.full(rows.shape[0], side, np.int8)
+        return Part(self.numbers[rows[order]], gathered, y, weights[order])
+
+    def held(self, engine: Engine) -> "Play":
+        """The rows in play alone and in memory, where they are few."""
+        rows = np.flatnonzero(self.y)
+        if rows.size > HELD_ROWS:
+            return self
+        sample = survey(engine, self.samples, rows).sample
+        return Play(open_samples(sample), self.numbers[rows], self.y[rows], self.weights[rows])
+
+
+@dataclass(frozen=True)
+class Shrinking:
+    """The rounds of one machine.
+
+    Parameters
+    ----------
+    engine : Engine
+        Runs the passes.
+    rules : Rules
+        How to train.
+    clusterer : callable
+        An unfitted `KernelKMeans` of so many clusters.
+    record : callable
+        Keeps one dict a round.
+    """
+
+    engine: Engine
+    rules: Rules
+    clusterer: Callable[[int], Any]
+    record: Callable[[dict[str, Any]], None]
+
+    def run(self, samples: Samples, y: np.ndarray, weights: np.ndarray) -> tuple[Machine, str]:
+        """The last machine, and why it is the last."""
+        rules, settled = self.rules, list[Part]()
+        play = Play(samples, np.arange(y.shape[0]), y, weights)
+        machine: Machine | None = None
+        for number in range(rules.max_rounds):
+            started, before = time.perf_counter(), machine
+            play = play.held(self.engine)
+            positive, negative = np.flatnonzero(play.y > 0), np.flatnonzero(play.y < 0)
+            balanced = rules.stop == "balance" and negative.size <= rules.level * positive.size
+            whole = balanced or negative.size <= rules.n_clusters
+            labels, near = self._represent(play, -1, own=whole and not (balanced and rules.both))
+            _, rare = self._represent(play, 1, own=not rules.both)
+            machine = train(rules.kernel, rules.C, [rare, near, *settled])
+            sides = self._sides(play.samples, machine)
+            missed = float((sides[positive] >= 2).mean())
+            self.record(
+                {
+                    "round": number,
+                    "representatives": near.y.size,
+                    "settled": sum(part.y.size for part in settled),
+                    "negatives": negative.size,
+                    "positives": positive.size,
+                    "support_vectors": machine.coef.size,
+                    "miss_rate": missed,
+                    "seconds": time.perf_counter() - started,
+                }
+            )
+            far = sides[negative] % 2 == 1
+            if rules.stop == "miss-rate" and missed > rules.level:
+                return before or machine, "miss-rate"
+            if whole:
+                return machine, "balance" if balanced else "all negatives"
+            if far.all() or far.sum() < STALLED * negative.size:
+                return machine, "nothing to drop"
+            settled.append(_settle(near, labels, far, play.weights[negative]))
+            play.y = play.y.copy()
+            play.y[negative[far]] = 0
+        assert machine is not None
+        return machine, "max_rounds"
+
+    def _sides(self, samples: Samples, machine: Machine) -> np.ndarray:
+        plane = Hyperplane(machine.coef, machine.offset)
+        model = Model(plane, self.rules.kernel, machine.vectors, feature_dtype="float64")
+        sweep = SidesPass(plane, self.rules.threshold)
+        return np.concatenate(self.engine.run(sweep, model.features(samples), "rows near the boundary"))
+
+    def _represent(self, play: Play, side: int, own: bool) -> tuple[np.ndarray, Part]:
+        """The representative of each row of a side, by its place in the part, and the representatives."""
+        rows = np.flatnonzero(play.y == side)
+        weights = play.weights[rows]
+        if own or rows.size <= self.rules.n_clusters:
+            return np.arange(rows.size), play.part(self.engine, rows, side, weights)
+        labels, centres = self._clusters(play, side)
+        labels = labels[rows]
+        labels = np.argsort(np.argsort(centres))[labels]  # parts are in order of the rows
+        sizes = np.bincount(labels, weights, centres.size)
+        return labels, play.part(self.engine, np.sort(centres), side, sizes)
+
+    def _clusters(self, play: Play, side: int) -> tuple[np.ndarray, np.ndarray]:
+        """Cluster of each row, and the pseudo-centres, eq. (10), of clusters in feature space."""
+        weights = np.where(play.y == side, play.weights, 0.0)
+        for n_clusters in _halved(self.rules.n_clusters):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ClusterWarning)  # of clusters without rows
+                    found = self.clusterer(n_clusters).fit(play.samples, sample_weight=weights)
+                break
+            except MemoryLimitError:
+                raise
+            except InputError:  # fewer rows that differ than clusters
+                continue
+        else:  # all rows are equal
+            return np.zeros(play.y.size, np.int64), np.flatnonzero(weights)[:1]
+        full = found.pseudo_centres_ >= 0
+        return (np.cumsum(full) - 1)[found.labels_], found.pseudo_centres_[full]
+
+
+def _halved(number: int) -> Iterator[int]:
+    """The number and its halves, down to 2."""
+    while number > 1:
+        yield number
+        number //= 2
+
+
+def _settle(near: Part, labels: np.ndarray, far: np.ndarray, weights: np.ndarray) -> Part:
+    """The representatives of rows that are dropped, with the weight of these alone."""
+    sizes = np.bincount(labels[far], weights[far], near.y.size)
+    kept = np.flatnonzero(sizes)
+    return Part(near.numbers[kept], near.rows[kept], near.y[kept], sizes[kept])
+
+
+def model_of(
+    machines: list[Machine], kernel: Kernel, mean: np.ndarray | None, deviation: np.ndarray | None
+) -> Model:
+    """One machine as a hyperplane; several as scores over the union of their support vectors."""
+    if len(machines) == 1:
+        (machine,) = machines
+        plane = Hyperplane(machine.coef, machine.offset)
+        return Model(plane, kernel, machine.vectors, mean, deviation, "float64")
+    numbers, first = np.unique(np.concatenate([one.numbers for one in machines]), return_index=True)
+    basis = np.concatenate([one.vectors for one in machines])[first]
+    coef = np.zeros((numbers.size, len(machines)))
+    for c, one in enumerate(machines):
+        np.add.at(coef[:, c], np.searchsorted(numbers, one.numbers), one.coef)  # a row may represent twice
+    scores = Scores(coef, -np.array([one.offset for one in machines]))
+    return Model(scores, kernel, np.ascontiguousarray(basis), mean, deviation, "float64")

@@ -1,0 +1,410 @@
+"""Support cluster machine: a classifier for large data in which one class is rare."""
+
+import os
+from collections.abc import Callable
+from copy import copy
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mmcnb.engine import Engine, Kernel, ScaledSamples, connected, open_engine, portable, survey
+from mmcnb.estimators._classes import check_class_weight, check_counts, read_classes, weight_of_rows
+from mmcnb.estimators._labels import LabelsPass
+from mmcnb.estimators._model import Model
+from mmcnb.estimators._persistence import save_estimator
+from mmcnb.estimators._shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Rules, Shrinking, model_of
+from mmcnb.estimators._streamed import SAMPLE_ROWS, sample_rows
+from mmcnb.estimators._validate import check_choice, check_gamma, check_number, read_input
+from mmcnb.estimators.kernel_kmeans import KERNELS, KernelKMeans
+from mmcnb.samples import LabelsWriter, Samples
+from mmcnb.selection import least_squares_gamma
+from mmcnb.selection.parameters import scaled, with_short_indices
+from mmcnb.solvers import DecisionPass
+
+CLUSTERS = 100, 1000  # least and most where n_clusters is None
+LEVELS = {"balance": 1.0, "miss-rate": 0.1}
+
+
+class SupportClusterMachine(ClassifierMixin, BaseEstimator):
+    """Support vector machine for many rows of which one class is rare, trained on clusters of the others.
+
+    The rows of the more common class are clustered in feature space, and a machine is trained on the rare
+    rows and on one representative a cluster, whose bound is the weight of the cluster, eq. (6). Rows of the
+    common class far from its boundary, abs(f) above a threshold, are dropped, eq. (11); what is left is
+    clustered again, finer, until the classes are balanced. What was dropped goes on counting through its
+    representatives: so each machine is that of a partition of all rows, coarse where they are far from the
+    boundary and fine where they are near.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly"}, default="rbf"
+        Kernel function.
+    gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
+        Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" is sigma = 0.55 times
+        the root mean squared distance between two rows; the other names are those of `SparseKernelMMC`.
+    C : float, default=1.0
+        Weight of the loss of a row, scikit-learn's.
+    class_weight : {None, "balanced"} or dict, default=None
+        Factors of C for the rows of each class; "balanced" gives both sides of a machine the same weight.
+    n_clusters : int or None, default=None
+        Clusters of a round; None is twice as many as there are rare rows, at least 100 and at most 1,000. Of
+        no more rows than that, each represents itself.
+    shrink_threshold : float, default=1.0
+        The paper's gamma: rows of the common class whose abs(f) is above it are dropped.
+    stop : {"balance", "miss-rate"}, default="balance"
+        "balance" ends with a machine on all common rows that are left, once they are no more than ``level``
+        for each rare one; "miss-rate" ends before a machine misses more than ``level`` of the rare rows. A
+        round that drops less than a fifth of the rows ends both.
+    level : float or None, default=None
+        None is 1 for "balance" and 0.1 for "miss-rate".
+    max_rounds : int, default=10
+        Rounds at most.
+    representatives : {"negatives", "both"}, default="negatives"
+        "both" also clusters the rare rows, where they are more than ``n_clusters``; for classes that are
+        large alike. They are not dropped; and the last machine is trained on clusters of both.
+    scale : {None, "standard"}, default=None
+        "standard" divides columns by their deviation (and centres dense ones).
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1.0
+        Constant of the polynomial kernel.
+    memory_limit : str, int or None, default=None
+        Resident memory that clustering may take, such as "512MiB"; None is half of what is free.
+    n_jobs : int or None, default=None
+        Threads; None and -1 are all cores. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of the sample for the width, and of the clusters.
+    verbose : int, default=0
+        1 shows a progress bar on a terminal.
+    engine : None, str or dask.distributed.Client, default=None
+        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
+        client, or the address of its scheduler, is a Dask cluster.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    gamma_ : float
+        Width of the kernel.
+    history_ : DataFrame
+        One row a round: round, class (the one against the others, or the rare one of two), representatives,
+        settled (those of dropped rows), negatives (rows left), positives, support_vectors, miss_rate (share
+        of the positives with f below 0), seconds.
+    report_ : dict
+        Classes and their counts, width, support vectors, and for each machine why it ended: "balance",
+        "all negatives", "miss-rate", "nothing to drop" or "max_rounds".
+    n_features_in_ : int
+        Columns of the fit.
+
+    See Also
+    --------
+    KernelKMeans : The clusters.
+
+    Notes
+    -----
+    Of several classes each is set against all others, and the largest decision value wins; the side with
+    fewer rows plays the rare class. Up to 65,536 rows in play are held in memory.
+
+    References
+    ----------
+    J. Yuan, J. Li and B. Zhang, Learning concepts from large scale imbalanced data sets using support
+    cluster machines, section 4. Its text leaves open what becomes of dropped rows.
+
+    Examples
+    --------
+    >>> import mmcnb
+    >>> from sklearn.datasets import make_blobs
+    >>> X, y = make_blobs([20, 2000], centers=[[0, 0], [4, 4]], random_state=0)
+    >>> model = mmcnb.SupportClusterMachine(random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> model.history_["negatives"].is_monotonic_decreasing
+    True
+    """
+
+    model_: Model
+    n_features_in_: int
+    fitted_names = ("gamma", "report")
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        gamma: float | str = "auto",
+        C: float = 1.0,
+        class_weight: Any = None,
+        n_clusters: int | None = None,
+        shrink_threshold: float = 1.0,
+        stop: str = "balance",
+        level: float | None = None,
+        max_rounds: int = 10,
+        representatives: str = "negatives",
+        scale: str | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        memory_limit: str | int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        engine: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.class_weight = class_weight
+        self.n_clusters = n_clusters
+        self.shrink_threshold = shrink_threshold
+        self.stop = stop
+        self.level = level
+        self.max_rounds = max_rounds
+        self.representatives = representatives
+        self.scale = scale
+        self.degree = degree
+        self.coef0 = coef0
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.engine = engine
+
+    # -- scikit-learn's face -----------------------------------------------------------------
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, in sorted order."""
+        return np.asarray(self.report_["classes"])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"engine": portable(self.engine)}
+
+    def __sklearn_clone__(self) -> Self:
+        bare = copy(self)
+        bare.engine = None
+        clone = super(SupportClusterMachine, bare).__sklearn_clone__()
+        clone.engine = self.engine  # a client has no copy
+        return clone
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            The rows.
+        y : array, Zarr array or path of one, of shape (n_samples,), or None
+            The class of each row; None takes the labels that a store keeps beside its rows.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        InputError
+            If the rows, their classes or a parameter cannot be used; one sentence says which and what to do.
+        """
+        self._check_parameters()
+        samples = read_input(self, X, reset=True, least_rows=2)
+        classes, codes = np.unique(read_classes(y, X, samples), return_inverse=True)
+        counts = np.bincount(codes)
+        check_class_weight(self.class_weight, classes)
+        check_counts(classes, counts, self.n_clusters, self.representatives == "both")
+        random_state = check_random_state(self.random_state)
+        with connected(self.engine), self._engine() as engine:
+            self._fit_rows(engine, samples, classes, codes.astype(np.int32), counts, random_state)
+        return self
+
+    def predict(self, X: Any, out: str | os.PathLike[str] | None = None) -> np.ndarray | None:
+        """The class of rows.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+        out : path or None, default=None
+            Where to write the numbers of the classes in ``classes_`` as a Zarr array, block by block; it
+            must not exist.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or None
+            The classes; None where their numbers were written to ``out``.
+        """
+        features = self._features(X)
+        if out is None:
+            with self._engine() as engine:
+                return self.classes_[
+                    np.concatenate(engine.run(LabelsPass(self.model_.rule), features, "labels"))
+                ]
+        with LabelsWriter(out, features.n_samples) as writer, self._engine() as engine:
+            writer.finish_chunks(engine.run(LabelsPass(self.model_.rule, writer.sink()), features, "labels"))
+        return None
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values of rows: what `predict` goes by.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes), float64
+            f(x) = w·φ(x) + b, at least 0 for the second of two classes; or a value for each class, of which
+            the largest wins.
+        """
+        features = self._features(X)
+        with self._engine() as engine:
+            return np.concatenate(engine.run(DecisionPass(self.model_.rule), features, "labels"))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Share of the rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+        y : array, Zarr array or path of one, of shape (n_samples,), or None
+            The class of each row; None takes the labels that a store keeps beside its rows.
+        sample_weight : ndarray of shape (n_samples,) or None, default=None
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            Accuracy.
+        """
+        from sklearn.metrics import accuracy_score
+
+        labels = read_classes(y, X, self._features(X))
+        return float(accuracy_score(labels, self.predict(X), sample_weight=sample_weight))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file, whole or not at all; `mmcnb.load` reads it.
+
+        Parameters
+        ----------
+        path : path
+            The file; one that is there is replaced.
+        """
+        check_is_fitted(self, "model_")
+        save_estimator(self, path)
+
+    def _features(self, X: Any) -> Samples:
+        check_is_fitted(self, "model_")
+        return self.model_.features(read_input(self, X, reset=False))
+
+    def _engine(self) -> Any:
+        return open_engine(self.engine, self.n_jobs, show_progress=None if self.verbose else False)
+
+    # -- the fit -----------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check_choice("kernel", self.kernel, KERNELS)
+        check_gamma(self.gamma)
+        check_number("C", self.C, 0.0, open_low=True)
+        if self.n_clusters is not None:
+            check_number("n_clusters", self.n_clusters, 1, integer=True)
+        check_number("shrink_threshold", self.shrink_threshold, 0.0)
+        check_choice("stop", self.stop, tuple(LEVELS))
+        if self.level is not None:
+            check_number("level", self.level, 0.0, np.inf if self.stop == "balance" else 1.0)
+        check_number("max_rounds", self.max_rounds, 1, integer=True)
+        check_choice("representatives", self.representatives, ("negatives", "both"))
+        check_choice("scale", self.scale, (None, "standard"))
+        check_number("degree", self.degree, 1, integer=True)
+        check_number("coef0", self.coef0, -np.inf)
+
+    def _fit_rows(
+        self,
+        engine: Engine,
+        samples: Samples,
+        classes: np.ndarray,
+        codes: np.ndarray,
+        counts: np.ndarray,
+        random_state: Any,
+    ) -> None:
+        """Train a machine for each class, or one for two, and set the fitted attributes."""
+        drawn = sample_rows(samples.n_samples, SAMPLE_ROWS, None, random_state)
+        found = survey(engine, samples, drawn, moments=self.scale == "standard")
+        rows, sample = samples, found.sample
+        if found.mean is not None and found.deviation is not None:
+            rows = ScaledSamples(samples, found.mean, found.deviation)
+            sample = scaled(sample, "standard")
+        gamma = least_squares_gamma(self.gamma, self.kernel, with_short_indices(sample.astype(np.float64)))
+        kernel = Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
+        machines, ends, log = [], [], list[dict[str, Any]]()
+        names = classes.tolist()
+        for c in [1] if classes.size == 2 else range(classes.size):
+            inside = codes == c
+            sign = 1 if 2 * counts[c] <= codes.size else -1  # the rarer side is the positive one
+            named = names[c] if sign > 0 or classes.size > 2 else names[0]
+            positive = inside if sign > 0 else ~inside
+            weights = weight_of_rows(self.class_weight, classes, codes, positive)
+            shrinking = Shrinking(
+                engine,
+                self._rules(kernel, int(positive.sum())),
+                self._clusterer(kernel, random_state),
+                partial(_keep, log, named),
+            )
+            machine, end = shrinking.run(rows, np.where(positive, 1, -1).astype(np.int8), weights)
+            machines.append(machine._replace(coef=sign * machine.coef, offset=sign * machine.offset))
+            ends.append(end)
+        import pandas as pd
+
+        self.model_ = model_of(machines, kernel, found.mean, found.deviation)
+        self.gamma_ = gamma
+        self.history_ = pd.DataFrame(log)
+        self.report_ = {
+            "classes": names,
+            "counts": counts.tolist(),
+            "gamma": gamma,
+            "support_vectors": self.model_.basis.shape[0],  # type: ignore[union-attr]
+            "ends": ends,
+        }
+
+    def _rules(self, kernel: Kernel, n_positive: int) -> Rules:
+        n_clusters = (
+            int(np.clip(2 * n_positive, *CLUSTERS)) if self.n_clusters is None else int(self.n_clusters)
+        )
+        level = LEVELS[self.stop] if self.level is None else float(self.level)
+        both, threshold = self.representatives == "both", float(self.shrink_threshold)
+        return Rules(
+            kernel, float(self.C), n_clusters, both, threshold, self.stop, level, int(self.max_rounds)
+        )
+
+    def _clusterer(self, kernel: Kernel, random_state: Any) -> Callable[[int], KernelKMeans]:
+        def clusterer(n_clusters: int) -> KernelKMeans:
+            return KernelKMeans(
+                n_clusters,
+                kernel=kernel.name,
+                gamma=kernel.gamma,
+                degree=kernel.degree,
+                coef0=kernel.coef0,
+                n_landmarks=LANDMARKS,
+                n_init=1,
+                max_iter=PASSES,
+                sample_size=max(SAMPLE_ROWS, ROWS_A_CLUSTER * n_clusters),
+                memory_limit=self.memory_limit,
+                n_jobs=self.n_jobs,
+                random_state=int(random_state.randint(2**31 - 1)),
+                verbose=self.verbose,
+                engine=self.engine,
+            )
+
+        return clusterer
+
+
+def _keep(log: list[dict[str, Any]], name: Any, row: dict[str, Any]) -> None:
+    """Put one round into the log."""
+    log.append({"class": name} | row)
