@@ -118,7 +118,17 @@ def stack_sample(
             )
         metrics.append(metric / np.sqrt(spread))
         parts.append(z / np.sqrt(spread))
-    return StackedSample(kernels, features, tuple(metrics), columns, basis, np.hstack(parts), weights)
+    return StackedSample(
+        kernels, features, tuple(metrics), columns, basis, _narrow(np.hstack(parts)), weights
+    )
+
+
+def _narrow(z: np.ndarray) -> np.ndarray:
+    """Coordinates of the same inner products, no more of them than rows."""
+    if z.shape[1] <= z.shape[0]:
+        return z
+    values, vectors = np.linalg.eigh(z @ z.T)
+    return np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def grams_of(kernels: KernelStack, basis: np.ndarray) -> list[np.ndarray]:
