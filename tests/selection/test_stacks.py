@@ -43,10 +43,12 @@ def test_each_kernel_is_scaled_to_one_spread_and_is_its_inner_product(exact, wei
     given = stack(*KERNELS, columns=(None, np.array([0, 2]), None))
     sample = stack_sample(open_samples(X), given, X, weights, exact)
     shares = np.full(80, 1 / 80) if weights is None else weights / weights.sum()
-    ends = np.cumsum([metric.shape[1] for metric in sample.metric])[:-1]
-    for kernel, columns, z in zip(
-        given.kernels, given.columns, np.split(sample.z, ends, axis=1), strict=True
-    ):
+    values = sample.features.block(0, 80).astype(float)
+    parts = [values[:, one] @ metric for one, metric in zip(sample.columns, sample.metric, strict=True)]
+    together = sum(z @ z.T for z in parts)
+    np.testing.assert_allclose(sample.z @ sample.z.T, together, atol=1e-9 * np.abs(together).max())
+    assert sample.z.shape[1] <= 80
+    for kernel, columns, z in zip(given.kernels, given.columns, parts, strict=True):
         part = X if columns is None else np.ascontiguousarray(X[:, columns])
         centred = z - shares @ z
         assert shares @ (centred**2).sum(axis=1) == pytest.approx(1.0)
