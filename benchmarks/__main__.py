@@ -25,6 +25,7 @@ STUDIES = (
     "evolutionary",
     "rls",
     "mkc",
+    "scm",
     "peers",
 )
 
@@ -94,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         "--part",
         action="append",
         default=[],
-        help="engine, rls, mkc: only this part; may be given several times",
+        help="engine, rls, mkc, scm: only this part; may be given several times",
     )
     return parser
 

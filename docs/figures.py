@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_digits, make_circles
@@ -11,6 +12,12 @@ from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay, KernelWeightsDispl
 from mmcnb.synthetic import make_block
 
 DPI = 100
+
+
+class Picture(NamedTuple):
+    """A figure under the name that displays give it."""
+
+    figure_: Any
 
 
 def digits() -> ClusterMapDisplay:
@@ -43,6 +50,41 @@ def views() -> KernelWeightsDisplay:
     return KernelWeightsDisplay.from_estimator(model, ax=bars)
 
 
+def rare() -> Picture:
+    """A rare ring inside a common one: two rounds of a support cluster machine, and SVC on all rows."""
+    import matplotlib.pyplot as plt
+    from sklearn.svm import SVC
+
+    X, y = make_circles((4000, 80), noise=0.2, factor=0.4, random_state=0)  # 1 is the inner ring
+    first, second = (
+        mmcnb.SupportClusterMachine(
+            class_weight="balanced", n_clusters=40, max_rounds=rounds, random_state=0
+        ).fit(X, y)
+        for rounds in (1, 2)
+    )
+    whole = SVC(gamma=first.gamma_, class_weight="balanced").fit(X, y)
+    figure, panels = plt.subplots(1, 3, figsize=(11, 4), layout="constrained")
+    every, near = np.ones(len(y), bool), np.abs(first.decision_function(X)) <= first.shrink_threshold
+    _draw_machine(panels[0], X, y, every, first, first.model_.basis, "round 1")
+    _draw_machine(panels[1], X, y, near, second, second.model_.basis, "round 2")
+    _draw_machine(panels[2], X, y, every, whole, whole.support_vectors_, "SVC on all rows")
+    return Picture(figure)
+
+
+def _draw_machine(
+    ax: Any, X: np.ndarray, y: np.ndarray, in_play: np.ndarray, model: Any, vectors: np.ndarray, name: str
+) -> None:
+    """Rows, those out of play paler, support vectors ringed, and where f is -1, 0 and 1."""
+    common = y == 0
+    for rows, colour in ((common & ~in_play, "0.88"), (common & in_play, "0.6"), (~common, "tab:orange")):
+        ax.scatter(*X[rows].T, s=5, color=colour, linewidths=0)
+    ax.scatter(*vectors.T, s=22, facecolors="none", edgecolors="black", linewidths=0.5)
+    grid = np.stack(np.meshgrid(*[np.linspace(-1.8, 1.8, 200)] * 2), axis=-1)
+    f = model.decision_function(grid.reshape(-1, 2)).reshape(grid.shape[:2])
+    ax.contour(*np.moveaxis(grid, -1, 0), f, [-1, 0, 1], colors="tab:blue", linestyles=["--", "-", "--"])
+    ax.set(title=f"{name}: {len(vectors):,} support vectors", aspect="equal", xticks=[], yticks=[])
+
+
 def main(folder: Path) -> None:
     """Draw every figure.
 
@@ -51,7 +93,7 @@ def main(folder: Path) -> None:
     folder : Path
         Where the figures are written.
     """
-    for name, draw in {"digits": digits, "shaking": shaking, "views": views}.items():
+    for name, draw in {"digits": digits, "shaking": shaking, "views": views, "rare": rare}.items():
         draw().figure_.savefig(folder / f"{name}.png", dpi=DPI)
 
 

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 from benchmarks.__main__ import STUDIES, main
+from benchmarks._fit_scm import SCM, SVC, UNDER, UNDER_BALANCED
+from benchmarks._scm_data import RARE
 from benchmarks._tasks import TASKS
 
 real_data = [
@@ -28,6 +30,14 @@ SMALL = {
     "evolutionary": ["--seeds", "1", "--rows", "200", "--quick"],
     "rls": ["--seeds", "1", "--rows", "200", "--quick"],
     "mkc": ["--seeds", "1", "--rows", "60", "--quick"],
+    "scm": [
+        "--seeds",
+        "1",
+        "--rows",
+        "400",
+        "--quick",
+        *(f"--part={part}" for part in ("rare", "grid", "effects")),
+    ],
     "peers": ["--seeds", "1", "--rows", "200", "--quick"],
     "engine": [
         "--rows",
@@ -55,6 +65,10 @@ FEWER_SETS = {
     "benchmarks._mkc_fits.CUT_FRACTIONS": (0.5,),
     "benchmarks._mkc_fits.RUNS": 2,
     "benchmarks._mkc_speed.TURNS": 1,
+    "benchmarks.scm.METHODS": {RARE: (SCM, SVC, UNDER, UNDER_BALANCED)},
+    "benchmarks._scm_effects.GAMMAS": (0.01,),
+    "benchmarks._scm_effects.QUICK_CLUSTERS": (10,),
+    "benchmarks._scm_effects.MOST_ROUNDS": 2,
     "benchmarks.selection.SETS": ("moons", "breast"),
     "benchmarks.widths.UCI": ("heart", "breast"),
     "benchmarks.widths.OPTDIGITS_PAIRS": ("optdigits-3v8",),
