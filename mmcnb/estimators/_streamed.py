@@ -86,16 +86,10 @@ def sample_rows(n_samples: int, wanted: int, weights: np.ndarray | None, random_
     return chosen.astype(np.int64) if weights is None else np.flatnonzero(weights)[chosen]
 
 
-class StreamedClusterer(ClusterMixin, BaseEstimator):
-    """Base of the estimators; see `SparseKernelMMC` for the parameters."""
+class EngineEstimator(BaseEstimator):
+    """An estimator that takes sparse rows, and whose engine may be a client, which has no copy."""
 
-    labels_: np.ndarray
-    model_: Model
-    n_features_in_: int
-    scale: str | None = None
-    fitted_names: tuple[str, ...] = ("objective", "rho", "gamma", "converged", "report")  # kept in a file
-
-    # -- scikit-learn's face -----------------------------------------------------------------
+    engine: Any
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -108,9 +102,21 @@ class StreamedClusterer(ClusterMixin, BaseEstimator):
     def __sklearn_clone__(self) -> Self:
         bare = copy(self)
         bare.engine = None
-        clone = super(StreamedClusterer, bare).__sklearn_clone__()
+        clone = super(EngineEstimator, bare).__sklearn_clone__()
         clone.engine = self.engine  # a client has no copy
         return clone
+
+
+class StreamedClusterer(ClusterMixin, EngineEstimator):
+    """Base of the estimators; see `SparseKernelMMC` for the parameters."""
+
+    labels_: np.ndarray
+    model_: Model
+    n_features_in_: int
+    scale: str | None = None
+    fitted_names: tuple[str, ...] = ("objective", "rho", "gamma", "converged", "report")  # kept in a file
+
+    # -- scikit-learn's face -----------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters.

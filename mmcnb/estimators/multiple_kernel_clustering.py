@@ -337,7 +337,7 @@ class MultipleKernelClustering(MarginClusterer):
             return
         rule, solution, trial = state.boundary, state.solution, trials[0]
         sweep = MarginPass(work.weights, rule, solution.quadratic.rho)
-        hinge, sizes, first = work.engine.run(sweep, model.features(work.samples), "margins")
+        hinge, sizes, first = work.engine.run(sweep, state.problem.features, "margins")
         order = np.argsort(first, kind="stable")
         self.model_ = replace(model, rule=rule.ordered(order))
         self.rho_ = solution.quadratic.rho

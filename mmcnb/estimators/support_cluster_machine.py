@@ -2,22 +2,21 @@
 
 import os
 from collections.abc import Callable
-from copy import copy
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb.engine import Engine, Kernel, ScaledSamples, connected, open_engine, portable, survey
+from mmcnb.engine import Engine, Kernel, ScaledSamples, connected, open_engine, survey
 from mmcnb.estimators._classes import check_class_weight, check_counts, read_classes, weight_of_rows
 from mmcnb.estimators._labels import LabelsPass
 from mmcnb.estimators._model import Model
 from mmcnb.estimators._persistence import save_estimator
 from mmcnb.estimators._shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Rules, Shrinking, model_of
-from mmcnb.estimators._streamed import SAMPLE_ROWS, sample_rows
+from mmcnb.estimators._streamed import SAMPLE_ROWS, EngineEstimator, sample_rows
 from mmcnb.estimators._validate import check_choice, check_gamma, check_number, read_input
 from mmcnb.estimators.kernel_kmeans import KERNELS, KernelKMeans
 from mmcnb.samples import LabelsWriter, Samples
@@ -29,7 +28,7 @@ CLUSTERS = 100, 1000  # least and most where n_clusters is None
 LEVELS = {"balance": 1.0, "miss-rate": 0.1}
 
 
-class SupportClusterMachine(ClassifierMixin, BaseEstimator):
+class SupportClusterMachine(ClassifierMixin, EngineEstimator):
     """Support vector machine for many rows of which one class is rare, trained on clusters of the others.
 
     The rows of the more common class are clustered in feature space, and a machine is trained on the rare
@@ -176,21 +175,6 @@ class SupportClusterMachine(ClassifierMixin, BaseEstimator):
     def classes_(self) -> np.ndarray:
         """The classes, in sorted order."""
         return np.asarray(self.report_["classes"])
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"engine": portable(self.engine)}
-
-    def __sklearn_clone__(self) -> Self:
-        bare = copy(self)
-        bare.engine = None
-        clone = super(SupportClusterMachine, bare).__sklearn_clone__()
-        clone.engine = self.engine  # a client has no copy
-        return clone
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train the machine.

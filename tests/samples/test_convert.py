@@ -417,9 +417,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch, kind):
         assert open_samples(tmp_path / "a.zarr").n_samples == len(rows)
         return peak
 
-    def least_peak(times):
-        # Other threads of the process are counted too, and only ever add.
-        return min(peak_of_converting(times) for _ in range(3))
-
     peak_of_converting(1)  # load what is loaded once
-    assert least_peak(8) < 2 * least_peak(2)  # what grew with the file would be near 4
+    small = min(peak_of_converting(2) for _ in range(3))
+    # Other threads of the process are counted too, and only ever add: one quiet try is enough.
+    assert any(peak_of_converting(8) < 1.5 * small for _ in range(10))
