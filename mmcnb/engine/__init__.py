@@ -3,6 +3,7 @@
 from mmcnb.engine._checkpoint import Checkpoint, CheckpointEngine, check_folder, environment, is_finished
 from mmcnb.engine._choose import connected, open_engine, portable
 from mmcnb.engine._dask import DaskEngine
+from mmcnb.engine._expansion import ExpansionMap
 from mmcnb.engine._features import (
     BasisMap,
     CachedSamples,
@@ -29,6 +30,7 @@ __all__ = [
     "DaskEngine",
     "DerivedSamples",
     "Engine",
+    "ExpansionMap",
     "FeatureMap",
     "FitPlan",
     "GatherPass",

@@ -5,7 +5,7 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -14,7 +14,7 @@ from uuid import uuid4
 import numpy as np
 
 from mmcnb._errors import InputError
-from mmcnb.engine import Kernel, KernelSamples, KernelStack, ScaledSamples, kernel_of_facts
+from mmcnb.engine import ExpansionMap, Kernel, KernelSamples, KernelStack, ScaledSamples, kernel_of_facts
 from mmcnb.samples import Samples
 from mmcnb.solvers import Hyperplane, RidgeMap, Scores
 
@@ -64,6 +64,18 @@ class Model:
         if self.kernel is None or self.basis is None:
             return scaled
         return KernelSamples(scaled, self.kernel.against(self.basis), np.dtype(self.feature_dtype))
+
+    def decisions(self, samples: Samples) -> tuple[Samples, Hyperplane | Scores]:
+        """The rows as sums over the basis, and the rule on these; for a basis of any size.
+
+        A model of one kernel alone has them.
+        """
+        assert isinstance(self.kernel, Kernel)
+        assert self.basis is not None
+        sums = ExpansionMap(self.kernel, self.basis, self.rule.coef)
+        ones = np.eye(sums.n_features)
+        rule = replace(self.rule, coef=ones[0] if self.rule.coef.ndim == 1 else ones)
+        return KernelSamples(self.scaled(samples), sums, np.float64), rule
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of the model, by name."""

@@ -63,7 +63,7 @@ def _dense(values: Any) -> np.ndarray:
 class SidesPass:
     """One byte a row: 1 where abs(f) is above the threshold, eq. (11), and 2 more where f is below 0."""
 
-    rule: Hyperplane
+    rule: Hyperplane | Scores
     threshold: float
 
     def start(self) -> list[np.ndarray]:
@@ -92,6 +92,7 @@ class Rules:
     stop: str
     level: float
     max_rounds: int
+    representative: str
 
 
 @dataclass
@@ -143,6 +144,8 @@ class Shrinking:
         How to train.
     clusterer : callable
         An unfitted `KernelKMeans` of so many clusters.
+    random_state : RandomState
+        Draws representatives.
     record : callable
         Keeps one dict a round.
     """
@@ -150,6 +153,7 @@ class Shrinking:
     engine: Engine
     rules: Rules
     clusterer: Callable[[int], Any]
+    random_state: Any
     record: Callable[[dict[str, Any]], None]
 
     def run(self, samples: Samples, y: np.ndarray, weights: np.ndarray) -> tuple[Machine, str]:
@@ -187,17 +191,17 @@ class Shrinking:
                 return machine, "balance" if balanced else "all negatives"
             if far.all() or far.sum() < STALLED * negative.size:
                 return machine, "nothing to drop"
-            settled.append(_settle(near, labels, far, play.weights[negative]))
+            settled.append(self._settle(play, near, labels, far))
             play.y = play.y.copy()
             play.y[negative[far]] = 0
         assert machine is not None
         return machine, "max_rounds"
 
     def _sides(self, samples: Samples, machine: Machine) -> np.ndarray:
-        plane = Hyperplane(machine.coef, machine.offset)
-        model = Model(plane, self.rules.kernel, machine.vectors, feature_dtype="float64")
-        sweep = SidesPass(plane, self.rules.threshold)
-        return np.concatenate(self.engine.run(sweep, model.features(samples), "rows near the boundary"))
+        model = model_of([machine], self.rules.kernel, None, None)
+        sums, rule = model.decisions(samples)
+        sweep = SidesPass(rule, self.rules.threshold)
+        return np.concatenate(self.engine.run(sweep, sums, "rows near the boundary"))
 
     def _represent(self, play: Play, side: int, own: bool) -> tuple[np.ndarray, Part]:
         """The representative of each row of a side, by its place in the part, and the representatives."""
@@ -205,15 +209,15 @@ class Shrinking:
         weights = play.weights[rows]
         if own or rows.size <= self.rules.n_clusters:
             return np.arange(rows.size), play.part(self.engine, rows, side, weights)
-        labels, centres = self._clusters(play, side)
-        labels = labels[rows]
-        labels = np.argsort(np.argsort(centres))[labels]  # parts are in order of the rows
-        sizes = np.bincount(labels, weights, centres.size)
-        return labels, play.part(self.engine, np.sort(centres), side, sizes)
+        labels, chosen = self._clusters(play, rows)
+        labels = np.argsort(np.argsort(chosen))[labels]  # parts are in order of the rows
+        sizes = np.bincount(labels, weights, chosen.size)
+        return labels, play.part(self.engine, np.sort(chosen), side, sizes)
 
-    def _clusters(self, play: Play, side: int) -> tuple[np.ndarray, np.ndarray]:
-        """Cluster of each row, and the pseudo-centres, eq. (10), of clusters in feature space."""
-        weights = np.where(play.y == side, play.weights, 0.0)
+    def _clusters(self, play: Play, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Cluster of each of some rows, and the row that represents each cluster."""
+        weights = np.zeros(play.y.size)
+        weights[rows] = play.weights[rows]
         for n_clusters in _halved(self.rules.n_clusters):
             try:
                 with warnings.catch_warnings():
@@ -225,9 +229,50 @@ class Shrinking:
             except InputError:  # fewer rows that differ than clusters
                 continue
         else:  # all rows are equal
-            return np.zeros(play.y.size, np.int64), np.flatnonzero(weights)[:1]
+            return np.zeros(rows.size, np.int64), rows[:1]
         full = found.pseudo_centres_ >= 0
-        return (np.cumsum(full) - 1)[found.labels_], found.pseudo_centres_[full]
+        labels = (np.cumsum(full) - 1)[found.labels_[rows]]
+        if self.rules.representative == "pseudo-centre":
+            return labels, found.pseudo_centres_[full]
+        return labels, rows[drawn_members(labels, weights[rows], self.random_state)]
+
+    def _settle(self, play: Play, near: Part, labels: np.ndarray, far: np.ndarray) -> Part:
+        """Representatives of rows that are dropped, with the weight of these alone."""
+        rows = np.flatnonzero(play.y < 0)[far]
+        weights, labels = play.weights[rows], labels[far]
+        kept, labels = np.unique(labels, return_inverse=True)
+        sizes = np.bincount(labels, weights)
+        if self.rules.representative == "pseudo-centre":
+            return Part(near.numbers[kept], near.rows[kept], near.y[kept], sizes)
+        chosen = rows[drawn_members(labels, weights, self.random_state)]
+        order = np.argsort(chosen)
+        return play.part(self.engine, chosen[order], -1, sizes[order])
+
+
+def drawn_members(labels: np.ndarray, weights: np.ndarray, random_state: Any) -> np.ndarray:
+    """A member of each cluster, drawn with chances as the weights are.
+
+    So the sum over the representatives, each with the weight of its cluster, is on average that over all
+    rows, of whatever is summed.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,), int64
+        Cluster of each row, 0 to k - 1, each of which has a row.
+    weights : ndarray of shape (n,)
+        Weights above 0.
+    random_state : RandomState
+        Draws one number a row.
+
+    Returns
+    -------
+    ndarray of shape (k,), int64
+        Rows.
+    """
+    # Of such arrivals the first of a cluster is that of row i with a chance in proportion to its weight.
+    arrivals = random_state.exponential(size=labels.shape[0]) / weights
+    order = np.lexsort((arrivals, labels))
+    return order[np.flatnonzero(np.diff(labels[order], prepend=-1))]
 
 
 def _halved(number: int) -> Iterator[int]:
@@ -235,13 +280,6 @@ def _halved(number: int) -> Iterator[int]:
     while number > 1:
         yield number
         number //= 2
-
-
-def _settle(near: Part, labels: np.ndarray, far: np.ndarray, weights: np.ndarray) -> Part:
-    """The representatives of rows that are dropped, with the weight of these alone."""
-    sizes = np.bincount(labels[far], weights[far], near.y.size)
-    kept = np.flatnonzero(sizes)
-    return Part(near.numbers[kept], near.rows[kept], near.y[kept], sizes[kept])
 
 
 def model_of(

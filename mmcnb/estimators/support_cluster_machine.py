@@ -22,7 +22,7 @@ from mmcnb.estimators.kernel_kmeans import KERNELS, KernelKMeans
 from mmcnb.samples import LabelsWriter, Samples
 from mmcnb.selection import least_squares_gamma
 from mmcnb.selection.parameters import scaled, with_short_indices
-from mmcnb.solvers import DecisionPass
+from mmcnb.solvers import DecisionPass, Hyperplane, Scores
 
 CLUSTERS = 100, 1000  # least and most where n_clusters is None
 LEVELS = {"balance": 1.0, "miss-rate": 0.1}
@@ -32,7 +32,7 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
     """Support vector machine for many rows of which one class is rare, trained on clusters of the others.
 
     The rows of the more common class are clustered in feature space, and a machine is trained on the rare
-    rows and on one representative a cluster, whose bound is the weight of the cluster, eq. (6). Rows of the
+    rows and on one row of each cluster, whose bound is the weight of the cluster, eq. (6). Rows of the
     common class far from its boundary, abs(f) above a threshold, are dropped, eq. (11); what is left is
     clustered again, finer, until the classes are balanced. What was dropped goes on counting through its
     representatives: so each machine is that of a partition of all rows, coarse where they are far from the
@@ -47,8 +47,9 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
         the root mean squared distance between two rows; the other names are those of `SparseKernelMMC`.
     C : float, default=1.0
         Weight of the loss of a row, scikit-learn's.
-    class_weight : {None, "balanced"} or dict, default=None
-        Factors of C for the rows of each class; "balanced" gives both sides of a machine the same weight.
+    class_weight : {None, "balanced"} or dict, default="balanced"
+        Factors of C for the rows of each class; "balanced" gives both sides of a machine the same weight, and
+        None each row: then most of the rare ones are given up where classes overlap.
     n_clusters : int or None, default=None
         Clusters of a round; None is twice as many as there are rare rows, at least 100 and at most 1,000. Of
         no more rows than that, each represents itself.
@@ -62,7 +63,11 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
         None is 1 for "balance" and 0.1 for "miss-rate".
     max_rounds : int, default=10
         Rounds at most.
-    representatives : {"negatives", "both"}, default="negatives"
+    representative : {"member", "pseudo-centre"}, default="member"
+        What stands for a cluster: a row of it, drawn at random, or the row nearest to its mean in feature
+        space, eq. (10). Rows near means are closer together than rows are, and where classes overlap a
+        machine on them draws its boundary too closely; drawn rows keep the spread.
+    clustered : {"negatives", "both"}, default="negatives"
         "both" also clusters the rare rows, where they are more than ``n_clusters``; for classes that are
         large alike. They are not dropped; and the last machine is trained on clusters of both.
     scale : {None, "standard"}, default=None
@@ -134,13 +139,14 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
         kernel: str = "rbf",
         gamma: float | str = "auto",
         C: float = 1.0,
-        class_weight: Any = None,
+        class_weight: Any = "balanced",
         n_clusters: int | None = None,
         shrink_threshold: float = 1.0,
         stop: str = "balance",
         level: float | None = None,
         max_rounds: int = 10,
-        representatives: str = "negatives",
+        representative: str = "member",
+        clustered: str = "negatives",
         scale: str | None = None,
         degree: int = 3,
         coef0: float = 1.0,
@@ -159,7 +165,8 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
         self.stop = stop
         self.level = level
         self.max_rounds = max_rounds
-        self.representatives = representatives
+        self.representative = representative
+        self.clustered = clustered
         self.scale = scale
         self.degree = degree
         self.coef0 = coef0
@@ -201,7 +208,7 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
         classes, codes = np.unique(read_classes(y, X, samples), return_inverse=True)
         counts = np.bincount(codes)
         check_class_weight(self.class_weight, classes)
-        check_counts(classes, counts, self.n_clusters, self.representatives == "both")
+        check_counts(classes, counts, self.n_clusters, self.clustered == "both")
         random_state = check_random_state(self.random_state)
         with connected(self.engine), self._engine() as engine:
             self._fit_rows(engine, samples, classes, codes.astype(np.int32), counts, random_state)
@@ -223,14 +230,12 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
         ndarray of shape (n_samples,) or None
             The classes; None where their numbers were written to ``out``.
         """
-        features = self._features(X)
+        sums, rule = self._decisions(X)
         if out is None:
             with self._engine() as engine:
-                return self.classes_[
-                    np.concatenate(engine.run(LabelsPass(self.model_.rule), features, "labels"))
-                ]
-        with LabelsWriter(out, features.n_samples) as writer, self._engine() as engine:
-            writer.finish_chunks(engine.run(LabelsPass(self.model_.rule, writer.sink()), features, "labels"))
+                return self.classes_[np.concatenate(engine.run(LabelsPass(rule), sums, "labels"))]
+        with LabelsWriter(out, sums.n_samples) as writer, self._engine() as engine:
+            writer.finish_chunks(engine.run(LabelsPass(rule, writer.sink()), sums, "labels"))
         return None
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -247,9 +252,9 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
             f(x) = w·φ(x) + b, at least 0 for the second of two classes; or a value for each class, of which
             the largest wins.
         """
-        features = self._features(X)
+        sums, rule = self._decisions(X)
         with self._engine() as engine:
-            return np.concatenate(engine.run(DecisionPass(self.model_.rule), features, "labels"))
+            return np.concatenate(engine.run(DecisionPass(rule), sums, "labels"))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of the rows whose class is predicted.
@@ -270,7 +275,7 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
         """
         from sklearn.metrics import accuracy_score
 
-        labels = read_classes(y, X, self._features(X))
+        labels = read_classes(y, X, read_input(self, X, reset=False))
         return float(accuracy_score(labels, self.predict(X), sample_weight=sample_weight))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -284,9 +289,9 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
         check_is_fitted(self, "model_")
         save_estimator(self, path)
 
-    def _features(self, X: Any) -> Samples:
+    def _decisions(self, X: Any) -> tuple[Samples, Hyperplane | Scores]:
         check_is_fitted(self, "model_")
-        return self.model_.features(read_input(self, X, reset=False))
+        return self.model_.decisions(read_input(self, X, reset=False))
 
     def _engine(self) -> Any:
         return open_engine(self.engine, self.n_jobs, show_progress=None if self.verbose else False)
@@ -304,7 +309,8 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
         if self.level is not None:
             check_number("level", self.level, 0.0, np.inf if self.stop == "balance" else 1.0)
         check_number("max_rounds", self.max_rounds, 1, integer=True)
-        check_choice("representatives", self.representatives, ("negatives", "both"))
+        check_choice("representative", self.representative, ("member", "pseudo-centre"))
+        check_choice("clustered", self.clustered, ("negatives", "both"))
         check_choice("scale", self.scale, (None, "standard"))
         check_number("degree", self.degree, 1, integer=True)
         check_number("coef0", self.coef0, -np.inf)
@@ -339,6 +345,7 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
                 engine,
                 self._rules(kernel, int(positive.sum())),
                 self._clusterer(kernel, random_state),
+                random_state,
                 partial(_keep, log, named),
             )
             machine, end = shrinking.run(rows, np.where(positive, 1, -1).astype(np.int8), weights)
@@ -362,9 +369,16 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
             int(np.clip(2 * n_positive, *CLUSTERS)) if self.n_clusters is None else int(self.n_clusters)
         )
         level = LEVELS[self.stop] if self.level is None else float(self.level)
-        both, threshold = self.representatives == "both", float(self.shrink_threshold)
         return Rules(
-            kernel, float(self.C), n_clusters, both, threshold, self.stop, level, int(self.max_rounds)
+            kernel,
+            float(self.C),
+            n_clusters,
+            self.clustered == "both",
+            float(self.shrink_threshold),
+            self.stop,
+            level,
+            int(self.max_rounds),
+            self.representative,
         )
 
     def _clusterer(self, kernel: Kernel, random_state: Any) -> Callable[[int], KernelKMeans]:

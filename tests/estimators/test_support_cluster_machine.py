@@ -1,6 +1,7 @@
 """SupportClusterMachine: machines on weighted representatives of clusters."""
 
 import json
+import pickle
 
 import dask.array
 import numpy as np
@@ -11,9 +12,9 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mmcnb
-from mmcnb.engine import Kernel
+from mmcnb.engine import ExpansionMap, Kernel
 from mmcnb.estimators import _shrinking
-from mmcnb.estimators._shrinking import Part, train
+from mmcnb.estimators._shrinking import Part, drawn_members, train
 from mmcnb.samples import create_csr_store, create_dense_store, open_class_labels
 
 GAMMA = 0.5
@@ -86,7 +87,8 @@ def test_where_every_row_represents_itself_it_is_the_support_vector_machine(kern
     assert len(model.history_) == 1
 
 
-def test_weights_of_the_representatives_are_those_of_all_rows(data, monkeypatch):
+@pytest.mark.parametrize("representative", ["member", "pseudo-centre"])
+def test_weights_of_the_representatives_are_those_of_all_rows(data, monkeypatch, representative):
     """Each round trains on a partition of all rows: what is dropped counts through its representative."""
     X, y = data
     trained = []
@@ -96,7 +98,7 @@ def test_weights_of_the_representatives_are_those_of_all_rows(data, monkeypatch)
         return train(kernel, C, parts)
 
     monkeypatch.setattr(_shrinking, "train", spy)
-    model = make(class_weight={1: 3.0}, n_clusters=80).fit(X, y)
+    model = make(class_weight={1: 3.0}, n_clusters=80, representative=representative).fit(X, y)
     assert len(trained) == len(model.history_) > 1
     for parts in trained:
         weights, sides = (
@@ -107,6 +109,37 @@ def test_weights_of_the_representatives_are_those_of_all_rows(data, monkeypatch)
         for part in parts:
             np.testing.assert_array_equal(part.rows, X[part.numbers])
             np.testing.assert_array_equal(part.y > 0, y[part.numbers] == 1)
+
+
+def test_members_are_drawn_by_weight():
+    """Each cluster gives one of its rows, with chances as the weights are: sums are kept on average."""
+    random = np.random.RandomState(0)
+    labels, weights = np.array([1, 0, 1, 1, 0, 2]), np.array([1.0, 2.0, 3.0, 4.0, 2.0, 0.5])
+    drawn = np.array([drawn_members(labels, weights, random) for _ in range(4000)])
+    np.testing.assert_array_equal(labels[drawn], np.tile([0, 1, 2], (4000, 1)))
+    chances = np.bincount(drawn.ravel(), minlength=6) / 4000
+    np.testing.assert_allclose(chances, weights / np.bincount(labels, weights)[labels], atol=0.03)
+
+
+@pytest.mark.parametrize("representative", ["member", "pseudo-centre"])
+def test_dropped_rows_go_on_through_rows_of_theirs(data, monkeypatch, representative):
+    """A settled member is itself one of the rows that were dropped; a pseudo-centre need not be."""
+    X, y = data
+    settled, dropped = [], []
+    settle = _shrinking.Shrinking._settle
+
+    def spy(self, play, near, labels, far):
+        part = settle(self, play, near, labels, far)
+        settled.append(part.numbers)
+        dropped.append(play.numbers[np.flatnonzero(play.y < 0)[far]])
+        return part
+
+    monkeypatch.setattr(_shrinking.Shrinking, "_settle", spy)
+    make(n_clusters=80, representative=representative).fit(X, y)
+    inside = [np.isin(some, rows).mean() for some, rows in zip(settled, dropped, strict=True)]
+    assert inside
+    assert (np.array(inside) == 1).all() or representative == "pseudo-centre"
+    assert all(np.unique(some).size == some.size for some in settled)
 
 
 def test_the_rarer_class_is_the_positive_one_whatever_its_name(data):
@@ -175,7 +208,7 @@ def test_miss_rate_ends_with_a_machine_within_the_level(data):
 
 def test_both_classes_may_be_clustered():
     X, y = rare(2000, 900)
-    model = make(representatives="both", n_clusters=50).fit(X, y)
+    model = make(clustered="both", n_clusters=50).fit(X, y)
     assert (model.history_["support_vectors"] <= 100 + model.history_["settled"]).all()
     assert (model.history_["representatives"] <= 50).all()
     assert model.score(X, y) > 0.9
@@ -214,6 +247,20 @@ def test_each_class_against_the_rest_is_the_machine_of_these_two(three):
             machine = SVC(gamma=GAMMA, class_weight=weights).fit(X, y == c)
         same = np.sign(machine.decision_function(X)) == np.sign(f[:, c])
         assert same.mean() > 0.97
+
+
+@pytest.mark.parametrize("kernel", [Kernel("rbf", 0.5), Kernel("linear"), Kernel("poly", 0.5, 2, 1.0)])
+@pytest.mark.parametrize("p", [1, 1024, 2500])
+def test_expansions_are_sums_over_the_basis_tile_by_tile(kernel, p):
+    rng = np.random.default_rng(3)
+    rows, basis = rng.standard_normal((40, 5)), rng.standard_normal((p, 5))
+    coef = rng.standard_normal((p, 2))
+    for given in (coef, coef[:, 0]):
+        sums = ExpansionMap(kernel, basis, given)
+        expected = (kernel(rows, basis) @ given).reshape(40, -1)
+        np.testing.assert_allclose(sums.block(rows, np.float64), expected, rtol=1e-9, atol=1e-9)
+        again = pickle.loads(pickle.dumps(sums))
+        np.testing.assert_array_equal(again.block(rows, np.float64), sums.block(rows, np.float64))
 
 
 # -- homes -----------------------------------------------------------------------------------------
@@ -310,13 +357,14 @@ def test_rows_given_many_times_are_fewer_clusters():
         ({"kernel": "sigmoid"}, "kernel='sigmoid' is unknown"),
         ({"n_clusters": 0}, "n_clusters=0 is out of range"),
         ({"n_clusters": 2941}, "n_clusters=2941 is more than the 2940 rows of a class"),
-        ({"n_clusters": 61, "representatives": "both"}, "n_clusters=61 is more than the 60 rows of a class"),
+        ({"n_clusters": 61, "clustered": "both"}, "n_clusters=61 is more than the 60 rows of a class"),
         ({"shrink_threshold": -1}, "shrink_threshold=-1 is out of range"),
         ({"stop": "never"}, "stop='never' is unknown"),
         ({"stop": "miss-rate", "level": 1.5}, "level=1.5 is out of range"),
         ({"level": -0.1}, "level=-0.1 is out of range"),
         ({"max_rounds": 0}, "max_rounds=0 is out of range"),
-        ({"representatives": "positives"}, "representatives='positives' is unknown"),
+        ({"representative": "mean"}, "representative='mean' is unknown"),
+        ({"clustered": "positives"}, "clustered='positives' is unknown"),
         ({"class_weight": "heavy"}, "class_weight='heavy' is unknown"),
         ({"class_weight": {2: 1.0}}, "class_weight names the class 2, which y does not have"),
         ({"class_weight": {1: -1.0}}, "class_weight of 1 is -1.0"),
