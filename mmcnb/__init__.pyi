@@ -5,6 +5,7 @@ from mmcnb.estimators import EvolutionaryMMC as EvolutionaryMMC
 from mmcnb.estimators import IterativeSVR as IterativeSVR
 from mmcnb.estimators import KernelCPMMC as KernelCPMMC
 from mmcnb.estimators import KernelKMeans as KernelKMeans
+from mmcnb.estimators import LabelGenerationMMC as LabelGenerationMMC
 from mmcnb.estimators import MultipleKernelClustering as MultipleKernelClustering
 from mmcnb.estimators import SparseKernelMMC as SparseKernelMMC
 from mmcnb.estimators import SupportClusterMachine as SupportClusterMachine
@@ -20,6 +21,7 @@ __all__ = [
     "IterativeSVR",
     "KernelCPMMC",
     "KernelKMeans",
+    "LabelGenerationMMC",
     "MultipleKernelClustering",
     "SparseKernelMMC",
     "SupportClusterMachine",

@@ -7,6 +7,7 @@ from mmcnb.estimators.evolutionary_mmc import EvolutionaryMMC
 from mmcnb.estimators.iterative_svr import IterativeSVR
 from mmcnb.estimators.kernel_cpmmc import KernelCPMMC
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
+from mmcnb.estimators.label_generation_mmc import LabelGenerationMMC
 from mmcnb.estimators.multiple_kernel_clustering import MultipleKernelClustering
 from mmcnb.estimators.sdp_mmc import SDPMMC
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC
@@ -21,6 +22,7 @@ __all__ = [
     "IterativeSVR",
     "KernelCPMMC",
     "KernelKMeans",
+    "LabelGenerationMMC",
     "MultipleKernelClustering",
     "SparseKernelMMC",
     "SupportClusterMachine",

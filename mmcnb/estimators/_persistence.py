@@ -10,7 +10,7 @@ from mmcnb.estimators._model import Model, read_model, write_model
 
 CLASSES = (
     *("SparseKernelMMC", "KernelCPMMC", "CPMMC", "UnsupervisedRLS", "EvolutionaryMMC", "IterativeSVR"),
-    *("SDPMMC", "MultipleKernelClustering", "KernelKMeans", "SupportClusterMachine"),
+    *("LabelGenerationMMC", "SDPMMC", "MultipleKernelClustering", "KernelKMeans", "SupportClusterMachine"),
 )
 PLAIN = (str, int, float, bool, type(None))  # a RandomState is not kept
 HERE = ("engine", "checkpoint")  # of this machine, and not of the model

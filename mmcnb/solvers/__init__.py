@@ -24,6 +24,8 @@ from mmcnb.solvers.kernel_kmeans import (
     pseudo_centre_pass,
 )
 from mmcnb.solvers.kernel_planes import KernelClustersPlanes, KernelPlanes
+from mmcnb.solvers.label_generation import GeneratedLabels, generate_labels
+from mmcnb.solvers.label_mixture import LabelMixture, mix_labels
 from mmcnb.solvers.passes import DecisionPass, MarginPass, RowSumPass
 from mmcnb.solvers.plane_qp import PlaneQPError, PlaneSolution, solve_planes
 from mmcnb.solvers.plane_socp import solve_kernel_planes
@@ -74,6 +76,7 @@ __all__ = [
     "Evolved",
     "ExactPlanes",
     "FeatureFitness",
+    "GeneratedLabels",
     "GivenLabels",
     "GraphClusters",
     "GrowingPlanes",
@@ -82,6 +85,7 @@ __all__ = [
     "KernelClustersPlanes",
     "KernelPlanes",
     "LabelMatrix",
+    "LabelMixture",
     "LabelSumsPass",
     "Labels",
     "MarginPass",
@@ -117,6 +121,7 @@ __all__ = [
     "feature_fitness",
     "floor_bounds",
     "free_step",
+    "generate_labels",
     "graph_kernel_kmeans",
     "greatest_balance",
     "held_step",
@@ -126,6 +131,7 @@ __all__ = [
     "mean_objective_of",
     "metric_of",
     "mini_batches",
+    "mix_labels",
     "one_against_all_objective",
     "one_against_all_objective_of",
     "path_to",
