@@ -7,12 +7,18 @@ cache where the machine allows one.
 import logging
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numba
 from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+try:
+    from fcntl import LOCK_EX, flock
+except ImportError:  # Windows
+    flock = None  # type: ignore[assignment]
 
 logger = logging.getLogger("mmcnb")
 
@@ -38,12 +44,32 @@ def njit(**options: Any) -> Callable[[Callable], Callable]:
 
     def decorate(function: Callable) -> Callable:
         try:
-            return numba.njit(nogil=True, cache=True, **options)(function)
+            return _taking_turns(numba.njit(nogil=True, cache=True, **options)(function))
         except RuntimeError as error:  # no folder for the cache: read-only or zipped installs
             logger.info("kernel %s is compiled anew in each process: %s", function.__name__, error)
             return numba.njit(nogil=True, **options)(function)
 
     return decorate
+
+
+def _taking_turns(dispatcher: Any) -> Any:
+    """Let processes save into the cache that they share one at a time, where the system has file locks.
+
+    Where two save signatures of one function at the same moment, numba gives both the same file, and the
+    index can name the code of one as that of the other.
+    """
+    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if flock is None or file is None:
+        return dispatcher
+    save = file.save
+
+    def save_alone(key: Any, data: Any) -> None:
+        with (Path(file._cache_path) / "lock").open("w") as lock:
+            flock(lock, LOCK_EX)
+            save(key, data)
+
+    file.save = save_alone
+    return dispatcher
 
 
 def threading_layers() -> dict[str, str]:
