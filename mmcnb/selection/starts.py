@@ -258,7 +258,10 @@ def _signed(labels: np.ndarray, random_state: np.random.RandomState) -> GivenLab
 
 
 def _kmeans_labels(z: Any, random_state: np.random.RandomState, weights: np.ndarray | None) -> GivenLabels:
+    from scipy.sparse import csr_matrix, issparse
     from sklearn.cluster import KMeans
 
+    if issparse(z):  # scikit-learn takes no wider indices
+        z = csr_matrix((z.data, z.indices.astype(np.int32), z.indptr.astype(np.int32)), shape=z.shape)
     model = KMeans(2, n_init=1, random_state=random_state.randint(2**31 - 1)).fit(z, sample_weight=weights)
     return GivenLabels(np.where(model.labels_ == 1, 1, -1).astype(np.int8))

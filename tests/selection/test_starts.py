@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 
+import mmcnb
 from mmcnb.selection import (
     INITS,
     choose_landmarks,
@@ -111,3 +113,12 @@ def test_starts_do_not_depend_on_how_many_follow():
         for n_init in (3, 7)
     )
     np.testing.assert_array_equal(few, many[:3])
+
+
+@pytest.mark.parametrize("estimator", [mmcnb.CPMMC, mmcnb.SparseKernelMMC])
+def test_k_means_starts_sparse_rows_as_it_starts_dense_ones(estimator):
+    X, _ = make_blobs(200, centers=[[0, 0, 3], [6, 6, 0]], random_state=0)
+    dense, sparse = (
+        estimator(init="k-means", random_state=0).fit(rows) for rows in (X, scipy.sparse.csr_matrix(X))
+    )
+    np.testing.assert_array_equal(dense.labels_, sparse.labels_)
