@@ -134,7 +134,8 @@ def test_a_child_process_fits_after_its_parent_did(expected, store, method):
     assert labels(store).tobytes() == expected
     context = multiprocessing.get_context(method)
     assert in_process(context, put_labels, store) == expected
-    assert in_process(context, put_labels) == expected
+    if method == "fork":  # a spawned process has nothing of its parent
+        assert in_process(context, put_labels) == expected
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")

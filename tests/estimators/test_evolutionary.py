@@ -332,15 +332,13 @@ def test_a_ridge_too_small_for_the_kernel_is_refused():
 
 
 def test_a_matrix_that_does_not_fit_is_refused_with_its_bytes_and_a_remedy_that_works():
-    X = make_blobs(20_000, d=2, dtype=np.float32)
-    sentence = (
-        r"^[^\n]*20,000 rows takes 2\.98 GiB[^\n]* n_landmarks=(\d+),[^\n]* sample_size=(\d+),[^\n]*\.$"
-    )
+    X, limit = make_blobs(6000, d=2, dtype=np.float32), "512MiB"
+    sentence = r"^[^\n]*6,000 rows takes 275 MiB[^\n]* n_landmarks=(\d+),[^\n]* sample_size=(\d+),[^\n]*\.$"
     with pytest.raises(MemoryLimitError, match=sentence) as error:
-        evolutionary(sample_size=20_000, memory_limit="1GiB").fit(X)
+        evolutionary(sample_size=6000, memory_limit=limit).fit(X)
     landmarks, size = map(int, re.search(sentence, str(error.value)).groups())
     quick = {"max_generations": 9}
-    remedies = {"sample_size": size, **quick}, {"sample_size": 20_000, "n_landmarks": landmarks, **quick}
+    remedies = {"sample_size": size, **quick}, {"sample_size": 6000, "n_landmarks": landmarks, **quick}
     for remedy in remedies:
-        model = evolutionary(memory_limit="1GiB", n_init=1, **remedy).fit(X)
+        model = evolutionary(memory_limit=limit, n_init=1, **remedy).fit(X)
         assert set(model.labels_.tolist()) == {0, 1}

@@ -17,11 +17,19 @@ LEAST_SQUARES = """
 import json, sys
 import mmcnb
 from mmcnb.cli._memory import peak_memory
+store, labels, limit = sys.argv[1:]
 settings = {"n_landmarks": 50, "sample_size": 1000, "n_init": 2, "random_state": 0}
-model = mmcnb.UnsupervisedRLS(3, **settings, memory_limit=sys.argv[2]).fit_model(sys.argv[1])
-model.predict(sys.argv[1], out=sys.argv[1] + ".labels.zarr")
+model = mmcnb.UnsupervisedRLS(3, **settings, memory_limit=limit).fit_model(store)
+model.predict(store, out=labels)
 print(json.dumps({"peak_memory_bytes": peak_memory()}))
 """
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """A small and a large store; the large one holds 275 MiB, more than the limit leaves beside libraries."""
+    folder = tmp_path_factory.mktemp("rings")
+    return [store_of(folder, rows) for rows in (300_000, 1_500_000)]
 
 
 def store_of(folder, rows):
@@ -33,25 +41,28 @@ def store_of(folder, rows):
     return store
 
 
-def peak_of_fit(folder, rows):
-    store = store_of(folder, rows)
-    outputs = ["--model", str(folder / f"{rows}.model"), "--labels", str(folder / f"{rows}.labels.zarr")]
+def peak_of_fit(store, folder):
+    outputs = ["--model", str(folder / "model"), "--labels", str(folder / "labels.zarr")]
     options = ["--gamma", "median", "--n-init", "1", "--n-landmarks", "50", "--random-state", "0", "--json"]
     command = [sys.executable, "-m", "mmcnb", "fit", str(store), *outputs, *options]
     report, polled = run_and_watch([*command, "--memory-limit", f"{LIMIT}MiB"])
     return max(polled, report["peak_memory_bytes"]) / MIB
 
 
-def peak_of_least_squares(folder, rows):
-    command = [sys.executable, "-c", LEAST_SQUARES, str(store_of(folder, rows)), f"{LIMIT}MiB"]
+def peak_of_least_squares(store, folder):
+    command = [sys.executable, "-c", LEAST_SQUARES, str(store), str(folder / "labels.zarr"), f"{LIMIT}MiB"]
     # What is polled can count pages twice: joblib forks once, to ask for the number of cores.
     return run_and_watch(command)[0]["peak_memory_bytes"] / MIB
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("peak", [peak_of_fit, peak_of_least_squares])
-def test_peak_memory_is_set_by_the_limit_and_not_by_the_rows(tmp_path, peak):
-    # The larger store holds 275 MiB of rows, more than what is left of the limit beside the libraries.
-    small, large = (peak(tmp_path, rows) for rows in (300_000, 1_500_000))
+def test_peak_memory_is_set_by_the_limit_and_not_by_the_rows(stores, tmp_path, peak):
+    peaks = []
+    for store in stores:
+        folder = tmp_path / store.stem
+        folder.mkdir()
+        peaks.append(peak(store, folder))
+    small, large = peaks
     assert large <= LIMIT + SLACK
     assert large - small <= 60

@@ -46,16 +46,24 @@ def check(model, X, weights=None):
     np.testing.assert_allclose(model.report_["sizes"], sizes, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize("setting", SETTINGS)
+def in_turn(names, settings):
+    """Each estimator with each setting and each data set, and each setting with each data set: pairs."""
+    return [
+        (names[(i + j) % len(names)], data, setting)
+        for i, data in enumerate(DATA)
+        for j, setting in enumerate(settings)
+    ]
+
+
+@pytest.mark.parametrize(("name", "data", "setting"), in_turn(ESTIMATORS, SETTINGS))
 def test_labels_and_objective_are_those_of_the_model(name, data, setting):
     check(make(name, **SETTINGS[setting]).fit(DATA[data]), DATA[data])
 
 
-@pytest.mark.parametrize("name", ["SparseKernelMMC", "CPMMC"])
-@pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize("setting", ["default", "fixed", "equal halves", "balance .02"])
+@pytest.mark.parametrize(
+    ("name", "data", "setting"),
+    in_turn(["SparseKernelMMC", "CPMMC"], ["default", "fixed", "equal halves", "balance .02"]),
+)
 def test_the_same_where_the_last_steps_run_on_all_rows(name, data, setting):
     model = make(name, sample_size=100, **SETTINGS[setting]).fit(DATA[data])
     assert "all rows" in set(model.history_["stage"])

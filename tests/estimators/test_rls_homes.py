@@ -19,7 +19,6 @@ CASES = {
     "shares": {"n_clusters": 3, "cluster_sizes": [0.5, 0.3, 0.2], "scale": "standard"},
 }
 cases = pytest.mark.parametrize("case", CASES)
-weightings = pytest.mark.parametrize("weighted", [False, True])
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +71,8 @@ def facts(model, probe):
     return *arrays, *values, model.objective_, model.report_, told.tolist()
 
 
-@cases
-@weightings
+# Each case is weighted either here or below, on CSR rows.
+@pytest.mark.parametrize(("case", "weighted"), [("free", False), ("held", True), ("shares", False)])
 def test_dense_homes_threads_and_clusters_give_the_same_bits(
     dense, dense_stores, weights, dask_client, case, weighted
 ):
@@ -89,15 +88,17 @@ def test_dense_homes_threads_and_clusters_give_the_same_bits(
         np.testing.assert_array_equal(model.predict(home), model.labels_)
 
 
-@cases
-def test_csr_homes_threads_and_clusters_give_the_same_bits(csr, csr_store, weights, dask_client, case):
+@pytest.mark.parametrize(("case", "weighted"), [("free", True), ("held", False), ("shares", True)])
+def test_csr_homes_threads_and_clusters_give_the_same_bits(
+    csr, csr_store, weights, dask_client, case, weighted
+):
+    omega = weights if weighted else None
     lazy = dask.array.from_array(csr.toarray(), chunks=(50_000, 3)).map_blocks(scipy.sparse.csr_matrix)
-    for omega in (None, weights):
-        expected = facts(fitted(case, csr, omega), csr[:9000])
-        ways = [(csr, {"n_jobs": 2}), (csr_store, {"n_jobs": 2}), (lazy, {})]
-        ways.append((csr_store, {"engine": dask_client(2)}))
-        for home, manner in ways:
-            assert facts(fitted(case, home, omega, **manner), csr[:9000]) == expected
+    expected = facts(fitted(case, csr, omega), csr[:9000])
+    ways = [(csr, {"n_jobs": 2}), (csr_store, {"n_jobs": 2}), (lazy, {})]
+    ways.append((csr_store, {"engine": dask_client(2)}))
+    for number, (home, manner) in enumerate(ways):
+        assert facts(fitted(case, home, omega, **manner), csr[:9000]) == expected, number
 
 
 @pytest.mark.parametrize("case", ["free", "held"])
@@ -108,13 +109,11 @@ def test_dense_and_csr_rows_agree(csr, case):
 
 
 @cases
-@pytest.mark.parametrize("store", ["scratch", "recompute"])
-def test_features_kept_elsewhere_or_nowhere_give_the_same_bits(
-    dense_stores, dense, keep_columns_in, store, case
-):
+def test_features_kept_elsewhere_or_nowhere_give_the_same_bits(dense_stores, dense, keep_columns_in, case):
     expected = facts(fitted(case, dense_stores[2]), dense[:9000])
-    keep_columns_in(store)
-    assert facts(fitted(case, dense_stores[2], n_jobs=2), dense[:9000]) == expected
+    for store in ("scratch", "recompute"):
+        keep_columns_in(store)
+        assert facts(fitted(case, dense_stores[2], n_jobs=2), dense[:9000]) == expected, store
 
 
 def test_a_limit_that_keeps_no_features_gives_the_same_bits(tmp_path):

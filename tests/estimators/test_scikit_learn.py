@@ -19,15 +19,16 @@ EXPECTED_FAILURES = {
 @parametrize_with_checks(
     [
         mmcnb.SparseKernelMMC(),
-        mmcnb.SparseKernelMMC(n_clusters=3),
+        mmcnb.SparseKernelMMC(n_clusters=3, n_init=1),
         mmcnb.KernelCPMMC(),
         mmcnb.CPMMC(),
         mmcnb.UnsupervisedRLS(),
         mmcnb.EvolutionaryMMC(),
         mmcnb.IterativeSVR(),
         mmcnb.SDPMMC(),
+        mmcnb.LabelGenerationMMC(),
         mmcnb.MultipleKernelClustering(),
-        mmcnb.MultipleKernelClustering(n_clusters=3),
+        mmcnb.MultipleKernelClustering(n_clusters=3, n_init=1),
         mmcnb.KernelKMeans(n_clusters=3),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
