@@ -16,11 +16,12 @@ from mmcnb.samples import Samples, open_samples
 from mmcnb.selection.parameters import with_short_indices
 from mmcnb.solvers import Hyperplane, Scores
 
-HELD_ROWS = 65_536  # so many rows in play are held in memory; their number alone decides
+HELD_ROWS, HELD_VALUES = 65_536, 2**25  # rows in play are held in memory where they are as few as either
 CACHE_MIB = 200  # of kernel columns in scikit-learn's solver
 STALLED = 0.2  # share of the negatives below which a round that drops no more is the last
 LANDMARKS = 100
 ROWS_A_CLUSTER = 3  # of the sample on which clusters start
+DRAWN_A_CLUSTER = 10  # of the rows of which the means are taken where members are drawn
 PASSES = 2  # in which the means of the clusters move
 
 
@@ -126,7 +127,7 @@ class Play:
     def held(self, engine: Engine) -> "Play":
         """The rows in play alone and in memory, where they are few."""
         rows = np.flatnonzero(self.y)
-        if rows.size > HELD_ROWS:
+        if rows.size > max(HELD_ROWS, HELD_VALUES // self.samples.n_features):
             return self
         sample = survey(engine, self.samples, rows).sample
         return Play(open_samples(sample), self.numbers[rows], self.y[rows], self.weights[rows])
@@ -218,23 +219,32 @@ class Shrinking:
         """Cluster of each of some rows, and the row that represents each cluster."""
         weights = np.zeros(play.y.size)
         weights[rows] = play.weights[rows]
+        if self.rules.representative == "pseudo-centre":
+            found = self._fitted(play.samples, weights)
+            if found is None:
+                return np.zeros(rows.size, np.int64), rows[:1]
+            full = found.pseudo_centres_ >= 0
+            return (np.cumsum(full) - 1)[found.labels_[rows]], found.pseudo_centres_[full]
+        # Drawn members only want clusters that are about right: means of a sample, and one pass that labels.
+        n_drawn = min(rows.size, DRAWN_A_CLUSTER * self.rules.n_clusters)
+        drawn = rows[np.sort(self.random_state.permutation(rows.size)[:n_drawn])]
+        found = self._fitted(open_samples(survey(self.engine, play.samples, drawn).sample), weights[drawn])
+        labels = np.zeros(rows.size, np.int64) if found is None else found.predict(play.samples)[rows]
+        _, labels = np.unique(labels, return_inverse=True)
+        return labels, rows[drawn_members(labels, weights[rows], self.random_state)]
+
+    def _fitted(self, samples: Samples, weights: np.ndarray) -> Any:
+        """Clusters, as many as can be up to those that are asked for; None where all rows are equal."""
         for n_clusters in _halved(self.rules.n_clusters):
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", ClusterWarning)  # of clusters without rows
-                    found = self.clusterer(n_clusters).fit(play.samples, sample_weight=weights)
-                break
+                    return self.clusterer(n_clusters).fit(samples, sample_weight=weights)
             except MemoryLimitError:
                 raise
             except InputError:  # fewer rows that differ than clusters
                 continue
-        else:  # all rows are equal
-            return np.zeros(rows.size, np.int64), rows[:1]
-        full = found.pseudo_centres_ >= 0
-        labels = (np.cumsum(full) - 1)[found.labels_[rows]]
-        if self.rules.representative == "pseudo-centre":
-            return labels, found.pseudo_centres_[full]
-        return labels, rows[drawn_members(labels, weights[rows], self.random_state)]
+        return None
 
     def _settle(self, play: Play, near: Part, labels: np.ndarray, far: np.ndarray) -> Part:
         """Representatives of rows that are dropped, with the weight of these alone."""

@@ -111,7 +111,8 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
     Notes
     -----
     Of several classes each is set against all others, and the largest decision value wins; the side with
-    fewer rows plays the rare class. Up to 65,536 rows in play are held in memory.
+    fewer rows plays the rare class. Rows in play are held in memory once they are 65,536 or fewer, or have
+    2^25 values or fewer.
 
     References
     ----------

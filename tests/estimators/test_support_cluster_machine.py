@@ -276,6 +276,7 @@ def bits(model, X):
 def test_dense_homes_and_threads_give_the_same_bits(tmp_path, monkeypatch, held, parameters):
     """Also where rows stay in their store, because too many are in play to be held."""
     monkeypatch.setattr(_shrinking, "HELD_ROWS", held)
+    monkeypatch.setattr(_shrinking, "HELD_VALUES", 0)
     X, y = rare(9000, 90)
     if "classes" in parameters:
         y[::7] = 2
