@@ -21,7 +21,7 @@ CACHE_MIB = 200  # of kernel columns in scikit-learn's solver
 STALLED = 0.2  # share of the negatives below which a round that drops no more is the last
 LANDMARKS = 100
 ROWS_A_CLUSTER = 3  # of the sample on which clusters start
-DRAWN_A_CLUSTER = 10  # of the rows of which the means are taken where members are drawn
+DRAWN_A_CLUSTER = 4  # of the rows of which the means are taken where members are drawn
 PASSES = 2  # in which the means of the clusters move
 
 
