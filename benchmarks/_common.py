@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -34,7 +34,7 @@ UCI = (
     "waveform-1v2",
 )
 MNIST_PAIRS = ("mnist-1v7", "mnist-2v7", "mnist-3v8", "mnist-8v9")
-LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "zarr", "piqp")
+LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas", "zarr", "piqp")
 
 
 @dataclass(frozen=True)
@@ -51,18 +51,29 @@ class Options:
         Repeats; None is the study's own number.
     rows : int or None, default=None
         At most so many rows of each data set; None for all.
-    sizes : bool, default=False
-        Also time against the number of rows, where that is a part of the study.
     parts : tuple of str, default=()
         Parts of a study that has several; none are all.
+    smoke : bool, default=False
+        Tiny sizes of the same code; comes with `quick`, one seed and few rows.
+    jobs : int, default=1
+        Processes that compute cells beside each other.
+    retry : bool, default=False
+        Compute the cells again that failed.
     """
 
     out: Path
     quick: bool = False
     seeds: int | None = None
     rows: int | None = None
-    sizes: bool = False
     parts: tuple[str, ...] = ()
+    smoke: bool = False
+    jobs: int = 1
+    retry: bool = False
+
+    @property
+    def scale(self) -> str:
+        """``"full"``, ``"quick"`` or ``"smoke"``."""
+        return "smoke" if self.smoke else "quick" if self.quick else "full"
 
 
 @dataclass(frozen=True)
@@ -157,16 +168,53 @@ def load(name: str, options: Options, most: int | None = None) -> Data:
     Data
         In memory.
     """
-    return Data(name, *data_loaders.load(name, rows=rows_of(name, options, most)))
+    return load_rows(name, rows_of(name, options, most))
+
+
+class NoData(InputError):
+    """A data set that is not here and cannot be had, or is damaged."""
+
+
+def load_rows(name: str, rows: int | None = None) -> Data:
+    """Load a data set, or a random draw of at most so many rows.
+
+    Raises
+    ------
+    NoData
+        If it cannot be had.
+    """
+    try:
+        return Data(name, *data_loaders.load(name, rows=_at_most(name, rows)))
+    except InputError as error:
+        raise NoData(str(error)) from error
 
 
 def rows_of(name: str, options: Options, most: int | None = None) -> int | None:
     """How many rows of a data set to draw; None for all."""
     bounds = [bound for bound in (options.rows, most) if bound is not None]
-    if not bounds:
-        return None
-    sizes = {fact["name"]: fact["n_samples"] for fact in data_loaders.registry()}
-    return min([*bounds, *([sizes[name]] if name in sizes else [])])
+    return _at_most(name, min(bounds)) if bounds else None
+
+
+def sizes_within(sizes: Sequence[int], options: Options) -> list[int]:
+    """Numbers of rows up to what the options allow; that alone where all are above.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from benchmarks._common import Options, sizes_within
+    >>> [sizes_within((100, 200), Options(Path("out"), rows=rows)) for rows in (None, 150, 50)]
+    [[100, 200], [100], [50]]
+    """
+    return [n for n in sizes if n <= (options.rows or n)] or [options.rows or sizes[0]]
+
+
+def size_of(name: str) -> int | None:
+    """How many rows a data set has; None for a synthetic one, which has as many as are asked for."""
+    return next((fact["n_samples"] for fact in data_loaders.registry() if fact["name"] == name), None)
+
+
+def _at_most(name: str, rows: int | None) -> int | None:
+    return None if rows is None else min(rows, size_of(name) or rows)
 
 
 def parts_of(options: Options, parts: Iterable[str]) -> tuple[str, ...]:
@@ -196,18 +244,6 @@ def warn_if_busy() -> None:
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if load > cores / 2:
         say(f"the machine is busy (load {load:.1f} on {cores} cores): times and ratios are not to be trusted")
-
-
-def slope(sizes: Any, seconds: Any) -> float:
-    """Slope of a line through the logarithms, by least squares.
-
-    Examples
-    --------
-    >>> from benchmarks._common import slope
-    >>> round(slope([10, 100, 1000], [1, 100, 10000]), 6)
-    2.0
-    """
-    return float(np.polyfit(np.log(np.asarray(sizes, float)), np.log(np.asarray(seconds, float)), 1)[0])
 
 
 @contextmanager

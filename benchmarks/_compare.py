@@ -1,33 +1,39 @@
-"""k-means, the default fit and fits over a grid of widths on one data set, turn by turn in the same run."""
+"""What the studies of SKMMC share: k-means, CPMMC, LG-MMC and SKMMC as cells, and the table made of them."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
+from sklearn.base import clone
 
 import mmcnb
-from benchmarks._common import Data, say
+from benchmarks._cells import LABEL_FREE, PAPER, Cell, facts, load_once, peak_mib, reset_peak
+from benchmarks._common import Options, size_of
+from benchmarks._statistics import best, over_seeds, ratio_to
+from benchmarks.published import SKMMC as SKMMC_PAPER
+from benchmarks.published import figure
 from mmcnb.estimators import ClusterWarning
-from mmcnb.metrics import balanced_clustering_error
+from mmcnb.metrics import balanced_clustering_error, clustering_accuracy
 
-WIDTHS = (
-    0.25,
-    0.35,
-    0.5,
-    0.71,
-    1.0,
-    1.41,
-    2.0,
-    4.0,
-)  # sigma in units of the root mean squared pairwise distance
-FIXED_WIDTH = 0.5
+KMEANS, CPMMC, LGMMC, SKMMC, BETWEEN = "k-means", "CPMMC", "LG-MMC", "SKMMC", "SKMMC, widths between"
+ERROR = "balanced_error"
+# sigma in units of the root mean squared distance of two rows: the paper's five, and those between them.
+PAPER_WIDTHS, WIDTHS_BETWEEN = (0.25, 0.5, 1.0, 2.0, 4.0), (0.35, 0.71, 1.41)
+PATH = ["stage", "start", "gamma", "C", "round"]  # what one round of CCCP has in common
+AS_PUBLISHED = {"threshold": "fixed", "continuation": False, "init": "random", "n_init": 1}
+# The paper has neither samples nor starts of other kinds; so many rows are all rows of the MNIST pairs.
+COIN_FLIPS: dict[str, Any] = {"init": "random", "n_init": 3, "sample_size": 16_000}
+LINEAR_GRID = tuple({"C": C, "balance": balance} for C in (2.0, 10.0) for balance in (0.0, 0.05))
+PAPER_RUNS, QUICK_RUNS = 20, 3  # of k-means, each from one start
+MOST_LGMMC_ROWS, QUICK_LGMMC_ROWS = 2500, 500
 WARM_UP_ROWS = 400
-OURS, PEER, AUTO = "mmcnb", "k-means", "gamma=auto"
 
 
 def mean_squared_distance(X: Any) -> float:
@@ -57,145 +63,212 @@ def fit(estimator: Any, X: Any) -> Any:
         return estimator.fit(X)
 
 
-def warm_up(X: Any) -> float:
+def warm_up(X: Any, *estimators: Any) -> float:
     """Seconds of a first fit of a few rows of the same type and layout, which compiles every kernel."""
     rows = X[:WARM_UP_ROWS] if X.shape[0] > WARM_UP_ROWS else X
     started = time.perf_counter()
-    # Fewer rows in the sample than in all, so that the passes over all rows are compiled as well.
-    fit(mmcnb.SparseKernelMMC(sample_size=max(2, rows.shape[0] // 2), random_state=0), rows)
+    for estimator in estimators or (mmcnb.SparseKernelMMC(random_state=0),):
+        # Fewer rows in the sample than in all, so that the passes over all rows are compiled as well.
+        sample = {"sample_size": max(2, rows.shape[0] // 2)}
+        fit(clone(estimator).set_params(**sample), rows)
     return time.perf_counter() - started
 
 
-def measure(data: Data, method: str, parameters: str, estimator: Any) -> dict[str, Any]:
-    """Fit once, and return the row of the tidy table.
+def clustering(y: np.ndarray, labels: Any) -> dict[str, float]:
+    """Balanced error (of two classes), error and adjusted Rand index, as shares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks._compare import clustering
+    >>> clustering(np.array([0, 0, 1, 1]), [1, 1, 0, 0])
+    {'balanced_error': 0.0, 'error': 0.0, 'ari': 1.0}
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    two = np.unique(y).size == 2
+    return {
+        **({ERROR: float(balanced_clustering_error(y, labels))} if two else {}),
+        "error": 1 - float(clustering_accuracy(y, labels)),
+        "ari": float(adjusted_rand_score(y, labels)),
+    }
+
+
+def timed(estimator: Any, X: Any) -> dict[str, float]:
+    """Fit, and return the seconds and the peak memory of the fit alone."""
+    reset_peak()
+    started = time.perf_counter()
+    fit(estimator, X)
+    return {"seconds": time.perf_counter() - started, "peak_mib": peak_mib()}
+
+
+_compiled: dict[tuple[bool, str, str], float] = {}
+
+
+def compile_seconds(X: Any, *estimators: Any) -> float:
+    """Seconds of the first small fit of such rows in this process, which compiles or loads every kernel.
 
     Parameters
     ----------
-    data : Data
-        The rows.
-    method, parameters : str
-        Names for the table.
-    estimator : estimator
-        Not yet fitted; its ``random_state`` is the seed.
+    X : ndarray or csr_matrix
+        Rows in memory.
+    *estimators : estimator
+        What is fitted; none is SKMMC.
+
+    Returns
+    -------
+    float
+        The same whenever this process asks again.
+    """
+    kind = (issparse(X), str(X.dtype), repr(estimators))
+    if kind not in _compiled:
+        _compiled[kind] = warm_up(X, *estimators)
+    return _compiled[kind]
+
+
+def fitted(name: str, rows: int | None, method: str, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Compute a cell: one method on one data set.
+
+    Parameters
+    ----------
+    name : str
+        What `data_loaders.load` calls the data set.
+    rows : int or None
+        At most so many rows, drawn at random.
+    method : str
+        "k-means", "CPMMC", "LG-MMC" or "SKMMC".
+    seed : int
+        Of the method.
+    given : mapping
+        Parameters of the estimator; ``width`` stands for gamma.
 
     Returns
     -------
     dict
-        dataset, n, d, method, parameters, seed, error, seconds, gamma.
+        Facts of the data, measures, `clustering`, and of our estimators counts and the width that was found.
     """
-    started = time.perf_counter()
-    fit(estimator, data.X)
-    seconds = time.perf_counter() - started
-    return {
-        "dataset": data.name,
-        "n": len(data.y),
-        "d": estimator.n_features_in_,
-        "method": method,
-        "parameters": parameters,
-        "seed": estimator.random_state,
-        "error": balanced_clustering_error(data.y, estimator.labels_),
-        "seconds": seconds,
-        "gamma": getattr(estimator, "gamma_", np.nan),
-        **_counts(estimator),
-    }
+    data = load_once(name, rows)
+    compiled = 0.0 if method == KMEANS else compile_seconds(data.X)
+    if method == KMEANS:
+        estimator, measures = faster_kmeans(data.X, seed, given)
+    else:
+        estimator = _estimator(method, data.X, seed, dict(given))
+        measures = timed(estimator, data.X)
+    found = facts(data.X) | measures | {"compile_seconds": compiled}
+    return found | clustering(data.y, estimator.labels_) | _told(estimator)
 
 
-def _counts(estimator: Any) -> dict[str, int]:
-    """Reads of the rows, and sweeps over kept kernel columns."""
+def _told(estimator: Any) -> dict[str, float]:
+    """The width that was found, basis vectors, reads and sweeps of the rows, cuts, and rounds of CCCP."""
     history = getattr(estimator, "history_", None)
-    return {} if history is None else {name: int(history[name].iloc[-1]) for name in ("reads", "sweeps")}
+    if history is None or not {*PATH, "sweeps"} <= set(history.columns):
+        return {}
+    rounds = history.groupby(PATH, dropna=False).ngroups
+    told = {"cuts": len(history), "rounds": rounds, "cuts_a_round": len(history) / rounds}
+    if estimator.model_.basis is not None:  # a linear model has none
+        told |= {"found_gamma": estimator.gamma_, "basis_vectors": len(estimator.model_.basis)}
+    counts = {name: int(history[name].iloc[-1]) for name in ("reads", "sweeps")}
+    return counts | told
 
 
-def measure_peer(data: Data, seed: int) -> dict[str, Any]:
-    """k-means with ten starts, on all cores and on one: the faster of the two.
+def _estimator(method: str, X: Any, seed: int, given: dict[str, Any]) -> Any:
+    if "width" in given:
+        given["gamma"] = gamma_of(given.pop("width"), mean_squared_distance(X))
+    classes = {CPMMC: "CPMMC", LGMMC: "LabelGenerationMMC", SKMMC: "SparseKernelMMC"}
+    return getattr(mmcnb, classes[method])(random_state=seed, **given)
+
+
+def faster_kmeans(X: Any, seed: int, given: Mapping[str, Any], k: int = 2) -> tuple[Any, dict[str, float]]:
+    """k-means on all cores and on one: the faster of the two.
 
     Its threads wait for each other, so where other work takes a core it can be several times slower on all.
     """
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
-    rows = []
+    turns = []
     for threads in (None, 1):
+        estimator = KMeans(k, random_state=seed, **given)
         with threadpool_limits(threads):
-            rows.append(measure(data, PEER, "n_init=10", KMeans(2, n_init=10, random_state=seed)))
-    return min(rows, key=lambda row: row["seconds"])
+            turns.append((estimator, timed(estimator, X)))
+    return min(turns, key=lambda turn: turn[1]["seconds"])
 
 
-def compare(
-    data: Data,
-    seeds: Iterable[int],
-    widths: Sequence[float] = WIDTHS,
-    gamma0: float | None = None,
-    peer_seeds: int | None = None,
-) -> pd.DataFrame:
-    """k-means, the default and each width, in turn for each seed.
+def cells_of(
+    name: str, rows: int | None, options: Options, seeds: int = 3, dataset: str | None = None
+) -> list[Cell]:
+    """k-means, CPMMC, LG-MMC (few rows) and SKMMC on one data set, by both protocols, turn by turn.
+
+    Label-free is what a user gets: defaults, k-means of ten starts. The paper's protocol is CPMMC as it was
+    published on a grid, SKMMC at five widths with C = 10, both to be chosen by the known classes, and k-means
+    of one start, averaged over 20 runs. Where SKMMC leaves the paper: C is raised from near 1, eta is .01
+    where it has 1, of three coin flips the one of the largest |w| is kept, and more than 16,000 rows start on
+    a sample. Widths between the five are cells of their own.
 
     Parameters
     ----------
-    data : Data
-        The rows.
-    seeds : iterable of int
-        One repeat each.
-    widths : sequence of float, default=WIDTHS
-        Relative widths of the kernel.
-    gamma0 : float or None, default=None
-        Mean squared distance; None computes it, which takes rows in memory.
-    peer_seeds : int or None, default=None
-        k-means runs for seeds below this; None for all.
+    name : str
+        What `data_loaders.load` calls the data set.
+    rows : int or None
+        At most so many rows, drawn at random.
+    options : Options
+        Seeds and scale.
+    seeds : int, default=3
+        Repeats where the options do not say.
+    dataset : str or None, default=None
+        Name for the tables; None is `name`.
+
+    Returns
+    -------
+    list of Cell
+        For `Journal.rows`.
+    """
+    few = options.quick or options.smoke
+    repeats = range(options.seeds or (1 if few else seeds))
+    runs = range(options.seeds or (QUICK_RUNS if few else PAPER_RUNS))
+    widths = PAPER_WIDTHS[1:3] if options.smoke else PAPER_WIDTHS
+    between = () if few else WIDTHS_BETWEEN
+    linear = LINEAR_GRID[:1] if options.smoke else LINEAR_GRID[::2] if few else LINEAR_GRID
+
+    def cell(method: str, protocol: str, seed: int, parameters: dict[str, Any], **fixed: Any) -> Cell:
+        base = method.partition(", ")[0]
+        compute = partial(fitted, name, rows, base, seed, fixed | parameters)
+        return Cell(dataset or name, method, seed, compute, parameters, protocol)
+
+    found = []
+    for seed in repeats:
+        found.append(cell(KMEANS, LABEL_FREE, seed, {"n_init": 10}))
+        found += [cell(method, LABEL_FREE, seed, {}) for method in (CPMMC, SKMMC)]
+        found += [cell(CPMMC, PAPER, seed, dict(point), **AS_PUBLISHED) for point in linear]
+        found += [cell(SKMMC, PAPER, seed, {"width": width}, **COIN_FLIPS) for width in widths]
+        found += [cell(BETWEEN, PAPER, seed, {"width": width}, **COIN_FLIPS) for width in between]
+    found += [cell(KMEANS, PAPER, seed, {"n_init": 1}) for seed in runs]
+    small = (rows or size_of(name) or np.inf) <= (QUICK_LGMMC_ROWS if few else MOST_LGMMC_ROWS)
+    return found + ([cell(LGMMC, LABEL_FREE, 0, {})] if small else [])
+
+
+def table_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row for each data set, protocol and method, at the parameters of the least mean balanced error.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        From `Journal.rows`.
 
     Returns
     -------
     DataFrame
-        One row a fit.
+        dataset, n, d, protocol, method, parameters, balanced_error, its deviation over the seeds and the
+        published figure, runs, median seconds, their ratio to k-means of ten starts, and peak memory.
     """
-    gamma0 = mean_squared_distance(data.X) if gamma0 is None else gamma0
-    rows = []
-    for seed in seeds:
-        say(f"{data.name}, {len(data.y):,} rows, seed {seed}")
-        if peer_seeds is None or seed < peer_seeds:
-            rows.append(measure_peer(data, seed))
-        rows.append(measure(data, OURS, AUTO, mmcnb.SparseKernelMMC(random_state=seed)))
-        for width in widths:
-            estimator = mmcnb.SparseKernelMMC(gamma=gamma_of(width, gamma0), random_state=seed)
-            rows.append(measure(data, OURS, f"width={width:g}", estimator))
-    return pd.DataFrame(rows)
-
-
-def medians(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row for each data set, method and parameters: medians over the seeds."""
-    keys = ["dataset", "n", "d", "method", "parameters"]
-    return frame.groupby(keys, sort=False)[["error", "seconds"]].median().reset_index()
-
-
-def summarise(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row a data set: errors of k-means, the default, the fixed and the best width, and time ratios.
-
-    The best width is chosen with the known classes, by the median error over the seeds. Ratios are
-    of medians of the seconds, to k-means in the same frame; NaN where it is not there.
-    """
-    return pd.DataFrame([_summary(part) for _, part in frame.groupby("dataset", sort=False)])
-
-
-def _summary(frame: pd.DataFrame) -> dict[str, Any]:
-    table = medians(frame).set_index("parameters")
-    widths = table[table.index.str.startswith("width=")]
-    best = widths["error"].idxmin()
-    peer = table[table["method"] == PEER]
-    fixed = f"width={FIXED_WIDTH:g}"
-    peer_error, peer_seconds = (
-        (peer["error"].iloc[0], peer["seconds"].iloc[0]) if len(peer) else (np.nan, np.nan)
-    )
-    return {
-        "dataset": frame["dataset"].iloc[0],
-        "n": frame["n"].iloc[0],
-        "d": frame["d"].iloc[0],
-        "k-means error": peer_error,
-        "default error": table.loc[AUTO, "error"],
-        "default worst error": frame.loc[frame["parameters"] == AUTO, "error"].max(),
-        f"width {FIXED_WIDTH:g} error": table.loc[fixed, "error"] if fixed in table.index else np.nan,
-        "best error": table.loc[best, "error"],
-        "best width": float(best.removeprefix("width=")),
-        "k-means seconds": peer_seconds,
-        "given gamma / k-means": table.loc[best, "seconds"] / peer_seconds,
-        "auto / k-means": table.loc[AUTO, "seconds"] / peer_seconds,
-    }
+    keys = ["dataset", "protocol", "method"]
+    table = best(over_seeds(frame, [*keys, "parameters"], ERROR), keys, ERROR)
+    peer = table[(table["method"] == KMEANS) & (table["protocol"] == LABEL_FREE)]
+    table["of k-means"] = ratio_to(table, peer)
+    table["published balanced_error"] = [
+        figure(SKMMC_PAPER, row.dataset, row.method, ERROR) if row.protocol == PAPER else np.nan
+        for row in table.itertuples()
+    ]
+    columns = ["dataset", "n", "d", "protocol", "method", "parameters", ERROR, f"{ERROR} sd"]
+    columns += ["published balanced_error", "runs", "seconds", "of k-means", "peak_mib"]
+    return table[columns].dropna(axis=1, how="all")

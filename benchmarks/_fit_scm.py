@@ -1,4 +1,4 @@
-"""``python -m benchmarks._fit_scm TRAIN TEST METHOD SEED [GAMMA ROWS]``: fit and measure; prints JSON."""
+"""``python -m benchmarks._fit_scm TRAIN TEST FIT``: fit and measure; prints JSON."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -15,48 +14,72 @@ from scipy.sparse import csr_matrix
 import mmcnb
 from mmcnb.samples import open_class_labels, open_samples
 
-SCM, SCM_BALANCED, SCM_BOTH = "SCM", "SCM, balanced", "SCM, both classes clustered"
-SVC, SVC_PLAIN = "SVC, balanced", "SVC"
-UNDER, UNDER_BALANCED = "SVC, under-sample", "SVC, balanced, under-sample"
+SCM, SCM_BOTH = "SCM", "SCM, both classes clustered"
+SVC, UNDER, WEIGHTED = "SVC", "SVC, under-sample", "SVC, weighted under-sample"
 SAMPLE = "SVC, 10,000 random rows"
-NYSTROEM, LINEAR = "Nystroem + SGD, balanced", "LinearSVC, balanced"
-OURS = (SCM, SCM_BALANCED, SCM_BOTH)
+NYSTROEM, LINEAR = "Nystroem + SGD", "LinearSVC"
+OURS = (SCM, SCM_BOTH)
 SAMPLE_ROWS = 10_000
 COMPONENTS = 300
 CACHE_MIB = 200
 WARM_UP_ROWS, WARM_UP_SIDE = 2**14, 100  # read, and taken of each class
 
 
-def estimators(seed: int, gamma: float | None) -> dict[str, Callable[[], Any]]:
-    """How each method is made; the machines of scikit-learn take the width that SCM has found."""
+class Fit(NamedTuple):
+    """One fit.
+
+    Parameters
+    ----------
+    method : str
+        One of the names of this module.
+    seed : int
+        Of the estimator and of the sample.
+    C : float, default=1.0
+        Weight of the loss.
+    rare_weight : float or None, default=None
+        Factor of C for rare rows; None gives both classes the same weight in all.
+    gamma : float or None, default=None
+        Width of the kernel; None is that of SCM by default.
+    rows : int, default=0
+        Rows of an under-sample.
+    """
+
+    method: str
+    seed: int
+    C: float = 1.0
+    rare_weight: float | None = None
+    gamma: float | None = None
+    rows: int = 0
+
+    @property
+    def class_weight(self) -> Any:
+        """As scikit-learn takes it; an under-sample without weights has none."""
+        if self.method in (UNDER, SAMPLE):
+            return None
+        return "balanced" if self.rare_weight is None else {1: self.rare_weight}
+
+
+def estimator(fit: Fit) -> Any:
+    """How a method is made."""
     from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import SGDClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import SVC as Machine
     from sklearn.svm import LinearSVC
 
-    def scm(**parameters: Any) -> Any:
-        return mmcnb.SupportClusterMachine(random_state=seed, **parameters)
-
-    def svc(class_weight: str | None = None) -> Any:
-        return Machine(gamma=gamma, class_weight=class_weight, cache_size=CACHE_MIB)
-
-    def nystroem() -> Any:
-        features = Nystroem(gamma=gamma, n_components=COMPONENTS, random_state=seed)
-        return make_pipeline(features, SGDClassifier(class_weight="balanced", random_state=seed))
-
-    return {
-        SCM: scm,
-        SCM_BALANCED: lambda: scm(class_weight="balanced"),
-        SCM_BOTH: lambda: scm(representatives="both"),
-        SVC: lambda: svc("balanced"),
-        SVC_PLAIN: svc,
-        UNDER: svc,
-        UNDER_BALANCED: lambda: svc("balanced"),
-        SAMPLE: svc,
-        NYSTROEM: nystroem,
-        LINEAR: lambda: LinearSVC(class_weight="balanced", random_state=seed),
-    }
+    weight: dict[str, Any] = {"class_weight": fit.class_weight}
+    if fit.method in OURS:
+        given = {"gamma": "auto" if fit.gamma is None else fit.gamma, "C": fit.C} | weight
+        clustered = "both" if fit.method == SCM_BOTH else "negatives"
+        return mmcnb.SupportClusterMachine(random_state=fit.seed, clustered=clustered, **given)
+    if fit.method == NYSTROEM:
+        features = Nystroem(gamma=fit.gamma, n_components=COMPONENTS, random_state=fit.seed)
+        return make_pipeline(features, SGDClassifier(random_state=fit.seed, **weight))
+    if fit.method == LINEAR:
+        return LinearSVC(C=fit.C, random_state=fit.seed, **weight)
+    if fit.method == WEIGHTED:  # its weights are those of its rows
+        weight = {}
+    return Machine(gamma=fit.gamma, C=fit.C, cache_size=CACHE_MIB, **weight)
 
 
 def read(path: str, rows: int | None = None) -> tuple[Any, np.ndarray]:
@@ -71,82 +94,130 @@ def read(path: str, rows: int | None = None) -> tuple[Any, np.ndarray]:
     return X, np.asarray(open_class_labels(path))[:n]
 
 
-def some_rows(method: str, y: np.ndarray, seed: int, n_rows: int) -> np.ndarray:
+def some_rows(fit: Fit, y: np.ndarray) -> np.ndarray:
     """The rows a method is trained on, in order: all, a random sample, or all rare rows and a sample."""
-    order = np.random.RandomState(seed).permutation(y.size)
-    if method == SAMPLE:
+    order = np.random.RandomState(fit.seed).permutation(y.size)
+    if fit.method == SAMPLE:
         return np.sort(order[:SAMPLE_ROWS])
-    if method in (UNDER, UNDER_BALANCED):
+    if fit.method in (UNDER, WEIGHTED):
         rare, common = np.flatnonzero(y), order[y[order] == 0]
-        return np.sort(np.concatenate([rare, common[: max(1, n_rows - rare.size)]]))
+        return np.sort(np.concatenate([rare, common[: max(1, fit.rows - rare.size)]]))
     return np.arange(y.size)
+
+
+def row_weights(fit: Fit, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Weights with which the rows of an under-sample stand for all rows, those of the classes included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks._fit_scm import WEIGHTED, Fit, row_weights
+    >>> row_weights(Fit(WEIGHTED, 0, rare_weight=3.0), np.array([1, 0, 0, 0, 0]), np.array([0, 1, 2]))
+    array([3., 2., 2.])
+    """
+    n_rare = np.count_nonzero(y)
+    n_common = y.size - n_rare
+    rare, common = (
+        (y.size / (2 * n_rare), y.size / (2 * n_common))
+        if fit.rare_weight is None
+        else (
+            fit.rare_weight,
+            1.0,
+        )
+    )
+    return np.where(y[rows] == 1, rare, common * n_common / np.count_nonzero(y[rows] == 0))
 
 
 def trained_rows(model: Any) -> int:
     """Rows that the last machine of a support cluster machine was trained on."""
     last = model.history_.iloc[-1]
     rare = last["positives"]
-    if model.representatives == "both":
+    if model.clustered == "both":
         clusters = 2 * rare if model.n_clusters is None else model.n_clusters
         rare = min(rare, int(np.clip(clusters, 100, 1000)) if model.n_clusters is None else clusters)
     return int(last["representatives"] + last["settled"] + rare)
 
 
-def fitted(method: str, train: str, make: Callable[[], Any], rows: np.ndarray) -> tuple[Any, float]:
-    """The model and the seconds of its fit; SCM reads the store, the others have their rows in memory."""
-    X, y = read(train, WARM_UP_ROWS if method in OURS else None)
-    few = np.sort(np.concatenate([np.flatnonzero(y == side)[:WARM_UP_SIDE] for side in (0, 1)]))
-    make().fit(X[few], y[few])  # imports and compiles
-    if method in OURS:
-        del X
-    given = (train, None) if method in OURS else (X, y) if rows.size == y.size else (X[rows], y[rows])
+def train(fit: Fit, X: Any, y: np.ndarray, given: Any = None) -> tuple[Any, dict[str, Any]]:
+    """Train a method on its rows; a store that is given takes the place of all rows.
+
+    Returns
+    -------
+    model : estimator
+        Fitted.
+    found : dict
+        Seconds of the fit, support vectors, rows trained on, and of SCM its width and rounds.
+    """
+    model, rows = estimator(fit), some_rows(fit, y)
+    weights = {"sample_weight": row_weights(fit, y, rows)} if fit.method == WEIGHTED else {}
+    taken = (X, y) if rows.size == y.size else (X[rows], y[rows])
     started = time.perf_counter()
-    model = make().fit(*given)
-    return model, time.perf_counter() - started
-
-
-def support_vectors(model: Any) -> int | None:
-    """How many support vectors a model has; None where it has none."""
-    if isinstance(model, mmcnb.SupportClusterMachine):
-        return int(model.report_["support_vectors"])
-    return int(model.support_.size) if hasattr(model, "support_") else None
+    model.fit(*(taken if given is None else (given, None)), **weights)
+    found: dict[str, Any] = {"seconds": time.perf_counter() - started, "rows_trained_on": rows.size}
+    if fit.method in OURS:
+        found |= {"rows_trained_on": trained_rows(model), "found_gamma": model.gamma_}
+        found |= {"rounds": len(model.history_), "end": model.report_["ends"][0]}
+        found |= {"support_vectors": model.report_["support_vectors"]}
+    elif hasattr(model, "support_"):
+        found |= {"support_vectors": model.support_.size}
+    return model, found
 
 
 def measures(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
-    """What is told of decision values, of which those above 0 are for class 1."""
+    """What is told of decision values, of which those above 0 are for class 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks._fit_scm import measures
+    >>> measures(np.array([0, 0, 1]), np.array([-1.0, 0.5, 2.0]))
+    {'balanced_accuracy': 0.75, 'roc_auc': 1.0, 'average_precision': 1.0}
+    """
     from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
 
     return {
-        "balanced accuracy": float(balanced_accuracy_score(y, f > 0)),
-        "ROC AUC": float(roc_auc_score(y, f)),
-        "average precision": float(average_precision_score(y, f)),
+        "balanced_accuracy": float(balanced_accuracy_score(y, f > 0)),
+        "roc_auc": float(roc_auc_score(y, f)),
+        "average_precision": float(average_precision_score(y, f)),
     }
 
 
-def main(train: str, test: str, method: str, seed: str, gamma: str = "", n_rows: str = "0") -> None:
+def main(train_path: str, test_path: str, words: str) -> None:
     """Fit one method to a store, measure it on another, and print what was found.
 
     Parameters
     ----------
-    train, test : str
+    train_path, test_path : str
         Zarr stores with classes, 1 the rare one.
-    method : str
-        What `estimators` calls it.
-    seed, gamma, n_rows : str
-        Seed, width of the kernel, rows of the under-sample; the last two are not for SCM.
+    words : str
+        A `Fit` as JSON. SCM reads the store; the others have their rows in memory.
     """
+    fit = Fit(*json.loads(words))
+    quieten()
+    X, y = read(train_path, WARM_UP_ROWS if fit.method in OURS else None)
+    few = np.sort(np.concatenate([np.flatnonzero(y == side)[:WARM_UP_SIDE] for side in (0, 1)]))
+    started = time.perf_counter()
+    estimator(fit).fit(X[few], y[few])  # imports and compiles
+    compiled = time.perf_counter() - started
+    given = None
+    if fit.method in OURS:
+        del X
+        X, given = None, train_path
+        y = np.asarray(open_class_labels(train_path))
+    model, found = train(fit, X, y, given)
+    X, y = read(test_path)
+    found |= {"compile_seconds": compiled} | measures(y, model.decision_function(X))
+    print(
+        json.dumps(
+            {name: getattr(value, "tolist", lambda value=value: value)() for name, value in found.items()}
+        )
+    )
+
+
+def quieten() -> None:
+    """Of what peers warn of, the tables tell."""
     for message in (".*converge.*", "n_components > n_samples"):
         warnings.filterwarnings("ignore", message=message)
-    rows = some_rows(method, np.asarray(open_class_labels(train)), int(seed), int(n_rows))
-    make = estimators(int(seed), float(gamma) if gamma else None)[method]
-    model, seconds = fitted(method, train, make, rows)
-    X, y = read(test)
-    report: dict[str, Any] = {**measures(y, model.decision_function(X)), "seconds": seconds}
-    report |= {"support vectors": support_vectors(model), "rows trained on": rows.size}
-    if method in OURS:
-        report |= {"rows trained on": trained_rows(model), "gamma": model.gamma_}
-        report |= {"rounds": len(model.history_), "end": model.report_["ends"][0]}
-    print(json.dumps(report))
 
 
 if __name__ == "__main__":

@@ -2,144 +2,190 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-import data_loaders
 import mmcnb
-from benchmarks._common import MNIST_PAIRS, Goal, Options, load, say, temporary_folder
-from benchmarks._compare import OURS, compare, fit, summarise, warm_up
-from benchmarks._passes import bare_scans, turns
+from benchmarks._cells import LABEL_FREE, PAPER, Cell, facts, store_once
+from benchmarks._common import MNIST_PAIRS, Goal, Options, rows_of, temporary_folder
+from benchmarks._compare import ERROR, KMEANS, SKMMC, clustering, fit, fitted
+from benchmarks._journal import Journal
+from benchmarks._parts import Tables
+from benchmarks._passes import best_bare_scan, size, told
+from benchmarks._statistics import over_seeds, ratio_to
 from benchmarks._watch import run_and_watch
-from mmcnb.metrics import balanced_clustering_error
 from mmcnb.samples import open_class_labels
 
 MIB = 2**20
-LARGE = {"rows": 2 * 10**7, "quick_rows": 3 * 10**5, "features": 32}
+LARGE = {"rows": 2 * 10**7, "quick_rows": 10**5, "features": 32}
 LIMIT = 1024  # MiB
 MOST_SCANS, MOST_READS = 25, 6
 GIVEN = {"a9a": 2.0, **dict.fromkeys(MNIST_PAIRS, 0.5), "usps-extended": 0.5}  # relative widths, as published
 BOUNDS = {"a9a": (1.0, 4.0), **dict.fromkeys(MNIST_PAIRS, (0.5, 1.5)), "usps-extended": (0.1, 0.3)}
-DASK = {"rows": 2 * 10**6, "quick_rows": 2 * 10**5, "features": 32}
+QUICK_NAMES, QUICK_ROWS = ("a9a", "mnist-1v7"), 5000
+DASK = {"rows": 2 * 10**6, "quick_rows": 5 * 10**4, "features": 32}
 
 
-def large(options: Options) -> tuple[pd.DataFrame, list[Goal]]:
+# -- larger than memory ------------------------------------------------------------------------
+
+
+def large(options: Options, journal: Journal) -> Tables:
     """``mmcnb fit`` of data larger than its memory, in a process that is watched."""
-    rows, goals = [], []
-    for name in ("rings", "blobs"):
-        with temporary_folder(options) as folder:
-            store = folder / f"{name}.zarr"
-            n = _size(LARGE, options)
-            say(f"large: {name}, {n:,} rows")
-            data_loaders.write(name, store, rows=n, features=LARGE["features"], random_state=0)
-            found = _fit_in_a_process(store)
-            best = min(turns(bare_scans(str(store)), 3).values())
-        row = found | {"dataset": name, "d": LARGE["features"], "scan_seconds": best}
-        rows.append(row | {"scans": row["seconds"] / best})
-        goals += [
-            Goal(f"large: {name}, peak memory", row["peak_mib"], LIMIT, "MiB"),
-            Goal(f"large: {name}, fit", rows[-1]["scans"], MOST_SCANS, "bare scans"),
-            Goal(f"large: {name}, reads of the rows", row["reads"], MOST_READS + 2, "2 of them to begin"),
+    n = size(LARGE, options)
+    with temporary_folder(options) as folder:
+        cells = [
+            Cell(name, SKMMC, seed, partial(fitted_within_limit, str(folder), name, n, seed), part="large")
+            for name in (("rings",) if options.smoke else ("rings", "blobs"))
+            for seed in range(options.seeds or 1)
         ]
-    return pd.DataFrame(rows), goals
+        frame = journal.rows(cells)
+    counts = ("scans", "label_seconds", "reads", "sweeps", "gap")
+    table = over_seeds(frame, ["dataset", "method"], ERROR, *counts)
+    goals = []
+    for row in table.itertuples():
+        goals += [
+            Goal(f"large: {row.dataset}, peak memory", float(row.peak_mib), LIMIT, "MiB"),
+            Goal(f"large: {row.dataset}, fit", float(row.scans), MOST_SCANS, "bare scans"),
+            Goal(
+                f"large: {row.dataset}, reads of the rows",
+                float(row.reads),
+                MOST_READS + 2,
+                "2 of them to begin",
+            ),
+        ]
+    return {"engine-large": table}, goals
 
 
-def _fit_in_a_process(store: Path) -> dict[str, Any]:
-    model, labels = store.with_suffix(".model"), store.with_suffix(".labels.zarr")
-    words = ["fit", store, "--model", model, "--labels", labels, "--memory-limit", f"{LIMIT}MiB"]
-    command = [sys.executable, "-m", "mmcnb", *map(str, words), "--random-state", "0", "--json"]
-    report, polled = run_and_watch(command)
+def fitted_within_limit(folder: str, name: str, n: int, seed: int) -> dict[str, Any]:
+    """Compute a cell: the command on a store, and a bare scan of it."""
     import zarr
 
+    store = store_once(folder, name, rows=n, features=LARGE["features"], random_state=0)
+    model, labels = Path(store).with_suffix(f".{seed}.model"), Path(store).with_suffix(f".{seed}.labels.zarr")
+    words = ["fit", store, "--model", model, "--labels", labels, "--memory-limit", f"{LIMIT}MiB"]
+    command = [sys.executable, "-m", "mmcnb", *map(str, words), "--random-state", str(seed), "--json"]
+    report, polled = run_and_watch(command)
     found = np.asarray(zarr.open_array(str(labels), mode="r")[:])
     history = mmcnb.load(model).history_
-    return {
-        "n": report["n_samples"],
-        "method": OURS,
-        "parameters": f"memory_limit={LIMIT}MiB",
-        "error": balanced_clustering_error(np.asarray(open_class_labels(str(store))), found),
+    measures = {
         "seconds": report["fit_seconds"],
         "label_seconds": report["labels_seconds"],
         "peak_mib": max(report["peak_memory_bytes"], polled) / MIB,
+        "scans": report["fit_seconds"] / best_bare_scan(store, 3),
         "reads": int(history["reads"].iloc[-1]),
         "sweeps": int(history["sweeps"].iloc[-1]),
         "gap": report["gap"],
     }
+    return facts(store) | measures | clustering(np.asarray(open_class_labels(store)), found)
 
 
-def peers(options: Options) -> tuple[pd.DataFrame, list[Goal]]:
+# -- beside k-means ----------------------------------------------------------------------------
+
+
+def peers(options: Options, journal: Journal) -> Tables:
     """Time and error beside k-means, at the width of the papers and with the one that is chosen."""
-    frames, goals = [], []
-    for name, width in GIVEN.items():
-        data = load(name, options, LARGE["quick_rows"] // 10 if options.quick else None)
-        warm_up(data.X)
-        seeds = range(options.seeds or (1 if name == "usps-extended" else 3))
-        frame = compare(data, seeds, widths=(width,))
-        facts = summarise(frame).iloc[0]
-        given, auto = BOUNDS[name]
-        goals += [
-            Goal(
-                f"peers: {name}, time at a given gamma", facts["given gamma / k-means"], given, "of k-means"
-            ),
-            Goal(f'peers: {name}, time with gamma="auto"', facts["auto / k-means"], auto, "of k-means"),
-        ]
-        ours = frame[frame["method"] == OURS]
-        goals.append(Goal(f"peers: {name}, reads of the rows", ours["reads"].max(), MOST_READS + 2))
-        frames.append(frame)
-    return pd.concat(frames, ignore_index=True), goals
+    names = QUICK_NAMES[: 1 if options.smoke else None] if options.quick else tuple(GIVEN)
+    frame = journal.rows([cell for name in names for cell in cells_of(name, options)])
+    table = over_seeds(frame, ["dataset", "protocol", "method"], ERROR, "reads")
+    table["of k-means"] = ratio_to(table, table[table["method"] == KMEANS])
+    return {"engine-peers": table}, [goal for name in names for goal in goals_of(name, table)]
 
 
-def dask(options: Options) -> tuple[pd.DataFrame, list[Goal]]:
+def cells_of(name: str, options: Options) -> list[Cell]:
+    """k-means of ten starts, SKMMC by default and at the width of the papers, turn by turn."""
+    rows = rows_of(name, options, QUICK_ROWS if options.quick else None)
+    usual = 1 if options.quick or name == "usps-extended" else 3
+    methods: tuple[tuple[str, dict[str, Any], str], ...] = (
+        (KMEANS, {"n_init": 10}, LABEL_FREE),
+        (SKMMC, {}, LABEL_FREE),
+        (SKMMC, {"width": GIVEN[name]}, PAPER),
+    )
+    return [
+        Cell(name, method, seed, partial(fitted, name, rows, method, seed, given), given, protocol, "peers")
+        for seed in range(options.seeds or usual)
+        for method, given, protocol in methods
+    ]
+
+
+def goals_of(name: str, table: pd.DataFrame) -> list[Goal]:
+    """Time of both in units of k-means, and reads."""
+    rows = table[(table["dataset"] == name) & (table["method"] == SKMMC)]
+    given, auto = BOUNDS[name]
+    goals = [
+        Goal(
+            f"peers: {name}, time " + ("at a given gamma" if row.protocol == PAPER else 'with gamma="auto"'),
+            float(row[-1]),
+            given if row.protocol == PAPER else auto,
+            f"of {KMEANS}",
+        )
+        for row in rows.itertuples()
+    ]
+    reads = float(rows["reads"].max())
+    return [*goals, Goal(f"peers: {name}, reads of the rows", reads, MOST_READS + 2)]
+
+
+# -- on a cluster ------------------------------------------------------------------------------
+
+
+def dask(options: Options, journal: Journal) -> Tables:
     """The same fit by threads and by worker processes."""
+    n = size(DASK, options)
+    with temporary_folder(options) as folder:
+        cells = [
+            Cell(
+                "rings",
+                SKMMC,
+                seed,
+                partial(fitted_by_workers, str(folder), n, workers, seed),
+                given,
+                part="dask",
+            )
+            for seed in range(options.seeds or 1)
+            for workers in ((0, 2) if options.quick else (0, 1, 2))
+            for given in ({"workers": workers},)
+        ]
+        frame = journal.rows(cells)
+    by_threads = frame[frame["workers"] == 0].set_index("seed")
+    same = frame["labels_digest"] == frame["seed"].map(by_threads["labels_digest"])
+    table = told(frame.assign(same_labels=same)).drop(columns="labels_digest")
+    table["of threads"] = table["seconds"] / table["seed"].map(by_threads["seconds"])
+    equal = 100 * float(same.mean())
+    goal = Goal("dask: runs whose labels equal those of threads", equal, 100, "%", at_least=True)
+    return {"engine-dask": table}, [goal]
+
+
+def fitted_by_workers(folder: str, n: int, workers: int, seed: int) -> dict[str, Any]:
+    """Compute a cell: a fit by so many worker processes, or by threads where there are none."""
     from distributed import Client, LocalCluster
 
-    rows: list[dict[str, Any]] = []
-    n = _size(DASK, options)
-    with temporary_folder(options) as folder:
-        store = str(folder / "rings.zarr")
-        data_loaders.write("rings", store, rows=n, features=DASK["features"], random_state=0)
-        labels = {}
-        for workers in (0, 1, 2):
-            say(f"dask: {n:,} rows, {workers or 'no'} workers")
-            if workers == 0:
-                model = mmcnb.SparseKernelMMC(random_state=0)
-                seconds = _seconds_of_fit(model, store)
-            else:
-                options_of = {"n_workers": workers, "threads_per_worker": 2 // workers}
-                with LocalCluster(**options_of, dashboard_address=None) as cluster, Client(cluster) as client:
-                    model = mmcnb.SparseKernelMMC(random_state=0, engine=client)
-                    seconds = _seconds_of_fit(model, store)
-            labels[workers] = model.labels_
-            same = bool(np.array_equal(model.labels_, labels[0]))
-            rows.append(
-                {
-                    "dataset": "rings",
-                    "n": n,
-                    "d": DASK["features"],
-                    "method": OURS,
-                    "parameters": f"{workers} workers" if workers else "threads",
-                    "seconds": seconds,
-                    "labels_equal": same,
-                }
-            )
-    frame = pd.DataFrame(rows)
-    frame["ratio"] = frame["seconds"] / frame["seconds"].iloc[0]
-    equal = 100.0 * frame["labels_equal"].mean()
-    return frame, [Goal("dask: runs whose labels equal those of threads", equal, 100, "%", at_least=True)]
+    store = store_once(folder, "rings", rows=n, features=DASK["features"], random_state=0)
+    if not workers:
+        return _second_fit(mmcnb.SparseKernelMMC(random_state=seed), store)
+    share = {"n_workers": workers, "threads_per_worker": max(1, 2 // workers)}
+    with LocalCluster(**share, dashboard_address=None) as cluster, Client(cluster) as client:
+        return _second_fit(mmcnb.SparseKernelMMC(random_state=seed, engine=client), store)
 
 
-def _seconds_of_fit(model: Any, store: str) -> float:
-    fit(model, store)  # workers load and compile the kernels
-    started = time.perf_counter()
-    fit(model, store)
-    return time.perf_counter() - started
-
-
-def _size(sizes: dict[str, int], options: Options) -> int:
-    rows = sizes["quick_rows"] if options.quick else sizes["rows"]
-    return min(rows, options.rows) if options.rows else rows
+def _second_fit(model: Any, store: str) -> dict[str, Any]:
+    """Seconds of a second fit: in the first one workers load and compile the kernels."""
+    times = []
+    for _ in range(2):
+        started = time.perf_counter()
+        fit(model, store)
+        times.append(time.perf_counter() - started)
+    labels = np.asarray(model.labels_)
+    measures = {"seconds": times[1], "compile_seconds": max(0.0, times[0] - times[1])}
+    text = hashlib.sha256(labels.tobytes()).hexdigest()
+    return (
+        facts(store)
+        | measures
+        | clustering(np.asarray(open_class_labels(store)), labels)
+        | {"labels_digest": text}
+    )

@@ -1,12 +1,13 @@
-"""Data sets of the MKC paper and of the thesis around it, what both published, and how both measured."""
+"""Data sets of the MKC paper and of the thesis around it, and how both measured."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-import data_loaders
+from benchmarks._cells import load_once
 from benchmarks._common import Data, Options
 
 K1, K2, K3, MKC = "K1 linear", "K2 polynomial", "K3 Gaussian", "MKC"
@@ -39,7 +40,8 @@ class Rows(NamedTuple):
     n_clusters: int = 2
 
 
-MNIST = "mnist01234"
+MNIST, MNIST_SAMPLE = "mnist01234", "mnist01234, a sample"
+DIGITS = Rows("mnist", (0, 1, 2, 3, 4), n_clusters=5)
 # The paper's names. Its ionosphere is 354 x 64 and its MNIST 28,911 x 196; the files have 351 x 34 and
 # 35,735 x 784. The thesis's digits1v7 of 776 rows are the 1s and 7s of the training part of optdigits.
 TABLE2 = {
@@ -52,152 +54,45 @@ TABLE2 = {
 }
 THESIS_ONLY = {"digits1v7-tra": Rows("optdigits-tra", (1, 7))}
 SETS = TABLE2 | THESIS_ONLY | {"ringnorm-rest": Rows("ringnorm", skip=1000)}
-SETS |= {MNIST: Rows("mnist", (0, 1, 2, 3, 4), n_clusters=5)}
-
-NAN = float("nan")
-# Table 2: accuracy in per cent and Rand index, in the order of METHODS; "-" is NaN.
-PUBLISHED: dict[str, tuple[tuple[float, float], ...]] = {
-    "digits1v7": (
-        (100.00, 1.000),
-        (95.52, 0.915),
-        (95.24, 0.910),
-        (100.00, 1.000),
-        (99.45, 0.995),
-        (55.00, 0.504),
-        (99.45, 0.995),
-    ),
-    "digits2v7": (
-        (100.00, 1.000),
-        (97.47, 0.951),
-        (99.16, 0.989),
-        (100.00, 1.000),
-        (96.91, 0.940),
-        (66.00, 0.550),
-        (100.00, 1.000),
-    ),
-    "ionosphere": (
-        (72.36, 0.599),
-        (62.51, 0.531),
-        (86.52, 0.767),
-        (91.01, 0.839),
-        (68.00, 0.564),
-        (75.00, 0.626),
-        (67.70, 0.562),
-    ),
-    "ringnorm": (
-        (76.70, 0.642),
-        (58.10, 0.513),
-        (98.40, 0.969),
-        (99.00, 0.980),
-        (76.00, 0.635),
-        (77.70, 0.653),
-        (80.70, 0.831),
-    ),
-    "digits0689": (
-        (96.63, 0.968),
-        (94.11, 0.946),
-        (84.57, 0.887),
-        (97.77, 0.978),
-        (42.33, 0.696),
-        (93.13, 0.939),
-        (NAN, NAN),
-    ),
-    "digits1279": (
-        (94.01, 0.943),
-        (90.11, 0.911),
-        (90.39, 0.914),
-        (94.43, 0.948),
-        (40.42, 0.681),
-        (90.11, 0.909),
-        (NAN, NAN),
-    ),
-    MNIST: (
-        (89.98, 0.901),
-        (87.34, 0.882),
-        (90.12, 0.907),
-        (91.55, 0.922),
-        (67.63, 0.898),
-        (NAN, NAN),
-        (NAN, NAN),
-    ),
-}
-# The thesis's Tab. 5-3: accuracy in per cent, with IterSVM in the place of IterSVR.
-THESIS: dict[str, tuple[float, ...]] = {
-    "digits1v7-tra": (99.61, 99.61, 97.62, 99.74, 99.23, 50.26, 99.36),
-    "ionosphere": (77.78, 81.48, 78.06, 87.46, 71.23, 72.60, 63.84),
-    "ringnorm": (74.50, 96.90, 98.70, 96.50, 75.55, 92.27, 79.11),
-}
+SETS |= {MNIST: DIGITS, MNIST_SAMPLE: DIGITS._replace(most=1000)}
+# A model of the first labels the second.
+TABLE3 = {MNIST_SAMPLE: MNIST, "digits1v7-tra": "digits1v7", "ringnorm": "ringnorm-rest"}
 
 
-class Learnt(NamedTuple):
-    """A model of some rows that labels others, and what was published of it.
-
-    Parameters
-    ----------
-    others : str
-        The rows to label, one of `SETS`.
-    most : int or None, default=None
-        Rows to learn from; None is all.
-    accuracy, rand : float, default=NaN
-        Table 3, on the others.
-    thesis : float, default=NaN
-        The accuracy in Tab. 5-4, on the others.
-    """
-
-    others: str
-    most: int | None = None
-    accuracy: float = NAN
-    rand: float = NAN
-    thesis: float = NAN
+def rows_of_set(name: str, options: Options, most: int | None = None) -> int | None:
+    """How many rows of one of `SETS` to draw at most; None for all."""
+    bounds = [bound for bound in (SETS[name].most, options.rows, most) if bound is not None]
+    return min(bounds, default=None)
 
 
-# The thesis's figure on the training part of "ringnorm" is that of ionosphere in Tab. 5-3.
-TABLE3 = {
-    MNIST: Learnt(MNIST, 1000, 91.68, 0.920),
-    "digits1v7-tra": Learnt("digits1v7", thesis=98.92),
-    "ringnorm": Learnt("ringnorm-rest", thesis=87.19),
-}
-
-
-def load_set(name: str, options: Options, most: int | None = None) -> Data:
-    """A data set of the paper, columns as in the file (pixels of MNIST divided by 255).
+@lru_cache(maxsize=2)
+def load_set(name: str, rows: int | None = None) -> Data:
+    """A data set of the paper, columns as in the file (pixels of MNIST divided by 255); two are kept.
 
     Parameters
     ----------
     name : str
         One of `SETS`.
-    options : Options
-        Bound of the rows.
-    most : int or None, default=None
-        Another bound.
+    rows : int or None, default=None
+        At most so many rows.
 
     Returns
     -------
     Data
         Fewer rows are a draw with a fixed seed, in the order of the file.
+
+    Raises
+    ------
+    NoData
+        If it cannot be had.
     """
-    rows = SETS[name]
-    X, y = data_loaders.load(rows.dataset)
-    kept = np.flatnonzero(np.isin(y, rows.classes)) if rows.classes else np.arange(len(y))
-    bounds = [bound for bound in (rows.most, options.rows, most) if bound is not None]
-    drawn = np.random.RandomState(0).permutation(kept)[rows.skip :]
+    given = SETS[name]
+    _, X, y = load_once(given.dataset)
+    kept = np.flatnonzero(np.isin(y, given.classes)) if given.classes else np.arange(len(y))
+    bounds = [bound for bound in (given.most, rows) if bound is not None]
+    drawn = np.random.RandomState(0).permutation(kept)[given.skip :]
     kept = np.sort(drawn[: min([len(drawn), *bounds])])
     return Data(name, X[kept], y[kept])
-
-
-def published(name: str, method: str) -> dict[str, float]:
-    """The figures that were published for a method on a data set; NaN where there is none.
-
-    Examples
-    --------
-    >>> from benchmarks._mkc_data import MKC, published
-    >>> published("ringnorm", MKC)
-    {'published accuracy': 99.0, 'thesis accuracy': 96.5, 'published rand': 0.98}
-    """
-    place = METHODS.index(method)
-    accuracy, rand = PUBLISHED.get(name, ((NAN, NAN),) * len(METHODS))[place]
-    thesis = THESIS.get(name, (NAN,) * len(METHODS))[place]
-    return {"published accuracy": accuracy, "thesis accuracy": thesis, "published rand": rand}
 
 
 def majority_accuracy(y_true: Any, labels: Any) -> float:
@@ -216,11 +111,11 @@ def majority_accuracy(y_true: Any, labels: Any) -> float:
 
 
 def scores(y_true: Any, labels: Any) -> dict[str, float]:
-    """Accuracy in per cent as published, Rand index, adjusted Rand index."""
+    """Accuracy as published, Rand index, adjusted Rand index."""
     from sklearn.metrics import adjusted_rand_score, rand_score
 
     return {
-        "accuracy": 100 * majority_accuracy(y_true, labels),
+        "accuracy": majority_accuracy(y_true, labels),
         "rand": float(rand_score(y_true, labels)),
         "ari": float(adjusted_rand_score(y_true, labels)),
     }
@@ -240,3 +135,9 @@ def distance_range(X: Any) -> float:
 
     rows = np.random.RandomState(0).permutation(len(X))[:2000]
     return float(np.ptp(pdist(np.asarray(X[rows], np.float64))))
+
+
+@lru_cache(maxsize=2)
+def sigma0_of(name: str, rows: int | None) -> float:
+    """`distance_range` of a data set; the last two are kept."""
+    return distance_range(load_set(name, rows).X)

@@ -3,145 +3,187 @@
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 import mmcnb
-from benchmarks._common import Data, Goal, Options, say, slope
-from benchmarks._compare import fit
-from benchmarks._mkc_data import MKC, MNIST, SETS, TABLE2, distance_range, load_set
-from benchmarks._mkc_fits import FORM, gamma_of, polynomial
+from benchmarks._cells import Cell, facts
+from benchmarks._common import Data, Goal, Options, say, sizes_within
+from benchmarks._compare import timed
+from benchmarks._journal import Journal
+from benchmarks._mkc_data import MKC, MNIST, SETS, TABLE2, load_set, rows_of_set, sigma0_of
+from benchmarks._mkc_fits import FORM, QUICK_ROWS, compile_kernels, gamma_of, polynomial
+from benchmarks._parts import Tables
+from benchmarks._statistics import log_slope
+from mmcnb._errors import InputError
 
 TURNS = 3
-SIZES, QUICK_SIZES = (1000, 2000, 4000, 8000, 16_000, 32_000), (250, 500)
+SIZES, QUICK_SIZES, SMOKE_SIZES = (1000, 2000, 4000, 8000, 16_000, 32_000), (250, 500, 1000), (100, 200)
 KERNELS, QUICK_KERNELS = tuple(range(1, 11)), (1, 2, 3)
 ETAS, QUICK_ETAS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001), (0.1, 0.01)
-KERNELS_SET, QUICK_ROWS = "digits0689", 200
+KERNELS_SET = "digits0689"
 LANDMARKS, SAMPLE = 200, 1000
 FRACTION = 0.3  # sigma = (f sigma0)²
 MOST_SLOPE = 1.1
+COUNTS: dict[str, tuple[str, ...]] = {
+    "sets": (),
+    "rows": ("passes", "rounds"),
+    "kernels": (),
+    "eta": ("planes",),
+}  # of each figure
+ALONE = {"K1 linear, alone": ["K1"], "K2 polynomial, alone": ["K2"], "K3 Gaussian, alone": ["K3"]}
+THREE = ["K1", "K2", "K3"]
 
 
-def speed(options: Options) -> tuple[dict[str, pd.DataFrame], list[Goal]]:
-    """Medians of a few turns, in which all fits of a table follow each other."""
-    frames = {
-        "mkc-speed-sets": against_singles(options),
-        "mkc-speed-rows": against_rows(options),
-        "mkc-speed-kernels": against_kernels(options),
-        "mkc-speed-eta": against_eta(options),
-    }
+def speed(options: Options, journal: Journal) -> Tables:
+    """The four figures, each of them a part of its own for the report."""
+    tables: dict[str, pd.DataFrame] = {}
+    goals = []
+    for figure in (against_singles, against_rows, against_kernels, against_eta):
+        try:
+            tables |= figure(options, journal)
+        except InputError as error:
+            say(f"speed is not whole: {error}")
+    if not tables:
+        raise InputError("no figure of the seconds could be made; see above.")
     axes = {"n": "mkc-speed-rows", "kernels": "mkc-speed-kernels", "eta": "mkc-speed-eta"}
-    slopes = {
-        axis: slope(frames[name][axis], frames[name]["seconds"])
-        for axis, name in axes.items()
-        if len(frames[name]) > 1
-    }
-    frames["mkc-speed-slopes"] = pd.DataFrame(slopes.items(), columns=["seconds against", "slope"])
-    goals = [
-        Goal(f"seconds against {axis}, with landmarks: slope", found, MOST_SLOPE)
-        for axis, found in slopes.items()
-        if axis == "n"
-    ]
-    return frames, goals
-
-
-def against_singles(options: Options) -> pd.DataFrame:
-    """Fig. 1: MKC of three kernels beside the sum of a fit of each alone."""
     rows = []
-    for name in ("digits1v7", "digits0689") if options.quick else TABLE2:
-        data = load_set(name, options, QUICK_ROWS if options.quick else None)
-        say(f"speed: {name}, {len(data.y):,} rows")
-        kernels = three_kernels(data)
-        makers: dict[Any, Any] = {one: {"kernels": [kernel]} for one, kernel in kernels.items()}
-        makers[MKC] = {"kernels": list(kernels.values())}
-        seconds, _ = timed(data, makers, **FORM, basis="exact")
-        alone = sum(seconds[one] for one in kernels)
-        row = {"dataset": name, "n": len(data.y), **{f"{one} seconds": seconds[one] for one in seconds}}
-        rows.append(row | {"MKC / sum": seconds[MKC] / alone})
-    return pd.DataFrame(rows)
+    for axis, name in axes.items():
+        if name in tables:
+            found = log_slope(tables[name][axis], tables[name]["seconds"])
+            rows.append({"seconds against": axis, "slope": found.value, "low": found.low, "high": found.high})
+            if axis == "n" and np.isfinite(found.value):
+                what = "seconds against n, with landmarks: slope"
+                goals.append(Goal(what, found.value, MOST_SLOPE))
+    return tables | {"mkc-speed-slopes": pd.DataFrame(rows)}, goals
 
 
-def against_rows(options: Options) -> pd.DataFrame:
-    """Fig. 2: seconds and rounds against rows of MNIST 0-4, with landmarks."""
-    whole = load_set(MNIST, options)
-    sizes = [n for n in (QUICK_SIZES if options.quick else SIZES) if n <= len(whole.y)] or [len(whole.y)]
-    rows = []
-    for n in sizes:
-        say(f"speed: {n:,} rows of {MNIST}")
-        data = load_set(MNIST, options, n)
-        maker = {"kernels": list(three_kernels(data).values())}
-        seconds, models = timed(
-            data, {MKC: maker}, threshold="fixed", n_landmarks=LANDMARKS, sample_size=SAMPLE
-        )
-        history = models[MKC].history_
-        rounds = history.groupby(["stage", "start", "C"], dropna=False)["round"].max().mean() + 1
-        rows.append({"n": n, "seconds": seconds[MKC], "rounds": rounds, "passes": len(history)})
-    return pd.DataFrame(rows)
+def cell(
+    name: str, rows: int | None, kernels: Sequence[Any], options: Options, axis: str, value: Any, **given: Any
+) -> Cell:
+    """Seconds of one fit; what the figure varies is the method, or a parameter."""
+    compute = partial(timed_fits, name, rows, kernels, 1 if options.quick else TURNS, COUNTS[axis], given)
+    varied, method = ({}, value) if axis == "sets" else ({axis: value}, MKC)
+    return Cell(name, method, 0, compute, varied, part=f"speed, {axis}")
 
 
-def against_kernels(options: Options) -> pd.DataFrame:
-    """Fig. 3, left: seconds against the number of Gaussians."""
-    data = load_set(KERNELS_SET, options, QUICK_ROWS if options.quick else None)
-    say("speed: against kernels")
-    makers = {
-        count: {"kernels": gaussians(data, count)} for count in (QUICK_KERNELS if options.quick else KERNELS)
+def timed_fits(
+    name: str,
+    rows: int | None,
+    kernels: Sequence[Any],
+    repeats: int,
+    counted: Sequence[str],
+    given: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Compute a cell: median seconds of some fits, after one that is not counted.
+
+    Parameters
+    ----------
+    name : str
+        One of `SETS`.
+    rows : int or None
+        At most so many rows.
+    kernels : sequence of str or int
+        Of the paper's three, "K1", "K2" and "K3"; or the places of some Gaussians.
+    repeats : int
+        Fits that are timed.
+    counted : sequence of str
+        Of "passes" over the rows, "rounds" a start and C, and "planes", the most of a round.
+    given : mapping
+        More parameters of the estimator.
+
+    Returns
+    -------
+    dict
+        Facts of the data, measures, and what is counted.
+    """
+    data = load_set(name, rows)
+    chosen = [kernel_of(data, rows, one) for one in kernels]
+    compiled, seconds, memory = compile_kernels(data), [], []
+    for _ in range(repeats + 1):
+        model = mmcnb.MultipleKernelClustering(SETS[name].n_clusters, kernels=chosen, random_state=0, **given)
+        measures = timed(model, data.X)
+        seconds.append(measures["seconds"])
+        memory.append(measures["peak_mib"])
+    history = model.history_
+    rounds = history.groupby(["stage", "start", "C"], dropna=False)["round"].max().mean() + 1
+    counts = {"rounds": float(rounds), "passes": len(history), "planes": int(history["planes"].max())}
+    measures = {
+        "seconds": statistics.median(seconds[1:]),
+        "peak_mib": max(memory),
+        "compile_seconds": compiled,
     }
-    seconds, _ = timed(data, makers, **FORM, basis="exact")
-    return pd.DataFrame([{"kernels": count, "seconds": seconds[count]} for count in makers])
+    return facts(data.X) | measures | {name: counts[name] for name in counted}
 
 
-def against_eta(options: Options) -> pd.DataFrame:
-    """Fig. 3, right: seconds against the violation that a fit stops at."""
-    data = load_set(KERNELS_SET, options, QUICK_ROWS if options.quick else None)
-    say("speed: against eta")
-    kernels = list(three_kernels(data).values())
-    makers = {eta: {"kernels": kernels, "eta": eta} for eta in (QUICK_ETAS if options.quick else ETAS)}
-    seconds, models = timed(data, makers, **FORM, basis="exact")
-    return pd.DataFrame(
-        [
-            {"eta": eta, "seconds": seconds[eta], "planes": models[eta].history_["planes"].max()}
-            for eta in makers
-        ]
-    )
-
-
-def three_kernels(data: Data) -> dict[str, Any]:
-    """The paper's three kernels."""
-    gaussian = ("rbf", {"gamma": gamma_of((FRACTION * distance_range(data.X)) ** 2)})
-    return {"K1": "linear", "K2": polynomial(2), "K3": gaussian}
-
-
-def gaussians(data: Data, count: int) -> list[tuple[str, dict[str, float]]]:
-    """Gaussians whose widths spread around one, the same first ones for every count.
+def kernel_of(data: Data, rows: int | None, which: str | int) -> Any:
+    """One of the paper's three kernels, or a Gaussian by its place: their widths spread around one.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from benchmarks._common import Data
-    >>> from benchmarks._mkc_speed import gaussians
-    >>> data = Data("two rows", np.array([[0.0], [2.0], [3.0]]), np.zeros(3))
-    >>> gaussians(data, 2) == gaussians(data, 3)[:2]
-    True
+    >>> from benchmarks._mkc_speed import kernel_of
+    >>> kernel_of(Data("any", None, None), None, "K1")
+    'linear'
     """
-    sigma0 = distance_range(data.X)
-    steps = [(k + 1) // 2 * (-1) ** k for k in range(count)]
-    return [("rbf", {"gamma": gamma_of((FRACTION * sigma0 * 2 ** (step / 2)) ** 2)}) for step in steps]
+    if which == "K1":
+        return "linear"
+    if which == "K2":
+        return polynomial(2)
+    place = 0 if which == "K3" else int(which)
+    step = (place + 1) // 2 * (-1) ** place
+    return "rbf", {"gamma": gamma_of((FRACTION * sigma0_of(data.name, rows) * 2 ** (step / 2)) ** 2)}
 
 
-def timed(
-    data: Data, makers: Mapping[Any, dict[str, Any]], **shared: Any
-) -> tuple[dict[Any, float], dict[Any, Any]]:
-    """Median seconds of each fit over a few turns, and the models of the last turn."""
-    k, models = SETS[data.name].n_clusters, {}
-    seconds: dict[Any, list[float]] = {name: [] for name in makers}
-    for turn in range(TURNS + 1):
-        for name, given in makers.items():
-            model = mmcnb.MultipleKernelClustering(k, random_state=0, **shared, **given)
-            started = time.perf_counter()
-            models[name] = fit(model, data.X)
-            if turn:  # the first one compiles
-                seconds[name].append(time.perf_counter() - started)
-    return {name: statistics.median(found) for name, found in seconds.items()}, models
+def against_singles(options: Options, journal: Journal) -> dict[str, pd.DataFrame]:
+    """Fig. 1: MKC of three kernels beside the sum of a fit of each alone."""
+    names = ("digits1v7", "digits0689")[: 1 if options.smoke else None] if options.quick else tuple(TABLE2)
+    cells = [
+        cell(name, _rows(name, options), kernels, options, "sets", method, **FORM, basis="exact")
+        for name in names
+        for method, kernels in (*ALONE.items(), (MKC, THREE))
+    ]
+    table = _told(journal.rows(cells), "dataset", "method").pivot(
+        index="dataset", columns="method", values="seconds"
+    )
+    table = table.reindex(names)[[method for method in (*ALONE, MKC) if method in table]]
+    if set(table) == {*ALONE, MKC}:
+        table["MKC / sum"] = table[MKC] / table[[*ALONE]].sum(axis=1, skipna=False)
+    return {"mkc-speed-sets": table.reset_index().rename_axis(columns=None)}
+
+
+def against_rows(options: Options, journal: Journal) -> dict[str, pd.DataFrame]:
+    """Fig. 2: seconds and rounds against rows of MNIST 0-4, with landmarks."""
+    sizes = SMOKE_SIZES if options.smoke else QUICK_SIZES if options.quick else SIZES
+    given = {"threshold": "fixed", "n_landmarks": LANDMARKS, "sample_size": SAMPLE}
+    cells = [cell(MNIST, n, THREE, options, "rows", n, **given) for n in sizes_within(sizes, options)]
+    return {"mkc-speed-rows": _told(journal.rows(cells), "n", *COUNTS["rows"])}
+
+
+def against_kernels(options: Options, journal: Journal) -> dict[str, pd.DataFrame]:
+    """Fig. 3, left: seconds against the number of Gaussians."""
+    rows, given = _rows(KERNELS_SET, options), {**FORM, "basis": "exact"}
+    counts = QUICK_KERNELS if options.quick else KERNELS
+    cells = [cell(KERNELS_SET, rows, range(count), options, "kernels", count, **given) for count in counts]
+    return {"mkc-speed-kernels": _told(journal.rows(cells), "kernels", "n")}
+
+
+def against_eta(options: Options, journal: Journal) -> dict[str, pd.DataFrame]:
+    """Fig. 3, right: seconds against the violation that a fit stops at."""
+    rows, given = _rows(KERNELS_SET, options), {**FORM, "basis": "exact"}
+    etas = QUICK_ETAS if options.quick else ETAS
+    cells = [cell(KERNELS_SET, rows, THREE, options, "eta", eta, **given, eta=eta) for eta in etas]
+    return {"mkc-speed-eta": _told(journal.rows(cells), "eta", "n", *COUNTS["eta"])}
+
+
+def _told(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Columns of the cells that did not fail, and their seconds."""
+    return frame.loc[frame["status"] == "ok", [*columns, "seconds"]]
+
+
+def _rows(name: str, options: Options) -> int | None:
+    return rows_of_set(name, options, QUICK_ROWS if options.quick else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,19 +13,29 @@ import numpy as np
 import pandas as pd
 
 import mmcnb
-from benchmarks._common import Goal, Options, load, say, temporary_folder
-from benchmarks._compare import fit
+from benchmarks._cells import Cell, facts, load_once, written_once
+from benchmarks._common import Goal, Options, rows_of, temporary_folder
+from benchmarks._compare import compile_seconds, fit
+from benchmarks._journal import Journal
+from benchmarks._parts import Tables
 from mmcnb.engine import Kernel, ThreadEngine
 from mmcnb.samples import BLOCK_ROWS, create_dense_store, open_samples
 
-SCAN = {"rows": 2**23, "quick_rows": 2**18, "features": 64, "landmarks": 64}  # 2 GiB of float32
+SCAN = {"rows": 2**23, "quick_rows": 2**17, "features": 64, "landmarks": 64}  # 2 GiB of float32
 PRODUCT = {"rows": 2**17, "quick_rows": 2**14, "features": 784, "landmarks": 256}
 SCAN_THREADS = (1, 2, 4, 8)
-REPEATS = 5
+TURNS, QUICK_TURNS = 5, 3
 WRITE_ROWS = 2**16
+LEAST_RATE, MOST_SCANS, LEAST_FASTER = 70, 1.35, 8
 
 
-def turns(methods: dict[str, Callable[[], object]], repeats: int = REPEATS) -> dict[str, float]:
+def size(sizes: dict[str, int], options: Options) -> int:
+    """Rows of a made data set."""
+    rows = sizes["quick_rows"] if options.quick else sizes["rows"]
+    return min(rows, options.rows or rows)
+
+
+def turns(methods: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
     """Median seconds of each method; they take turns, after one turn that is not counted."""
     seconds: dict[str, list[float]] = {name: [] for name in methods}
     for turn in range(repeats + 1):
@@ -36,27 +47,9 @@ def turns(methods: dict[str, Callable[[], object]], repeats: int = REPEATS) -> d
     return {name: float(np.median(times)) for name, times in seconds.items()}
 
 
-def scan(options: Options) -> tuple[pd.DataFrame, list[Goal]]:
-    """The pass that ``predict`` runs over a store, and plain Zarr slices of the same chunks."""
-    rows, d, p = _size(SCAN, options), SCAN["features"], SCAN["landmarks"]
-    with temporary_folder(options) as folder:
-        path = str(folder / "noise.zarr")
-        say(f"scan: writing {rows:,} x {d} of noise")
-        write_noise(path, rows, d)
-        model = _labeller(d, p)
-        labels = str(folder / "labels.zarr")
-
-        def predict() -> None:
-            model.predict(path, out=labels)
-            _remove(labels)
-
-        methods = bare_scans(path)
-        seconds = turns({**methods, "predict": predict})
-    best = min(seconds[name] for name in methods)
-    table = _table("noise", rows, d, seconds, f"{p} basis vectors")
-    table["megabytes_per_second"] = rows * d * 4 / 1e6 / table["seconds"]
-    what = "scan: predict over a store, against the best bare scan"
-    return table, [Goal(what, seconds["predict"] / best, 1.35, "times")]
+def best_bare_scan(path: str, repeats: int) -> float:
+    """Median seconds of a bare scan of a store with the best number of threads."""
+    return min(turns(bare_scans(path), repeats).values())
 
 
 def bare_scans(path: str) -> dict[str, Callable[[], object]]:
@@ -79,6 +72,50 @@ def bare_scan(path: str, threads: int) -> None:
             future.result()
 
 
+def passes(
+    part: str, compute: Callable[[], dict[str, Any]], dataset: str, options: Options, journal: Journal
+) -> pd.DataFrame:
+    """The cells of a pass, one a seed; figures of a peer that took turns with it stand in the same cell."""
+    runs = range(options.seeds or 1)
+    return journal.rows([Cell(dataset, "predict", seed, compute, part=part) for seed in runs])
+
+
+def scan(options: Options, journal: Journal) -> Tables:
+    """The pass that ``predict`` runs over a store, and plain Zarr slices of the same chunks."""
+    repeats = QUICK_TURNS if options.quick else TURNS
+    with temporary_folder(options) as folder:
+        compute = partial(scanned, str(folder), size(SCAN, options), repeats)
+        frame = passes("scan", compute, "noise, in a store", options, journal)
+    what = "scan: predict over a store, against the best bare scan"
+    return {"engine-scan": told(frame)}, [Goal(what, float(frame["scans"].mean()), MOST_SCANS, "times")]
+
+
+def scanned(folder: str, rows: int, repeats: int) -> dict[str, Any]:
+    """Compute a cell: ``predict`` over a store in turns with bare scans by several numbers of threads."""
+    features, landmarks = SCAN["features"], SCAN["landmarks"]
+    path = written_once(folder, f"noise-{rows}", lambda store: write_noise(str(store), rows, features))
+    model, compiled = labeller(features, landmarks)
+    labels = f"{path}.labels"
+
+    def predict() -> None:
+        model.predict(path, out=labels)
+        shutil.rmtree(labels)
+
+    seconds = turns({**bare_scans(path), "predict": predict}, repeats)
+    ours = seconds.pop("predict")
+    bare = min(seconds.values())
+    rate = rows * features * 4 / 1e6
+    return facts(path) | {
+        "seconds": ours,
+        "compile_seconds": compiled,
+        "bare_scan_seconds": bare,
+        "bare_scan_threads": SCAN_THREADS[list(seconds.values()).index(bare)],
+        "scans": ours / bare,
+        "megabytes_per_second": rate / ours,
+        "basis_vectors": landmarks,
+    }
+
+
 def write_noise(path: str, rows: int, features: int) -> None:
     """Write normal float32 numbers, which no codec can make smaller."""
     random = np.random.default_rng(0)
@@ -87,11 +124,20 @@ def write_noise(path: str, rows: int, features: int) -> None:
             writer.append(random.standard_normal((min(WRITE_ROWS, rows - start), features), np.float32))
 
 
-def product(options: Options) -> tuple[pd.DataFrame, list[Goal]]:
+def product(options: Options, journal: Journal) -> Tables:
     """The same pass where arithmetic is all, and a bare product of the same blocks."""
-    rows, d, p = _size(PRODUCT, options), PRODUCT["features"], PRODUCT["landmarks"]
-    X = np.random.default_rng(0).standard_normal((rows, d), np.float32)
-    model = _labeller(d, p)
+    compute = partial(multiplied, size(PRODUCT, options), QUICK_TURNS if options.quick else TURNS)
+    frame = passes("product", compute, "noise, in memory", options, journal)
+    rate = 100 * float(frame["of_bare_rate"].mean())
+    what = "product: predict, of the rate of a bare product"
+    return {"engine-product": told(frame)}, [Goal(what, rate, LEAST_RATE, "%", at_least=True)]
+
+
+def multiplied(rows: int, repeats: int) -> dict[str, Any]:
+    """Compute a cell: ``predict`` of rows in memory in turns with the product alone."""
+    features, landmarks = PRODUCT["features"], PRODUCT["landmarks"]
+    X = np.random.default_rng(0).standard_normal((rows, features), np.float32)
+    model, compiled = labeller(features, landmarks)
     basis = np.ascontiguousarray(model.model_.basis, np.float32)
 
     def bare() -> None:
@@ -101,18 +147,32 @@ def product(options: Options) -> tuple[pd.DataFrame, list[Goal]]:
             )
 
     samples = open_samples(X)
-    seconds = turns({"bare product": bare, "predict": lambda: model.predict(samples)})
-    table = _table("noise", rows, d, seconds, f"{p} basis vectors")
-    table["gflops"] = 2 * rows * d * p / 1e9 / table["seconds"]
-    rate = 100 * seconds["bare product"] / seconds["predict"]
-    return table, [Goal("product: predict, of the rate of a bare product", rate, 70, "%", at_least=True)]
+    seconds = turns({"bare": bare, "predict": lambda: model.predict(samples)}, repeats)
+    return facts(X) | {
+        "seconds": seconds["predict"],
+        "compile_seconds": compiled,
+        "bare_product_seconds": seconds["bare"],
+        "of_bare_rate": seconds["bare"] / seconds["predict"],
+        "gflops": 2 * rows * features * landmarks / 1e9 / seconds["predict"],
+        "basis_vectors": landmarks,
+    }
 
 
-def csr(options: Options) -> tuple[pd.DataFrame, list[Goal]]:
+def csr(options: Options, journal: Journal) -> Tables:
     """Kernel values of sparse rows against 200 of them, and scikit-learn's."""
+    compute = partial(sparse_blocks, rows_of("a9a", options), 4 * (QUICK_TURNS if options.quick else TURNS))
+    cells = [Cell("a9a", "kernel blocks", seed, compute, part="csr") for seed in range(options.seeds or 1)]
+    frame = journal.rows(cells)
+    faster = float(frame["times_faster"].mean())
+    what = "csr: kernel blocks, against the faster rbf_kernel"
+    return {"engine-csr": told(frame)}, [Goal(what, faster, LEAST_FASTER, "times", at_least=True)]
+
+
+def sparse_blocks(rows: int | None, repeats: int) -> dict[str, Any]:
+    """Compute a cell: kernel values of sparse rows in turns with scikit-learn's."""
     from sklearn.metrics.pairwise import rbf_kernel
 
-    X = load("a9a", options).X
+    X = load_once("a9a", rows).X
     chosen = X[np.linspace(0, X.shape[0] - 1, min(200, X.shape[0]), dtype=int)]
     gamma, basis = 1 / X.shape[1], np.ascontiguousarray(chosen.toarray())
     samples, basis_map = open_samples(X), Kernel("rbf", gamma).against(basis)
@@ -120,36 +180,25 @@ def csr(options: Options) -> tuple[pd.DataFrame, list[Goal]]:
     blocks = [samples.block(start, min(start + BLOCK_ROWS, X.shape[0])) for start in starts]
     with ThreadEngine() as engine:
         methods: dict[str, Callable[[], object]] = {
-            "kernel blocks": lambda: engine.each(lambda rows: basis_map.block(rows, np.float32), blocks),
-            "rbf_kernel, CSR x CSR": lambda: rbf_kernel(X, chosen, gamma),
-            "rbf_kernel, CSR x dense": lambda: rbf_kernel(X, basis, gamma),
+            "ours": lambda: engine.each(lambda rows: basis_map.block(rows, np.float32), blocks),
+            "rbf_kernel_csr_seconds": lambda: rbf_kernel(X, chosen, gamma),
+            "rbf_kernel_dense_seconds": lambda: rbf_kernel(X, basis, gamma),
         }
-        seconds = turns(methods, 4 * REPEATS)
-    fastest = min(seconds[name] for name in methods if name != "kernel blocks")
-    ratio = fastest / seconds["kernel blocks"]
-    table = _table("a9a", X.shape[0], X.shape[1], seconds, f"{basis.shape[0]} basis vectors")
-    return table, [
-        Goal("csr: kernel blocks, against the faster rbf_kernel", ratio, 8, "times", at_least=True)
-    ]
+        seconds = turns(methods, repeats)
+    ours = seconds.pop("ours")
+    found = {"seconds": ours, "times_faster": min(seconds.values()) / ours, "basis_vectors": len(basis)}
+    return facts(X) | seconds | found
 
 
-def _labeller(features: int, landmarks: int) -> Any:
-    """A model with so many basis vectors; what it was fitted to does not matter."""
+def labeller(features: int, landmarks: int) -> tuple[Any, float]:
+    """A model with so many basis vectors, whatever it was fitted to, and the seconds of a first fit."""
     rows = np.random.default_rng(1).standard_normal((4 * landmarks, features), np.float32)
-    return fit(mmcnb.SparseKernelMMC(gamma="median", n_landmarks=landmarks, n_init=1, random_state=0), rows)
+    compiled = compile_seconds(rows)
+    model = mmcnb.SparseKernelMMC(gamma="median", n_landmarks=landmarks, n_init=1, random_state=0)
+    return fit(model, rows), compiled
 
 
-def _size(sizes: dict[str, int], options: Options) -> int:
-    rows = sizes["quick_rows"] if options.quick else sizes["rows"]
-    return min(rows, options.rows) if options.rows else rows
-
-
-def _table(dataset: str, n: int, d: int, seconds: dict[str, float], parameters: str) -> pd.DataFrame:
-    rows = [{"method": name, "seconds": value} for name, value in seconds.items()]
-    return pd.DataFrame(rows).assign(dataset=dataset, n=n, d=d, parameters=parameters)
-
-
-def _remove(path: str) -> None:
-    import shutil
-
-    shutil.rmtree(path)
+def told(frame: pd.DataFrame) -> pd.DataFrame:
+    """What was measured, without the identity of the cells."""
+    hidden = ["part", "protocol", "parameters", "status", "reason", "digest"]
+    return frame[frame["status"] == "ok"].drop(columns=hidden)

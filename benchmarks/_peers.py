@@ -1,19 +1,22 @@
-"""scikit-learn's clusterers beside the least squares family, as estimators that fit and label."""
+"""scikit-learn's clusterers beside ours: estimators that fit and label, and the cell of one of them."""
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from benchmarks._common import Data
-from benchmarks._compare import fit
-from benchmarks._tasks import Task
-from mmcnb.metrics import balanced_clustering_error
+import mmcnb
+from benchmarks._cells import facts
+from benchmarks._compare import KMEANS, clustering, compile_seconds, faster_kmeans, timed
+from benchmarks._tasks import Task, load_task, parameters_of
 
+LEAST_SQUARES, HINGE = "UnsupervisedRLS", "SparseKernelMMC"
+MINIBATCH, BISECTING, DENSITY = "MiniBatchKMeans", "BisectingKMeans", "HDBSCAN"
+NYSTROEM, SPECTRAL = "Nyström k-means", "spectral, extended"
+LANDMARKS, NYSTROEM_WIDTH = 300, 0.55
 SPECTRAL_ROWS, GRAPH_NEIGHBOURS, VOTERS = 2000, 10, 5
 
 
@@ -102,65 +105,88 @@ class NystroemKMeans:
         return self
 
 
-def faster(make: Callable[[], Any]) -> Any:
-    """An estimator that fits on all cores and on one, and keeps the seconds of the faster."""
-    return _Faster(make)
-
-
-class _Faster:
-    """Its threads wait for each other, so where other work takes a core one may be the faster."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self.make = make
-
-    def fit(self, X: Any) -> _Faster:
-        """Fit twice."""
-        from threadpoolctl import threadpool_limits
-
-        self.seconds_ = np.inf
-        for threads in (None, 1):
-            with threadpool_limits(threads):
-                started = time.perf_counter()
-                self.labels_ = self.make().fit(X).labels_
-                self.seconds_ = min(self.seconds_, time.perf_counter() - started)
-        return self
-
-
-def measure(task: Task, data: Data, method: str, estimator: Any) -> dict[str, Any]:
-    """Fit once, and return the row of the tidy table.
+def fitted(name: str, rows: int | None, method: str, seed: int) -> dict[str, Any]:
+    """Compute a cell: one method on the rows of a task, without classes.
 
     Parameters
     ----------
-    task : Task
-        What is divided.
-    data : Data
-        Its rows.
+    name : str
+        Of one of `TASKS`.
+    rows : int or None
+        At most so many rows, drawn at random.
     method : str
-        Name for the table.
-    estimator : estimator
-        Not yet fitted.
+        One of `METHODS`.
+    seed : int
+        Of the method.
 
     Returns
     -------
     dict
-        dataset, n, d, k, method, ari, error (of two clusters), seconds, and what our estimators tell.
+        Facts of the data, measures, `clustering`, and what our estimators tell.
     """
-    from sklearn.metrics import adjusted_rand_score
+    task, data = load_task(name, rows)
+    compiled = compile_seconds(data.X, *_ours(task)) if method in (LEAST_SQUARES, HINGE) else 0.0
+    if method == KMEANS and task.n_clusters == 2:
+        estimator, measures = faster_kmeans(data.X, seed, {"n_init": 10})
+    else:
+        estimator = METHODS[method](task, data.X, seed)
+        measures = timed(estimator, data.X)
+    found = facts(data.X) | measures | {"compile_seconds": compiled, "k": task.n_clusters}
+    return found | clustering(data.y, estimator.labels_) | _told(estimator)
 
-    started = time.perf_counter()
-    fit(estimator, data.X)
-    seconds = getattr(estimator, "seconds_", time.perf_counter() - started)
-    history = getattr(estimator, "history_", None)
-    two = task.n_clusters == 2
-    return {
-        "dataset": data.name,
-        "n": len(data.y),
-        "d": data.X.shape[1],
-        "k": task.n_clusters,
-        "method": method,
-        "ari": float(adjusted_rand_score(data.y, estimator.labels_)),
-        "error": balanced_clustering_error(data.y, estimator.labels_) if two else np.nan,
-        "seconds": seconds,
-        "objective": getattr(estimator, "objective_", np.nan),
-        "reads": np.nan if history is None else history["reads"].iloc[-1],
-    }
+
+def _ours(task: Task) -> tuple[Any, Any]:
+    """What compiles every kernel of ours."""
+    k = task.n_clusters
+    return mmcnb.UnsupervisedRLS(k, random_state=0), mmcnb.SparseKernelMMC(k, random_state=0)
+
+
+def _told(estimator: Any) -> dict[str, float]:
+    if not hasattr(estimator, "history_"):
+        return {}
+    return {"objective": float(estimator.objective_), "reads": int(estimator.history_["reads"].iloc[-1])}
+
+
+def _kmeans(task: Task, X: Any, seed: int) -> Any:
+    from sklearn.cluster import KMeans
+
+    return KMeans(task.n_clusters, n_init=10, random_state=seed)
+
+
+def _minibatch(task: Task, X: Any, seed: int) -> Any:
+    from sklearn.cluster import MiniBatchKMeans
+
+    return MiniBatchKMeans(task.n_clusters, random_state=seed)
+
+
+def _bisecting(task: Task, X: Any, seed: int) -> Any:
+    from sklearn.cluster import BisectingKMeans
+
+    return BisectingKMeans(task.n_clusters, random_state=seed)
+
+
+def _density(task: Task, X: Any, seed: int) -> Any:
+    from sklearn.cluster import HDBSCAN
+
+    return HDBSCAN(copy=True)
+
+
+def _nystroem(task: Task, X: Any, seed: int) -> Any:
+    width = parameters_of(task._replace(width=task.width or NYSTROEM_WIDTH), X)
+    return NystroemKMeans(task.n_clusters, width["gamma"], LANDMARKS, seed)
+
+
+METHODS: dict[str, Callable[[Task, Any, int], Any]] = {
+    KMEANS: _kmeans,
+    LEAST_SQUARES: lambda task, X, seed: mmcnb.UnsupervisedRLS(
+        task.n_clusters, random_state=seed, **parameters_of(task, X)
+    ),
+    HINGE: lambda task, X, seed: mmcnb.SparseKernelMMC(
+        task.n_clusters, random_state=seed, **parameters_of(task, X)
+    ),
+    MINIBATCH: _minibatch,
+    BISECTING: _bisecting,
+    NYSTROEM: _nystroem,
+    SPECTRAL: lambda task, X, seed: ExtendedSpectral(task.n_clusters, seed),
+    DENSITY: _density,
+}

@@ -3,141 +3,174 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import mmcnb
-from benchmarks._common import Data, Goal, Options, load, say, slope
-from benchmarks._compare import fit, mean_squared_distance
-from benchmarks._peers import spectral
+from benchmarks._cells import LABEL_FREE, PAPER, Cell, facts, load_once
+from benchmarks._common import Data, Goal, Options, load_rows, sizes_within
+from benchmarks._compare import KMEANS, clustering, compile_seconds, mean_squared_distance, timed
+from benchmarks._journal import Journal
+from benchmarks._parts import Tables
+from benchmarks._peers import LEAST_SQUARES, spectral
+from benchmarks._statistics import best, log_slope, over_seeds
+from benchmarks.published import RLS, figure
 from mmcnb import kernels
 from mmcnb.engine import Kernel
 from mmcnb.synthetic import make_block
 
 STOCHASTIC, STEEPEST, SHAKING, MIXED = "Stoc-RLS", "Steep-RLS", "UMC-RLS", "mixed shaking"
-KMEANS, SPECTRAL, DEFAULT = "k-means", "spectral", "UnsupervisedRLS, default"
-SEARCHES = {STOCHASTIC: "stochastic", STEEPEST: "steepest", SHAKING: "shaking", MIXED: "shaking"}
-# Table I's mean and deviation of the adjusted Rand index, and Table II's largest, over ten runs.
-PUBLISHED = {
-    ("iris", STOCHASTIC): (0.45, 0.25, 0.85),
-    ("iris", STEEPEST): (0.56, 0.13, 0.92),
-    ("iris", SHAKING): (0.96, 0.0, 0.96),
-    ("iris", KMEANS): (0.70, 0.09, 0.62),  # the largest is below the mean in the paper too
-    ("iris", SPECTRAL): (0.43, 0.0, 0.43),
-    ("moons", STOCHASTIC): (0.21, 0.35, 0.95),
-    ("moons", STEEPEST): (0.07, 0.05, 0.14),
-    ("moons", SHAKING): (1.0, 0.0, 1.0),
-    ("moons", KMEANS): (0.65, 0.0, 0.65),
-    ("moons", SPECTRAL): (0.99, 0.0, 0.99),
-    ("usps 1-4", STOCHASTIC): (0.38, 0.12, 0.51),
-    ("usps 1-4", STEEPEST): (0.38, 0.08, 0.52),
-    ("usps 1-4", SHAKING): (0.85, 0.02, 0.88),
-    ("usps 1-4", KMEANS): (0.61, 0.01, 0.62),
-    ("usps 1-4", SPECTRAL): (0.66, 0.0, 0.66),
-    ("usps 5-8", STOCHASTIC): (0.26, 0.12, 0.51),
-    ("usps 5-8", STEEPEST): (0.34, 0.14, 0.57),
-    ("usps 5-8", SHAKING): (0.91, 0.02, 0.93),
-    ("usps 5-8", KMEANS): (0.67, 0.0, 0.68),
-    ("usps 5-8", SPECTRAL): (0.93, 0.0, 0.93),
-}
-SETS = {"iris": 3, "moons": 2, "usps 1-4": 4, "usps 5-8": 4, "optdigits": 10}
+SPECTRAL = "spectral"
+SETS = {"iris": 3, "moons": 2, "usps 1-4": 4, "usps 5-8": 4, "optdigits-tes": 10}
+QUICK_SETS, QUICK_ROWS = ("iris", "moons", "usps 1-4"), 300
 DRAWN = 500
 WIDTHS = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)  # sigma in units of the largest distance
 RIDGES = (2.0**-10, 2.0**-7, 2.0**-4, 2.0**-1)  # lambda
-RUNS, GRID_RUNS = 10, 3  # at the point chosen, and at each point to choose it
-NEIGHBOURS = 10
-STEP_SIZES, QUICK_STEP_SIZES = (125, 250, 500, 1000, 2000, 4000), (100, 200, 400)
+GRID = tuple({"width": width, "ridge": ridge} for width in WIDTHS for ridge in RIDGES)
+RUNS, QUICK_RUNS = 10, 3
+MIXED_RUNS, FREE_RUNS = 3, 3
+STEP_SIZES, QUICK_STEP_SIZES, SMOKE_STEP_SIZES = (
+    (125, 250, 500, 1000, 2000, 4000),
+    (100, 200, 400),
+    (100, 200),
+)
+MOST_SLOPE = 1.1
 ALPHA, WIDTH = 1e-3, 0.55
-PAPER = (1.0, 0.5, 21)
+AS_PUBLISHED = (1.0, 0.5, 21)
 
 
-def tables(options: Options) -> tuple[dict[str, pd.DataFrame], list[Goal]]:
+# -- tables ------------------------------------------------------------------------------------
+
+
+def tables(options: Options, journal: Journal) -> Tables:
     """Tables I and II: ours at the best point of the grid, the default and peers, beside the published."""
-    rows = []
-    for name, k in SETS.items():
-        data = load_set(name, options)
-        say(f"tables: {name}, {len(data.y):,} rows")
-        found = {**at_best_point(data, k, options), **others(data, k, options)}
-        for method, (parameters, runs) in found.items():
-            mean, deviation, most = PUBLISHED.get((name, method), (np.nan,) * 3)
-            rows.append(
-                {
-                    "dataset": name,
-                    "n": len(data.y),
-                    "k": k,
-                    "method": method,
-                    "parameters": parameters,
-                    "ari": np.mean(runs),
-                    "deviation": np.std(runs),
-                    "largest": np.max(runs),
-                    "published": mean,
-                    "published deviation": deviation,
-                    "published largest": most,
-                }
-            )
-    table = pd.DataFrame(rows)
-    ours = table[table["method"].isin([SHAKING, MIXED])].copy()
-    ours["bound"] = ours.groupby("dataset")["published"].transform("max")
-    goals = [
-        Goal(f"tables: {row['dataset']}, {row['method']}", round(row["ari"], 2), row["bound"], at_least=True)
-        for _, row in ours[ours["bound"].notna()].iterrows()
-    ]
-    return {"rls-tables": table}, goals
+    names = (QUICK_SETS[: 1 if options.smoke else None]) if options.quick else tuple(SETS)
+    frame = journal.rows([cell for name in names for cell in cells_of(name, options)])
+    table = table_of(frame)
+    return {"rls-tables": table}, goals_of(table)
 
 
-def load_set(name: str, options: Options) -> Data:
-    """A data set of the paper, or the optdigits test part."""
+def cells_of(name: str, options: Options) -> Iterator[Cell]:
+    """The paper's protocol over the grid, peers, and what needs no classes."""
+    rows = rows_of_set(name, options)
+    usual = QUICK_RUNS if options.quick else RUNS
+    grid = GRID[5:7] if options.smoke else GRID[1::5] if options.quick else GRID
+
+    def cell(method: str, seed: int, point: dict[str, Any], protocol: str, compute: Any) -> Cell:
+        return Cell(
+            name, method, seed, partial(compute, name, rows, method, seed, point), point, protocol, "tables"
+        )
+
+    for point in grid:
+        for method in (STOCHASTIC, STEEPEST, SHAKING, MIXED):
+            for seed in range(options.seeds or min(usual, MIXED_RUNS if method == MIXED else usual)):
+                yield cell(method, seed, point, PAPER, searched)
+    for seed in range(options.seeds or usual):
+        yield cell(KMEANS, seed, {"n_init": 1}, PAPER, clustered)
+        yield cell(SPECTRAL, seed, {}, PAPER, clustered)
+    for seed in range(options.seeds or min(usual, FREE_RUNS)):
+        yield cell(KMEANS, seed, {"n_init": 10}, LABEL_FREE, clustered)
+        yield cell(LEAST_SQUARES, seed, {}, LABEL_FREE, clustered)
+
+
+def rows_of_set(name: str, options: Options) -> int | None:
+    """How many rows of a data set to draw; None for all of a whole one."""
+    drawn = None if name in ("iris", "optdigits-tes") else DRAWN
+    bounds = [bound for bound in (drawn, options.rows, QUICK_ROWS if options.quick else None) if bound]
+    return min(bounds, default=None)
+
+
+@lru_cache(maxsize=1)
+def load_set(name: str, rows: int | None) -> Data:
+    """A data set of the paper, or the optdigits test part; the last one is kept."""
     if name == "moons":
-        n = min(DRAWN, options.rows or DRAWN)
-        return Data(name, *make_block("moons", 0, n, 2))
-    if name == "optdigits":
-        return load("optdigits-tes", options, 2 * DRAWN if options.quick else None)
-    if name == "iris":
-        return load(name, options)
-    data = load("usps", Options(options.out))
+        return Data(name, *make_block("moons", 0, rows or DRAWN, 2))
+    if not name.startswith("usps "):
+        return load_rows(name, rows)
+    data = load_rows("usps")
     first, last = map(int, name.removeprefix("usps ").split("-"))
-    rows = np.flatnonzero((data.y >= first - 1) & (data.y < last))  # label 1 is digit 0, as in LIBSVM's files
-    rows = np.sort(np.random.RandomState(0).permutation(rows)[: min(DRAWN, options.rows or DRAWN)])
-    return Data(name, data.X[rows], data.y[rows])
+    kept = np.flatnonzero((data.y >= first - 1) & (data.y < last))  # label 1 is digit 0, as in LIBSVM's files
+    kept = np.sort(np.random.RandomState(0).permutation(kept)[:rows])
+    return Data(name, data.X[kept], data.y[kept])
 
 
-def at_best_point(data: Data, k: int, options: Options) -> dict[str, tuple[str, list[float]]]:
-    """The adjusted Rand indices of ten runs of each search, where a few runs were best by the classes."""
-    from sklearn.metrics import adjusted_rand_score
+def searched(name: str, rows: int | None, method: str, seed: int, point: dict[str, float]) -> dict[str, Any]:
+    """Compute a cell: one run of a search at a point of the grid.
+
+    Parameters
+    ----------
+    name : str
+        One of `SETS`.
+    rows : int or None
+        At most so many rows.
+    method : str
+        One of the paper's three searches, whose seconds are without the kernel, or mixed shaking.
+    seed : int
+        Of the first labels.
+    point : dict
+        ``width`` of the kernel in units of the largest distance, and ``ridge``, the paper's lambda.
+
+    Returns
+    -------
+    dict
+        Facts of the data, measures and `clustering`.
+    """
+    data, k = load_set(name, rows), SETS[name]
+    if method == MIXED:
+        gamma, n = _gamma(name, rows, point["width"]), len(data.y)
+        model = mmcnb.UnsupervisedRLS(
+            k, gamma, point["ridge"] / n, sample_size=n, n_landmarks=n, random_state=seed
+        )
+        compiled, measures = _compile_seconds(data.X, k), timed(model, data.X)
+        labels = model.labels_
+    else:
+        R, compiled = _smoother_of(name, rows, **point), _compile_searches()
+        started = time.perf_counter()
+        labels = divided(R, k, method, seed)
+        measures = {"seconds": time.perf_counter() - started}
+    return facts(data.X) | measures | {"compile_seconds": compiled} | clustering(data.y, labels)
+
+
+def clustered(name: str, rows: int | None, method: str, seed: int, given: dict[str, Any]) -> dict[str, Any]:
+    """Compute a cell: what needs no classes."""
+    from sklearn.cluster import KMeans
+
+    data, k = load_set(name, rows), SETS[name]
+    estimators = {
+        KMEANS: lambda: KMeans(k, random_state=seed, **given),
+        SPECTRAL: lambda: spectral(k, seed),
+        LEAST_SQUARES: lambda: mmcnb.UnsupervisedRLS(k, random_state=seed),
+    }
+    compiled = _compile_seconds(data.X, k) if method == LEAST_SQUARES else 0.0
+    estimator = estimators[method]()
+    measures = timed(estimator, data.X) | {"compile_seconds": compiled}
+    return facts(data.X) | measures | clustering(data.y, estimator.labels_)
+
+
+def _compile_seconds(X: np.ndarray, k: int) -> float:
+    return compile_seconds(X, mmcnb.UnsupervisedRLS(k, random_state=0))
+
+
+@lru_cache(maxsize=1)
+def _largest(name: str, rows: int | None) -> tuple[np.ndarray, float]:
+    """Squared distances, and the largest of them."""
     from sklearn.metrics.pairwise import euclidean_distances
 
-    squares = euclidean_distances(data.X.astype(np.float64), squared=True)
-    step = 2 if options.quick else 1
-    best: dict[str, tuple[float, str, Callable[[int], float]]] = {}
-    for width in WIDTHS[::step]:
-        K = np.exp(-squares / (2 * width**2 * squares.max()))
-        for ridge in RIDGES[::step]:
-            R = smoother(K, ridge)
-            for method, search in SEARCHES.items():
-                mixed = method == MIXED
-                gamma = 1 / (2 * width**2 * squares.max())
+    squares = euclidean_distances(load_set(name, rows).X.astype(np.float64), squared=True)
+    return squares, float(squares.max())
 
-                def run(
-                    seed: int,
-                    R: np.ndarray = R,
-                    search: str = search,
-                    mixed: bool = mixed,
-                    point: tuple[float, float] = (gamma, ridge / len(data.y)),
-                ) -> float:
-                    labels = mixed_labels(data.X, k, *point, seed) if mixed else divided(R, k, search, seed)
-                    return float(adjusted_rand_score(data.y, labels))
 
-                mean = float(np.mean([run(seed) for seed in range(1 if mixed else GRID_RUNS)]))
-                if method not in best or mean > best[method][0]:
-                    parameters = f"sigma={width:g} of the largest distance, lambda=2^{np.log2(ridge):g}"
-                    best[method] = (mean, parameters, run)
-    runs = range(options.seeds or RUNS)
-    return {
-        method: (parameters, [run(seed) for seed in runs]) for method, (_, parameters, run) in best.items()
-    }
+def _gamma(name: str, rows: int | None, width: float) -> float:
+    return 1 / (2 * width**2 * _largest(name, rows)[1])
+
+
+@lru_cache(maxsize=1)
+def _smoother_of(name: str, rows: int | None, width: float, ridge: float) -> np.ndarray:
+    return smoother(np.exp(-_gamma(name, rows, width) * _largest(name, rows)[0]), ridge)
 
 
 def smoother(K: np.ndarray, ridge: float) -> np.ndarray:
@@ -146,66 +179,91 @@ def smoother(K: np.ndarray, ridge: float) -> np.ndarray:
     return np.eye(len(K)) - ridge / 2 * (inverse + inverse.T)
 
 
+def divided(R: np.ndarray, k: int, search: str, seed: int) -> np.ndarray:
+    """Labels by Algorithm 1, 2 or 3 of the paper, from random ones; no cluster is emptied."""
+    n = len(R)
+    start, low, high = random_labels(n, k, seed), np.ones(k, np.int64), np.full(k, n)
+    if search == SHAKING:
+        return kernels.shake(R, start, np.full(k, 1 / k), *AS_PUBLISHED)[0]
+    if search == STEEPEST:
+        return kernels.steepest_moves(R, start, low, high, 100 * n)[0]
+    return kernels.stochastic_moves(R, start, low, high, np.arange(n), 1000)[0]
+
+
 def random_labels(n: int, k: int, seed: int) -> np.ndarray:
     """Labels of equal shares in a random order."""
     return np.random.RandomState(seed).permutation(np.arange(n) % k)
 
 
-def divided(R: np.ndarray, k: int, search: str, seed: int) -> np.ndarray:
-    """Labels by Algorithm 1, 2 or 3 of the paper, from random ones; no cluster is emptied."""
-    n = len(R)
-    start, low, high = random_labels(n, k, seed), np.ones(k, np.int64), np.full(k, n)
-    if search == "shaking":
-        return kernels.shake(R, start, np.full(k, 1 / k), *PAPER)[0]
-    if search == "steepest":
-        return kernels.steepest_moves(R, start, low, high, 100 * n)[0]
-    return kernels.stochastic_moves(R, start, low, high, np.arange(n), 1000)[0]
+@lru_cache(maxsize=1)
+def _compile_searches() -> float:
+    """Seconds of the three searches on a few rows, once a process."""
+    started = time.perf_counter()
+    for search in (SHAKING, STEEPEST, STOCHASTIC):
+        divided(np.eye(8), 2, search, 0)
+    return time.perf_counter() - started
 
 
-def mixed_labels(X: np.ndarray, k: int, gamma: float, alpha: float, seed: int) -> np.ndarray:
-    """Labels of `UnsupervisedRLS` with all rows as its sample and its landmarks."""
-    n = len(X)
-    model = mmcnb.UnsupervisedRLS(k, gamma, alpha, sample_size=n, n_landmarks=n, random_state=seed)
-    return fit(model, X).labels_
+def table_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """Mean and largest ARI of each method, at the best point by the classes, beside the published ones."""
+    keys = ["dataset", "protocol", "method"]
+    settings = over_seeds(frame, [*keys, "parameters"], "ari")
+    largest = frame.groupby([*keys, "parameters"], sort=False)["ari"].max().rename("largest ari")
+    table = best(settings.join(largest, on=[*keys, "parameters"]), keys, "ari", largest=True)
+    for metric, name in (("ari", "published ari"), ("largest_ari", "published largest")):
+        table[name] = [
+            figure(RLS, row.dataset, row.method, metric) if row.protocol == PAPER else np.nan
+            for row in table.itertuples()
+        ]
+    return table
 
 
-def others(data: Data, k: int, options: Options) -> dict[str, tuple[str, list[float]]]:
-    """What needs no classes: the default, k-means and spectral clustering."""
-    from sklearn.cluster import KMeans
-    from sklearn.metrics import adjusted_rand_score
-
-    def runs(make: Callable[[int], Any]) -> list[float]:
-        seeds = range(options.seeds or RUNS)
-        return [float(adjusted_rand_score(data.y, fit(make(seed), data.X).labels_)) for seed in seeds]
-
-    return {
-        DEFAULT: ("", runs(lambda seed: mmcnb.UnsupervisedRLS(k, random_state=seed))),
-        KMEANS: ("n_init=1", runs(lambda seed: KMeans(k, n_init=1, random_state=seed))),
-        SPECTRAL: (f"{NEIGHBOURS} neighbours", runs(lambda seed: spectral(k, seed))),
-    }
+def goals_of(table: pd.DataFrame) -> list[Goal]:
+    """Both ways of shaking: no less than the best that was published of the methods here."""
+    bounds = table.groupby("dataset")["published ari"].max()
+    return [
+        Goal(f"tables: {row.dataset}, {row.method}", round(row.ari, 2), bounds[row.dataset], at_least=True)
+        for row in table[table["method"].isin([SHAKING, MIXED])].itertuples()
+        if np.isfinite(bounds[row.dataset])
+    ]
 
 
-def steps(options: Options) -> tuple[dict[str, pd.DataFrame], list[Goal]]:
+# -- steps -------------------------------------------------------------------------------------
+
+
+def steps(options: Options, journal: Journal) -> Tables:
     """Fig. 5: moves of published shaking, and of steepest descent, against rows of optdigits."""
-    most = options.rows or np.inf
-    sizes = [n for n in (QUICK_STEP_SIZES if options.quick else STEP_SIZES) if n <= most]
-    whole = load("optdigits", Options(options.out))
-    rows, k = [], 10
-    for n in sizes:
-        say(f"steps: {n:,} rows")
-        X = whole.X[np.random.RandomState(0).permutation(len(whole.y))[:n]].astype(np.float64)
-        kernel = Kernel("rbf", 1 / (2 * WIDTH**2 * mean_squared_distance(X)))
-        R, shares = smoother(kernel(X, X), ALPHA * n), np.full(k, 1 / k)
-        start = random_labels(n, k, 0)
-        low, high = np.ones(k, np.int64), np.full(k, n)
-        kernels.shake(R[:k, :k].copy(), np.arange(k), shares, *PAPER)  # compiles
-        started = time.perf_counter()
-        moves = kernels.shake(R, start, shares, *PAPER)[1]
-        seconds = time.perf_counter() - started
-        steepest = kernels.steepest_moves(R, start, low, high, 100 * n)[1]
-        rows.append({"n": n, f"{SHAKING} steps": moves, f"{STEEPEST} steps": steepest, "seconds": seconds})
-    table = pd.DataFrame(rows)
-    names = (SHAKING, STEEPEST) if len(table) > 1 else ()
-    slopes = {name: slope(table["n"], table[f"{name} steps"]) for name in names}
-    goals = [Goal(f"steps: slope of {name} against rows", found, 1.1) for name, found in slopes.items()]
+    sizes = SMOKE_STEP_SIZES if options.smoke else QUICK_STEP_SIZES if options.quick else STEP_SIZES
+    cells = [
+        Cell("optdigits", method, seed, partial(stepped, n, method, seed), {"rows": n}, PAPER, "steps")
+        for n in sizes_within(sizes, options)
+        for method in (SHAKING, STEEPEST)
+        for seed in range(options.seeds or 1)
+    ]
+    table = over_seeds(journal.rows(cells), ["method", "rows"], "steps").drop(columns="rows")
+    goals = []
+    for method, part in table.groupby("method", sort=False):
+        slope = log_slope(part["n"], part["steps"]).value
+        if np.isfinite(slope):
+            goals.append(Goal(f"steps: slope of {method} against rows", slope, MOST_SLOPE))
     return {"rls-steps": table}, goals
+
+
+def stepped(n: int, method: str, seed: int) -> dict[str, Any]:
+    """Compute a cell: moves and seconds of one search among n rows."""
+    X, k, compiled = load_once("optdigits", n).X, 10, _compile_searches()
+    R, start, low, high = _smoothed_digits(n), random_labels(n, k, seed), np.ones(k, np.int64), np.full(k, n)
+    started = time.perf_counter()
+    if method == SHAKING:
+        moves = kernels.shake(R, start, np.full(k, 1 / k), *AS_PUBLISHED)[1]
+    else:
+        moves = kernels.steepest_moves(R, start, low, high, 100 * n)[1]
+    seconds = {"seconds": time.perf_counter() - started, "compile_seconds": compiled}
+    return facts(X) | seconds | {"steps": int(moves)}
+
+
+@lru_cache(maxsize=1)
+def _smoothed_digits(n: int) -> np.ndarray:
+    X = load_once("optdigits", n).X.astype(np.float64)
+    kernel = Kernel("rbf", 1 / (2 * WIDTH**2 * mean_squared_distance(X)))
+    return smoother(kernel(X, X), ALPHA * n)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks._common import Data, Options, load, rows_of
-from mmcnb.samples import create_csr_store, create_dense_store
+from mmcnb.samples import create_csr_store, create_dense_store, open_samples
 
 RARE, DIGITS, RINGS, ADULT = "a9a, 1:50", "MNIST, a digit and the rest", "rings, 1:100", "a9a, 1:3"
 THINNED = 50  # common rows for each rare one
@@ -127,3 +127,8 @@ def _write(path: Path, X: Any, y: np.ndarray) -> None:
     create = create_dense_store if isinstance(X, np.ndarray) else create_csr_store
     with create(path, X.shape[1], X.dtype) as writer:
         writer.append(X, y=y)
+
+
+def size_to_train(stores: tuple[str, ...]) -> int:
+    """Rows of the first of two stores."""
+    return open_samples(stores[0]).n_samples

@@ -3,165 +3,178 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import mmcnb
-from benchmarks._common import Goal, Options, say
-from benchmarks._compare import fit
-from benchmarks._fit_scm import SCM, SVC, UNDER, UNDER_BALANCED, measures, some_rows, trained_rows
+from benchmarks._cells import PAPER, Cell, facts
+from benchmarks._common import Options
+from benchmarks._compare import fit as fit_quietly
+from benchmarks._fit_scm import SCM, SVC, UNDER, WEIGHTED, Fit, measures, quieten, train, trained_rows
 from benchmarks._scm_data import RARE, RINGS, Task, load_task
 
-FEATURE, INPUT, RANDOM = "feature space", "input space", "random rows"
+CHOSEN: dict[str, Any] = {"gamma": 0.01, "C": 1.0, "rare_weight": 10.0}  # the best of the SVC in the grid
+GAMMAS = (0.01, 0.03)
+POINTS: tuple[tuple[float, float | None], ...] = (
+    (0.1, None),
+    (1.0, None),
+    (0.1, 10.0),
+    (0.3, 10.0),
+    (1.0, 10.0),
+)
+SPACES = {"clusters in feature space": "rbf", "clusters in input space": "linear", "random rows": None}
+CENTRES = "pseudo-centres of "
 CLUSTERS, QUICK_CLUSTERS = (25, 50, 100, 200, 400, 800), (25, 100)
 RING_ROWS = 20_000
-SEEDS = 3
-MOST_ROUNDS = 10
-GAMMAS, WEIGHTS = (0.01, 0.03), (0.1, 1.0)
+SEEDS, MOST_ROUNDS = 3, 5
 LANDMARKS, PASSES = 100, 2  # as in a fit of SCM
 
 
-def effects(options: Options) -> tuple[dict[str, pd.DataFrame], list[Goal]]:
-    """Clusters in feature space, in input space and random rows by their number; SCM round by round."""
+@lru_cache(maxsize=2)
+def task_once(name: str, options: Options) -> Task:
+    """One of the sets, kept for the next cell of this process."""
+    return load_task(name, options)
+
+
+def grid_cells(options: Options) -> list[Cell]:
+    """SCM, the SVC on all rows, and on under-samples of 2,500 rows, at each point of a grid."""
+    points = [
+        {"gamma": gamma, "C": C} | ({} if weight is None else {"rare_weight": weight})
+        for gamma in GAMMAS
+        for C, weight in POINTS
+    ]
+    sample = 2500
+    return [
+        Cell(
+            RARE,
+            method,
+            0,
+            partial(fitted, options, Fit(method, 0, **point, rows=sample)),
+            point,
+            PAPER,
+            "grid",
+        )
+        for point in (points[:1] if options.smoke else points)
+        for method in (SCM, SVC, UNDER, WEIGHTED)
+    ]
+
+
+def fitted(options: Options, fit: Fit) -> dict[str, Any]:
+    """Compute a cell of the grid."""
+    quieten()
+    task = task_once(RARE, options)
+    model, found = train(fit, *task.train[1:])
+    return facts(task.train.X) | found | measures(task.test.y, model.decision_function(task.test.X))
+
+
+def grid_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """Average precision and seconds of each method, a row a point, the best of the SVC first."""
+    columns = ["gamma", "C", "rare_weight"]
+    frame = frame.assign(
+        rare_weight=frame.get("rare_weight", pd.Series(np.nan, frame.index)).fillna("balanced")
+    )
+    table = frame.pivot_table(
+        index=columns, columns="method", values=["average_precision", "seconds"], sort=False
+    )
+    table.columns = [f"{method} {figure}" for figure, method in table.columns]
+    return table.sort_values(f"{SVC} average_precision", ascending=False).reset_index()
+
+
+def spaces_cells(options: Options) -> list[Cell]:
+    """One machine on rare rows and weighted representatives of the others, without rounds.
+
+    The thinned a9a at the chosen parameters, the rings by default.
+    """
     few = Options(options.out, options.quick, rows=min(options.rows or RING_ROWS, RING_ROWS))
-    tasks = [load_task(RARE, options), load_task(RINGS, few)]
-    seeds = range(options.seeds or SEEDS)
-    spaces = pd.DataFrame([row for task in tasks for row in by_space(task, options, seeds)])
-    rounds = pd.DataFrame(by_round(tasks[0], seeds))
-    keys = ["dataset", "representatives"]
-    table = spaces.pivot_table(
-        index=keys, columns="clusters", values="average precision", sort=False
-    ).reset_index()
-    table.columns = [str(name) for name in table.columns]
-    figures = ["machines", "negatives", "rows trained on", "support vectors", "seconds"]
-    figures += ["average precision", "ROC AUC", "balanced accuracy"]
-    curve = rounds.groupby(["class_weight", "rounds"], sort=False)[figures[1:]].mean()
-    curve.insert(0, "machines", rounds.groupby(["class_weight", "rounds"], sort=False).size())
-    return {
-        "scm-spaces-fits": spaces,
-        "scm-spaces": table,
-        "scm-rounds-fits": rounds,
-        "scm-rounds": curve.reset_index(),
-    }, []
+    clusters = QUICK_CLUSTERS if options.quick else CLUSTERS
+    names = [*SPACES, *(CENTRES + space for space, kernel in SPACES.items() if kernel)]
+    return [
+        Cell(task, name, seed, partial(by_space, task, given, name, k, seed), {"clusters": k}, part="spaces")
+        for task, given in ((RARE, options), (RINGS, few))
+        for seed in range(1 if options.quick else options.seeds or SEEDS)
+        for k in clusters
+        for name in names
+    ]
 
 
-def by_space(task: Task, options: Options, seeds: range) -> list[dict[str, Any]]:
-    """One machine on rare rows and weighted representatives of the others, without rounds."""
-    say(f"effects: {task.name}, {len(task.train.y):,} rows, by space")
-    common = np.flatnonzero(task.train.y == 0)
-    rows = []
-    for seed in seeds:
-        gamma = width(task, seed)
-        for k in QUICK_CLUSTERS if options.quick else CLUSTERS:
-            for space, choose in SPACES.items():
-                chosen, weights = choose(task.train.X[common], k, gamma, seed)
-                found = machine_on(task, common[chosen], weights, gamma)
-                rows.append(
-                    {"dataset": task.name, "representatives": space, "clusters": k, "seed": seed} | found
-                )
-    return rows
+def by_space(task: str, options: Options, name: str, k: int, seed: int) -> dict[str, Any]:
+    """Compute a cell of representatives: drawn members of clusters, their pseudo-centres, or random rows."""
+    data = task_once(task, options)
+    common, point = np.flatnonzero(data.train.y == 0), CHOSEN if task == RARE else {"gamma": width(data)}
+    started = time.perf_counter()
+    rows, weights = representatives(name, data.train.X[common], min(k, common.size), point["gamma"], seed)
+    found = machine_on(data, common[rows], weights, **point)
+    return facts(data.train.X) | found | {"seconds": time.perf_counter() - started}
 
 
-def width(task: Task, seed: int) -> float:
+def width(task: Task) -> float:
     """The width that SCM takes, found on one round of few clusters."""
-    model = mmcnb.SupportClusterMachine(max_rounds=1, n_clusters=2, random_state=seed)
+    model = mmcnb.SupportClusterMachine(max_rounds=1, n_clusters=2, random_state=0)
     return float(model.fit(task.train.X, task.train.y).gamma_)
 
 
-def clustered(kernel: str) -> Callable[[Any, int, float, int], tuple[np.ndarray, np.ndarray]]:
-    """Pseudo-centres and sizes of clusters in the space of a kernel."""
-
-    def choose(X: Any, k: int, gamma: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        model = mmcnb.KernelKMeans(k, kernel, gamma, LANDMARKS, n_init=1, max_iter=PASSES, random_state=seed)
-        fit(model, X)
-        full = model.pseudo_centres_ >= 0
+def representatives(name: str, X: Any, k: int, gamma: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that stand for all, and their weights."""
+    random = np.random.RandomState(seed)
+    kernel = SPACES[name.removeprefix(CENTRES)]
+    if kernel is None:
+        return random.permutation(X.shape[0])[:k], np.full(k, X.shape[0] / k)
+    model = mmcnb.KernelKMeans(k, kernel, gamma, LANDMARKS, n_init=1, max_iter=PASSES, random_state=seed)
+    fit_quietly(model, X)
+    full = np.flatnonzero(model.pseudo_centres_ >= 0)
+    if name.startswith(CENTRES):
         return model.pseudo_centres_[full], model.cluster_sizes_[full].astype(np.float64)
-
-    return choose
-
-
-def drawn(X: Any, k: int, gamma: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Random rows of equal weight."""
-    return np.random.RandomState(seed).permutation(X.shape[0])[:k], np.full(k, X.shape[0] / k)
+    members = [random.choice(np.flatnonzero(model.labels_ == cluster)) for cluster in full]
+    return np.array(members), model.cluster_sizes_[full].astype(np.float64)
 
 
-SPACES = {FEATURE: clustered("rbf"), INPUT: clustered("linear"), RANDOM: drawn}
-
-
-def machine_on(task: Task, representatives: np.ndarray, weights: np.ndarray, gamma: float) -> dict[str, Any]:
-    """Figures of a machine of eq. (6) on all rare rows and on representatives."""
-    from sklearn.svm import SVC
+def machine_on(
+    task: Task,
+    representatives: np.ndarray,
+    weights: np.ndarray,
+    gamma: float,
+    C: float = 1.0,
+    rare_weight: float | None = None,
+) -> dict[str, Any]:
+    """Figures of a machine of eq. (6) on rare rows and representatives; balanced where no weight is given."""
+    from sklearn.svm import SVC as Machine
 
     rare = np.flatnonzero(task.train.y == 1)
     rows = np.concatenate([rare, representatives])
     y = np.concatenate([np.ones(rare.size), np.zeros(representatives.size)])
-    machine = SVC(gamma=gamma)
-    machine.fit(task.train.X[rows], y, sample_weight=np.concatenate([np.ones(rare.size), weights]))
+    machine = Machine(gamma=gamma, C=C)
+    each = weights.sum() / rare.size if rare_weight is None else rare_weight
+    machine.fit(task.train.X[rows], y, sample_weight=np.concatenate([np.full(rare.size, each), weights]))
     return measures(task.test.y, machine.decision_function(task.test.X))
 
 
-def by_round(task: Task, seeds: range) -> list[dict[str, Any]]:
-    """SCM that is stopped after each of its rounds; a fit of fewer rounds is the beginning of one of more."""
-    rows = []
-    for class_weight in (None, "balanced"):
-        say(f"effects: {task.name}, rounds, class_weight={class_weight}")
-        for seed in seeds:
-            for most in range(1, MOST_ROUNDS + 1):
-                model = mmcnb.SupportClusterMachine(
-                    class_weight=class_weight, max_rounds=most, random_state=seed
-                ).fit(task.train.X, task.train.y)
-                log = model.history_
-                if len(log) < most:
-                    break
-                last = log.iloc[-1]
-                facts = {"class_weight": str(class_weight), "seed": seed, "rounds": most}
-                facts["negatives"] = last["negatives"]
-                facts["rows trained on"] = last["positives"] + last["representatives"] + last["settled"]
-                facts["support vectors"] = last["support_vectors"]
-                facts["seconds"] = log["seconds"].sum()
-                rows.append(facts | measures(task.test.y, model.decision_function(task.test.X)))
-    return rows
-
-
-def grid(options: Options) -> tuple[dict[str, pd.DataFrame], list[Goal]]:
-    """Balanced machines at given widths and C: SCM, SVC on all rows, and on an under-sample of SCM's size."""
-    from sklearn.svm import SVC as Machine
-
-    task = load_task(RARE, options)
-    (X, y), rows = task.train[1:], []
-    for gamma in GAMMAS:
-        for C in WEIGHTS:
-            say(f"grid: {task.name}, gamma={gamma:g}, C={C:g}")
-            shared: dict[str, Any] = {"gamma": gamma, "C": C, "class_weight": "balanced"}
-            row: dict[str, Any] = {"dataset": task.name, "n": len(y), "gamma": gamma, "C": C}
-            model = mmcnb.SupportClusterMachine(random_state=0, **shared)
-            row |= point(SCM, model, X, y, task)
-            row["rows trained on"] = trained_rows(model)
-            row |= point(SVC, Machine(**shared), X, y, task)
-            few = some_rows(UNDER, y, 0, row["rows trained on"])
-            row |= point(UNDER_BALANCED, Machine(**shared), X[few], y[few], task)
-            row |= point(UNDER, Machine(**shared | {"class_weight": None}), X[few], y[few], task)
-            rows.append(row)
-    table = pd.DataFrame(rows)
-    best = table.loc[table[f"{SVC}: precision"].idxmax()]
-    where = f"grid: gamma={best['gamma']:g}, C={best['C']:g}, best of the SVC"
-    precision, seconds = (best[f"{SCM}: {name}"] for name in ("precision", "seconds"))
-    sample = max(best[f"{name}: precision"] for name in (UNDER, UNDER_BALANCED))
-    share, took = precision / best[f"{SVC}: precision"], seconds / best[f"{SVC}: seconds"]
-    return {"scm-grid": table}, [
-        Goal(f"{where}: precision of SCM in that of the SVC", 100 * share, 98.0, "%", True),
-        Goal(f"{where}: seconds of SCM in those of the SVC", 100 * took, 25.0, "%"),
-        Goal(f"{where}: precision of SCM, bound: under-sample", precision, sample, "", True),
+def rounds_cells(options: Options) -> list[Cell]:
+    """SCM that is stopped after each of its rounds, at the chosen parameters."""
+    return [
+        Cell(
+            RARE,
+            SCM,
+            seed,
+            partial(by_round, options, most, seed),
+            {"rounds": most} | CHOSEN,
+            PAPER,
+            "rounds",
+        )
+        for seed in range(1 if options.quick else options.seeds or SEEDS)
+        for most in range(1, (2 if options.quick else MOST_ROUNDS) + 1)
     ]
 
 
-def point(name: str, model: Any, X: Any, y: np.ndarray, task: Task) -> dict[str, Any]:
-    """Average precision and seconds of one method."""
-    started = time.perf_counter()
-    model.fit(X, y)
-    seconds = time.perf_counter() - started
-    found = measures(task.test.y, model.decision_function(task.test.X))
-    return {f"{name}: precision": found["average precision"], f"{name}: seconds": seconds}
+def by_round(options: Options, most: int, seed: int) -> dict[str, Any]:
+    """Compute a cell of at most so many rounds; of fewer, where SCM ends before."""
+    task = task_once(RARE, options)
+    point = {"gamma": CHOSEN["gamma"], "C": CHOSEN["C"], "class_weight": {1: CHOSEN["rare_weight"]}}
+    model = mmcnb.SupportClusterMachine(max_rounds=most, random_state=seed, **point)
+    model.fit(task.train.X, task.train.y)
+    log = model.history_
+    last = {name: int(log[name].iloc[-1]) for name in ("negatives", "support_vectors")}
+    last |= {"rows_trained_on": trained_rows(model), "seconds": log["seconds"].sum()}
+    return facts(task.train.X) | last | measures(task.test.y, model.decision_function(task.test.X))

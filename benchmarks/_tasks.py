@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-import mmcnb
-from benchmarks._common import Data, Options, load
+from benchmarks._common import Data, Options, load_rows, rows_of
 from benchmarks._compare import gamma_of, mean_squared_distance
 
 
@@ -44,7 +44,8 @@ class Task(NamedTuple):
     width: float | None = None
 
 
-QUICK_ROWS = 5000
+QUICK_ROWS = 3000
+QUICK_TASKS, SMOKE_TASKS = ("optdigits", "mnist", "mnist-3v8"), ("optdigits", "mnist-3v8")
 TASKS = (
     Task("optdigits", "optdigits", 10, 0.87),
     Task("mnist", "mnist", 10, 0.47),
@@ -57,12 +58,25 @@ TASKS = (
 )
 
 
-def load_task(task: Task, options: Options) -> Data:
-    """The rows of a task, fewer where the options say so."""
+def tasks_of(options: Options) -> tuple[Task, ...]:
+    """All tasks, or a few."""
+    names = SMOKE_TASKS if options.smoke else QUICK_TASKS if options.quick else [task.name for task in TASKS]
+    return tuple(task for task in TASKS if task.name in names)
+
+
+def rows_of_task(task: Task, options: Options) -> int | None:
+    """How many rows of a task to draw; None for all."""
     bounds = [bound for bound in (task.rows, QUICK_ROWS if options.quick else None) if bound is not None]
-    data = load(task.dataset, options, min(bounds, default=None))
+    return rows_of(task.dataset, options, min(bounds, default=None))
+
+
+@lru_cache(maxsize=1)
+def load_task(name: str, rows: int | None) -> tuple[Task, Data]:
+    """A task and its rows; the last one is kept for the next cell of this process."""
+    task = next(task for task in TASKS if task.name == name)
+    data = load_rows(task.dataset, rows)
     X = data.X if task.components is None else _leading(data.X, task.components)
-    return Data(task.name, X, data.y)
+    return task, Data(name, X, data.y)
 
 
 def _leading(X: np.ndarray, components: int) -> np.ndarray:
@@ -74,8 +88,3 @@ def _leading(X: np.ndarray, components: int) -> np.ndarray:
 def parameters_of(task: Task, X: Any) -> dict[str, Any]:
     """What is given to the estimators: the width where the task has one, and nothing else."""
     return {} if task.width is None else {"gamma": gamma_of(task.width, mean_squared_distance(X))}
-
-
-def least_squares(task: Task, X: Any, seed: int) -> Any:
-    """`UnsupervisedRLS` at its defaults, not yet fitted."""
-    return mmcnb.UnsupervisedRLS(task.n_clusters, random_state=seed, **parameters_of(task, X))

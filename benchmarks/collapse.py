@@ -10,85 +10,84 @@ value at the end of the round before.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import mmcnb
-from benchmarks._common import UCI, Data, Goal, Options, Result, load, say
-from benchmarks._compare import fit, gamma_of, mean_squared_distance, warm_up
-from mmcnb.metrics import balanced_clustering_error
+from benchmarks._cells import Cell, facts, load_once
+from benchmarks._common import UCI, Goal, Options, Result, rows_of
+from benchmarks._compare import clustering, compile_seconds, gamma_of, mean_squared_distance, timed
+from benchmarks._journal import Journal
 
 WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
 STARTS = 8
 DEGENERATE = 1e-6
 ROUNDING = 1e-9
 PATH = ["stage", "start", "gamma", "C"]
-COUNTS = ["collapsed", "degenerate", "as random", "quantile steps", "rounds", "rises"]
+BAD = ["collapsed", "degenerate", "as_random"]
+COUNTS = [*BAD, "quantile_steps", "rounds", "rises"]
 
 
-def run(options: Options) -> Result:
+def run(options: Options, journal: Journal) -> Result:
     """Run the study.
 
     Parameters
     ----------
     options : Options
         From the command line.
+    journal : Journal
+        Record of the cells.
 
     Returns
     -------
     Result
         Tables and goals.
     """
-    frames = []
-    for name in UCI:
-        data = load(name, options)
-        warm_up(data.X)
-        say(f"{name}, {len(data.y):,} rows")
-        frames.append(_fits(data, options.seeds or STARTS))
-    frame = pd.concat(frames)
-    table = frame.groupby(["dataset", "n", "d"], sort=False)[COUNTS].sum().reset_index()
-    table.insert(3, "fits", frame.groupby("dataset", sort=False).size().to_numpy())
-    table["with quantile step"] = (
-        frame["quantile steps"].gt(0).groupby(frame["dataset"], sort=False).sum().to_numpy()
-    )
-    totals = frame[COUNTS].sum()
-    bad = (frame[["collapsed", "degenerate", "as random"]].sum(axis=1) > 0).sum()
+    frame = journal.rows(list(cells_of(options)))
+    table = table_of(frame)
+    total = table.iloc[-1]
+    bad = int((frame[BAD].sum(axis=1) > 0).sum())
     goals = [
-        Goal(f"collapsed or degenerate, of {len(frame)} fits", int(bad), 0),
-        Goal(f"rises of the objective, of {int(totals['rounds'])} rounds", int(totals["rises"]), 0),
+        Goal(f"collapsed or degenerate, of {len(frame)} fits", bad, 0),
+        Goal(f"rises of the objective, of {int(total['rounds'])} rounds", int(total["rises"]), 0),
     ]
-    total = pd.DataFrame(
-        [{"dataset": "all", "fits": len(frame), **table[[*COUNTS, "with quantile step"]].sum()}]
+    return Result({"collapse": table}, goals)
+
+
+def cells_of(options: Options) -> Iterator[Cell]:
+    """One fit from one coin flip at one width."""
+    for name in UCI[2:3] if options.smoke else UCI:
+        rows = rows_of(name, options)
+        for width in WIDTHS:
+            for start in range(options.seeds or STARTS):
+                compute = partial(started, name, rows, width, start)
+                yield Cell(name, "SKMMC", start, compute, {"width": width})
+
+
+def table_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """Counts of each data set, and of all."""
+    frame = frame.assign(fits=1, with_quantile_step=frame["quantile_steps"] > 0)
+    sums = ["fits", *COUNTS, "with_quantile_step"]
+    table = frame.groupby(["dataset", "n", "d"], sort=False)[sums].sum().reset_index()
+    total = pd.DataFrame([{"dataset": "all", **table[sums].sum()}])
+    return pd.concat([table, total], ignore_index=True)
+
+
+def started(name: str, rows: int | None, width: float, start: int) -> dict[str, Any]:
+    """Compute a cell: one start, all rows in the sample."""
+    data = load_once(name, rows)
+    gamma = gamma_of(width, mean_squared_distance(data.X))
+    estimator = mmcnb.SparseKernelMMC(
+        gamma=gamma, init="random", n_init=1, sample_size=len(data.y), random_state=start
     )
-    return Result({"collapse-fits": frame, "collapse": pd.concat([table, total])}, goals, shown=("collapse",))
-
-
-def _fits(data: Data, starts: int) -> pd.DataFrame:
-    gamma0 = mean_squared_distance(data.X)
-    rows = []
-    for width in WIDTHS:
-        gamma = gamma_of(width, gamma0)
-        spread = _spread(data.X, gamma)
-        for start in range(starts):
-            estimator = mmcnb.SparseKernelMMC(
-                gamma=gamma, init="random", n_init=1, sample_size=len(data.y), random_state=start
-            )
-            fit(estimator, data.X)
-            rows.append(
-                {
-                    "dataset": data.name,
-                    "n": len(data.y),
-                    "d": data.X.shape[1],
-                    "method": "mmcnb",
-                    "parameters": f"width={width:g}",
-                    "seed": start,
-                    "error": balanced_clustering_error(data.y, estimator.labels_),
-                    **_verdict(estimator, spread),
-                }
-            )
-    return pd.DataFrame(rows)
+    compiled = compile_seconds(data.X)
+    measures = timed(estimator, data.X) | {"compile_seconds": compiled}
+    found = facts(data.X) | measures | clustering(data.y, estimator.labels_)
+    return found | _verdict(estimator, _spread(name, rows, gamma))
 
 
 def _verdict(estimator: Any, spread: float) -> dict[str, Any]:
@@ -96,12 +95,12 @@ def _verdict(estimator: Any, spread: float) -> dict[str, Any]:
     least = max(int(estimator.min_share / 2 * n), min(2, n // 4))
     rounds, rises = count_rises(estimator.history_)
     return {
-        "least cluster": int(min(np.bincount(estimator.labels_, minlength=2))),
-        "least share": least,
+        "least_cluster": int(min(np.bincount(estimator.labels_, minlength=2))),
+        "least_share": least,
         "collapsed": int(min(np.bincount(estimator.labels_, minlength=2)) < least),
         "degenerate": int(report["w_norm"] ** 2 < DEGENERATE * spread),
-        "as random": int(not report["clusters_found"]),
-        "quantile steps": report["quantile_steps"],
+        "as_random": int(not report["clusters_found"]),
+        "quantile_steps": report["quantile_steps"],
         "rounds": rounds,
         "rises": rises,
     }
@@ -134,8 +133,9 @@ def count_rises(history: pd.DataFrame) -> tuple[int, int]:
     return int(before.notna().sum()), int(rises.sum())
 
 
-def _spread(X: np.ndarray, gamma: float) -> float:
+@lru_cache(maxsize=1)
+def _spread(name: str, rows: int | None, gamma: float) -> float:
     """trace(K̃)/n of the Gaussian kernel: 1 less the mean of the kernel matrix."""
     from sklearn.metrics.pairwise import rbf_kernel
 
-    return float(1 - rbf_kernel(X, gamma=gamma).mean())
+    return float(1 - rbf_kernel(load_once(name, rows).X, gamma=gamma).mean())

@@ -6,154 +6,173 @@ rare     a9a with its positives thinned at random, seed 0, to one for 50 others;
 digits   the eight against the other digits of MNIST, 1:9, of 10,000 random rows; tested on MNIST's test part
 rings    two wide rings that overlap, 10^6 rows in Zarr, one of a hundred of the inner ring; tested on 100,000
 adult    a9a as it is, 1:3
-grid     balanced machines on the thinned a9a at given widths and C, as the default width suits it badly
+grid     widths, C and weights of the rare class on the thinned a9a
 effects  one machine on clusters in feature space, in input space and on random rows, by their number; SCM
          round by round. Both on the thinned a9a, the first on 20,000 rows of the rings too
 
-Methods are SCM by default, SCM with class_weight="balanced", the SVC on all rows, on a random under-sample
-(all rare rows, and as many others as make it as large as what the last machine of SCM by default was trained
-on), Nystroem + SGDClassifier of 300 components and LinearSVC. Machines with a kernel share the width that SCM
-finds by itself and C = 1. Each fit is a process of its own, which is watched: "peak MiB" is its largest
-resident memory, Python, libraries and rows to test on included. SCM reads the store, the others have the rows
-in memory. Seconds are those of the fit. Figures are means over the seeds.
+Methods are SCM, the SVC on all rows, on a random under-sample (all rare rows, and as many others as make it
+as large as what the last machine of SCM was trained on) without weights and with weights by which it stands
+for all rows, Nystroem + SGDClassifier of 300 components and LinearSVC. "label-free" is SCM by default, C = 1
+and balanced classes; machines with a kernel share the width that SCM finds. "paper" are the width, C and
+weight that are best for the SVC on all rows in the part "grid", as the rows to test on tell. Each fit is a
+process of its own, which is watched: peak_mib is its largest resident memory, Python, libraries and rows to
+test on included. SCM reads the store, the others have the rows in memory. Seconds are those of the fit.
 
-``--quick`` takes fewer rows and one seed.
+``--quick`` takes fewer rows, one seed, and the parts rare, rings and effects.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from benchmarks._common import Goal, Options, Result, parts_of, say, temporary_folder
+from benchmarks._cells import LABEL_FREE, PAPER, Cell, facts
+from benchmarks._common import Goal, Options, Result, parts_of, temporary_folder
 from benchmarks._fit_scm import (
     LINEAR,
     NYSTROEM,
     OURS,
     SAMPLE,
     SCM,
-    SCM_BALANCED,
     SCM_BOTH,
     SVC,
-    SVC_PLAIN,
     UNDER,
-    UNDER_BALANCED,
+    WEIGHTED,
+    Fit,
 )
-from benchmarks._scm_data import ADULT, DIGITS, RARE, RINGS, write_task
-from benchmarks._scm_effects import effects, grid
+from benchmarks._journal import Journal
+from benchmarks._scm_data import ADULT, DIGITS, RARE, RINGS, size_to_train, write_task
+from benchmarks._scm_effects import CHOSEN, grid_cells, grid_table, rounds_cells, spaces_cells
 from benchmarks._watch import run_and_watch
-from mmcnb.samples import open_samples
 
-Part = tuple[dict[str, pd.DataFrame], list[Goal]]
 MIB = 2**20
-ALL = (SCM, SCM_BALANCED, SVC, SVC_PLAIN, UNDER, UNDER_BALANCED, NYSTROEM, LINEAR)
+ALL = (SCM, SVC, UNDER, WEIGHTED, NYSTROEM, LINEAR)
+TASKS = {"rare": RARE, "digits": DIGITS, "rings": RINGS, "adult": ADULT}
 METHODS = dict.fromkeys((RARE, DIGITS, RINGS), ALL) | {
-    ADULT: (SCM, SCM_BALANCED, SCM_BOTH, SVC, SVC_PLAIN, SAMPLE, UNDER, NYSTROEM, LINEAR)
+    ADULT: (SCM, SCM_BOTH, SVC, SAMPLE, UNDER, NYSTROEM, LINEAR)
 }
+SMOKE_METHODS = (SCM, SVC, WEIGHTED)
 SEEDS = {RARE: 3, DIGITS: 1, RINGS: 1, ADULT: 1}
-DETERMINISTIC = (SVC, SVC_PLAIN, LINEAR)  # but for the width
+DETERMINISTIC = (SVC, LINEAR)  # but for the width
 MOST_SVC_ROWS = 50_000
 LEAST_PRECISION, MOST_TIME = 98.0, 25.0  # per cent of those of the SVC on all rows
-FIGURES = [
-    "balanced accuracy",
-    "ROC AUC",
-    "average precision",
-    "seconds",
-    "support vectors",
-    "rows trained on",
-    "peak MiB",
-]
+PARTS = (*TASKS, "grid", "effects")
+QUICK_PARTS = ("rare", "rings", "effects")
+FIGURES = ["balanced_accuracy", "roc_auc", "average_precision", "seconds", "support_vectors"]
+FIGURES += ["rows_trained_on", "peak_mib"]
 
 
-def run(options: Options) -> Result:
+def run(options: Options, journal: Journal) -> Result:
     """Run the study.
 
     Parameters
     ----------
     options : Options
         From the command line.
+    journal : Journal
+        Record of the cells.
 
     Returns
     -------
     Result
         Tables and goals.
     """
-    frames: dict[str, pd.DataFrame] = {}
-    goals: list[Goal] = []
-    for name in parts_of(options, PARTS):
-        found, reached = PARTS[name](options)
-        frames |= found
-        goals += reached
-    return Result(frames, goals, shown=tuple(name for name in frames if not name.endswith("-fits")))
+    tables: dict[str, pd.DataFrame] = {}
+    parts = parts_of(options, PARTS)
+    if options.quick and not options.parts:
+        parts = QUICK_PARTS[: 1 if options.smoke else None]
+    for part in parts:
+        if part in TASKS:
+            tables[f"scm-{part}"] = compared(part, options, journal)
+        elif part == "grid":
+            tables["scm-grid"] = grid_table(journal.rows(grid_cells(options)))
+        else:
+            tables["scm-spaces"] = means(journal.rows(spaces_cells(options)), "clusters")
+            tables["scm-rounds"] = means(journal.rows(rounds_cells(options)), "rounds")
+    return Result(tables, goals_of(tables["scm-rare"]) if "rare" in parts else [])
 
 
-def compared(part: str, task: str, options: Options) -> Part:
-    """All methods on one set; goals where positives were thinned."""
+def compared(part: str, options: Options, journal: Journal) -> pd.DataFrame:
+    """All methods on one set: by default, and with the thinned a9a also at the chosen parameters."""
+    task = TASKS[part]
+    seeds = range(options.seeds or (1 if options.quick else SEEDS[task]))
+    points: list[dict[str, Any]] = [{}, CHOSEN] if task == RARE and not options.smoke else [{}]
     with temporary_folder(options) as folder:
         train, test = write_task(task, options, folder)
-        n = open_samples(str(train)).n_samples
-        seeds = range(1 if options.quick else options.seeds or SEEDS[task])
-        rows = [row for seed in seeds for row in fits(task, train, test, n, seed)]
-    fitted = pd.DataFrame(rows)
-    groups = fitted.groupby("method", sort=False)
-    table = groups[FIGURES].mean()
-    table.insert(0, "fits", groups["seconds"].count())
-    table.insert(0, "n", n)
-    table.insert(0, "dataset", task)
-    table = table.reset_index()
-    return {f"scm-{part}-fits": fitted, f"scm-{part}": table}, goals_of(table) if task == RARE else []
+        stores = str(train), str(test)
+        frames = []
+        for point in points:
+            ours = journal.rows([cell(part, stores, Fit(SCM, seed, **point), point) for seed in seeds])
+            frames.append(ours)
+            fits = [
+                Fit(method, row.seed, **{"gamma": row.found_gamma} | point, rows=int(row.rows_trained_on))
+                for row in ours[ours["status"] == "ok"].itertuples()
+                for method in (SMOKE_METHODS if options.smoke else METHODS[task])
+                if method != SCM
+                and not (row.seed and method in DETERMINISTIC)
+                and not (method == SVC and size_to_train(stores) > MOST_SVC_ROWS)
+            ]
+            if fits:
+                frames.append(journal.rows([cell(part, stores, fit, point) for fit in fits]))
+    return means(pd.concat(frames))
 
 
-def fits(task: str, train: Path, test: Path, n: int, seed: int) -> list[dict[str, Any]]:
-    """One fit of each method with one seed; SCM is first, as others take its width and its rows."""
-    rows: list[dict[str, Any]] = []
-    gamma, n_rows = "", "0"
-    for method in METHODS[task]:
-        if seed and method in DETERMINISTIC:
-            continue
-        facts = {"dataset": task, "n": n, "method": method, "seed": seed}
-        if method in (SVC, SVC_PLAIN) and n > MOST_SVC_ROWS:
-            rows.append(
-                facts | dict.fromkeys(FIGURES, np.nan) | {"end": f"not run: over {MOST_SVC_ROWS:,} rows"}
-            )
-            continue
-        say(f"{task}, {n:,} rows, seed {seed}: {method}")
-        given = [] if method in OURS else [gamma, n_rows]
-        command = [sys.executable, "-m", "benchmarks._fit_scm", str(train), str(test), method, str(seed)]
-        report, peak = run_and_watch([*command, *given])
-        if method == SCM:
-            gamma, n_rows = repr(report["gamma"]), str(report["rows trained on"])
-        rows.append(facts | report | {"peak MiB": peak / MIB})
-    return rows
+def cell(part: str, stores: tuple[str, str], fit: Fit, point: dict[str, Any]) -> Cell:
+    """One fit in a process of its own."""
+    if fit.method in OURS and not point:
+        fit = fit._replace(gamma=None)
+    compute = partial(watched, *stores, fit)
+    return Cell(TASKS[part], fit.method, fit.seed, compute, point, PAPER if point else LABEL_FREE, part)
+
+
+def watched(train: str, test: str, fit: Fit) -> dict[str, Any]:
+    """Compute a cell."""
+    command = [sys.executable, "-m", "benchmarks._fit_scm", train, test, json.dumps(fit)]
+    report, peak = run_and_watch(command)
+    return facts(train) | report | {"peak_mib": peak / MIB}
+
+
+def means(frame: pd.DataFrame, *more: str) -> pd.DataFrame:
+    """One row a method and point: means over the seeds."""
+    keys = ["dataset", "protocol", "method", *more]
+    groups = frame[frame["status"] == "ok"].groupby([*keys, "parameters"], sort=False)
+    table = groups[["n", *(name for name in FIGURES if name in frame)]].mean()
+    table.insert(1, "runs", groups.size())
+    return table.reset_index()
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """SCM by default beside the whole SVC, and beside the better of the samples of its size."""
-    rows = table.set_index("method")
-    ours, whole = rows.loc[SCM], rows.loc[SVC]
-    precision = "average precision"
-    sample = float(rows.loc[[UNDER, UNDER_BALANCED], precision].max())
-    share = {name: 100 * ours[name] / whole[name] for name in (precision, "seconds")}
-    return [
-        Goal(
-            "rare: average precision of SCM in that of the SVC", share[precision], LEAST_PRECISION, "%", True
-        ),
-        Goal("rare: seconds of SCM in those of the SVC", share["seconds"], MOST_TIME, "%"),
-        Goal("rare: average precision of SCM, bound: under-sample", float(ours[precision]), sample, "", True),
-    ]
-
-
-PARTS: dict[str, Callable[[Options], Part]] = {
-    "rare": partial(compared, "rare", RARE),
-    "digits": partial(compared, "digits", DIGITS),
-    "rings": partial(compared, "rings", RINGS),
-    "adult": partial(compared, "adult", ADULT),
-    "grid": grid,
-    "effects": effects,
-}
+    """SCM beside the whole SVC, and beside the better of the samples of its size, at the same parameters."""
+    goals = []
+    for protocol, rows in table.groupby("protocol", sort=False):
+        by_method = rows.set_index("method")
+        if not {SCM, SVC, WEIGHTED} <= set(by_method.index):
+            continue
+        ours, whole = by_method.loc[SCM], by_method.loc[SVC]
+        sample = float(
+            by_method.loc[by_method.index.intersection([UNDER, WEIGHTED]), "average_precision"].max()
+        )
+        share = {name: 100 * ours[name] / whole[name] for name in ("average_precision", "seconds")}
+        name = f"rare, {protocol}"
+        goals += [
+            Goal(
+                f"{name}: precision of SCM in that of the SVC",
+                share["average_precision"],
+                LEAST_PRECISION,
+                "%",
+                True,
+            ),
+            Goal(f"{name}: seconds of SCM in those of the SVC", share["seconds"], MOST_TIME, "%"),
+            Goal(
+                f"{name}: precision of SCM, bound: under-sample",
+                float(ours["average_precision"]),
+                sample,
+                "",
+                True,
+            ),
+        ]
+    return goals

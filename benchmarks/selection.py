@@ -10,7 +10,8 @@ out.
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -18,85 +19,92 @@ import numpy as np
 import pandas as pd
 
 import mmcnb
-from benchmarks._common import MNIST_PAIRS, Data, Options, Result, load, say
-from benchmarks._compare import WARM_UP_ROWS, fit, gamma_of, mean_squared_distance
+from benchmarks._cells import LABEL_FREE, PAPER, Cell, facts, load_once
+from benchmarks._common import MNIST_PAIRS, Data, Options, Result, rows_of
+from benchmarks._compare import WARM_UP_ROWS, clustering, fit, gamma_of, mean_squared_distance, timed
+from benchmarks._journal import Journal
 
 SETS = ("iris", "moons", "ionosphere", "breast", "optdigits", "usps-1v4", "usps-5v8")
+SMOKE_SETS = ("moons",)
 MOONS_ROWS, MNIST_ROWS = 1000, 4000
 WIDTHS, ALPHAS = (0.4, 0.55, 0.75), (1e-4, 3e-4, 1e-3)
 DEFAULT, AUTO = "default", 'alpha="auto"'
 
 
-def run(options: Options) -> Result:
+def run(options: Options, journal: Journal) -> Result:
     """Run the study.
 
     Parameters
     ----------
     options : Options
         From the command line.
+    journal : Journal
+        Record of the cells.
 
     Returns
     -------
     Result
         Tables; the study has no goal.
     """
-    names = [*SETS, *(() if options.quick else MNIST_PAIRS)]
-    rows: list[dict[str, Any]] = []
-    for name in names:
-        data = _load(name, options)
-        _fits(Data(name, data.X[:WARM_UP_ROWS], data.y[:WARM_UP_ROWS]), 0)  # compiles
+    frame = journal.rows(list(cells_of(options)))
+    keys = ["dataset", "n", "clusters", "setting"]
+    means = frame.groupby(keys, sort=False)[["ari", "seconds"]].mean().reset_index()
+    facts = _facts(means)
+    tables = {"selection-settings": means, "selection": facts, "selection-losses": _losses(facts)}
+    return Result(tables, shown=("selection", "selection-losses"))
+
+
+def cells_of(options: Options) -> Iterator[Cell]:
+    """The default, the choice by stability, and every setting of the grid, in turn for each seed."""
+    sets = SMOKE_SETS if options.smoke else SETS if options.quick else (*SETS, *MNIST_PAIRS)
+    for name in sets:
+        most = MOONS_ROWS if name == "moons" else MNIST_ROWS if name in MNIST_PAIRS else None
+        rows = rows_of(name, options, most)
         for seed in range(options.seeds or 3):
-            say(f"{name}, {len(data.y):,} rows, seed {seed}")
-            rows += _fits(data, seed)
-    fits = pd.DataFrame(rows)
-    means = fits.groupby(["dataset", "n", "clusters", "setting"], sort=False)[["ARI", "seconds"]].mean()
-    facts = _facts(means.reset_index())
-    tables = {"selection-fits": fits, "selection-settings": means.reset_index(), "selection": facts}
-    return Result(tables | {"selection-losses": _losses(facts)}, shown=("selection", "selection-losses"))
+            for given in ({}, {"alpha": "auto"}, *grid()):
+                compute = partial(fitted, name, rows, seed, given)
+                yield Cell(name, "UMC-RLS", seed, compute, given, PAPER if "width" in given else LABEL_FREE)
 
 
-def _load(name: str, options: Options) -> Data:
+def grid() -> Iterator[dict[str, Any]]:
+    """Settings of width and ridge."""
+    for width, alpha in product(WIDTHS, ALPHAS):
+        yield {"width": width, "alpha": alpha}
+
+
+def fitted(name: str, rows: int | None, seed: int, given: dict[str, Any]) -> dict[str, Any]:
+    """Compute a cell: one fit at one setting."""
+    data = _load(name, rows)
+    k, parameters = len(np.unique(data.y)), dict(given)
+    if "width" in parameters:
+        parameters["gamma"] = gamma_of(parameters.pop("width"), mean_squared_distance(data.X))
+    fit(mmcnb.UnsupervisedRLS(k, random_state=0, **parameters), data.X[:WARM_UP_ROWS])  # compiles
+    estimator = mmcnb.UnsupervisedRLS(k, random_state=seed, **parameters)
+    measures = timed(estimator, data.X)
+    found = facts(data.X) | measures | {"ari": clustering(data.y, estimator.labels_)["ari"]}
+    chosen = {"found_gamma": estimator.gamma_, "found_alpha": estimator.alpha_}
+    return found | chosen | {"clusters": k, "setting": _setting(given)}
+
+
+def _setting(given: dict[str, Any]) -> str:
+    if "width" in given:
+        return f"width={given['width']:g} alpha={given['alpha']:g}"
+    return AUTO if given else DEFAULT
+
+
+def _load(name: str, rows: int | None) -> Data:
     if name != "moons":
-        return load(name, options, MNIST_ROWS if name in MNIST_PAIRS else None)
+        return load_once(name, rows)
     from sklearn.datasets import make_moons
 
-    rows = min(MOONS_ROWS, options.rows or MOONS_ROWS)
     return Data(name, *make_moons(rows, noise=0.1, random_state=0))
-
-
-def _fits(data: Data, seed: int) -> list[dict[str, Any]]:
-    """The default, the choice by stability, and every setting of the grid."""
-    k, distance = len(np.unique(data.y)), mean_squared_distance(data.X)
-    given: dict[str, dict[str, Any]] = {DEFAULT: {}, AUTO: {"alpha": "auto"}}
-    for width, alpha in product(WIDTHS, ALPHAS):
-        given[f"width={width:g} alpha={alpha:g}"] = {"gamma": gamma_of(width, distance), "alpha": alpha}
-    return [_measure(data, setting, parameters, k, seed) for setting, parameters in given.items()]
-
-
-def _measure(data: Data, setting: str, parameters: dict[str, Any], k: int, seed: int) -> dict[str, Any]:
-    from sklearn.metrics import adjusted_rand_score
-
-    estimator = mmcnb.UnsupervisedRLS(k, random_state=seed, **parameters)
-    started = time.perf_counter()
-    fit(estimator, data.X)
-    return {
-        "dataset": data.name,
-        "n": len(data.y),
-        "clusters": k,
-        "setting": setting,
-        "seed": seed,
-        "ARI": adjusted_rand_score(data.y, estimator.labels_),
-        "seconds": time.perf_counter() - started,
-        "gamma": estimator.gamma_,
-        "alpha": estimator.alpha_,
-    }
 
 
 def _facts(means: pd.DataFrame) -> pd.DataFrame:
     """One row a data set: the default, the choice, the best setting, and what the first two lose."""
     rows = []
     for keys, part in means.groupby(["dataset", "n", "clusters"], sort=False):
-        ARI, seconds = (part.set_index("setting")[name] for name in ("ARI", "seconds"))
+        ARI, seconds = (part.set_index("setting")[name] for name in ("ari", "seconds"))
         grid = ARI.drop([DEFAULT, AUTO])
         rows.append(
             {

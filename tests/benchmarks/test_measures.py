@@ -7,22 +7,18 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 from scipy.spatial.distance import pdist
-from sklearn.cluster import KMeans
 
 from benchmarks._common import (
-    Data,
     Goal,
     Options,
     load,
     plain,
-    slope,
     temporary_folder,
     warn_if_busy,
     write_table,
 )
-from benchmarks._compare import compare, mean_squared_distance, measure, medians, summarise
+from benchmarks._compare import mean_squared_distance
 from benchmarks._watch import run_and_watch
-from benchmarks.adult import slopes_of_sizes
 from benchmarks.collapse import count_rises
 from benchmarks.growth import QUICK_ROWS, sizes
 from mmcnb._errors import InputError
@@ -42,19 +38,6 @@ def test_a_busy_machine_is_told(average, told, monkeypatch, capsys):
     monkeypatch.setattr("os.getloadavg", lambda: (average,) * 3, raising=False)
     warn_if_busy()
     assert ("busy" in capsys.readouterr().err) == told
-
-
-@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
-def test_the_slope_of_a_power_is_its_exponent(power):
-    n = np.array([10.0, 300.0, 2e4, 5e6])
-    assert slope(n, 7 * n**power) == pytest.approx(power)
-
-
-def test_the_slope_over_the_sizes_of_adult_needs_two_of_them():
-    one = pd.DataFrame({"parameters": "width=1", "n": [100], "seconds": [1.0]})
-    two = pd.concat([one, one.assign(n=1000, seconds=10.0)])
-    assert slopes_of_sizes(one) == []
-    assert [goal.figure for goal in slopes_of_sizes(two)] == [pytest.approx(1.0)]
 
 
 @pytest.mark.parametrize("layout", [np.asarray, csr_matrix])
@@ -141,27 +124,6 @@ def test_a_temporary_folder_is_removed_after_an_error(tmp_path):
     with pytest.raises(OSError, match="no luck"), temporary_folder(Options(tmp_path)) as folder:
         fail(folder)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_measures_take_the_estimator_as_it_is():
-    X = np.r_[np.zeros((5, 2)), np.ones((5, 2))]
-    data = Data("two points", X, np.r_[np.zeros(5), np.ones(5)])
-    row = measure(data, "k-means", "n_init=1", KMeans(2, n_init=1, random_state=3))
-    assert (row["n"], row["d"], row["seed"], row["error"]) == (10, 2, 3, 0.0)
-    assert row["seconds"] > 0
-
-
-def test_the_best_width_is_that_of_the_least_median_error(tmp_path):
-    frame = compare(
-        load("rings", Options(tmp_path, rows=300)), seeds=range(2), widths=(0.25, 4.0), peer_seeds=1
-    )
-    table = medians(frame)
-    facts = summarise(frame).iloc[0]
-    widths = table[table["parameters"].str.startswith("width=")].set_index("parameters")["error"]
-    assert facts["best error"] == widths.min()
-    assert facts["best width"] == float(widths.idxmin().removeprefix("width="))
-    assert facts["k-means error"] == table.loc[table["method"] == "k-means", "error"].item()
-    assert facts["auto / k-means"] > 0
 
 
 def test_errors_are_printed_in_per_cent():

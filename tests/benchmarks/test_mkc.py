@@ -9,7 +9,9 @@ import pytest
 
 import mmcnb
 from benchmarks import _mkc_fits
+from benchmarks._cells import LABEL_FREE, PAPER
 from benchmarks._common import Data, Options
+from benchmarks._journal import Journal
 from benchmarks._mkc_data import (
     K1,
     K2,
@@ -17,20 +19,22 @@ from benchmarks._mkc_data import (
     METHODS,
     MKC,
     MNIST,
+    MNIST_SAMPLE,
     OURS,
-    PUBLISHED,
     SETS,
     TABLE2,
     TABLE3,
-    THESIS,
+    THESIS_ONLY,
     distance_range,
     load_set,
     majority_accuracy,
-    published,
+    rows_of_set,
     scores,
 )
-from benchmarks._mkc_fits import FREE, PAPER, NormalisedCut, best_rows, known_balance, rival_fits
-from benchmarks.mkc import beside_published, goals_of
+from benchmarks._mkc_fits import FLIPS, FORMS, NormalisedCut, best_points, grid_of, known_balance, rival_cells
+from benchmarks.mkc import beside_published, chosen_of, goals_of
+from benchmarks.published import MKC as MKC_PAPER
+from benchmarks.published import THESIS, figure
 from mmcnb.metrics import clustering_accuracy
 from mmcnb.synthetic import make_block
 
@@ -50,6 +54,7 @@ SHAPES = {
     "digits1v7-tra": (776, 64),
     "ringnorm-rest": (6400, 20),
     MNIST: (35_735, 784),
+    MNIST_SAMPLE: (1000, 784),
 }
 
 
@@ -57,8 +62,8 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=real_data) for name in SETS])
-def test_a_data_set_has_the_rows_and_classes_that_are_known_of_it(name, tmp_path):
-    data = load_set(name, Options(tmp_path))
+def test_a_data_set_has_the_rows_and_classes_that_are_known_of_it(name):
+    data = load_set(name)
     assert data.X.shape == SHAPES[name]
     classes = np.unique(data.y)
     assert len(classes) == SETS[name].n_clusters
@@ -66,28 +71,34 @@ def test_a_data_set_has_the_rows_and_classes_that_are_known_of_it(name, tmp_path
 
 
 @pytest.mark.parametrize("name", [pytest.param("ringnorm", marks=real_data)])
-def test_a_draw_repeats_and_leaves_the_others(name, tmp_path):
-    first, second, rest = (load_set(n, Options(tmp_path)).X for n in (name, name, f"{name}-rest"))
-    np.testing.assert_array_equal(first, second)
+def test_a_draw_repeats_and_leaves_the_others(name):
+    first, rest = (load_set(one).X for one in (name, f"{name}-rest"))
+    load_set.cache_clear()
+    np.testing.assert_array_equal(first, load_set(name).X)
     assert len(np.unique(np.vstack([first, rest]), axis=0)) == 7400
-    few = load_set(name, Options(tmp_path, rows=50)).X
+    few = load_set(name, 50).X
     assert {row.tobytes() for row in few} < {row.tobytes() for row in first}
 
 
-def test_published_figures_are_shares_for_each_method():
-    assert set(PUBLISHED) == {*TABLE2, MNIST}
-    for figures in PUBLISHED.values():
-        assert len(figures) == len(METHODS)
-        for accuracy, rand in figures:
-            assert np.isnan(accuracy) == np.isnan(rand)
-            assert np.isnan(accuracy) or (40 < accuracy <= 100 and 0.5 < rand <= 1)
-    assert set(THESIS) | set(TABLE3) <= set(SETS)
-    assert all(len(figures) == len(METHODS) for figures in THESIS.values())
+def test_every_set_of_the_tables_has_published_figures_and_is_known():
+    assert set(TABLE3) | set(TABLE3.values()) <= set(SETS)
+    for name in (*TABLE2, MNIST):
+        assert all(np.isfinite(figure(MKC_PAPER, name, method, "accuracy")) for method in OURS)
+    for name in THESIS_ONLY:
+        assert all(np.isfinite(figure(THESIS, name, method, "accuracy")) for method in METHODS)
 
 
-def test_a_figure_that_was_not_published_is_missing():
-    assert all(np.isnan(figure) for figure in published("digits1v7-tra", "MKC").values() if figure != 99.74)
-    assert np.isnan(published("digits0689", "IterSVR")["published rand"])
+@pytest.mark.parametrize(
+    ("name", "rows", "most", "expected"),
+    [
+        ("ringnorm", None, None, 1000),
+        ("ringnorm", 50, 200, 50),
+        (MNIST, None, 200, 200),
+        (MNIST, None, None, None),
+    ],
+)
+def test_rows_are_the_least_of_what_bounds_them(name, rows, most, expected, tmp_path):
+    assert rows_of_set(name, Options(tmp_path, rows=rows), most) == expected
 
 
 # Measures
@@ -111,7 +122,7 @@ def test_two_clusters_may_take_one_class():
 
 
 def test_scores_of_the_classes_themselves_are_full():
-    assert scores(["a", "b", "a", "c"], [2, 0, 2, 1]) == {"accuracy": 100, "rand": 1, "ari": 1}
+    assert scores(["a", "b", "a", "c"], [2, 0, 2, 1]) == {"accuracy": 1, "rand": 1, "ari": 1}
 
 
 @pytest.mark.parametrize("factor", [0.5, 3.0])
@@ -136,17 +147,15 @@ def test_the_balance_is_kept_by_the_classes(classes):
     assert known_balance(y) >= min(share, 0.4)
 
 
-@pytest.mark.parametrize("protocol", [PAPER, FREE])
-def test_what_cannot_be_run_says_why(protocol, monkeypatch):
-    monkeypatch.setattr(_mkc_fits, "MOST_AFFINITIES", 20)
-    monkeypatch.setattr(_mkc_fits, "RUNS", 2)
-    rng = np.random.default_rng(0)
-    data = Data("digits0689", rng.normal(size=(40, 3)), np.arange(40) % 4)
-    rows = pd.DataFrame(rival_fits(data, protocol, range(1))).set_index("method")
-    assert rows.loc["normalised cut", "parameters"] == "not run: 40² affinities"
-    assert rows.loc["IterSVR", "parameters"] == "not run: two clusters only"
-    assert rows.loc[["normalised cut", "IterSVR"], "accuracy"].isna().all()
-    assert rows.loc[["k-means"], "accuracy"].notna().all()
+@pytest.mark.parametrize(("name", "methods"), [("digits1v7", 3), ("digits0689", 2)])
+def test_rivals_run_by_both_protocols_where_they_can(name, methods, tmp_path):
+    cells = list(rival_cells(name, Options(tmp_path, quick=True)))
+    assert len({cell.identity for cell in cells}) == len(cells)
+    for protocol in (PAPER, LABEL_FREE):
+        assert len({cell.method for cell in cells if cell.protocol == protocol}) == methods
+    assert all(
+        cell.method == "k-means" or bool(cell.parameters) == (cell.protocol == PAPER) for cell in cells
+    )
 
 
 # Choice
@@ -154,27 +163,32 @@ def test_what_cannot_be_run_says_why(protocol, monkeypatch):
 
 def fits(*rows):
     columns = ["parameters", "seed", "accuracy"]
-    frame = pd.DataFrame(rows, columns=columns).assign(rand=1.0, ari=1.0, seconds=1.0, n=9, weights="")
-    return frame.assign(dataset="ringnorm", method=MKC, protocol=PAPER)
+    frame = pd.DataFrame(rows, columns=columns).assign(
+        rand=1.0, seconds=1.0, peak_mib=1.0, n=9, d=2, weights=""
+    )
+    return frame.assign(dataset="ringnorm", method=MKC, protocol=PAPER, status="ok")
 
 
 def test_the_best_parameters_are_those_of_the_highest_mean():
-    found = best_rows(fits(("a", 0, 99.0), ("a", 1, 51.0), ("b", 0, 80.0), ("b", 1, 82.0)))
-    assert found[["parameters", "accuracy"]].to_numpy().tolist() == [["b", 81.0]]
+    found = chosen_of(fits(("a", 0, 0.99), ("a", 1, 0.51), ("b", 0, 0.80), ("b", 1, 0.82)))
+    assert found["parameters"].tolist() == ["b"]
+    assert found["accuracy"].tolist() == [pytest.approx(0.81)]
 
 
-def test_the_earlier_of_equals_wins_and_a_row_without_figure_stays():
-    assert best_rows(fits(("a", 0, 80.0), ("b", 0, 80.0)))["parameters"].tolist() == ["a"]
-    assert best_rows(fits(("not run", 0, np.nan)))["parameters"].tolist() == ["not run"]
+def test_the_earlier_of_equals_wins_and_failed_cells_do_not_count():
+    assert chosen_of(fits(("a", 0, 0.8), ("b", 0, 0.8)))["parameters"].tolist() == ["a"]
+    failed = fits(("c", 0, np.nan)).assign(status="failed")
+    assert chosen_of(pd.concat([failed, fits(("a", 0, 0.8))]))["parameters"].tolist() == ["a"]
 
 
 class HalfRight:
-    """An estimator that is right on the more rows, the larger C is."""
+    """An estimator that is right on the more rows, the larger C is; with kernels of any names."""
 
     made = ()
 
     def __init__(self, n_clusters, kernels, C=None, basis=None, random_state=None, **form):
         self.kernels, self.C, self.basis, self.random_state = kernels, C, basis, random_state
+        self.kernel_names_, self.kernel_weights_ = [str(one) for one in kernels], [1.0] * len(kernels)
         HalfRight.made = (*HalfRight.made, self)
 
     def fit(self, X):
@@ -184,61 +198,63 @@ class HalfRight:
 
 
 @pytest.fixture
-def ten(monkeypatch):
+def ten(monkeypatch, tmp_path):
+    """The grid over ten rows, as the journal has it."""
+    X, _ = make_block("rings", 0, 10, 2)
+    data = Data("ringnorm", X, np.r_[np.zeros(9, int), [1]])
     monkeypatch.setattr(mmcnb, "MultipleKernelClustering", HalfRight, raising=False)
     monkeypatch.setattr(HalfRight, "made", ())
-    monkeypatch.setattr(_mkc_fits, "RUNS", 2)
-    X, _ = make_block("rings", 0, 10, 2)
-    return Data("ringnorm", X, np.r_[np.zeros(9, int), [1]])
+    monkeypatch.setattr(_mkc_fits, "load_set", lambda name, rows: data)
+    monkeypatch.setattr(_mkc_fits, "sigma0_of", lambda name, rows: distance_range(X))
+    monkeypatch.setattr(_mkc_fits, "compile_kernels", lambda data: 0.0)
+    with Journal("mkc", Options(tmp_path)) as journal:
+        yield grid_of(["ringnorm"], Options(tmp_path), journal)
 
 
 def test_the_grid_has_each_kernel_alone_and_one_of_each_kind_together(ten):
-    rows = pd.DataFrame(_mkc_fits.mkc_fits(ten, PAPER, 7))
-    assert list(rows["method"].unique()) == [K1, K2, K3, MKC]
+    assert set(ten["status"]) == {"ok"}
+    assert list(ten["method"].unique()) == [K1, K2, K3, MKC]
     counts = [len(one.kernels) for one in HalfRight.made]
     assert [{1: "alone", 3: MKC}[count] for count in counts] == [
-        MKC if method == MKC else "alone" for method in rows["method"]
+        MKC if method == MKC else "alone" for method in ten["method"]
     ]
-    assert not rows.duplicated(["method", "parameters"]).any()
     assert {one.basis for one in HalfRight.made} == {"exact"}
-    assert {one.random_state for one in HalfRight.made} == {7, *range(len(_mkc_fits.FLIPS))}
-    assert {one.C for one in HalfRight.made} == {form["C"] for form in _mkc_fits.FORMS.values()}
-
-
-def test_without_classes_each_method_is_fitted_once(ten):
-    rows = _mkc_fits.mkc_fits(ten, FREE, 0)
-    assert [row["method"] for row in rows] == list(OURS)
-    assert all(one.C is None and one.basis is None for one in HalfRight.made)
+    assert {one.random_state for one in HalfRight.made} == set(range(len(FLIPS)))
+    assert {one.C for one in HalfRight.made} == {form["C"] for form in FORMS.values()}
 
 
 def test_the_best_point_is_that_of_the_highest_accuracy(ten):
-    found = _mkc_fits.grid_fits(ten, 0)
     for method in OURS:
-        point = _mkc_fits.best_point(found[method])
-        assert (_mkc_fits.FORMS | _mkc_fits.FLIPS)[point.form]["C"] == 2.0 ** max(_mkc_fits.EXPONENTS)
-        best = max(row["accuracy"] for _, row in found[method])
-        assert {row["parameters"]: row["accuracy"] for _, row in found[method]}[str(point)] == best
+        rows = ten[ten["method"] == method]
+        point = best_points(ten, method)["ringnorm"]
+        assert FORMS[point["form"]]["C"] == 2.0 ** max(_mkc_fits.EXPONENTS)
+        chosen = rows[(rows["kernels"] == point["kernels"]) & (rows["form"] == point["form"])]
+        assert chosen["accuracy"].tolist() == [rows["accuracy"].max()]
 
 
 def test_each_method_stands_once_with_both_protocols_beside_the_published_figures():
-    one = pd.concat([fits(("a", 0, 90.0 + place)).assign(method=name) for place, name in enumerate(METHODS)])
-    both = pd.concat([one, one.assign(protocol=FREE, accuracy=one["accuracy"] - 20)])
-    table = beside_published(both)
+    one = pd.concat(
+        [fits(("a", 0, 0.9 + place / 100)).assign(method=name) for place, name in enumerate(METHODS)]
+    )
+    both = pd.concat([one, one.assign(protocol=LABEL_FREE, accuracy=one["accuracy"] - 0.2)])
+    table = beside_published(chosen_of(both))
     assert table["method"].tolist() == list(METHODS)
-    np.testing.assert_array_equal(table["accuracy"], one["accuracy"])
-    np.testing.assert_array_equal(table["label-free accuracy"], one["accuracy"] - 20)
-    np.testing.assert_array_equal(table["published accuracy"], [pair[0] for pair in PUBLISHED["ringnorm"]])
-    np.testing.assert_array_equal(table["thesis accuracy"], THESIS["ringnorm"])
+    np.testing.assert_allclose(table["accuracy"], one["accuracy"])
+    np.testing.assert_allclose(table["label-free accuracy"], one["accuracy"] - 0.2)
+    for paper, name in ((MKC_PAPER, "published accuracy"), (THESIS, "thesis accuracy")):
+        assert table[name].tolist() == [figure(paper, "ringnorm", method, "accuracy") for method in METHODS]
 
 
 @pytest.mark.parametrize(
     ("dataset", "bound"), [("ringnorm", 98.0), ("ionosphere", 90.01), ("digits1v7-tra", 98.74)]
 )
 def test_goals_are_a_point_below_what_was_published_and_the_best_kernel_alone(dataset, bound):
-    accuracies = [80.0, 95.0, 92.0, 94.5]
-    table = pd.DataFrame({"dataset": dataset, "method": OURS, "accuracy": accuracies})
-    known = pd.DataFrame([published(dataset, method) for method in OURS])
-    beside, alone = goals_of(table.join(known))
+    rows = [
+        fits(("a", 0, found)).assign(method=method)
+        for method, found in zip(OURS, (0.8, 0.95, 0.92, 0.945), strict=True)
+    ]
+    table = beside_published(chosen_of(pd.concat(rows).assign(dataset=dataset)))
+    beside, alone = goals_of(table)
     assert (beside.bound, alone.bound) == (bound, 94.0)
     assert beside.reached == (bound <= 94.5)
     assert alone.reached

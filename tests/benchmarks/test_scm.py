@@ -7,8 +7,22 @@ from sklearn.svm import SVC as Machine
 
 import mmcnb
 from benchmarks import _scm_effects, scm
+from benchmarks._cells import LABEL_FREE, PAPER
 from benchmarks._common import Data, Options
-from benchmarks._fit_scm import SAMPLE, SCM, SVC, UNDER, UNDER_BALANCED, measures, some_rows, trained_rows
+from benchmarks._fit_scm import (
+    SAMPLE,
+    SCM,
+    SVC,
+    UNDER,
+    WEIGHTED,
+    Fit,
+    measures,
+    row_weights,
+    some_rows,
+    train,
+    trained_rows,
+)
+from benchmarks._journal import Journal
 from benchmarks._scm_data import BLOCK, RARITY, RINGS, Task, load_task, ring_blocks, thinned, write_task
 from mmcnb.samples import open_class_labels, open_samples
 
@@ -53,52 +67,80 @@ def test_a_store_holds_the_rows_that_are_loaded(quick, tmp_path):
 # Rows and figures of a method
 
 
-@pytest.mark.parametrize("method", [UNDER, UNDER_BALANCED])
+@pytest.mark.parametrize("method", [UNDER, WEIGHTED])
 def test_an_under_sample_has_all_rare_rows_and_its_size(method):
     y = (np.arange(1000) % 20 == 0).astype(int)
-    rows = some_rows(method, y, 0, 130)
+    rows = some_rows(Fit(method, 0, rows=130), y)
     assert rows.size == np.unique(rows).size == 130
     assert y[rows].sum() == 50
-    assert not np.array_equal(rows, some_rows(method, y, 1, 130))
+    assert not np.array_equal(rows, some_rows(Fit(method, 1, rows=130), y))
+
+
+@pytest.mark.parametrize("rare_weight", [None, 4.0])
+def test_weights_of_an_under_sample_are_those_of_all_rows(rare_weight):
+    y = (np.arange(1000) % 20 == 0).astype(int)
+    few, whole = Fit(WEIGHTED, 0, rare_weight=rare_weight, rows=130), Fit(SVC, 0, rare_weight=rare_weight)
+    weights = [row_weights(fit, y, some_rows(fit, y)) for fit in (few, whole)]
+    for side in (0, 1):
+        sums = [w[y[some_rows(fit, y)] == side].sum() for w, fit in zip(weights, (few, whole), strict=True)]
+        assert sums[0] == pytest.approx(sums[1])
+    X = np.random.default_rng(0).normal(size=(1000, 2)) + y[:, None]
+    machine = Machine(gamma=1.0, class_weight=whole.class_weight).fit(X, y)
+    weighted = Machine(gamma=1.0).fit(X, y, sample_weight=weights[1])
+    np.testing.assert_allclose(machine.decision_function(X), weighted.decision_function(X), atol=1e-2)
 
 
 def test_other_methods_take_all_rows_or_a_sample():
     y = np.zeros(20_000, int)
-    np.testing.assert_array_equal(some_rows(SVC, y, 0, 5), np.arange(y.size))
-    assert np.unique(some_rows(SAMPLE, y, 0, 5)).size == 10_000
+    np.testing.assert_array_equal(some_rows(Fit(SVC, 0, rows=5), y), np.arange(y.size))
+    assert np.unique(some_rows(Fit(SAMPLE, 0, rows=5), y)).size == 10_000
 
 
-@pytest.mark.parametrize("representatives", ["negatives", "both"])
-def test_rows_trained_on_bound_the_support_vectors(representatives):
+@pytest.mark.parametrize("clustered", ["negatives", "both"])
+def test_rows_trained_on_bound_the_support_vectors(clustered):
     X, y = load_task(RINGS, Options(None, rows=4000)).train[1:]
-    model = mmcnb.SupportClusterMachine(
-        n_clusters=30, representatives=representatives, max_rounds=2, random_state=0
-    ).fit(X, y)
-    rows = trained_rows(model)
+    model = mmcnb.SupportClusterMachine(n_clusters=30, clustered=clustered, max_rounds=2, random_state=0)
+    rows = trained_rows(model.fit(X, y))
+    assert model.report_["support_vectors"] <= rows <= 30 + 30 + (30 if clustered == "both" else y.sum())
+
+
+@pytest.mark.parametrize("method", [SCM, SVC, UNDER, WEIGHTED])
+def test_a_point_of_the_grid_is_what_the_machine_is_trained_with(method):
+    X, y = load_task(RINGS, Options(None, rows=3000)).train[1:]
+    model, found = train(Fit(method, 0, C=0.5, rare_weight=5.0, gamma=0.7, rows=200), X, y)
+    assert (model.C, model.gamma) == (0.5, 0.7)
+    assert model.class_weight == ({1: 5.0} if method in (SCM, SVC) else None)
     assert (
-        model.report_["support_vectors"] <= rows <= 30 + 30 + (30 if representatives == "both" else y.sum())
+        found["support_vectors"]
+        <= found["rows_trained_on"]
+        == (y.size if method == SVC else trained_rows(model) if method == SCM else 200)
     )
 
 
 def test_measures_of_the_classes_themselves_are_full():
     y = np.array([0, 1, 0, 1, 0])
     assert set(measures(y, 2.0 * y - 1).values()) == {1.0}
-    assert measures(y, 1 - 2.0 * y)["ROC AUC"] == 0
+    assert measures(y, 1 - 2.0 * y)["roc_auc"] == 0
 
 
 def test_where_each_row_represents_itself_a_space_is_that_of_all_rows():
-    train, test = load_task(RINGS, Options(None, rows=500))[1:]
-    common = np.flatnonzero(train.y == 0)
-    chosen, weights = _scm_effects.drawn(train.X[common], common.size, 1.0, 0)
-    found = _scm_effects.machine_on(Task(RINGS, train, test), common[chosen], weights, 1.0)
-    whole = measures(test.y, Machine(gamma=1.0).fit(train.X, train.y).decision_function(test.X))
-    assert found["ROC AUC"] == pytest.approx(whole["ROC AUC"], abs=0.01)
+    train_part, test = load_task(RINGS, Options(None, rows=500))[1:]
+    common = np.flatnonzero(train_part.y == 0)
+    chosen, weights = _scm_effects.representatives("random rows", train_part.X[common], common.size, 1.0, 0)
+    found = _scm_effects.machine_on(Task(RINGS, train_part, test), common[chosen], weights, 1.0)
+    rare = np.count_nonzero(train_part.y)
+    machine = Machine(gamma=1.0, class_weight={1: common.size / rare}).fit(train_part.X, train_part.y)
+    whole = measures(test.y, machine.decision_function(test.X))
+    assert found["roc_auc"] == pytest.approx(whole["roc_auc"], abs=0.01)
 
 
+@pytest.mark.parametrize("centres", ["", _scm_effects.CENTRES])
 @pytest.mark.parametrize("space", list(_scm_effects.SPACES))
-def test_representatives_stand_for_all_rows(space):
+def test_representatives_stand_for_all_rows(space, centres):
+    if centres and _scm_effects.SPACES[space] is None:
+        return
     X = next(ring_blocks(800, 0))[0]
-    chosen, weights = _scm_effects.SPACES[space](X, 20, 1.0, 0)
+    chosen, weights = _scm_effects.representatives(centres + space, X, 20, 1.0, 0)
     assert np.unique(chosen).size == chosen.size == weights.size == 20
     assert weights.sum() == pytest.approx(800)
 
@@ -107,29 +149,39 @@ def test_representatives_stand_for_all_rows(space):
 
 
 def test_a_method_is_a_process_whose_memory_is_told(quick, monkeypatch):
-    monkeypatch.setattr(scm, "METHODS", {RINGS: (SCM, SVC, UNDER)})
+    monkeypatch.setattr(scm, "METHODS", {RINGS: (SCM, SVC, WEIGHTED)})
     monkeypatch.setattr(scm, "MOST_SVC_ROWS", 100)
-    frames, goals = scm.compared("rings", RINGS, quick)
-    table = frames["scm-rings"].set_index("method")
-    assert not goals
-    assert table.loc[SVC, scm.FIGURES].isna().all()
-    assert "not run: over 100 rows" in set(frames["scm-rings-fits"]["end"])
-    ran = table.loc[[SCM, UNDER]]
-    assert (ran["peak MiB"] > 50).all()
-    assert ran["rows trained on"].nunique() == 1
-    assert (ran["ROC AUC"] > 0.8).all()
-    assert not list(quick.out.iterdir()), "a store was left behind"
+    with Journal("scm", quick) as journal:
+        table = scm.compared("rings", quick, journal).set_index("method")
+        again = scm.compared("rings", quick, journal).set_index("method")
+    pd.testing.assert_frame_equal(table, again)  # nothing was fitted a second time
+    assert table.index.tolist() == [SCM, WEIGHTED]  # the SVC is not for so many rows
+    assert (table["peak_mib"] > 50).all()
+    assert table["rows_trained_on"].nunique() == 1
+    assert (table["roc_auc"] > 0.8).all()
+    assert {path.suffix for path in quick.out.iterdir()} == {".jsonl", ".parquet"}, "a store was left behind"
 
 
 def test_goals_are_shares_of_the_machine_of_all_rows():
-    rows = {SCM: (0.64, 2.0), SVC: (0.64, 10.0), UNDER: (0.6, 1.0), UNDER_BALANCED: (0.7, 1.0)}
-    table = pd.DataFrame(
-        [
-            {"method": name, "average precision": precision, "seconds": seconds}
-            for name, (precision, seconds) in rows.items()
-        ]
-    )
-    goals = scm.goals_of(table)
-    assert [goal.figure for goal in goals] == pytest.approx([100.0, 20.0, 0.64])
-    assert [goal.reached for goal in goals] == [True, True, False]
+    found = {SCM: (0.64, 2.0), SVC: (0.64, 10.0), UNDER: (0.6, 1.0), WEIGHTED: (0.7, 1.0)}
+    rows = [
+        {"protocol": protocol, "method": name, "average_precision": precision, "seconds": seconds}
+        for protocol in (LABEL_FREE, PAPER)
+        for name, (precision, seconds) in found.items()
+    ]
+    goals = scm.goals_of(pd.DataFrame(rows))
+    assert [goal.figure for goal in goals] == pytest.approx(2 * [100.0, 20.0, 0.64])
+    assert [goal.reached for goal in goals] == 2 * [True, True, False]
     assert goals[-1].bound == 0.7
+
+
+def test_the_grid_is_told_from_the_best_of_the_machine_of_all_rows(quick, monkeypatch):
+    monkeypatch.setattr(_scm_effects, "POINTS", ((0.1, None), (1.0, 10.0)))
+    monkeypatch.setattr(_scm_effects, "load_task", lambda name, options: load_task(RINGS, quick))
+    _scm_effects.task_once.cache_clear()
+    with Journal("scm", quick) as journal:
+        table = _scm_effects.grid_table(journal.rows(_scm_effects.grid_cells(quick)))
+    _scm_effects.task_once.cache_clear()
+    assert len(table) == len(_scm_effects.GAMMAS) * 2
+    assert table[f"{SVC} average_precision"].is_monotonic_decreasing
+    assert set(table["rare_weight"]) == {"balanced", 10.0}

@@ -1,0 +1,205 @@
+"""Statistics over seeds, tables and goals of the studies that compare SKMMC with others, and their cells."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks import adult, eta, usps
+from benchmarks._cells import LABEL_FREE, PAPER
+from benchmarks._common import Options, size_of
+from benchmarks._compare import (
+    CPMMC,
+    ERROR,
+    KMEANS,
+    LGMMC,
+    PAPER_WIDTHS,
+    SKMMC,
+    WIDTHS_BETWEEN,
+    cells_of,
+    clustering,
+    table_of,
+)
+from benchmarks._journal import Journal
+from benchmarks._scaling import excess_of, goals_of, slopes_of
+from benchmarks._statistics import best, log_slope, over_seeds, ratio_to
+from mmcnb.metrics import balanced_clustering_error
+
+
+class Asked(Journal):
+    """A journal that only says which cells a study asks for."""
+
+    def __init__(self):
+        self.cells = []
+
+    def rows(self, cells):
+        self.cells += list(cells)
+        raise StopIteration
+
+
+def asked(study, options):
+    journal = Asked()
+    with pytest.raises(StopIteration):
+        study.run(options, journal)
+    return journal.cells
+
+
+# Statistics
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+def test_the_slope_of_a_power_is_its_exponent(power):
+    n = np.array([10.0, 300.0, 2e4, 5e6])
+    assert log_slope(n, 7 * n**power) == pytest.approx((power, power, power))
+
+
+def test_the_interval_of_a_slope_holds_the_truth_as_often_as_it_says():
+    rng, n = np.random.default_rng(0), np.logspace(2, 5, 6)
+    found = [log_slope(n, n * np.exp(rng.normal(scale=0.3, size=6))) for _ in range(400)]
+    held = np.mean([slope.low < 1 < slope.high for slope in found])
+    assert 0.92 < held < 0.98
+
+
+@pytest.mark.parametrize("sizes", [[], [100], [100, 100]])
+def test_no_slope_is_told_of_a_single_size(sizes):
+    assert np.isnan(log_slope(sizes, np.ones(len(sizes)))).all()
+
+
+def test_two_sizes_have_a_slope_without_interval():
+    slope = log_slope([10, 100], [1, 10])
+    assert slope.value == pytest.approx(1)
+    assert np.isnan([slope.low, slope.high]).all()
+
+
+def frame(**columns):
+    shared = {"n": 9, "d": 2, "status": "ok", "seconds": 1.0, "peak_mib": 50.0, "parameters": "{}"}
+    return pd.DataFrame(shared | columns, index=range(len(next(iter(columns.values())))))
+
+
+def test_means_leave_out_what_failed():
+    cells = frame(method=["a", "a", "a", "b"], error=[0.1, 0.3, np.nan, 0.5], seconds=[1.0, 3.0, np.nan, 2.0])
+    cells.loc[2, "status"] = "failed"
+    table = over_seeds(cells, ["method"], "error").set_index("method")
+    assert table.loc["a", ["error", "error sd", "runs", "seconds"]].tolist() == pytest.approx(
+        [0.2, np.std([0.1, 0.3], ddof=1), 2, 2.0]
+    )
+    assert np.isnan(table.loc["b", "error sd"])
+
+
+def test_the_best_of_a_group_is_its_least_and_never_what_is_missing():
+    table = frame(method=["a", "a", "b"], error=[np.nan, 0.3, np.nan], width=[1, 2, 3])
+    assert best(table, ["method"], "error")["width"].tolist() == [2, 3]
+
+
+def test_ratios_are_to_the_peer_on_the_same_data():
+    table = frame(dataset=["x", "y", "z"], seconds=[2.0, 3.0, 1.0])
+    peer = frame(dataset=["y", "x"], seconds=[6.0, 1.0])
+    assert ratio_to(table, peer).tolist() == pytest.approx([2.0, 0.5, np.nan], nan_ok=True)
+
+
+def test_clusters_of_more_classes_have_no_balanced_error():
+    y = np.arange(30) % 3
+    assert clustering(y, y) == {"error": 0.0, "ari": 1.0}
+    two, labels = y % 2, np.arange(30) // 15
+    assert clustering(two, labels)[ERROR] == balanced_clustering_error(two, labels)
+
+
+# Tables and goals
+
+
+def sizes_frame(errors, seconds):
+    """Cells of SKMMC and k-means at two sizes, label-free."""
+    rows = [
+        {
+            "dataset": f"a{n}",
+            "n": n,
+            "method": method,
+            ERROR: errors[method][k],
+            "seconds": seconds[method][k],
+        }
+        for k, n in enumerate((3000, 30_000))
+        for method in (SKMMC, KMEANS)
+    ]
+    return frame(**pd.DataFrame(rows).assign(protocol=LABEL_FREE).to_dict("list"))
+
+
+def test_the_table_takes_the_best_parameters_for_each_protocol():
+    cells = frame(
+        dataset=["x"] * 5,
+        protocol=[LABEL_FREE, LABEL_FREE, PAPER, PAPER, PAPER],
+        method=[KMEANS, SKMMC, SKMMC, SKMMC, SKMMC],
+        parameters=["{}", "{}", "a", "a", "b"],
+        **{ERROR: [0.4, 0.3, 0.1, 0.3, 0.15], "seconds": [2.0, 1.0, 1.0, 1.0, 4.0]},
+    )
+    rows = table_of(cells).set_index(["protocol", "method"])
+    assert rows.loc[(PAPER, SKMMC), "parameters"] == "b"
+    assert rows.loc[(PAPER, SKMMC), [ERROR, "of k-means"]].tolist() == pytest.approx([0.15, 2.0])
+    assert rows.loc[(LABEL_FREE, SKMMC), "of k-means"] == 0.5
+
+
+@pytest.mark.parametrize(("ours", "reached"), [((0.2, 0.3), True), ((0.2, 0.5), False)])
+def test_goals_are_of_the_worst_size(ours, reached):
+    table = table_of(
+        sizes_frame({SKMMC: ours, KMEANS: (0.4, 0.4)}, {SKMMC: (1.0, 10.0), KMEANS: (1.0, 20.0)})
+    )
+    error, slope, time = goals_of("adult", table)
+    assert error.reached == reached
+    assert error.figure == pytest.approx(100 * max(np.subtract(ours, 0.4)))
+    assert (slope.figure, time.figure) == pytest.approx((1.0, 0.5))
+
+
+def test_small_sizes_are_not_judged_and_a_lone_size_has_no_slope():
+    cells = sizes_frame({SKMMC: (0.5, 0.5), KMEANS: (0.4, 0.4)}, {SKMMC: (1, 1), KMEANS: (1, 1)})
+    small = table_of(cells.assign(n=[1000, 1000, 2000, 2000]))
+    assert [goal.what for goal in goals_of("adult", small)] == [
+        "adult, label-free: slope of time",
+        "adult, label-free: time at 2,000 rows",
+    ]
+    assert slopes_of(small[small["n"] == 1000]).empty
+    assert excess_of(small)[1000] == pytest.approx(0.1)
+
+
+# Cells
+
+
+@pytest.mark.parametrize("options", [{}, {"quick": True}, {"quick": True, "smoke": True, "rows": 200}])
+@pytest.mark.parametrize("study", [adult, usps, eta], ids=["adult", "usps", "eta"])
+def test_a_study_asks_for_no_cell_twice(study, options, tmp_path):
+    cells = asked(study, Options(tmp_path, **options))
+    identities = [cell.identity for cell in cells]
+    assert len(set(identities)) == len(identities) > 0
+    assert {cell.protocol for cell in cells} == {LABEL_FREE, PAPER}
+
+
+def test_the_papers_grid_is_the_papers(tmp_path):
+    cells = cells_of("a9a", None, Options(tmp_path))
+    widths = {
+        method: {
+            cell.parameters["width"] for cell in cells if cell.method == method and cell.protocol == PAPER
+        }
+        for method in {cell.method for cell in cells if "width" in cell.parameters}
+    }
+    assert widths == {SKMMC: set(PAPER_WIDTHS), "SKMMC, widths between": set(WIDTHS_BETWEEN)}
+    runs = [cell for cell in cells if cell.method == KMEANS and cell.protocol == PAPER]
+    assert len(runs) == 20
+    assert {cell.parameters["n_init"] for cell in runs} == {1}
+    free = [cell for cell in cells if cell.protocol == LABEL_FREE]
+    assert {cell.method: dict(cell.parameters) for cell in free} == {
+        KMEANS: {"n_init": 10},
+        CPMMC: {},
+        SKMMC: {},
+    }
+
+
+def test_label_generation_is_left_to_few_rows(tmp_path):
+    methods = {
+        rows: {cell.method for cell in cells_of("a9a", rows, Options(tmp_path))}
+        for rows in (2500, 2501, None)
+    }
+    assert [LGMMC in found for found in methods.values()] == [True, False, False]
+
+
+def test_sizes_are_those_of_the_figures(tmp_path):
+    names = dict.fromkeys(cell.dataset for cell in asked(adult, Options(tmp_path)))
+    assert [size_of(name) for name in names] == [1605, 2265, 3185, 4781, 6414, 11220, 16100, 22696, 32561]
+    assert usps.sizes(None) == [1000, 3000, 10_000, 30_000, 100_000, None]
+    assert size_of(usps.NAME) == 266_079
