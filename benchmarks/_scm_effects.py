@@ -30,7 +30,7 @@ CENTRES = "pseudo-centres of "
 CLUSTERS, QUICK_CLUSTERS = (25, 50, 100, 200, 400, 800), (25, 100)
 RING_ROWS = 20_000
 SEEDS, MOST_ROUNDS = 3, 5
-LANDMARKS, PASSES = 100, 2  # as in a fit of SCM
+LANDMARKS, PASSES = 50, 1  # as in a fit of SCM
 
 
 @lru_cache(maxsize=2)

@@ -57,9 +57,7 @@ def rare() -> Picture:
 
     X, y = make_circles((4000, 80), noise=0.2, factor=0.4, random_state=0)  # 1 is the inner ring
     first, second = (
-        mmcnb.SupportClusterMachine(
-            class_weight="balanced", n_clusters=40, max_rounds=rounds, random_state=0
-        ).fit(X, y)
+        mmcnb.SupportClusterMachine(n_clusters=40, max_rounds=rounds, random_state=0).fit(X, y)
         for rounds in (1, 2)
     )
     whole = SVC(gamma=first.gamma_, class_weight="balanced").fit(X, y)

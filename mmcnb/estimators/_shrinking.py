@@ -19,10 +19,9 @@ from mmcnb.solvers import Hyperplane, Scores
 HELD_ROWS, HELD_VALUES = 65_536, 2**25  # rows in play are held in memory where they are as few as either
 CACHE_MIB = 200  # of kernel columns in scikit-learn's solver
 STALLED = 0.2  # share of the negatives below which a round that drops no more is the last
-LANDMARKS = 100
-ROWS_A_CLUSTER = 3  # of the sample on which clusters start
-DRAWN_A_CLUSTER = 4  # of the rows of which the means are taken where members are drawn
-PASSES = 2  # in which the means of the clusters move
+LANDMARKS = 50
+ROWS_A_CLUSTER = 2  # of the sample on which clusters start, and of all that make them where members are drawn
+PASSES = 1  # in which the means of the clusters move
 
 
 class Part(NamedTuple):
@@ -226,7 +225,7 @@ class Shrinking:
             full = found.pseudo_centres_ >= 0
             return (np.cumsum(full) - 1)[found.labels_[rows]], found.pseudo_centres_[full]
         # Drawn members only want clusters that are about right: means of a sample, and one pass that labels.
-        n_drawn = min(rows.size, DRAWN_A_CLUSTER * self.rules.n_clusters)
+        n_drawn = min(rows.size, ROWS_A_CLUSTER * self.rules.n_clusters)
         drawn = rows[np.sort(self.random_state.permutation(rows.size)[:n_drawn])]
         found = self._fitted(open_samples(survey(self.engine, play.samples, drawn).sample), weights[drawn])
         labels = np.zeros(rows.size, np.int64) if found is None else found.predict(play.samples)[rows]
