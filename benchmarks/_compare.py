@@ -32,7 +32,7 @@ AS_PUBLISHED = {"threshold": "fixed", "continuation": False, "init": "random", "
 COIN_FLIPS: dict[str, Any] = {"init": "random", "n_init": 3, "sample_size": 16_000}
 LINEAR_GRID = tuple({"C": C, "balance": balance} for C in (2.0, 10.0) for balance in (0.0, 0.05))
 PAPER_RUNS, QUICK_RUNS = 20, 3  # of k-means, each from one start
-MOST_LGMMC_ROWS, QUICK_LGMMC_ROWS = 2500, 500
+MOST_LGMMC_ROWS, QUICK_LGMMC_ROWS = 1000, 500
 WARM_UP_ROWS = 400
 
 
