@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,7 @@ from benchmarks._journal import Journal
 from benchmarks._parts import Tables
 from benchmarks._passes import best_bare_scan, size, told
 from benchmarks._statistics import over_seeds, ratio_to
-from benchmarks._watch import run_and_watch
+from benchmarks._watch import fit_store
 from mmcnb.samples import open_class_labels
 
 MIB = 2**20
@@ -65,25 +63,10 @@ def large(options: Options, journal: Journal) -> Tables:
 
 def fitted_within_limit(folder: str, name: str, n: int, seed: int) -> dict[str, Any]:
     """Compute a cell: the command on a store, and a bare scan of it."""
-    import zarr
-
     store = store_once(folder, name, rows=n, features=LARGE["features"], random_state=0)
-    model, labels = Path(store).with_suffix(f".{seed}.model"), Path(store).with_suffix(f".{seed}.labels.zarr")
-    words = ["fit", store, "--model", model, "--labels", labels, "--memory-limit", f"{LIMIT}MiB"]
-    command = [sys.executable, "-m", "mmcnb", *map(str, words), "--random-state", str(seed), "--json"]
-    report, polled = run_and_watch(command)
-    found = np.asarray(zarr.open_array(str(labels), mode="r")[:])
-    history = mmcnb.load(model).history_
-    measures = {
-        "seconds": report["fit_seconds"],
-        "label_seconds": report["labels_seconds"],
-        "peak_mib": max(report["peak_memory_bytes"], polled) / MIB,
-        "scans": report["fit_seconds"] / best_bare_scan(store, 3),
-        "reads": int(history["reads"].iloc[-1]),
-        "sweeps": int(history["sweeps"].iloc[-1]),
-        "gap": report["gap"],
-    }
-    return facts(store) | measures | clustering(np.asarray(open_class_labels(store)), found)
+    measures, labels = fit_store(store, seed, f"{LIMIT}MiB")
+    measures |= {"scans": measures["seconds"] / best_bare_scan(store, 3)}
+    return facts(store) | measures | clustering(np.asarray(open_class_labels(store)), labels)
 
 
 # -- beside k-means ----------------------------------------------------------------------------

@@ -25,8 +25,9 @@ POINTS: tuple[tuple[float, float | None], ...] = (
     (0.3, 10.0),
     (1.0, 10.0),
 )
-SPACES = {"clusters in feature space": "rbf", "clusters in input space": "linear", "random rows": None}
-CENTRES = "pseudo-centres of "
+SPACES = {"feature space": "rbf", "input space": "linear"}  # and the kernel whose clusters are taken
+RANDOM, DRAWN, CENTRES = "random rows", "drawn rows", "pseudo-centres"
+CHOICES = (RANDOM, *(f"{choice}, {space}" for choice in (DRAWN, CENTRES) for space in SPACES))
 CLUSTERS, QUICK_CLUSTERS = (25, 50, 100, 200, 400, 800), (25, 100)
 RING_ROWS = 20_000
 SEEDS, MOST_ROUNDS = 3, 5
@@ -90,13 +91,12 @@ def spaces_cells(options: Options) -> list[Cell]:
     """
     few = Options(options.out, options.quick, rows=min(options.rows or RING_ROWS, RING_ROWS))
     clusters = QUICK_CLUSTERS if options.quick else CLUSTERS
-    names = [*SPACES, *(CENTRES + space for space, kernel in SPACES.items() if kernel)]
     return [
         Cell(task, name, seed, partial(by_space, task, given, name, k, seed), {"clusters": k}, part="spaces")
         for task, given in ((RARE, options), (RINGS, few))
         for seed in range(1 if options.quick else options.seeds or SEEDS)
         for k in clusters
-        for name in names
+        for name in CHOICES
     ]
 
 
@@ -119,13 +119,15 @@ def width(task: Task) -> float:
 def representatives(name: str, X: Any, k: int, gamma: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows that stand for all, and their weights."""
     random = np.random.RandomState(seed)
-    kernel = SPACES[name.removeprefix(CENTRES)]
-    if kernel is None:
+    choice, _, space = name.partition(", ")
+    if choice == RANDOM:
         return random.permutation(X.shape[0])[:k], np.full(k, X.shape[0] / k)
-    model = mmcnb.KernelKMeans(k, kernel, gamma, LANDMARKS, n_init=1, max_iter=PASSES, random_state=seed)
+    model = mmcnb.KernelKMeans(
+        k, SPACES[space], gamma, LANDMARKS, n_init=1, max_iter=PASSES, random_state=seed
+    )
     fit_quietly(model, X)
     full = np.flatnonzero(model.pseudo_centres_ >= 0)
-    if name.startswith(CENTRES):
+    if choice == CENTRES:
         return model.pseudo_centres_[full], model.cluster_sizes_[full].astype(np.float64)
     members = [random.choice(np.flatnonzero(model.labels_ == cluster)) for cluster in full]
     return np.array(members), model.cluster_sizes_[full].astype(np.float64)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+import mmcnb
 from mmcnb._errors import InputError
 
+MIB = 2**20
 POLL_SECONDS = 0.02
 
 
@@ -38,6 +43,43 @@ def run_and_watch(command: list[str]) -> tuple[dict[str, Any], int]:
     if process.returncode != 0:
         raise InputError(f'"{" ".join(command[2:5])}" ended with code {process.returncode}; see above.')
     return json.loads(printed), peak
+
+
+def fit_store(store: str, seed: int, memory_limit: str) -> tuple[dict[str, Any], np.ndarray]:
+    """Run ``mmcnb fit`` on a store within a limit, in a process that is watched.
+
+    Parameters
+    ----------
+    store : str
+        Path of the store; model and labels are written beside it.
+    seed : int
+        Of the fit.
+    memory_limit : str
+        Such as "1GiB".
+
+    Returns
+    -------
+    measures : dict
+        Seconds of the fit and of the labels, peak memory, reads, sweeps, gap.
+    labels : ndarray of shape (n_samples,)
+        Cluster of each row.
+    """
+    import zarr
+
+    model, labels = Path(store).with_suffix(f".{seed}.model"), Path(store).with_suffix(f".{seed}.labels.zarr")
+    words = ["fit", store, "--model", model, "--labels", labels, "--memory-limit", memory_limit]
+    command = [sys.executable, "-m", "mmcnb", *map(str, words), "--random-state", str(seed), "--json"]
+    report, polled = run_and_watch(command)
+    history = mmcnb.load(model).history_
+    measures = {
+        "seconds": report["fit_seconds"],
+        "label_seconds": report["labels_seconds"],
+        "peak_mib": max(report["peak_memory_bytes"], polled) / MIB,
+        "reads": int(history["reads"].iloc[-1]),
+        "sweeps": int(history["sweeps"].iloc[-1]),
+        "gap": report["gap"],
+    }
+    return measures, np.asarray(zarr.open_array(str(labels), mode="r")[:])
 
 
 def _tree_peak(pid: int) -> int:

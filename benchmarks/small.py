@@ -31,7 +31,7 @@ import pandas as pd
 
 from benchmarks._cells import LABEL_FREE, OK, PAPER, Cell
 from benchmarks._common import Goal, Options, Result, rows_of
-from benchmarks._compare import CPMMC, ERROR, KMEANS, LGMMC, PAPER_WIDTHS, SKMMC
+from benchmarks._compare import CPMMC, ERROR, KMEANS, LGMMC, MOST_LGMMC_ROWS, PAPER_WIDTHS, SKMMC
 from benchmarks._journal import Journal
 from benchmarks._small_fits import (
     COIN_FLIP,
@@ -115,7 +115,8 @@ def cells_of(name: str, options: Options) -> Iterator[Cell]:
     """All methods on one data set by both protocols, the coin flips, and the facts of Tab. I."""
     rows = rows_of(name, options)
     yield Cell(name, "", 0, partial(described, name, rows), part=FACTS)
-    for method in METHODS:
+    few = figure(SKMMC_PAPER, name, "", "n_samples", "Tab. I") <= MOST_LGMMC_ROWS
+    for method in (method for method in METHODS if few or method != LGMMC):
         for seed in range(_runs(options, FREE_RUNS.get(method, 3))):
             yield Cell(name, method, seed, partial(fitted, name, rows, method, seed))
         for given in grid_of(name, method, options):

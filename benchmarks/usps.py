@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-import mmcnb
 from benchmarks._cells import Cell, facts, load_once, store_once
 from benchmarks._common import Options, Result, rows_of, temporary_folder
-from benchmarks._compare import SKMMC, cells_of, clustering, compile_seconds, table_of, timed
+from benchmarks._compare import SKMMC, cells_of, clustering, table_of
 from benchmarks._journal import Journal
 from benchmarks._scaling import goals_of, slopes_of
+from benchmarks._watch import fit_store
 from mmcnb.samples import open_class_labels
 
 NAME = "usps-extended"
@@ -79,12 +79,8 @@ def dataset_of(rows: int | None) -> str:
 
 
 def fitted_from_store(folder: str, rows: int | None, seed: int) -> dict[str, Any]:
-    """SKMMC by default on a Zarr store, which this process writes where it has not yet."""
+    """SKMMC by default on a Zarr store, which this process writes once, in a process of its own."""
     load_once.cache_clear()  # the store is read from disk with the memory of the array free
     path = store_once(folder, NAME, rows=rows)
-    samples = mmcnb.open_samples(path)
-    compiled = compile_seconds(samples.block(0, min(400, samples.n_samples)))
-    estimator: Any = mmcnb.SparseKernelMMC(random_state=seed, **WITHIN)
-    measures = timed(estimator, path)
-    y = np.asarray(open_class_labels(path))
-    return facts(path) | measures | {"compile_seconds": compiled} | clustering(y, estimator.labels_)
+    measures, labels = fit_store(path, seed, WITHIN["memory_limit"])
+    return facts(path) | measures | clustering(np.asarray(open_class_labels(path)), labels)

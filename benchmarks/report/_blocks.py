@@ -58,7 +58,7 @@ def blocks(study: Study, about: About, summary: pd.DataFrame, known: pd.DataFram
     return [
         block
         for part, rows in summary.groupby("part", sort=True)
-        for block in _of_part(str(part), rows, about, known)
+        for block in _of_part(str(part), rows, about.of_part(str(part)), known)
     ]
 
 
@@ -141,23 +141,25 @@ def against_rows(rows: pd.DataFrame, about: About, metric: str) -> tuple[list[Pa
 
 
 def against_parameter(rows: pd.DataFrame, about: About, metric: str) -> list[Panel]:
-    """The metric and the seconds against the swept parameter, a line a data set or method."""
+    """The metric and the seconds against the swept parameter.
+
+    A figure a method with a line a data set, or, where methods are to be compared, the other way round.
+    """
     panels = []
+    points = rows[rows["x"].notna()]
     for name in dict.fromkeys((metric, "seconds")):
-        for (protocol, method), part in rows[(rows["metric"] == name) & rows["x"].notna()].groupby(
-            ["protocol", "method"], sort=False
-        ):
-            part = part.assign(method=tables.rows_of(part))
+        of_metric = points[points["metric"] == name]
+        by = "method" if points["method"].nunique() == 1 else "dataset"
+        for (protocol, one), part in of_metric.groupby(["protocol", by], sort=False):
+            if by == "method":
+                part = part.assign(method=tables.rows_of(part))
             drawn = _lines(part, sorted(set(part["method"])), "x", name, {})
-            logarithmic = name == "seconds"
-            panels.append(
-                Panel(
-                    figures.lines(
-                        drawn, about.sweep, _axis(name), log_y=logarithmic, log_x=bool(part["x"].min() > 0)
-                    ),
-                    f"{tables.label(name)} of {method} against {about.sweep}, {said(protocol)}.",
-                )
+            figure = figures.lines(
+                drawn, about.sweep, _axis(name), log_y=name == "seconds", log_x=bool(part["x"].min() > 0)
             )
+            where = f"of {one}" if by == "method" else f"on {one}"
+            caption = f"{tables.label(name)} {where} against {about.sweep}, {said(str(protocol))}."
+            panels.append(Panel(figure, caption))
     return panels
 
 

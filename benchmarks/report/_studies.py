@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,6 +49,8 @@ class About(NamedTuple):
         The metric to show where it is there.
     sweep : str, default=""
         A parameter whose values make the horizontal axis.
+    curves : mapping of str to str, default={}
+        The same for parts of the study.
     by_rows : bool, default=False
         Whether all data sets are sizes of one, so that rows make the horizontal axis.
     """
@@ -58,7 +60,12 @@ class About(NamedTuple):
     papers: tuple[str, ...] = ()
     metric: str = ""
     sweep: str = ""
+    curves: Mapping[str, str] = {}
     by_rows: bool = False
+
+    def of_part(self, part: str) -> About:
+        """What is known of a part."""
+        return self._replace(sweep=self.curves.get(part, self.sweep))
 
 
 ABOUT = {
@@ -72,7 +79,12 @@ ABOUT = {
         "Least squares clusters", ("UMC-RLS", "mixed shaking", "UnsupervisedRLS"), ("UMC-RLS",), "ari"
     ),
     "mkc": About("Multiple kernels", ("MKC", "MKC of a sample"), ("MKC", "MKC thesis")),
-    "scm": About("Support cluster machine", ("SCM",)),
+    "scm": About(
+        "Support cluster machine",
+        ("SCM",),
+        metric="average_precision",
+        curves={"spaces": "clusters", "rounds": "rounds"},
+    ),
     "engine": About("Engine"),
     "peers": About("Peers", metric="ari"),
 }

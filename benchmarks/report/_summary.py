@@ -63,8 +63,12 @@ def chosen(study: Study, about: About) -> pd.DataFrame:
     """
     cells = study.cells.copy()
     given = [_parameters(text) for text in cells["parameters"]]
-    cells["x"] = [_number(values.get(about.sweep)) for values in given]
-    rest = [{name: value for name, value in values.items() if name != about.sweep} for values in given]
+    swept = [about.of_part(part).sweep for part in cells["part"]]
+    cells["x"] = [_number(values.get(name)) for values, name in zip(given, swept, strict=True)]
+    rest = [
+        {name: value for name, value in values.items() if name != of_part}
+        for values, of_part in zip(given, swept, strict=True)
+    ]
     cells["rest"] = [json.dumps(values, sort_keys=True) for values in rest]
     kept = [
         _best(group, study.metrics, about) if group["protocol"].iloc[0] == PAPER else _set_apart(group)

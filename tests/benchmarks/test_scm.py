@@ -134,13 +134,10 @@ def test_where_each_row_represents_itself_a_space_is_that_of_all_rows():
     assert found["roc_auc"] == pytest.approx(whole["roc_auc"], abs=0.01)
 
 
-@pytest.mark.parametrize("centres", ["", _scm_effects.CENTRES])
-@pytest.mark.parametrize("space", list(_scm_effects.SPACES))
-def test_representatives_stand_for_all_rows(space, centres):
-    if centres and _scm_effects.SPACES[space] is None:
-        return
+@pytest.mark.parametrize("name", _scm_effects.CHOICES)
+def test_representatives_stand_for_all_rows(name):
     X = next(ring_blocks(800, 0))[0]
-    chosen, weights = _scm_effects.representatives(centres + space, X, 20, 1.0, 0)
+    chosen, weights = _scm_effects.representatives(name, X, 20, 1.0, 0)
     assert np.unique(chosen).size == chosen.size == weights.size == 20
     assert weights.sum() == pytest.approx(800)
 
