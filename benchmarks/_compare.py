@@ -195,15 +195,20 @@ def faster_kmeans(X: Any, seed: int, given: Mapping[str, Any], k: int = 2) -> tu
 
 
 def cells_of(
-    name: str, rows: int | None, options: Options, seeds: int = 3, dataset: str | None = None
+    name: str,
+    rows: int | None,
+    options: Options,
+    seeds: int = 3,
+    dataset: str | None = None,
+    starts: Mapping[str, Any] = COIN_FLIPS,
 ) -> list[Cell]:
     """k-means, CPMMC, LG-MMC (few rows) and SKMMC on one data set, by both protocols, turn by turn.
 
     Label-free is what a user gets: defaults, k-means of ten starts. The paper's protocol is CPMMC as it was
     published on a grid, SKMMC at five widths with C = 10, both to be chosen by the known classes, and k-means
     of one start, averaged over 20 runs. Where SKMMC leaves the paper: C is raised from near 1, eta is .01
-    where it has 1, of three coin flips the one of the largest |w| is kept, and more than 16,000 rows start on
-    a sample. Widths between the five are cells of their own.
+    where it has 1, and of three coin flips on at most 16,000 rows the one of the largest |w| is kept
+    (``starts`` can say otherwise). Widths between the five are cells of their own.
 
     Parameters
     ----------
@@ -217,6 +222,8 @@ def cells_of(
         Repeats where the options do not say.
     dataset : str or None, default=None
         Name for the tables; None is `name`.
+    starts : mapping, default=COIN_FLIPS
+        Parameters of SKMMC's starts by the paper's protocol; an empty one is the estimator's default.
 
     Returns
     -------
@@ -240,8 +247,8 @@ def cells_of(
         found.append(cell(KMEANS, LABEL_FREE, seed, {"n_init": 10}))
         found += [cell(method, LABEL_FREE, seed, {}) for method in (CPMMC, SKMMC)]
         found += [cell(CPMMC, PAPER, seed, dict(point), **AS_PUBLISHED) for point in linear]
-        found += [cell(SKMMC, PAPER, seed, {"width": width}, **COIN_FLIPS) for width in widths]
-        found += [cell(BETWEEN, PAPER, seed, {"width": width}, **COIN_FLIPS) for width in between]
+        found += [cell(SKMMC, PAPER, seed, {"width": width}, **starts) for width in widths]
+        found += [cell(BETWEEN, PAPER, seed, {"width": width}, **starts) for width in between]
     found += [cell(KMEANS, PAPER, seed, {"n_init": 1}) for seed in runs]
     small = (rows or size_of(name) or np.inf) <= (QUICK_LGMMC_ROWS if few else MOST_LGMMC_ROWS)
     return found + ([cell(LGMMC, LABEL_FREE, 0, {})] if small else [])

@@ -193,7 +193,7 @@ def test_the_papers_grid_is_the_papers(tmp_path):
 def test_label_generation_is_left_to_few_rows(tmp_path):
     methods = {
         rows: {cell.method for cell in cells_of("a9a", rows, Options(tmp_path))}
-        for rows in (2500, 2501, None)
+        for rows in (1000, 1001, None)
     }
     assert [LGMMC in found for found in methods.values()] == [True, False, False]
 
