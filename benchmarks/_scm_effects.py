@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 import mmcnb
-from benchmarks._cells import PAPER, Cell, facts
+from benchmarks._cells import LABEL_FREE, PAPER, Cell, facts
 from benchmarks._common import Options
 from benchmarks._compare import fit as fit_quietly
 from benchmarks._fit_scm import SCM, SVC, UNDER, WEIGHTED, Fit, measures, quieten, train, trained_rows
@@ -92,8 +92,16 @@ def spaces_cells(options: Options) -> list[Cell]:
     few = Options(options.out, options.quick, rows=min(options.rows or RING_ROWS, RING_ROWS))
     clusters = QUICK_CLUSTERS if options.quick else CLUSTERS
     return [
-        Cell(task, name, seed, partial(by_space, task, given, name, k, seed), {"clusters": k}, part="spaces")
-        for task, given in ((RARE, options), (RINGS, few))
+        Cell(
+            task,
+            name,
+            seed,
+            partial(by_space, task, given, name, k, seed),
+            {"clusters": k},
+            protocol,
+            "spaces",
+        )
+        for task, given, protocol in ((RARE, options, PAPER), (RINGS, few, LABEL_FREE))
         for seed in range(1 if options.quick else options.seeds or SEEDS)
         for k in clusters
         for name in CHOICES

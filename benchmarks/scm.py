@@ -61,7 +61,7 @@ DETERMINISTIC = (SVC, LINEAR)  # but for the width
 MOST_SVC_ROWS = 50_000
 LEAST_PRECISION, MOST_TIME = 98.0, 25.0  # per cent of those of the SVC on all rows
 PARTS = (*TASKS, "grid", "effects")
-QUICK_PARTS = ("rare", "rings", "effects")
+QUICK_PARTS, SMOKE_PARTS = ("rare", "rings", "effects"), ("rare", "grid", "effects")
 FIGURES = ["balanced_accuracy", "roc_auc", "average_precision", "seconds", "support_vectors"]
 FIGURES += ["rows_trained_on", "peak_mib"]
 
@@ -84,7 +84,7 @@ def run(options: Options, journal: Journal) -> Result:
     tables: dict[str, pd.DataFrame] = {}
     parts = parts_of(options, PARTS)
     if options.quick and not options.parts:
-        parts = QUICK_PARTS[: 1 if options.smoke else None]
+        parts = SMOKE_PARTS if options.smoke else QUICK_PARTS
     for part in parts:
         if part in TASKS:
             tables[f"scm-{part}"] = compared(part, options, journal)
