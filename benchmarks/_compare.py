@@ -223,7 +223,7 @@ def cells_of(
     dataset : str or None, default=None
         Name for the tables; None is `name`.
     starts : mapping, default=COIN_FLIPS
-        Parameters of SKMMC's starts by the paper's protocol; an empty one is the estimator's default.
+        Parameters of SKMMC by the paper's protocol, beside the width.
 
     Returns
     -------
@@ -239,8 +239,8 @@ def cells_of(
 
     def cell(method: str, protocol: str, seed: int, parameters: dict[str, Any], **fixed: Any) -> Cell:
         base = method.partition(", ")[0]
-        compute = partial(fitted, name, rows, base, seed, fixed | parameters)
-        return Cell(dataset or name, method, seed, compute, parameters, protocol)
+        compute = partial(fitted, name, rows, base, seed, parameters | fixed)
+        return Cell(dataset or name, method, seed, compute, parameters | fixed, protocol)
 
     found = []
     for seed in repeats:

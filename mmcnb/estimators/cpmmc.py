@@ -26,7 +26,7 @@ class CPMMC(MarginClusterer):
         Raise C from near 1; False is the papers' form.
     init : {"mixed", "random", "k-means"}, default="mixed"
         Kind of starts, tried on a sample; see `SparseKernelMMC`.
-    n_init : int, default=4
+    n_init : int, default=6
         Number of starts.
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000.
@@ -87,7 +87,7 @@ class CPMMC(MarginClusterer):
         threshold: str = "adaptive",
         continuation: bool = True,
         init: str = "mixed",
-        n_init: int = 4,
+        n_init: int = 6,
         sample_size: int | None = None,
         balance: float = 0.0,
         min_share: float = 0.1,

@@ -40,7 +40,7 @@ class KernelCPMMC(KernelClusterer):
         Raise C from near 1; False is the paper's form.
     init : {"mixed", "random", "k-means"}, default="mixed"
         Kind of starts; see `SparseKernelMMC`.
-    n_init : int, default=4
+    n_init : int, default=6
         Number of starts.
     balance : float, default=0.0
         l/n: bound of the mean decision value in units of rho.
@@ -100,7 +100,7 @@ class KernelCPMMC(KernelClusterer):
         threshold: str = "adaptive",
         continuation: bool = True,
         init: str = "mixed",
-        n_init: int = 4,
+        n_init: int = 6,
         balance: float = 0.0,
         min_share: float = 0.1,
         scale: str | None = None,

@@ -25,7 +25,7 @@ from mmcnb.estimators._ridge_passes import (
 )
 from mmcnb.estimators._streamed import ClusterWarning, Work
 from mmcnb.estimators._validate import check_choice, check_number
-from mmcnb.estimators.sparse_kernel_mmc import MOST_LANDMARKS, SHAKES
+from mmcnb.estimators.sparse_kernel_mmc import MOST_LANDMARKS
 from mmcnb.samples import Samples, open_samples
 from mmcnb.selection import Candidate, Search, Trial, choose_landmarks, random_solution
 from mmcnb.selection.divide import Division
@@ -41,6 +41,7 @@ from mmcnb.solvers import GivenLabels, MarginPass, Solution, State, random_label
 BASES = ("landmarks", "exact")
 EXACT_MATRICES = 6  # of rows squared for each kernel: values, coordinates, the basis's own, and copies
 EVERY_ROW = 2**62
+SHAKES = 2  # starts of shaking for each start, with more than two clusters
 JUDGED = 50  # rows at least under which kernels are compared
 
 

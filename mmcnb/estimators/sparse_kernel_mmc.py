@@ -33,7 +33,7 @@ from mmcnb.solvers import GrowingPlanes, OwnPlanes, target_shares
 
 KERNELS = ("rbf", "linear", "poly")
 MOST_LANDMARKS, LANDMARKS_OF_MANY = 200, 300
-SHAKES = 2  # starts of shaking for each start, with more than two clusters
+MORE_SHAKES = 2  # starts of shaking beyond n_init, with more than two clusters
 GROWING = {"shared": GrowingPlanes, "own": OwnPlanes}
 
 
@@ -123,11 +123,11 @@ class SparseKernelMMC(KernelClusterer):
     continuation : bool, default=True
         Raise C from near 1; False is the papers' form, directly at C.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Starts: "mixed" is a coin flip, the signs of a kernel principal component, and two divisions by least
-        squares: the end of a ridge path, and shaking.
-    n_init : int, default=4
-        Number of starts, all on the sample; with more than two clusters twice as many of shaking, beside
-        four ridge paths.
+        Starts: "mixed" is a coin flip, the signs of a kernel principal component, two divisions by least
+        squares (the end of a ridge path, and shaking), and the signs of two more components.
+    n_init : int, default=6
+        Number of starts, all on the sample; the one wins whose |w|² at C = 2 and at the last C has the largest
+        geometric mean. With more than two clusters two more, of shaking, beside four ridge paths.
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000, or 100 n_clusters where that is more.
     balance : float, default=0.0
@@ -217,7 +217,7 @@ class SparseKernelMMC(KernelClusterer):
         n_landmarks: int | None = None,
         continuation: bool = True,
         init: str = "mixed",
-        n_init: int = 4,
+        n_init: int = 6,
         sample_size: int | None = None,
         balance: float = 0.0,
         min_share: float = 0.1,
@@ -355,7 +355,7 @@ class SparseKernelMMC(KernelClusterer):
             ALPHA,
             "shaking",
             "mixed",
-            SHAKES * int(self.n_init),
+            int(self.n_init) + MORE_SHAKES,
             self.cluster_sizes,
             float(self.size_tolerance),
             float(self.min_share),

@@ -125,6 +125,8 @@ class Trial:
         Labels of the sample.
     start : int
         Number of the start that won.
+    gains : tuple of float
+        How good it was on its path, from C = 2 on, and at the end.
     score : float
         Leave-one-out score; 0 where only one width was tried.
     """
@@ -135,6 +137,7 @@ class Trial:
     state: State
     labels: np.ndarray
     start: int
+    gains: tuple[float, ...]
     score: float = 0.0
 
     @property
@@ -153,14 +156,13 @@ class Trial:
         return self.state.problem
 
     @property
-    def norm2(self) -> float:
-        """|w|² of the last solution."""
-        return self.state.solution.quadratic.norm2
-
-    @property
     def gain(self) -> float:
-        """What a start is judged by."""
-        return self.objective.gain(self.state.solution)
+        """What a start is judged by: |w|² at C = 2 and at the end, their geometric mean.
+
+        A few rows far from all others can part two halves that have little to do with them by a wide margin
+        at a large C; at a small one, where more rows lie in the margin, such a division is far behind.
+        """
+        return float(np.exp(np.mean(np.log(np.maximum(self.gains, np.finfo(float).tiny)))))
 
     def beats(self, other: "Trial | None", margin: float) -> bool:
         """Whether it is better than another start by a margin; one that ended at a lower C has lost, for its
@@ -169,6 +171,11 @@ class Trial:
         if other is None or self.state.solution.C != other.state.solution.C:
             return other is None or self.state.solution.C > other.state.solution.C
         return self.gain > other.gain * (1 + margin)
+
+    @property
+    def norm2(self) -> float:
+        """|w|² of the last solution."""
+        return self.state.solution.quadratic.norm2
 
     @property
     def relative_norm2(self) -> float:
@@ -246,15 +253,13 @@ def try_width(
     random_state = np.random.RandomState(search.seed)
     limits, given = search.limits, (candidate.weights, divisions)
     starts = starting_labels(search.init, search.n_init, candidate.z, random_state, *given)
-    first, rest = search.path[:1], search.path[1:]
-    warm_path = tuple(C for C in search.path if C >= WARM_C) or search.path[-1:]
+    first, early, rest = pieces = pieces_of(search.path)
     best: Trial | None = None
     seen: set[bytes] = set()
     for number, (labels, warm) in enumerate(starts):
-        planes = candidate.new_planes()
-        for path in (warm_path,) if warm else (first, rest):
-            if not path:
-                continue
+        planes, gains = candidate.new_planes(), list[float]()
+        taken = (early[-1:], rest if early else rest[-1:]) if warm else pieces
+        for path in filter(None, taken):
             reached = continuation(
                 planes,
                 labels,
@@ -269,14 +274,33 @@ def try_width(
             state = reached
             labels = GivenLabels(signs(state.problem.decide(state.boundary)))
             key = (labels.y * labels.y[0]).tobytes()
-            if path is first and rest and key in seen:
-                break
-            seen.add(key)
-        else:
-            trial = Trial(candidate, objective, planes, state, labels.y, number)
+            if path is first:
+                if key in seen:
+                    break
+                seen.add(key)
+            else:
+                gains.append(objective.gain(state.solution))
+        if gains:
+            trial = Trial(candidate, objective, planes, state, labels.y, number, tuple(gains))
             if trial.beats(best, WARM_GAIN if warm else TIE):
                 best = trial
     return best
+
+
+def pieces_of(path: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+    """The first C, where many starts meet; those up to 2, where a gain is taken; and the others.
+
+    Examples
+    --------
+    >>> from mmcnb.selection.coarse import pieces_of
+    >>> pieces_of((1.01, 1.3, 2.0, 3.5))
+    ((1.01,), (1.3, 2.0), (3.5,))
+    >>> pieces_of((1.01, 1.3, 2.0)), pieces_of((10.0,))
+    (((1.01,), (), (1.3, 2.0)), ((), (), (10.0,)))
+    """
+    first = path[:-1][:1]
+    passed = path[1:-1].index(WARM_C) + 1 if WARM_C in path[1:-1] else 0
+    return first, path[1 : 1 + passed], path[len(first) + passed :]
 
 
 def _tag(record: Record, start: int, kernel: Any) -> Record:

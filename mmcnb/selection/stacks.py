@@ -255,7 +255,7 @@ def search_clusters(
         if state is None:
             return None, rows
         found = state.labels.block(None, 0, sample.features.n_samples)
-        return Trial(candidate, form, planes, state, found, number), rows
+        return Trial(candidate, form, planes, state, found, number, (form.gain(state.solution),)), rows
 
     best: Trial | None = None
     for trial, rows in engine.each(follow, range(len(starts))):

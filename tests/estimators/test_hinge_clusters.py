@@ -120,7 +120,7 @@ def test_j_of_refined_divisions_does_not_fall_and_is_in_the_history():
     divisions = history[(history["stage"] == "least squares") & history["start"].notna()]
     best = divisions["J"].max()
     assert model.report_["sample_objective"] == best
-    assert divisions["start"].nunique() == 6  # twice n_init of shaking, and four ridge paths
+    assert divisions["start"].nunique() == 7  # two more than n_init of shaking, and four ridge paths
     refined = divisions[divisions["start"].duplicated(keep=False)]
     assert len(refined) <= 4
     hinged = history[history["stage"] == "sample"]

@@ -1,4 +1,7 @@
+import dataclasses
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from mmcnb.engine import Kernel, ThreadEngine
@@ -67,10 +70,24 @@ def test_trials_are_ranked_clean_ones_by_norm_then_others_by_score(engine, X):
 
 def test_more_starts_never_find_less(engine, X):
     (candidate, *_) = candidates(engine, X)
-    norms = [
-        coarse_search(engine, made([candidate]), search(n_init), ignore)[0].norm2 for n_init in (1, 2, 4, 8)
+    gains = [
+        coarse_search(engine, made([candidate]), search(n_init), ignore)[0].gain for n_init in (1, 2, 4, 8)
     ]
-    assert (np.diff(norms) >= -1e-6 * max(norms)).all()
+    assert (np.diff(gains) >= -1e-6 * max(gains)).all()
+
+
+def test_the_start_wins_that_is_best_at_two_and_at_the_last_c(engine):
+    X = np.random.RandomState(0).standard_normal((300, 3))
+    rows = []
+    (candidate, *_) = candidates(engine, X, landmark_candidate)
+    # Without a division by least squares, which has to be clearly ahead.
+    starts = dataclasses.replace(search(8), init="random")
+    (best,) = coarse_search(engine, made([candidate]), starts, rows.append)
+    ends = pd.DataFrame(rows).groupby(["start", "C"])["norm"].last().unstack("C").dropna()
+    judged = ends[2.0] * ends[10.0]
+    assert len(ends) > 2
+    assert best.start == judged.idxmax() != ends[10.0].idxmax()
+    assert best.gain == pytest.approx(judged.max())
 
 
 def test_rings_beat_random_labels(engine, X):
