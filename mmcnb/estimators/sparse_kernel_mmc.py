@@ -126,8 +126,8 @@ class SparseKernelMMC(KernelClusterer):
         Starts: "mixed" is a coin flip, the signs of a kernel principal component, two divisions by least
         squares (the end of a ridge path, and shaking), and the signs of two more components.
     n_init : int, default=6
-        Number of starts, all on the sample; the one wins whose |w|² at C = 2 and at the last C has the largest
-        geometric mean. With more than two clusters two more, of shaking, beside four ridge paths.
+        Number of starts, all on the sample; the one wins whose |w|² at C = 2 and at the last C has the
+        largest geometric mean. With more than two clusters two more, of shaking, beside four ridge paths.
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000, or 100 n_clusters where that is more.
     balance : float, default=0.0
