@@ -244,47 +244,56 @@ def try_width(
     accept_degenerate: bool = False,
     divisions: Sequence[GivenLabels] = (),
 ) -> Trial | None:
-    """All starts at the first C, then the distinct ones through the whole path; the best objective wins.
+    """All starts at the first C, then the distinct ones through the whole path; the best wins, and its labels
+    come to stand still.
 
     Given divisions go through the path from C = 2, and win where they are clearly ahead.
     """
     spread = 0.0 if accept_degenerate else spread_of(candidate.z, candidate.weights)
     objective = Objective(search.threshold, search.balance, spread)
     random_state = np.random.RandomState(search.seed)
-    limits, given = search.limits, (candidate.weights, divisions)
-    starts = starting_labels(search.init, search.n_init, candidate.z, random_state, *given)
-    first, early, rest = pieces = pieces_of(search.path)
+    limits, known = search.limits, (candidate.weights, divisions)
+    starts = starting_labels(search.init, search.n_init, candidate.z, random_state, *known)
+    pieces = pieces_of(search.path)
     best: Trial | None = None
-    seen: set[bytes] = set()
+    seen: set[tuple[int, bytes]] = set()  # labels at the ends of the pieces: starts that meet go on as one
     for number, (labels, warm) in enumerate(starts):
         planes, gains = candidate.new_planes(), list[float]()
-        taken = (early[-1:], rest if early else rest[-1:]) if warm else pieces
-        for path in filter(None, taken):
+        tag = _tag(record, number, candidate.kernel)
+        for piece, path in enumerate(_of_division(pieces) if warm else pieces):
+            if not path:
+                continue
             reached = continuation(
-                planes,
-                labels,
-                objective,
-                path,
-                search.eta,
-                limits,
-                _tag(record, number, candidate.kernel),
+                planes, labels, objective, path, search.eta, limits, tag, passing=piece > 0
             )
             if reached is None:
                 break
             state = reached
             labels = GivenLabels(signs(state.problem.decide(state.boundary)))
-            key = (labels.y * labels.y[0]).tobytes()
-            if path is first:
-                if key in seen:
-                    break
-                seen.add(key)
-            else:
+            met = piece, (labels.y * labels.y[0]).tobytes()
+            if met in seen:
+                gains.clear()
+                break
+            seen.add(met)
+            if piece > 0:
                 gains.append(objective.gain(state.solution))
         if gains:
             trial = Trial(candidate, objective, planes, state, labels.y, number, tuple(gains))
             if trial.beats(best, WARM_GAIN if warm else TIE):
                 best = trial
-    return best
+    return best and _settled(best, search, _tag(record, best.start, candidate.kernel))
+
+
+def _settled(trial: Trial, search: Search, record: Record) -> Trial:
+    """The best start, until its labels stand still."""
+    C, limits = trial.state.solution.C, search.limits
+    labels, objective = GivenLabels(trial.labels), trial.objective
+    state = continuation(trial.planes, labels, objective, (C,), search.eta, limits, record)
+    if state is None:
+        return trial
+    state = replace(state, quantile_steps=trial.state.quantile_steps + state.quantile_steps)
+    settled, gain = signs(state.problem.decide(state.boundary)), objective.gain(state.solution)
+    return replace(trial, state=state, labels=settled, gains=(*trial.gains[:-1], gain))
 
 
 def pieces_of(path: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
@@ -301,6 +310,12 @@ def pieces_of(path: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, 
     first = path[:-1][:1]
     passed = path[1:-1].index(WARM_C) + 1 if WARM_C in path[1:-1] else 0
     return first, path[1 : 1 + passed], path[len(first) + passed :]
+
+
+def _of_division(pieces: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+    """What a division goes through: the first C would make it forget where it came from."""
+    _, early, rest = pieces
+    return (), early[-1:], rest if early else rest[-1:]
 
 
 def _tag(record: Record, start: int, kernel: Any) -> Record:

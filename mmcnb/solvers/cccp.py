@@ -179,6 +179,7 @@ def continuation(
     limits: Rounds,
     record: Record,
     budget: SweepBudget | None = None,
+    passing: bool = False,
 ) -> State | None:
     """Rounds at rising C, each from the labels and planes of the one before.
 
@@ -200,6 +201,8 @@ def continuation(
         Called with one dict a sweep.
     budget : SweepBudget or None, default=None
         Sweeps that may be made; None for no bound.
+    passing : bool, default=False
+        Whether the last C is left, too, before every label stands still.
 
     Returns
     -------
@@ -213,11 +216,11 @@ def continuation(
         bearable = min(objective.balance, max(0.0, greatest_balance(C)))
         form = objective if objective.threshold == "fixed" else replace(objective, balance=bearable)
         # The gap left is C eta rho, and rho exceeds |w|²: with a constant eta the labels wander at large C.
-        last = path[-1] == C
+        last = path[-1] == C and not passing
         tolerance = eta if last else max(eta, LOOSE_GAP / C)
-        passing = limits if last else replace(limits, changed=max(limits.changed, few))
+        bounds = limits if last else replace(limits, changed=max(limits.changed, few))
         signed = state is not None and state.settled
-        reached = rounds(planes, labels, form, C, tolerance, passing, record, budget, signed)
+        reached = rounds(planes, labels, form, C, tolerance, bounds, record, budget, signed)
         if reached is None:
             return state
         steps = reached.quantile_steps + (0 if state is None else state.quantile_steps)
