@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +18,16 @@ from mmcnb.samples import Samples
 from mmcnb.solvers import Hyperplane, RidgeMap, Scores
 
 FORMAT = 2
+DAMAGE = (
+    zipfile.BadZipFile,
+    ValueError,
+    KeyError,
+    OSError,
+    EOFError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+)
 
 
 @dataclass(frozen=True)
@@ -119,7 +128,8 @@ def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: di
     """Write a model file whole or not at all: a zip of arrays and a JSON header, each with its checksum."""
     target = Path(path)
     aside = target.with_name(f".{target.name}.part-{uuid4().hex[:8]}")
-    text = np.frombuffer(json.dumps({"format": FORMAT} | header).encode(), np.uint8)
+    header = {"format": FORMAT, "arrays": sorted(arrays)} | header
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     try:
         with aside.open("wb") as file:
             np.savez(file, header=text, **arrays)  # type: ignore[arg-type]
@@ -136,14 +146,18 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     if not target.exists():
         raise InputError(f"there is no model at {target}; write one with `mmcnb fit --model {target}`.")
     try:
-        with np.load(io.BytesIO(target.read_bytes()), allow_pickle=False) as file:
+        data = target.read_bytes()
+        with zipfile.ZipFile(io.BytesIO(data)) as members:
+            # An array whose header claims fewer values than there are is read without its checksum.
+            if members.testzip() is not None:
+                raise zipfile.BadZipFile("a checksum does not fit")
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
         version = header["format"]
-    except (
-        *(zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, TypeError, AttributeError),
-        *(SyntaxError, TokenError),  # the header of an array is parsed before its checksum is seen
-    ) as error:
+        if sorted(arrays) != header.get("arrays", sorted(arrays)):
+            raise zipfile.BadZipFile("an array is missing")
+    except DAMAGE as error:
         raise InputError(
             f"{target} is no model of mmcnb, or it is damaged; fit again to write it anew."
         ) from error

@@ -100,18 +100,26 @@ def test_model_of_a_kernel_that_is_a_function_is_not_saved(X):
         model.facts()
 
 
-def test_damaged_models_are_refused_in_one_sentence(tmp_path, X):
-    make("SparseKernelMMC").fit(X).save(tmp_path / "model")
-    whole = (tmp_path / "model").read_bytes()
-    expected = mmcnb.load(tmp_path / "model").decision_function(X).tobytes()
-    rng = np.random.default_rng(0)
+@pytest.fixture(scope="module")
+def model_file(tmp_path_factory, X):
+    path = tmp_path_factory.mktemp("models") / "model"
+    make("SparseKernelMMC", C=1.3, n_init=1, n_landmarks=5).fit(X).save(path)
+    return path
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_damaged_models_are_refused_in_one_sentence(tmp_path, model_file, X, part):
+    whole = model_file.read_bytes()
+    expected = mmcnb.load(model_file).decision_function(X[:9]).tobytes()
+    rng = np.random.default_rng(part)
+    ends = len(whole) - np.arange(part, 800, 8)  # the directory of the file, where every byte counts
     sentences = []
-    for place in rng.integers(len(whole), size=60):
+    for place in [*ends, *rng.integers(len(whole), size=30)]:
         spoiled = bytearray(whole)
-        spoiled[place] ^= 1 << int(rng.integers(8))
+        spoiled[place % len(whole)] ^= 1 << int(rng.integers(8))
         (tmp_path / "spoiled").write_bytes(spoiled)
         try:
-            found = mmcnb.load(tmp_path / "spoiled").decision_function(X).tobytes()
+            found = mmcnb.load(tmp_path / "spoiled").decision_function(X[:9]).tobytes()
         except InputError as error:
             sentences.append(str(error))
         else:
