@@ -16,7 +16,7 @@ from sklearn.base import clone
 import mmcnb
 from benchmarks._cells import LABEL_FREE, PAPER, Cell, facts, load_once, peak_mib, reset_peak
 from benchmarks._common import Options, size_of
-from benchmarks._statistics import best, over_seeds, ratio_to
+from benchmarks._statistics import best, choices_of, over_seeds, ratio_to
 from benchmarks.published import SKMMC as SKMMC_PAPER
 from benchmarks.published import figure
 from mmcnb.estimators import ClusterWarning
@@ -265,8 +265,9 @@ def table_of(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, n, d, protocol, method, parameters, balanced_error, its deviation over the seeds and the
-        published figure, runs, median seconds, their ratio to k-means of ten starts, and peak memory.
+        dataset, n, d, protocol, method, parameters (those that were chosen among), balanced_error, its
+        deviation over the seeds and the published figure, runs, median seconds, their ratio to k-means of ten
+        starts, and peak memory.
     """
     keys = ["dataset", "protocol", "method"]
     table = best(over_seeds(frame, [*keys, "parameters"], ERROR), keys, ERROR)
@@ -276,6 +277,7 @@ def table_of(frame: pd.DataFrame) -> pd.DataFrame:
         figure(SKMMC_PAPER, row.dataset, row.method, ERROR) if row.protocol == PAPER else np.nan
         for row in table.itertuples()
     ]
+    table["parameters"] = table["parameters"].map(choices_of(frame, keys[1:]))
     columns = ["dataset", "n", "d", "protocol", "method", "parameters", ERROR, f"{ERROR} sd"]
     columns += ["published balanced_error", "runs", "seconds", "of k-means", "peak_mib"]
     return table[columns].dropna(axis=1, how="all")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -121,6 +122,39 @@ def best(table: pd.DataFrame, keys: Sequence[str], metric: str, largest: bool = 
     losses = (-table[metric] if largest else table[metric]).fillna(np.inf)
     rows = losses.groupby([table[key] for key in keys], sort=False).idxmin()
     return table.loc[rows].reset_index(drop=True)
+
+
+def choices_of(frame: pd.DataFrame, keys: Sequence[str]) -> dict[str, str]:
+    """Parameters without those that have one value in their group: what was chosen there, as JSON text.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        With the column "parameters", JSON text.
+    keys : sequence of str
+        Columns that make a group.
+
+    Returns
+    -------
+    dict
+        From text to text; a group of a single text keeps it whole.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from benchmarks._statistics import choices_of
+    >>> texts = ['{"eta": 0.1, "width": 1}', '{"eta": 0.1, "width": 2}']
+    >>> choices_of(pd.DataFrame({"method": "a", "parameters": texts}), ["method"])[texts[0]]
+    '{"width": 1}'
+    """
+    found = {}
+    for _, texts in frame.groupby(list(keys), sort=False)["parameters"]:
+        given = {text: json.loads(text) for text in texts.unique()}
+        held = set.intersection(*({*map(str, values.items())} for values in given.values()))
+        for text, values in given.items():
+            chosen = {name: value for name, value in values.items() if str((name, value)) not in held}
+            found[text] = json.dumps(chosen) if chosen else text
+    return found
 
 
 def ratio_to(

@@ -1,5 +1,7 @@
 """Statistics over seeds, tables and goals of the studies that compare SKMMC with others, and their cells."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -123,15 +125,16 @@ def sizes_frame(errors, seconds):
 
 
 def test_the_table_takes_the_best_parameters_for_each_protocol():
+    narrow, wide = (json.dumps({"n_init": 3, "width": width}) for width in (0.5, 1.0))
     cells = frame(
         dataset=["x"] * 5,
         protocol=[LABEL_FREE, LABEL_FREE, PAPER, PAPER, PAPER],
         method=[KMEANS, SKMMC, SKMMC, SKMMC, SKMMC],
-        parameters=["{}", "{}", "a", "a", "b"],
+        parameters=["{}", "{}", narrow, narrow, wide],
         **{ERROR: [0.4, 0.3, 0.1, 0.3, 0.15], "seconds": [2.0, 1.0, 1.0, 1.0, 4.0]},
     )
     rows = table_of(cells).set_index(["protocol", "method"])
-    assert rows.loc[(PAPER, SKMMC), "parameters"] == "b"
+    assert rows.loc[(PAPER, SKMMC), "parameters"] == '{"width": 1.0}'
     assert rows.loc[(PAPER, SKMMC), [ERROR, "of k-means"]].tolist() == pytest.approx([0.15, 2.0])
     assert rows.loc[(LABEL_FREE, SKMMC), "of k-means"] == 0.5
 
