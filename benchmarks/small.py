@@ -11,7 +11,7 @@ paper       the grids of the paper, and the least balanced error as the classes 
             and 4 times the root mean squared distance of two rows, l is 0, 1, ..., 20, C = 10, eta = .01.
             k-means and IterSVR are means over runs as there (20, and 3); IterSVR and LG-MMC know how unequal
             the classes are. CPMMC, SKMMC and SKMMCv2 run at each point once from a coin flip and once from
-            four mixed starts, of which the largest |w| is kept; CPMMC at C = 10 as published, the others by
+            four mixed starts, of which the best by |w| is kept; CPMMC at C = 10 as published, the others by
             the continuation in C; SKMMC, on up to 500 rows, once more with all rows as its basis
 
 A choice by the classes finds a low error where there is nothing to find: "coin flips" is the least error of
