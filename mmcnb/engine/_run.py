@@ -259,7 +259,7 @@ class ThreadEngine(Engine):
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
         """The totals of all groups, in order; blocks are computed in the threads."""
-        if samples.n_samples <= BLOCK_ROWS:  # most sweeps are of a sample, and short
+        if 0 < samples.n_samples <= BLOCK_ROWS:  # most sweeps are of a sample, and short
             (block,) = map_blocks(pass_, samples, 0, samples.n_samples)
             yield finish_group(pass_, pass_.combine(pass_.start(), block), 0)
             return

@@ -126,7 +126,7 @@ class Trial:
     start : int
         Number of the start that won.
     gains : tuple of float
-        How good it was on its path, from C = 2 on, and at the end.
+        How good it was at C = 2, where the path passes it, and at the end.
     score : float
         Leave-one-out score; 0 where only one width was tried.
     """
