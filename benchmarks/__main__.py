@@ -11,7 +11,7 @@ from pathlib import Path
 import benchmarks
 from benchmarks._common import Options, publish, warn_if_busy
 from benchmarks._journal import Journal
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 # In the order in which `all` runs them.
 ALL = ("small", "mnist", "adult", "usps", "eta", "evolutionary", "rls", "mkc", "scm", "engine", "peers")

@@ -18,7 +18,7 @@ import numpy as np
 import data_loaders
 import mmcnb
 from benchmarks._common import Data, NoData, load_rows
-from mmcnb._errors import InputError, is_interrupt
+from mmcnb.errors import InputError, is_interrupt
 
 LABEL_FREE, PAPER = "label-free", "paper"
 OK, FAILED, NO_DATA = "ok", "failed", "no data"

@@ -18,7 +18,7 @@ import pandas as pd
 
 import data_loaders
 import mmcnb
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 UCI = (
     "echocardiogram",

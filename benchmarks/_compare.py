@@ -19,7 +19,7 @@ from benchmarks._common import Options, size_of
 from benchmarks._statistics import best, choices_of, over_seeds, ratio_to
 from benchmarks.published import SKMMC as SKMMC_PAPER
 from benchmarks.published import figure
-from mmcnb.estimators import ClusterWarning
+from mmcnb.errors import ClusterWarning
 from mmcnb.metrics import balanced_clustering_error, clustering_accuracy
 
 KMEANS, CPMMC, LGMMC, SKMMC, BETWEEN = "k-means", "CPMMC", "LG-MMC", "SKMMC", "SKMMC, widths between"

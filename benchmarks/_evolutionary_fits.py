@@ -14,7 +14,7 @@ from benchmarks._cells import facts, load_once
 from benchmarks._common import Data
 from benchmarks._compare import KMEANS, clustering, compile_seconds, timed
 from mmcnb import kernels
-from mmcnb.engine import Kernel
+from mmcnb.features.kernel import Kernel
 from mmcnb.synthetic import make_block
 
 EVO, FAST, SHAKING, NAIVE = "EvoMMC", "FastEvoMMC", "mixed shaking", "fitness in O(n²)"

@@ -15,7 +15,7 @@ import pandas as pd
 
 from benchmarks._cells import FAILED, KEYS, MEASURES, NO_DATA, OK, Cell, computed
 from benchmarks._common import Options, say, versions, whole_file
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 FORMAT = 1
 COLUMNS = [

@@ -168,9 +168,9 @@ class NormalisedCut:
 def _machine(name: str, rows: int | None, y: np.ndarray, seed: int, given: Mapping[str, float]) -> Any:
     """IterSVR by default, or at a width and C, its balance by the sizes of the classes."""
     if not given:
-        return mmcnb.IterativeSVR(random_state=seed)
+        return mmcnb.baselines.IterativeSVR(random_state=seed)
     gamma = gamma_of(given["width"] * sigma0_of(name, rows))
-    return mmcnb.IterativeSVR(given["C"], gamma, balance=known_balance(y), random_state=seed)
+    return mmcnb.baselines.IterativeSVR(given["C"], gamma, balance=known_balance(y), random_state=seed)
 
 
 def known_balance(y: np.ndarray) -> float:

@@ -19,7 +19,7 @@ from benchmarks._mkc_data import MKC, MNIST, SETS, TABLE2, load_set, rows_of_set
 from benchmarks._mkc_fits import FORM, QUICK_ROWS, compile_kernels, gamma_of, polynomial
 from benchmarks._parts import Tables
 from benchmarks._statistics import log_slope
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 TURNS = 3
 SIZES, QUICK_SIZES, SMOKE_SIZES = (1000, 2000, 4000, 8000, 16_000, 32_000), (250, 500, 1000), (100, 200)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from benchmarks._common import Goal, Options, Result, parts_of, say
 from benchmarks._journal import Journal
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 Tables = tuple[dict[str, pd.DataFrame], list[Goal]]
 Part = Callable[[Options, Journal], Tables]

@@ -18,7 +18,8 @@ from benchmarks._common import Goal, Options, rows_of, temporary_folder
 from benchmarks._compare import compile_seconds, fit
 from benchmarks._journal import Journal
 from benchmarks._parts import Tables
-from mmcnb.engine import Kernel, ThreadEngine
+from mmcnb.engine.run import ThreadEngine
+from mmcnb.features.kernel import Kernel
 from mmcnb.samples import BLOCK_ROWS, create_dense_store, open_samples
 
 SCAN = {"rows": 2**23, "quick_rows": 2**17, "features": 64, "landmarks": 64}  # 2 GiB of float32

@@ -20,7 +20,7 @@ from benchmarks._peers import LEAST_SQUARES, spectral
 from benchmarks._statistics import best, log_slope, over_seeds
 from benchmarks.published import RLS, figure
 from mmcnb import kernels
-from mmcnb.engine import Kernel
+from mmcnb.features.kernel import Kernel
 from mmcnb.synthetic import make_block
 
 STOCHASTIC, STEEPEST, SHAKING, MIXED = "Stoc-RLS", "Steep-RLS", "UMC-RLS", "mixed shaking"

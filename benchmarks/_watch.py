@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import mmcnb
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 MIB = 2**20
 POLL_SECONDS = 0.02

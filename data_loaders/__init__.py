@@ -18,7 +18,7 @@ from data_loaders._dataset import Block, DataSet, Rows
 from data_loaders._files import Source
 from data_loaders._registry import DATASETS, PAPER_PAIRS, SYNTHETIC, find_dataset
 from mmcnb import synthetic
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.samples import create_csr_store, create_dense_store, open_class_labels, open_samples
 
 __all__ = ["Source", "load", "names", "registry", "write"]

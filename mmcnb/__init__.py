@@ -7,46 +7,31 @@ from importlib import import_module
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "SparseKernelMMC": "mmcnb.estimators",
-    "KernelCPMMC": "mmcnb.estimators",
-    "KernelKMeans": "mmcnb.estimators",
-    "CPMMC": "mmcnb.estimators",
-    "UnsupervisedRLS": "mmcnb.estimators",
-    "EvolutionaryMMC": "mmcnb.estimators",
-    "IterativeSVR": "mmcnb.estimators",
-    "MultipleKernelClustering": "mmcnb.estimators",
-    "LabelGenerationMMC": "mmcnb.estimators",
-    "SDPMMC": "mmcnb.estimators",
-    "SupportClusterMachine": "mmcnb.estimators",
-    "load": "mmcnb.estimators",
+_MODULES = {
+    "CPMMC": "mmcnb.estimators.cpmmc",
+    "EvolutionaryMMC": "mmcnb.estimators.evolutionary_mmc",
+    "KernelCPMMC": "mmcnb.estimators.kernel_cpmmc",
+    "KernelKMeans": "mmcnb.estimators.kernel_kmeans",
+    "MultipleKernelClustering": "mmcnb.estimators.multiple_kernel_clustering",
+    "SparseKernelMMC": "mmcnb.estimators.sparse_kernel_mmc",
+    "SupportClusterMachine": "mmcnb.estimators.support_cluster_machine",
+    "UnsupervisedRLS": "mmcnb.estimators.unsupervised_rls",
+    "load": "mmcnb.estimators.persistence",
     "open_samples": "mmcnb.samples",
     "config": "mmcnb._config",
+    "InputError": "mmcnb.errors",
+    "ClusterWarning": "mmcnb.errors",
 }
 
-__all__ = [
-    "CPMMC",
-    "SDPMMC",
-    "EvolutionaryMMC",
-    "IterativeSVR",
-    "KernelCPMMC",
-    "KernelKMeans",
-    "LabelGenerationMMC",
-    "MultipleKernelClustering",
-    "SparseKernelMMC",
-    "SupportClusterMachine",
-    "UnsupervisedRLS",
-    "__version__",
-    "config",
-    "load",
-    "open_samples",
-]
+__all__ = ["__version__", "baselines", *_MODULES]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name == "baselines":
+        return import_module("mmcnb.baselines")
+    if name not in _MODULES:
         raise AttributeError(f"module 'mmcnb' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    value = getattr(import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
 

@@ -1,32 +1,32 @@
+from mmcnb import baselines as baselines
 from mmcnb._config import config as config
-from mmcnb.estimators import CPMMC as CPMMC
-from mmcnb.estimators import SDPMMC as SDPMMC
-from mmcnb.estimators import EvolutionaryMMC as EvolutionaryMMC
-from mmcnb.estimators import IterativeSVR as IterativeSVR
-from mmcnb.estimators import KernelCPMMC as KernelCPMMC
-from mmcnb.estimators import KernelKMeans as KernelKMeans
-from mmcnb.estimators import LabelGenerationMMC as LabelGenerationMMC
-from mmcnb.estimators import MultipleKernelClustering as MultipleKernelClustering
-from mmcnb.estimators import SparseKernelMMC as SparseKernelMMC
-from mmcnb.estimators import SupportClusterMachine as SupportClusterMachine
-from mmcnb.estimators import UnsupervisedRLS as UnsupervisedRLS
-from mmcnb.estimators import load as load
+from mmcnb.errors import ClusterWarning as ClusterWarning
+from mmcnb.errors import InputError as InputError
+from mmcnb.estimators.cpmmc import CPMMC as CPMMC
+from mmcnb.estimators.evolutionary_mmc import EvolutionaryMMC as EvolutionaryMMC
+from mmcnb.estimators.kernel_cpmmc import KernelCPMMC as KernelCPMMC
+from mmcnb.estimators.kernel_kmeans import KernelKMeans as KernelKMeans
+from mmcnb.estimators.multiple_kernel_clustering import MultipleKernelClustering as MultipleKernelClustering
+from mmcnb.estimators.persistence import load as load
+from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC as SparseKernelMMC
+from mmcnb.estimators.support_cluster_machine import SupportClusterMachine as SupportClusterMachine
+from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS as UnsupervisedRLS
 from mmcnb.samples import open_samples as open_samples
 
 __version__: str
 __all__ = [
     "CPMMC",
-    "SDPMMC",
+    "ClusterWarning",
     "EvolutionaryMMC",
-    "IterativeSVR",
+    "InputError",
     "KernelCPMMC",
     "KernelKMeans",
-    "LabelGenerationMMC",
     "MultipleKernelClustering",
     "SparseKernelMMC",
     "SupportClusterMachine",
     "UnsupervisedRLS",
     "__version__",
+    "baselines",
     "config",
     "load",
     "open_samples",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 __all__ = ["balanced_clustering_error", "clustering_accuracy", "imbalance_degree", "sparsity"]
 

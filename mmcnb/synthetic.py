@@ -11,8 +11,8 @@ from os import PathLike
 
 import numpy as np
 
-from mmcnb._errors import InputError
 from mmcnb._progress import progress
+from mmcnb.errors import InputError
 from mmcnb.samples import BLOCK_ROWS, create_dense_store
 
 __all__ = ["KINDS", "make_block", "write_synthetic"]

@@ -227,8 +227,8 @@ def rivals_of(scores, labels):
     """The best cluster but its own for each row, of equal ones the first, and the row's margin to it."""
     others = scores.astype(float).copy()
     others[np.arange(len(scores)), labels] = -np.inf
-    rivals = others.argmax(axis=1)
-    return rivals, scores[np.arange(len(scores)), labels] - others.max(axis=1)
+    runner_ups = others.argmax(axis=1)
+    return runner_ups, scores[np.arange(len(scores)), labels] - others.max(axis=1)
 
 
 def cluster_scores(F, coef, offset):
@@ -236,20 +236,20 @@ def cluster_scores(F, coef, offset):
     return np.array([[row @ one - off for one, off in zip(coef, offset, strict=True)] for row in F])
 
 
-def most_violated_rivals(F, scores, labels, weights, rho):
+def most_violated_runner_ups(F, scores, labels, weights, rho):
     """Sums of the most violated constraint of k scores: Crammer and Singer's."""
     k = scores.shape[1]
     row_sums, shares, sums = np.zeros((k, F.shape[1])), np.zeros(k), np.zeros(4)
     if k == 1:
         return row_sums, shares, sums
-    rivals, margins = rivals_of(scores, labels)
+    runner_ups, margins = rivals_of(scores, labels)
     own = scores.argmax(axis=1)
     _, own_margins = rivals_of(scores, own)
     for i in range(len(F)):
         sums[2] += weights[i] * (own[i] != labels[i])
         sums[3] += weights[i] * max(0.0, rho - own_margins[i])
         if margins[i] <= rho:
-            sign = np.eye(k)[labels[i]] - np.eye(k)[rivals[i]]
+            sign = np.eye(k)[labels[i]] - np.eye(k)[runner_ups[i]]
             row_sums += weights[i] * np.outer(sign, F[i])
             shares += weights[i] * sign
             sums[:2] += weights[i], weights[i] * (rho - margins[i])
@@ -288,12 +288,12 @@ def leave_one_out_residuals(y, z, ridge, weights):
     """Residual of each row under the ridge regression, with intercept, of all other rows."""
     shares = weights / weights.sum()
     centre = shares @ z
-    spread = sum(shares[i] * ((z[i] - centre) ** 2).sum() for i in range(len(z)))
+    total_variance = sum(shares[i] * ((z[i] - centre) ** 2).sum() for i in range(len(z)))
     residuals = np.empty(len(z))
     for i in range(len(z)):
         kept = np.arange(len(z)) != i
         rows, labels, share = np.c_[z[kept], np.ones(kept.sum())], y[kept], shares[kept]
-        penalty = np.diag(np.r_[np.full(z.shape[1], ridge * spread), 0.0])
+        penalty = np.diag(np.r_[np.full(z.shape[1], ridge * total_variance), 0.0])
         coef = np.linalg.solve((rows * share[:, None]).T @ rows + penalty, (rows * share[:, None]).T @ labels)
         residuals[i] = y[i] - np.r_[z[i], 1.0] @ coef
     return residuals

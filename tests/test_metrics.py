@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.metrics import balanced_clustering_error, clustering_accuracy, imbalance_degree, sparsity
 
 two_labelings = st.integers(2, 20).flatmap(
@@ -49,8 +49,8 @@ def test_both_are_the_best_over_every_matching(case):
 def test_names_of_clusters_and_classes_mean_nothing(case, clusters, classes):
     y, labels = map(np.asarray, case)
     renamed_y, renamed_labels = np.take(classes, y).astype(str), np.take(clusters, labels)
-    for metric in (balanced_clustering_error, clustering_accuracy):
-        assert metric(renamed_y, renamed_labels) == pytest.approx(metric(y, labels))
+    for normalization in (balanced_clustering_error, clustering_accuracy):
+        assert normalization(renamed_y, renamed_labels) == pytest.approx(normalization(y, labels))
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=4, max_size=60))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.plotting import HistoryDisplay, KernelWeightsDisplay
 
 
@@ -19,7 +19,7 @@ def _close_figures():
     plt.close("all")
 
 
-class SeveralKernels:
+class MultipleKernelMixin:
     """What a fit of several kernels leaves, without the fit."""
 
     def __init__(self, weights):
@@ -47,7 +47,7 @@ def names(display):
 
 @pytest.mark.parametrize("kernels", [1, 3, 20])
 def test_each_kernel_has_its_bar_name_and_figure(kernels):
-    estimator = SeveralKernels(np.arange(kernels) + 1.0)
+    estimator = MultipleKernelMixin(np.arange(kernels) + 1.0)
     display = KernelWeightsDisplay.from_estimator(estimator)
     np.testing.assert_array_equal([bar.get_width() for bar in display.bars_], estimator.kernel_weights_)
     assert names(display) == estimator.kernel_names_
@@ -58,7 +58,7 @@ def test_each_kernel_has_its_bar_name_and_figure(kernels):
 
 @pytest.mark.parametrize("kernels", [1, 3, 20])
 def test_nothing_that_is_written_overlaps_or_leaves_the_figure(kernels):
-    display = KernelWeightsDisplay.from_estimator(SeveralKernels(np.arange(kernels) + 1.0))
+    display = KernelWeightsDisplay.from_estimator(MultipleKernelMixin(np.arange(kernels) + 1.0))
     figure, ax = display.figure_, display.ax_
     figure.canvas.draw()
     whole = figure.bbox
@@ -102,7 +102,7 @@ def test_weights_and_names_must_fit(weights, given):
 
 
 def test_the_history_of_several_kernels_shows_objective_and_violation():
-    history = SeveralKernels([1.0, 2.0]).history_
+    history = MultipleKernelMixin([1.0, 2.0]).history_
     display = HistoryDisplay(history).plot()
     for ax, name in zip(display.axes_, ("objective", "violation"), strict=True):
         (line,) = ax.get_lines()

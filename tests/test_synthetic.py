@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.samples import BLOCK_ROWS, open_class_labels, open_samples
 from mmcnb.synthetic import KINDS, OTHER_NOISE, RING_RADII, SHAPE_NOISE, make_block, write_synthetic
 

@@ -11,7 +11,7 @@ from benchmarks.report import _figures as figures
 from benchmarks.report._blocks import against_rows, comparison
 from benchmarks.report._frames import Study
 from benchmarks.report._page import Section
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 METRIC = "balanced_error"
 

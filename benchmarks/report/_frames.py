@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 IDENTITY = ["part", "dataset", "protocol", "method", "parameters", "seed"]
 FACTS = ["n", "d", "seconds", "compile_seconds", "peak_mib"]

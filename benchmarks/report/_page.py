@@ -14,7 +14,7 @@ from benchmarks.report._blocks import Block, blocks
 from benchmarks.report._frames import Study
 from benchmarks.report._studies import FREE, KMEANS, PAPER, About, about, primary, told
 from benchmarks.report._summary import RESOURCES, beside, beside_published, published_for, summarise
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 HERE = Path(__file__).parent
 

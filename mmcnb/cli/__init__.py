@@ -20,8 +20,8 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import mmcnb
-from mmcnb._errors import is_interrupt
 from mmcnb.cli import convert, demo, doctor, fit, info, plan, predict, verify
+from mmcnb.errors import is_interrupt
 
 VERBS: dict[str, ModuleType] = {
     "convert": convert,

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mmcnb._errors import InputError
 from mmcnb.cli._common import number_or_name
+from mmcnb.errors import InputError
 
 METHODS = {
     "sparse-kernel-mmc": "SparseKernelMMC",
@@ -57,7 +57,7 @@ def kernels_or_name(text: str) -> list[Any] | str:
     """
     if text == "auto":
         return text
-    from mmcnb.estimators._base_kernels import check_base_kernels
+    from mmcnb.features.base_kernels import check_base_kernels
 
     kernels = [_kernel(word.strip()) for word in text.split(",")]
     try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.samples import Samples
 
 
@@ -18,7 +18,7 @@ class UnwrittenSamples(Samples):
     name = "rows to plan for"
     chunk_rows = 1
     checksummed = True
-    travels = True
+    is_reopenable = True
 
     def __init__(self, n_samples: int, n_features: int) -> None:
         self.n_samples, self.n_features = n_samples, n_features

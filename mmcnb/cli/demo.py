@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,13 +45,13 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     folder = Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
     _check_space(folder, arguments.rows)
-    work: AbstractContextManager[str] = (
+    session: AbstractContextManager[str] = (
         nullcontext(str(folder))
         if arguments.keep
         else tempfile.TemporaryDirectory(dir=folder, prefix=".work-")
     )
     started = time.perf_counter()
-    with work as name:
+    with session as name:
         digits = _digits(Path(name))
         rings, picture = _rings(Path(name), arguments.rows, folder / "rings.png")
     return {
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
     """Word what was measured."""
-    from mmcnb.engine import format_bytes
+    from mmcnb.engine.memory import format_bytes
 
     digits, rings = report["digits"], report["rings"]
     yield "Balanced clustering error, default settings, no labels used:"
@@ -166,9 +166,9 @@ def _streamed_k_means(samples: Any) -> np.ndarray:
     import numpy as np
     from sklearn.cluster import MiniBatchKMeans
 
-    def over_blocks(work: Callable[[np.ndarray], Any]) -> list[Any]:
+    def over_blocks(session: Callable[[np.ndarray], Any]) -> list[Any]:
         starts = range(0, samples.n_samples, PEER_ROWS)
-        return [work(samples.block(start, min(start + PEER_ROWS, samples.n_samples))) for start in starts]
+        return [session(samples.block(start, min(start + PEER_ROWS, samples.n_samples))) for start in starts]
 
     peer = MiniBatchKMeans(2, n_init=10, random_state=SEED)
     over_blocks(peer.partial_fit)

@@ -11,8 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from mmcnb._errors import InputError
 from mmcnb.cli._common import table
+from mmcnb.errors import InputError
 
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "zarr", "numcodecs", "pandas", "scikit-learn", "piqp")
 EXTRAS = ("dask", "distributed", "fsspec", "anndata", "matplotlib")

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     outputs = [path for path in (arguments.model, arguments.labels) if path is not None]
     sources, overwrite = [arguments.store], arguments.overwrite
     if arguments.checkpoint is not None:
-        from mmcnb.engine import is_finished
+        from mmcnb.engine.checkpoint import is_finished
 
         check_paths([arguments.checkpoint], sources)
         sources.append(arguments.checkpoint)
@@ -52,8 +52,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -> dict[str, Any]:
     from mmcnb import open_samples
-    from mmcnb.engine import connected
-    from mmcnb.estimators import ClusterWarning
+    from mmcnb.engine.choose import connected
+    from mmcnb.errors import ClusterWarning
 
     warnings.simplefilter("ignore", ClusterWarning)  # the verdict says it
     estimator = make_estimator(arguments, **_limits(arguments), verbose=int(sys.stderr.isatty()))
@@ -87,7 +87,7 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
     """Word the verdict."""
-    from mmcnb.engine import format_bytes
+    from mmcnb.engine.memory import format_bytes
 
     yield f"{report['n_samples']:,} rows x {report['n_features']:,} features of {report['store']}"
     yield from _sizes(report)

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mmcnb._errors import InputError
 from mmcnb.cli._common import add_limits, add_store
 from mmcnb.cli._methods import add_method, make_estimator, option_names
+from mmcnb.errors import InputError
 
 if TYPE_CHECKING:
     from mmcnb.samples import Samples

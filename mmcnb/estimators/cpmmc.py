@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.engine import Engine, Survey
-from mmcnb.estimators._base import MarginClusterer
+from mmcnb.engine.passes import DrawnSample
+from mmcnb.engine.run import Engine
+from mmcnb.estimators.margin import MarginClusterer
+from mmcnb.features.bandwidth import mean_squared_distance
+from mmcnb.hinge.sample_search import KernelFeatures, linear_features
 from mmcnb.samples import open_samples
-from mmcnb.selection import Candidate, linear_candidate, mean_squared_distance
 
 
 class CPMMC(MarginClusterer):
@@ -130,7 +132,7 @@ class CPMMC(MarginClusterer):
         return float(self.model_.rule.offset)
 
     def _candidates(
-        self, engine: Engine, found: Survey, weights: np.ndarray | None, random_state: Any
-    ) -> list[Callable[[], Candidate]]:
+        self, engine: Engine, found: DrawnSample, weights: np.ndarray | None, random_state: Any
+    ) -> list[Callable[[], KernelFeatures]]:
         mean_squared_distance(found.sample, weights)  # refuses rows that are all equal
-        return [partial(linear_candidate, engine, open_samples(found.sample), weights)]
+        return [partial(linear_features, engine, open_samples(found.sample), weights)]

@@ -9,33 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb._errors import MemoryLimitError
-from mmcnb.engine import (
-    FitPlan,
-    Kernel,
-    KernelSamples,
-    format_bytes,
-    resolve_memory_limit,
-    square_rows,
-)
-from mmcnb.estimators._model import Model
-from mmcnb.estimators._streamed import ClusterWarning, StreamedClusterer, Work
-from mmcnb.estimators._validate import check_choice, check_gamma, check_number
+from mmcnb.engine.memory import format_bytes, resolve_memory_limit
+from mmcnb.engine.plan import FitPlan, square_rows
+from mmcnb.engine.session import FitSession
+from mmcnb.errors import ClusterWarning, MemoryLimitError
+from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.unsupervised_rls import KERNELS
-from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
-from mmcnb.selection import choose_landmarks, least_squares_gamma
-from mmcnb.selection.divide import SMALLEST_EIGENVALUE
-from mmcnb.solvers import (
+from mmcnb.estimators.validate import check_choice, check_gamma, check_number
+from mmcnb.features.bandwidth import default_gamma
+from mmcnb.features.kernel import Kernel, KernelSamples
+from mmcnb.features.model import Model
+from mmcnb.features.nystroem import SMALLEST_EIGENVALUE, choose_landmarks, normalization_of
+from mmcnb.features.rules import Hyperplane, signs
+from mmcnb.least_squares.evolution import (
     Evolved,
     FeatureFitness,
-    Hyperplane,
     MatrixFitness,
     evolve,
     feature_fitness,
     matrix_fitness,
-    metric_of,
-    signs,
 )
+from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
 
 logger = logging.getLogger("mmcnb")
 
@@ -243,17 +237,17 @@ class EvolutionaryMMC(StreamedClusterer):
         return replace(plan, threads=min(plan.threads, threads))
 
     def _kernel(self, sample: Any, weights: np.ndarray | None) -> Kernel:
-        gamma = least_squares_gamma(self.gamma, self.kernel, sample, weights)
+        gamma = default_gamma(self.gamma, self.kernel, sample, weights)
         return Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
 
-    def _fit_rows(self, work: Work, random_state: Any) -> Samples:
-        sample, weights = work.found.sample, work.sample_weights
+    def _fit_rows(self, session: FitSession, random_state: Any) -> Samples:
+        sample, weights = session.found.sample, session.sample_weights
         kernel = self._kernel(sample, weights)
-        model, fitness = self._fitness(work, kernel, random_state)
-        found = self._evolutions(work, fitness, random_state)
+        model, fitness = self._fitness(session, kernel, random_state)
+        found = self._evolutions(session, fitness, random_state)
         y = found[0].y.astype(np.float64)
         plane = fitness.hyperplane(y)
-        if plane.decide(model.features(work.samples).block(0, 1))[0] >= 0:  # the first row's cluster is 0
+        if plane.decide(model.features(session.samples).block(0, 1))[0] >= 0:  # the first row's cluster is 0
             plane, y = Hyperplane(-plane.coef, -plane.offset), -y
         self.model_ = replace(model, rule=plane)
         self.gamma_ = kernel.gamma
@@ -264,13 +258,13 @@ class EvolutionaryMMC(StreamedClusterer):
             logger.info(sentence)
         if ONE_CLUSTER in self.report_["warnings"]:
             warnings.warn(ONE_CLUSTER, ClusterWarning, stacklevel=5)
-        return self.model_.features(work.samples)
+        return self.model_.features(session.samples)
 
     def _fitness(
-        self, work: Work, kernel: Kernel, random_state: Any
+        self, session: FitSession, kernel: Kernel, random_state: Any
     ) -> tuple[Model, MatrixFitness | FeatureFitness]:
         """The model without its hyperplane, and the fitness of labels of the sample."""
-        sample, weights = work.found.sample, work.sample_weights
+        sample, weights = session.found.sample, session.sample_weights
         m = sample.shape[0]
         exact = self.n_landmarks is None
         if exact:
@@ -281,15 +275,15 @@ class EvolutionaryMMC(StreamedClusterer):
         rows = KernelSamples(open_samples(sample), kernel.against(basis), dtype)
         columns = rows.block(0, m)
         empty = Hyperplane(np.empty(0), 0.0)
-        model = Model(empty, kernel, basis, work.found.mean, work.found.deviation, dtype.name)
+        model = Model(empty, kernel, basis, session.found.mean, session.found.deviation, dtype.name)
         if exact:
             return model, matrix_fitness(columns, float(self.alpha), weights, bool(self.centre))
         vectors = basis.astype(np.float64)
-        metric = metric_of(kernel(vectors, vectors), SMALLEST_EIGENVALUE)
-        return model, feature_fitness(columns, metric, float(self.alpha), weights, bool(self.centre))
+        normalization = normalization_of(kernel(vectors, vectors), SMALLEST_EIGENVALUE)
+        return model, feature_fitness(columns, normalization, float(self.alpha), weights, bool(self.centre))
 
     def _evolutions(
-        self, work: Work, fitness: MatrixFitness | FeatureFitness, random_state: Any
+        self, session: FitSession, fitness: MatrixFitness | FeatureFitness, random_state: Any
     ) -> list[Evolved]:
         """All evolutions, the lowest F first."""
 
@@ -309,11 +303,11 @@ class EvolutionaryMMC(StreamedClusterer):
 
         seeds = random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()
         found = []
-        for start, (one, clock) in enumerate(work.engine.each(evolution, seeds)):
+        for start, (one, clock) in enumerate(session.engine.each(evolution, seeds)):
             last = len(one.best)
             for generation in sorted({*(2**k for k in range(last.bit_length())), last}):
                 facts = {"stage": "sample", "start": start, "generation": generation}
-                work.record(facts | {"objective": float(one.best[generation - 1]), "clock": clock})
+                session.record(facts | {"objective": float(one.best[generation - 1]), "clock": clock})
             found.append(replace(one, start=start))
         return sorted(found, key=lambda one: round(one.fitness / TIE))
 

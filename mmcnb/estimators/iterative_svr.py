@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.engine import Kernel
-from mmcnb.estimators._model import Model
-from mmcnb.estimators._streamed import ClusterWarning, StreamedClusterer, Work
-from mmcnb.estimators._validate import check_choice, check_gamma, check_number
+from mmcnb.engine.session import FitSession
+from mmcnb.errors import ClusterWarning
+from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.unsupervised_rls import KERNELS
+from mmcnb.estimators.validate import check_choice, check_gamma, check_number
+from mmcnb.features.bandwidth import default_gamma
+from mmcnb.features.kernel import Kernel
+from mmcnb.features.model import Model
+from mmcnb.features.rules import Hyperplane, balanced_threshold, coin_flip, signs
 from mmcnb.samples import Samples
-from mmcnb.selection import least_squares_gamma
-from mmcnb.selection.parameters import with_short_indices
-from mmcnb.solvers import Hyperplane, coin_flip, row_shares, signs
+from mmcnb.samples.matrix import row_shares, with_short_indices
 
 CACHE_MIB = 100  # of kernel columns in scikit-learn's solver
 ONE_CLUSTER = "the machine gives all rows one decision value, which parts nothing; give another gamma or C."
@@ -102,7 +104,7 @@ class IterativeSVR(StreamedClusterer):
     >>> import mmcnb
     >>> from sklearn.datasets import make_blobs
     >>> X, y = make_blobs(200, centers=2, random_state=0, cluster_std=0.5)
-    >>> model = mmcnb.IterativeSVR(random_state=0).fit(X)
+    >>> model = mmcnb.baselines.IterativeSVR(random_state=0).fit(X)
     >>> bool((model.labels_ == (y != y[0])).all())
     True
     """
@@ -171,9 +173,9 @@ class IterativeSVR(StreamedClusterer):
     def _sweeps(self) -> int:
         return 1  # the labels
 
-    def _fit_rows(self, work: Work, random_state: Any) -> Samples:
-        sample, weights = with_short_indices(work.found.sample.astype(np.float64)), work.sample_weights
-        gamma = least_squares_gamma(self.gamma, self.kernel, sample, weights)
+    def _fit_rows(self, session: FitSession, random_state: Any) -> Samples:
+        sample, weights = with_short_indices(session.found.sample.astype(np.float64)), session.sample_weights
+        gamma = default_gamma(self.gamma, self.kernel, sample, weights)
         kernel = Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
         y = self._start(sample, weights, random_state)
         shares = row_shares(sample.shape[0], weights)
@@ -186,16 +188,16 @@ class IterativeSVR(StreamedClusterer):
             changed = signs(f) != y
             moved = np.count_nonzero(changed) if weights is None else weights[changed].sum()
             facts = {"stage": "sample", "round": number, "objective": self.objective_}
-            work.record(facts | {"changed": float(moved), "support_vectors": len(machine.support_)})
+            session.record(facts | {"changed": float(moved), "support_vectors": len(machine.support_)})
             parted = bool(f.min() < 0 <= f.max())
             self.converged_ = parted and not changed.any()
             if self.converged_ or not parted:
                 break
             y = signs(f)
         self.gamma_ = gamma
-        self.model_ = self._model(work, machine, kernel, float(machine.intercept_[0]) - threshold)
+        self.model_ = self._model(session, machine, kernel, float(machine.intercept_[0]) - threshold)
         self._report(machine, f, parted)
-        return self.model_.features(work.samples)
+        return self.model_.features(session.samples)
 
     def _start(self, sample: Any, weights: np.ndarray | None, random_state: Any) -> np.ndarray:
         """Labels -1 and +1, both present."""
@@ -221,12 +223,12 @@ class IterativeSVR(StreamedClusterer):
         loss = np.maximum(0, margin if self.loss == "hinge" else np.abs(margin) - float(self.epsilon))
         return 0.5 * norm2 + float(self.C) * float(loss.sum() if weights is None else weights @ loss)
 
-    def _model(self, work: Work, machine: Any, kernel: Kernel, offset: float) -> Model:
+    def _model(self, session: FitSession, machine: Any, kernel: Kernel, offset: float) -> Model:
         """The machine as a model, with the first row in cluster 0."""
         plane = Hyperplane(np.ascontiguousarray(_dense(machine.dual_coef_).ravel()), offset)
         basis = np.ascontiguousarray(_dense(machine.support_vectors_))
-        model = Model(plane, kernel, basis, work.found.mean, work.found.deviation, "float64")
-        if plane.decide(model.features(work.samples).block(0, 1))[0] >= 0:
+        model = Model(plane, kernel, basis, session.found.mean, session.found.deviation, "float64")
+        if plane.decide(model.features(session.samples).block(0, 1))[0] >= 0:
             model = replace(model, rule=Hyperplane(-plane.coef, -plane.offset))
         return model
 
@@ -242,43 +244,6 @@ class IterativeSVR(StreamedClusterer):
         }
         for sentence in doubts:
             warnings.warn(sentence, ClusterWarning, stacklevel=5)
-
-
-def balanced_threshold(f: np.ndarray, shares: np.ndarray, balance: float) -> float:
-    """0 where it leaves each side its least share; otherwise the nearest threshold that does.
-
-    Parameters
-    ----------
-    f : ndarray of shape (n,)
-        Decision values.
-    shares : ndarray of shape (n,)
-        Share of each row in the weight.
-    balance : float
-        l/n: each side holds at least (1 - balance)/2 of the weight, as far as equal values allow.
-
-    Returns
-    -------
-    float
-        In the middle of a gap between two values; 0 where all are equal.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.estimators.iterative_svr import balanced_threshold
-    >>> balanced_threshold(np.array([1.0, 2.0, 3.0, 4.0]), np.full(4, 0.25), 0.0)
-    2.5
-    """
-    least = (1 - balance) / 2 - 1e-12
-    if least <= shares[f < 0].sum() <= 1 - least:
-        return 0.0
-    order = np.argsort(f, kind="stable")
-    values, below = f[order], np.cumsum(shares[order])
-    gaps = np.flatnonzero(values[1:] > values[:-1])
-    if gaps.size == 0:
-        return 0.0
-    middles, smaller = (values[gaps] + values[gaps + 1]) / 2, np.minimum(below[gaps], 1 - below[gaps])
-    fair = smaller >= min(least, smaller.max())
-    return float(middles[fair][np.abs(middles[fair]).argmin()])
 
 
 def _dense(values: Any) -> np.ndarray:

@@ -6,14 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb._errors import MemoryLimitError
-from mmcnb.engine import Engine, FitPlan, Kernel, as_matrix, cache_features, format_bytes
-from mmcnb.estimators._model import Model
-from mmcnb.estimators._streamed import Work
+from mmcnb.engine.memory import format_bytes
+from mmcnb.engine.plan import FitPlan
+from mmcnb.engine.run import Engine
+from mmcnb.engine.session import FitSession
+from mmcnb.errors import MemoryLimitError
 from mmcnb.estimators.sparse_kernel_mmc import MOST_LANDMARKS, KernelClusterer
+from mmcnb.features.kernel import Kernel
+from mmcnb.features.model import Model
+from mmcnb.features.rules import Labels
+from mmcnb.hinge.sample_search import (
+    KernelFeatures,
+    RestartResult,
+    SearchConfig,
+    exact_features,
+    landmark_features,
+)
+from mmcnb.hinge.training_set import TrainingSet
+from mmcnb.hinge.working_set import ExactWorkingSet, WorkingSet
 from mmcnb.samples import Samples
-from mmcnb.selection import Candidate, Search, Trial, exact_candidate, landmark_candidate
-from mmcnb.solvers import ExactPlanes, Labels, Planes, Problem
+from mmcnb.samples.derived import cache_features
+from mmcnb.samples.matrix import as_matrix
 
 EXACT_SEARCH = 1000  # rows up to which every width is tried on the whole kernel matrix
 CANDIDATES = 20  # kernel matrices' worth of memory in such a search
@@ -167,19 +180,21 @@ class KernelCPMMC(KernelClusterer):
         basis: np.ndarray,
         weights: np.ndarray | None,
         seed: int,
-    ) -> Candidate:
-        make = exact_candidate if basis.shape[0] == sample.n_samples else landmark_candidate
+    ) -> KernelFeatures:
+        make = exact_features if basis.shape[0] == sample.n_samples else landmark_features
         return make(engine, sample, kernel, basis, weights)
 
     def _start_on_all_rows(
-        self, work: Work, search: Search, trial: Trial, model: Model
-    ) -> tuple[Planes, Labels, Model]:
+        self, session: FitSession, search: SearchConfig, trial: RestartResult, model: Model
+    ) -> tuple[WorkingSet, Labels, Model]:
         """All rows as their own basis, with the labels that the sample's model gives them."""
-        engine, samples, weights = work.engine, work.samples, work.weights
-        coarse = Problem(engine, model.features(samples), trial.problem.metric, weights, hold_labels=True)
+        engine, samples, weights = session.engine, session.samples, session.weights
+        coarse = TrainingSet(
+            engine, model.features(samples), trial.problem.normalization, weights, hold_labels=True
+        )
         rows = as_matrix(model.scaled(samples).block(0, samples.n_samples))
         basis = np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows)
         exact = replace(model, basis=basis, feature_dtype="float64")
         features = cache_features(exact.features(samples), "memory")
-        problem = Problem(engine, features, None, weights, hold_labels=True)
-        return ExactPlanes(problem), coarse.labels_of(trial.state.boundary), exact
+        problem = TrainingSet(engine, features, None, weights, hold_labels=True)
+        return ExactWorkingSet(problem), coarse.labels_of(trial.state.boundary), exact

@@ -10,26 +10,19 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb._errors import InputError
-from mmcnb.engine import Kernel
-from mmcnb.estimators._model import Model
-from mmcnb.estimators._ridge_passes import check_clusters
-from mmcnb.estimators._streamed import SAMPLE_ROWS, ClusterWarning, StreamedClusterer, Work
-from mmcnb.estimators._validate import check_choice, check_gamma, check_number, read_input
+from mmcnb.engine.session import FitSession
+from mmcnb.errors import ClusterWarning, InputError
+from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer
+from mmcnb.estimators.validate import check_choice, check_gamma, check_number, read_input
+from mmcnb.features.bandwidth import default_gamma
+from mmcnb.features.kernel import Kernel
+from mmcnb.features.model import Model
+from mmcnb.features.nystroem import RidgeMap, choose_landmarks, landmark_values
+from mmcnb.features.rules import DecisionPass, Scores
+from mmcnb.least_squares.all_rows import check_clusters
+from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd, mini_batches, pseudo_centre_pass
 from mmcnb.samples import BLOCK_ROWS, Samples
-from mmcnb.selection import choose_landmarks, least_squares_gamma
-from mmcnb.selection.divide import landmark_values
-from mmcnb.solvers import (
-    DecisionPass,
-    Distances,
-    Means,
-    RidgeMap,
-    Scores,
-    lloyd,
-    mini_batches,
-    pseudo_centre_pass,
-    row_shares,
-)
+from mmcnb.samples.matrix import row_shares
 
 KERNELS = ("rbf", "linear", "poly")
 ALGORITHMS = ("full", "mini-batch")
@@ -252,34 +245,34 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
         rows, p = min(n_samples, self._rows_of_sample()), self._basis_size(n_samples)
         return 8.0 * (2 * rows * p + self.n_clusters * (max(rows, BLOCKS * BLOCK_ROWS) + BLOCKS * p))
 
-    def _fit_rows(self, work: Work, random_state: Any) -> Samples:
-        sample = work.found.sample
-        check_clusters(self.n_clusters, sample, work.samples.n_samples)
-        gamma = least_squares_gamma(self.gamma, self.kernel, sample, work.sample_weights)
+    def _fit_rows(self, session: FitSession, random_state: Any) -> Samples:
+        sample = session.found.sample
+        check_clusters(self.n_clusters, sample, session.samples.n_samples)
+        gamma = default_gamma(self.gamma, self.kernel, sample, session.sample_weights)
         kernel = Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
-        started = self._start(work, kernel, random_state)
+        started = self._start(session, kernel, random_state)
         empty = Scores(np.empty((0, 0)), np.empty(0))
-        mean, deviation = work.found.mean, work.found.deviation
+        mean, deviation = session.found.mean, session.found.deviation
         model = Model(empty, kernel, started.basis, mean, deviation, ridge=started.mapped)
-        rows = work.engine.keep(model.features(work.samples), work.plan)
-        found = self._passes(work, rows, started)
-        sweep = pseudo_centre_pass(found, started.mapped, work.weights, self.kernel == "rbf")
-        _, centres = work.engine.run(sweep, rows, "pseudo-centres")
+        rows = session.engine.cache(model.features(session.samples), session.plan)
+        found = self._passes(session, rows, started)
+        sweep = pseudo_centre_pass(found, started.mapped, session.weights, self.kernel == "rbf")
+        _, centres = session.engine.run(sweep, rows, "pseudo-centres")
         self.model_ = replace(model, rule=found.rule)
         self.gamma_, self.inertia_ = gamma, found.inertia
         self.n_iter_, self.converged_ = found.n_iter, found.converged
         self._report(found, centres, started)
         return rows
 
-    def _start(self, work: Work, kernel: Kernel, random_state: Any) -> "Started":
+    def _start(self, session: FitSession, kernel: Kernel, random_state: Any) -> "Started":
         """The best of several starts on the sample."""
         from sklearn.cluster import kmeans_plusplus
 
-        sample, weights, k = work.found.sample, work.sample_weights, int(self.n_clusters)
+        sample, weights, k = session.found.sample, session.sample_weights, int(self.n_clusters)
         basis = choose_landmarks(sample, self._basis_size(sample.shape[0]), random_state, weights)
-        values, metric = landmark_values(sample, kernel, basis)
+        values, normalization = landmark_values(sample, kernel, basis)
         check_distinct(values, k, basis.shape[0])
-        mapped = RidgeMap(metric, row_shares(sample.shape[0], weights) @ values @ metric)
+        mapped = RidgeMap(normalization, row_shares(sample.shape[0], weights) @ values @ normalization)
         z, values = mapped.decide(values), values.astype(np.float32)  # as they were computed
         ones = np.ones(z.shape[0]) if weights is None else weights
 
@@ -290,24 +283,24 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
             return last
 
         seeds = random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()
-        found = work.engine.each(follow, seeds)
+        found = session.engine.each(follow, seeds)
         for number, one in enumerate(found):
-            work.record({"stage": "sample", "start": number, "round": one.n_iter, "inertia": one.inertia})
+            session.record({"stage": "sample", "start": number, "round": one.n_iter, "inertia": one.inertia})
         return Started(basis, mapped, min(found, key=lambda one: one.inertia))
 
-    def _passes(self, work: Work, rows: Samples, started: "Started") -> Means:
+    def _passes(self, session: FitSession, rows: Samples, started: "Started") -> Means:
         """Passes over all rows, from the means of the sample."""
         means = started.found.means
         if self.algorithm == "mini-batch":
-            means = mini_batches(work.engine, rows, started.mapped, started.found, work.weights)
-            work.record({"stage": "mini-batch"})
+            means = mini_batches(session.engine, rows, started.mapped, started.found, session.weights)
+            session.record({"stage": "mini-batch"})
 
         def run(sweep: Any) -> list[Any]:
-            return work.engine.run(sweep, rows, "all rows")
+            return session.engine.run(sweep, rows, "all rows")
 
-        manner = work.weights, int(self.max_iter), float(self.tol)
+        manner = session.weights, int(self.max_iter), float(self.tol)
         for found in lloyd(run, started.mapped, means, *manner):
-            work.record({"stage": "all rows", "round": found.n_iter - 1, "inertia": found.inertia})
+            session.record({"stage": "all rows", "round": found.n_iter - 1, "inertia": found.inertia})
         return found
 
     def _report(self, found: Means, centres: np.ndarray, started: "Started") -> None:

@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.estimators._relaxed import RelaxedClusterer, Rounded, Rows
-from mmcnb.estimators._streamed import Work
-from mmcnb.estimators._validate import check_number
-from mmcnb.estimators.iterative_svr import balanced_threshold
-from mmcnb.solvers import LabelMixture, generate_labels, signs, solve_machine
+from mmcnb.engine.session import FitSession
+from mmcnb.estimators.relaxed import RelaxedClusterer, Rounded, Rows
+from mmcnb.estimators.validate import check_number
+from mmcnb.features.rules import balanced_threshold, signs
+from mmcnb.relaxations.label_generation import generate_labels
+from mmcnb.relaxations.label_mixture import LabelMixture
+from mmcnb.relaxations.sdp import solve_svm
 
 MOST_ROWS = 1000
 NOT_YET = "labels that lower the objective were still found after max_iter={}; raise it."
@@ -111,7 +113,7 @@ class LabelGenerationMMC(RelaxedClusterer):
     >>> import mmcnb
     >>> from sklearn.datasets import make_circles
     >>> X, y = make_circles(100, factor=0.4, noise=0.05, random_state=0)
-    >>> model = mmcnb.LabelGenerationMMC().fit(X)
+    >>> model = mmcnb.baselines.LabelGenerationMMC().fit(X)
     >>> bool((model.labels_ == (y != y[0])).all())
     True
     >>> model.report_["relaxed"] <= model.objective_
@@ -162,19 +164,19 @@ class LabelGenerationMMC(RelaxedClusterer):
         check_number("tol", self.tol, 0.0, 1.0, open_low=True)
         check_number("max_iter", self.max_iter, 1, integer=True)
 
-    def _rounded(self, rows: Rows, work: Work) -> Rounded:
+    def _rounded(self, rows: Rows, session: FitSession) -> Rounded:
         """The best of the mixture's labels and of all that were generated, and the machine they train."""
 
         def record(number: int, value: float, bound: float, labellings: int) -> None:
             facts = {"stage": "sample", "round": number, "objective": value, "bound": bound}
-            work.record(facts | {"labellings": labellings})
+            session.record(facts | {"labellings": labellings})
 
         limits = float(self.tol), int(self.max_iter)
         found = generate_labels(rows.gram, rows.bounds, rows.shares, float(self.balance), *limits, record)
         mixture, self.n_iter_ = found.mixture, found.rounds
         of_mixture, share = self._of_mixture(mixture, rows)
         tried = [of_mixture, *mixture.labels]
-        machines = [solve_machine(rows.gram, y, rows.bounds) for y in tried]
+        machines = [solve_svm(rows.gram, y, rows.bounds) for y in tried]
         best = int(np.argmin([value for _, value in machines]))
         alpha, value = machines[best]
         facts = {

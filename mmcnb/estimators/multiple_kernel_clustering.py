@@ -8,35 +8,42 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb._errors import InputError, MemoryLimitError
-from mmcnb.engine import Engine, FitPlan, Survey, format_bytes, resolve_memory_limit
-from mmcnb.estimators._base import MarginClusterer
-from mmcnb.estimators._base_kernels import base_kernels, check_base_kernels, n_kernels
-from mmcnb.estimators._hinge_clusters import ALPHA, ROUNDS
-from mmcnb.estimators._model import Model
-from mmcnb.estimators._report import report_of_clusters
-from mmcnb.estimators._ridge_passes import (
+from mmcnb.engine.memory import format_bytes, resolve_memory_limit
+from mmcnb.engine.passes import DrawnSample
+from mmcnb.engine.plan import FitPlan
+from mmcnb.engine.run import Engine
+from mmcnb.engine.session import FitSession
+from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
+from mmcnb.estimators.margin import MarginClusterer
+from mmcnb.estimators.sparse_kernel_mmc import MOST_LANDMARKS
+from mmcnb.estimators.validate import check_choice, check_number
+from mmcnb.features.base_kernels import (
+    base_kernels,
+    check_base_kernels,
+    check_kernels,
+    distinct_kernels,
+    n_kernels,
+)
+from mmcnb.features.model import Model
+from mmcnb.features.nystroem import check_places, choose_landmarks
+from mmcnb.features.rules import GivenLabels
+from mmcnb.hinge.cccp import CCCPResult
+from mmcnb.hinge.crammer_singer import MarginPass
+from mmcnb.hinge.cutting_plane import SubproblemResult
+from mmcnb.hinge.multiclass import ALPHA, ROUNDS
+from mmcnb.hinge.multiple_kernels import MultipleKernelSample, map_by_kernels, search_clusters
+from mmcnb.hinge.report import report_of_clusters
+from mmcnb.hinge.sample_search import KernelFeatures, RestartResult, SearchConfig, fit_random_labels
+from mmcnb.least_squares.all_rows import (
     check_clusters,
     check_matrices,
-    check_places,
     matrix_bytes,
     relative_weights,
     rows_of_sample,
 )
-from mmcnb.estimators._streamed import ClusterWarning, Work
-from mmcnb.estimators._validate import check_choice, check_number
-from mmcnb.estimators.sparse_kernel_mmc import MOST_LANDMARKS
+from mmcnb.least_squares.local_search import random_labels
+from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import Samples, open_samples
-from mmcnb.selection import Candidate, Search, Trial, choose_landmarks, random_solution
-from mmcnb.selection.divide import Division
-from mmcnb.selection.stacks import (
-    StackedSample,
-    check_kernels,
-    distinct_kernels,
-    search_clusters,
-    stack_sample,
-)
-from mmcnb.solvers import GivenLabels, MarginPass, Solution, State, random_labels
 
 BASES = ("landmarks", "exact")
 EXACT_MATRICES = 6  # of rows squared for each kernel: values, coordinates, the basis's own, and copies
@@ -283,12 +290,14 @@ class MultipleKernelClustering(MarginClusterer):
     # -- the fit -----------------------------------------------------------------------------
 
     def _candidates(
-        self, engine: Engine, found: Survey, weights: np.ndarray | None, random_state: Any
-    ) -> list[Callable[[], Candidate]]:
+        self, engine: Engine, found: DrawnSample, weights: np.ndarray | None, random_state: Any
+    ) -> list[Callable[[], KernelFeatures]]:
         sample = self._stacked(found, weights, random_state)
         return [lambda: sample.candidate(engine)]
 
-    def _stacked(self, found: Survey, weights: np.ndarray | None, random_state: Any) -> StackedSample:
+    def _stacked(
+        self, found: DrawnSample, weights: np.ndarray | None, random_state: Any
+    ) -> MultipleKernelSample:
         """The sample under all kernels that say something of their own."""
         kernels = base_kernels(self.kernels, self.columns, found.sample, weights)
         wanted = self._landmarks(found.sample.shape[0])
@@ -302,43 +311,54 @@ class MultipleKernelClustering(MarginClusterer):
         else:
             check_kernels(kernels.stack, kernels.names, judged, exact)
         self.kernel_names_ = list(kernels.names)
-        return stack_sample(open_samples(found.sample), kernels.stack, basis, weights, exact)
+        return map_by_kernels(open_samples(found.sample), kernels.stack, basis, weights, exact)
 
-    def _coarse(self, work: Work, search: Search, random_state: Any) -> tuple[list[Trial], Model]:
+    def _coarse(
+        self, session: FitSession, search: SearchConfig, random_state: Any
+    ) -> tuple[list[RestartResult], Model]:
         if self.n_clusters == 2:
-            return super()._coarse(work, search, random_state)
-        check_clusters(self.n_clusters, work.found.sample, work.samples.n_samples)
-        sample = self._stacked(work.found, relative_weights(work.sample_weights), random_state)
-        given = work.engine, sample, self._division(), search, work.record, random_state
+            return super()._coarse(session, search, random_state)
+        check_clusters(self.n_clusters, session.found.sample, session.samples.n_samples)
+        sample = self._stacked(session.found, relative_weights(session.sample_weights), random_state)
+        given = session.engine, sample, self._division(), search, session.record, random_state
         trial = search_clusters(*given) or search_clusters(*given, separable=False)
         assert trial is not None  # where nothing has to be separable, nothing fails
-        return [trial], self._model_of(work, trial)
+        return [trial], self._model_of(session, trial)
 
-    def _refine(self, work: Work, search: Search, trial: Trial, model: Model) -> tuple[State, Model]:
+    def _refine(
+        self, session: FitSession, search: SearchConfig, trial: RestartResult, model: Model
+    ) -> tuple[CCCPResult, Model]:
         if self.n_clusters != 2:  # whose sizes are counted in rows
-            work = replace(work, weights=relative_weights(work.weights))
-        return super()._refine(work, search, trial, model)
+            session = replace(session, weights=relative_weights(session.weights))
+        return super()._refine(session, search, trial, model)
 
-    def _search(self, n_samples: int, seed: int) -> Search:
+    def _search(self, n_samples: int, seed: int) -> SearchConfig:
         search = super()._search(n_samples, seed)
         if self.n_clusters == 2:
             return search
         # Labels of many clusters never quite stand still, and later rounds gain nothing.
         return replace(search, limits=replace(search.limits, max_rounds=min(ROUNDS, self.max_rounds)))
 
-    def _division(self) -> Division:
+    def _division(self) -> PartitionConfig:
         starts = SHAKES * int(self.n_init)
         sizes = "equal", 0.1, float(self.min_share)  # held while the sample is divided
-        return Division(int(self.n_clusters), ALPHA, "shaking", "mixed", starts, *sizes)
+        return PartitionConfig(int(self.n_clusters), ALPHA, "shaking", "mixed", starts, *sizes)
 
-    def _finish(self, work: Work, search: Search, state: State, trials: list[Trial], model: Model) -> None:
+    def _finish(
+        self,
+        session: FitSession,
+        search: SearchConfig,
+        state: CCCPResult,
+        trials: list[RestartResult],
+        model: Model,
+    ) -> None:
         model = replace(model, kernel_weights=state.solution.quadratic.kernel_weights)
         if self.n_clusters == 2:
-            super()._finish(work, search, state, trials, model)
+            super()._finish(session, search, state, trials, model)
             return
         rule, solution, trial = state.boundary, state.solution, trials[0]
-        sweep = MarginPass(work.weights, rule, solution.quadratic.rho)
-        hinge, sizes, first = work.engine.run(sweep, state.problem.features, "margins")
+        sweep = MarginPass(session.weights, rule, solution.quadratic.rho)
+        hinge, sizes, first = session.engine.run(sweep, state.problem.features, "margins")
         order = np.argsort(first, kind="stable")
         self.model_ = replace(model, rule=rule.ordered(order))
         self.rho_ = solution.quadratic.rho
@@ -350,8 +370,8 @@ class MultipleKernelClustering(MarginClusterer):
         for sentence in self.report_["warnings"]:
             warnings.warn(sentence, ClusterWarning, stacklevel=5)
 
-    def _random_solution(self, trial: Trial, search: Search) -> Solution:
+    def _random_solution(self, trial: RestartResult, search: SearchConfig) -> SubproblemResult:
         """What random labels of equal sizes reach on the sample."""
         shares = self._division().shares
         labels = random_labels(trial.problem.n_samples, shares, np.random.RandomState(search.seed))
-        return random_solution(trial, search, GivenLabels(labels))
+        return fit_random_labels(trial, search, GivenLabels(labels))

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.estimators._relaxed import RelaxedClusterer, Rounded, Rows
-from mmcnb.estimators._streamed import Work
-from mmcnb.estimators.iterative_svr import balanced_threshold
-from mmcnb.solvers import signs, solve_label_matrix, solve_machine
+from mmcnb.engine.session import FitSession
+from mmcnb.estimators.relaxed import RelaxedClusterer, Rounded, Rows
+from mmcnb.features.rules import balanced_threshold, signs
+from mmcnb.relaxations.sdp import solve_label_matrix, solve_svm
 
 MOST_ROWS = 500
 UNSOLVED = "rounding errors ended the semidefinite programme early; scale the columns or lower C."
@@ -94,7 +94,7 @@ class SDPMMC(RelaxedClusterer):
     >>> import mmcnb
     >>> from sklearn.datasets import make_blobs
     >>> X, y = make_blobs(60, centers=2, random_state=0, cluster_std=0.5)
-    >>> model = mmcnb.SDPMMC().fit(X)
+    >>> model = mmcnb.baselines.SDPMMC().fit(X)
     >>> bool((model.labels_ == (y != y[0])).all())
     True
     >>> model.report_["relaxed"] <= model.objective_
@@ -135,11 +135,11 @@ class SDPMMC(RelaxedClusterer):
         self.checkpoint = checkpoint
         self.engine = engine
 
-    def _rounded(self, rows: Rows, work: Work) -> Rounded:
+    def _rounded(self, rows: Rows, session: FitSession) -> Rounded:
         """The labels of the leading eigenvector, in balance, and the machine that they train."""
 
         def record(steps: int, value: float, gap: float) -> None:
-            work.record({"stage": "sample", "steps": steps, "objective": value, "gap": gap})
+            session.record({"stage": "sample", "steps": steps, "objective": value, "gap": gap})
 
         balance = float(self.balance)
         relaxed = solve_label_matrix(rows.gram, rows.bounds, rows.shares, balance, record)
@@ -147,6 +147,6 @@ class SDPMMC(RelaxedClusterer):
         values, vectors = np.linalg.eigh(root[:, None] * relaxed.matrix * root)
         leading = vectors[:, -1] / root
         y = signs(leading - balanced_threshold(leading, rows.shares, balance))
-        alpha, value = solve_machine(rows.gram, y, rows.bounds)
+        alpha, value = solve_svm(rows.gram, y, rows.bounds)
         facts = {"relaxed": relaxed.value, "eigenvalue_share": float(values[-1] / values.sum())}
         return Rounded(y, alpha * y, value, relaxed.converged, facts, UNSOLVED)

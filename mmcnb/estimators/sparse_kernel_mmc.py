@@ -10,31 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb._errors import InputError
-from mmcnb.engine import Engine, FitPlan, Kernel, Survey
-from mmcnb.estimators._base import MarginClusterer
-from mmcnb.estimators._hinge_clusters import ALPHA, fit_hinge_clusters
-from mmcnb.estimators._ridge_passes import check_clusters, check_matrices, matrix_bytes, rows_of_sample
-from mmcnb.estimators._streamed import ClusterWarning, Work
-from mmcnb.estimators._validate import check_choice, check_gamma, check_number
+from mmcnb.engine.passes import DrawnSample
+from mmcnb.engine.plan import FitPlan
+from mmcnb.engine.run import Engine
+from mmcnb.engine.session import FitSession
+from mmcnb.errors import ClusterWarning, InputError
+from mmcnb.estimators.margin import MarginClusterer
+from mmcnb.estimators.validate import check_choice, check_gamma, check_number
+from mmcnb.features.bandwidth import candidate_gammas, default_gamma, mean_squared_distance, named_gamma
+from mmcnb.features.kernel import Kernel
+from mmcnb.features.nystroem import choose_landmarks
+from mmcnb.hinge.growing import GrowingWorkingSet, OwnBasisWorkingSet
+from mmcnb.hinge.multiclass import ALPHA, fit_hinge_clusters
+from mmcnb.hinge.sample_search import KernelFeatures, growing_features, landmark_features
+from mmcnb.least_squares.all_rows import check_clusters, check_matrices, matrix_bytes, rows_of_sample
+from mmcnb.least_squares.objective import target_shares
+from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import Samples, open_samples
-from mmcnb.selection import (
-    Candidate,
-    candidate_gammas,
-    choose_landmarks,
-    growing_candidate,
-    landmark_candidate,
-    least_squares_gamma,
-    mean_squared_distance,
-    named_gamma,
-)
-from mmcnb.selection.divide import Division
-from mmcnb.solvers import GrowingPlanes, OwnPlanes, target_shares
 
 KERNELS = ("rbf", "linear", "poly")
 MOST_LANDMARKS, LANDMARKS_OF_MANY = 200, 300
 MORE_SHAKES = 2  # starts of shaking beyond n_init, with more than two clusters
-GROWING = {"shared": GrowingPlanes, "own": OwnPlanes}
+GROWING = {"shared": GrowingWorkingSet, "own": OwnBasisWorkingSet}
 
 
 class KernelClusterer(MarginClusterer):
@@ -61,8 +58,8 @@ class KernelClusterer(MarginClusterer):
         return choose_landmarks(sample, self._basis_size(sample.shape[0]), random_state, weights)
 
     def _candidates(
-        self, engine: Engine, found: Survey, weights: np.ndarray | None, random_state: Any
-    ) -> list[Callable[[], Candidate]]:
+        self, engine: Engine, found: DrawnSample, weights: np.ndarray | None, random_state: Any
+    ) -> list[Callable[[], KernelFeatures]]:
         mean_squared_distance(found.sample, weights)  # refuses rows that are all equal
         basis = self._choose_basis(found.sample, weights, random_state)
         sample, seed = open_samples(found.sample), int(random_state.randint(2**31 - 1))
@@ -78,7 +75,7 @@ class KernelClusterer(MarginClusterer):
         basis: np.ndarray,
         weights: np.ndarray | None,
         seed: int,
-    ) -> Candidate:
+    ) -> KernelFeatures:
         """The sample under one kernel."""
 
 
@@ -322,24 +319,24 @@ class SparseKernelMMC(KernelClusterer):
         basis: np.ndarray,
         weights: np.ndarray | None,
         seed: int,
-    ) -> Candidate:
+    ) -> KernelFeatures:
         if self.basis in GROWING:
-            return growing_candidate(engine, sample, kernel, basis, weights, GROWING[self.basis], seed)
+            return growing_features(engine, sample, kernel, basis, weights, GROWING[self.basis], seed)
         whole = self._basis_size(sample.n_samples) == sample.n_samples
-        return landmark_candidate(engine, sample, kernel, basis, weights, whole)
+        return landmark_features(engine, sample, kernel, basis, weights, whole)
 
     # -- more than two clusters --------------------------------------------------------------
 
-    def _fit_rows(self, work: Work, random_state: Any) -> Samples:
+    def _fit_rows(self, session: FitSession, random_state: Any) -> Samples:
         if self.n_clusters == 2:
-            return super()._fit_rows(work, random_state)
-        sample = work.found.sample
-        check_clusters(self.n_clusters, sample, work.samples.n_samples)
-        gamma = least_squares_gamma(self.gamma, self.kernel, sample, work.sample_weights)
+            return super()._fit_rows(session, random_state)
+        sample = session.found.sample
+        check_clusters(self.n_clusters, sample, session.samples.n_samples)
+        gamma = default_gamma(self.gamma, self.kernel, sample, session.sample_weights)
         kernel = Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
         search = self._search(sample.shape[0], int(random_state.randint(2**31 - 1)))
         size = self._basis_size(sample.shape[0])
-        found = fit_hinge_clusters(work, search, self._division(), kernel, size, random_state)
+        found = fit_hinge_clusters(session, search, self._division(), kernel, size, random_state)
         quadratic = found.solution.quadratic
         self.model_ = found.model
         self.rho_, self.gamma_, self.objective_ = quadratic.rho, kernel.gamma, found.objective
@@ -349,8 +346,8 @@ class SparseKernelMMC(KernelClusterer):
             warnings.warn(sentence, ClusterWarning, stacklevel=5)
         return found.features
 
-    def _division(self) -> Division:
-        return Division(
+    def _division(self) -> PartitionConfig:
+        return PartitionConfig(
             int(self.n_clusters),
             ALPHA,
             "shaking",

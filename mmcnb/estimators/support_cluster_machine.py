@@ -10,19 +10,22 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb.engine import Engine, Kernel, ScaledSamples, connected, open_engine, survey
-from mmcnb.estimators._classes import check_class_weight, check_counts, read_classes, weight_of_rows
-from mmcnb.estimators._labels import LabelsPass
-from mmcnb.estimators._model import Model
-from mmcnb.estimators._persistence import save_estimator
-from mmcnb.estimators._shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Rules, Shrinking, model_of
-from mmcnb.estimators._streamed import SAMPLE_ROWS, EngineEstimator, sample_rows
-from mmcnb.estimators._validate import check_choice, check_gamma, check_number, read_input
+from mmcnb.engine.choose import connected, open_engine
+from mmcnb.engine.passes import draw_sample, sample_rows
+from mmcnb.engine.run import Engine
+from mmcnb.estimators.base import SAMPLE_ROWS, EngineEstimator
+from mmcnb.estimators.classes import check_class_weight, check_counts, read_classes, weight_of_rows
 from mmcnb.estimators.kernel_kmeans import KERNELS, KernelKMeans
+from mmcnb.estimators.persistence import save_estimator
+from mmcnb.estimators.validate import check_choice, check_gamma, check_number, read_input
+from mmcnb.features.bandwidth import default_gamma
+from mmcnb.features.kernel import Kernel
+from mmcnb.features.model import Model
+from mmcnb.features.rules import DecisionPass, Hyperplane, LabelsPass, Scores
+from mmcnb.hinge.shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Rules, Shrinking, model_of
 from mmcnb.samples import LabelsWriter, Samples
-from mmcnb.selection import least_squares_gamma
-from mmcnb.selection.parameters import scaled, with_short_indices
-from mmcnb.solvers import DecisionPass, Hyperplane, Scores
+from mmcnb.samples.derived import ScaledSamples, scaled
+from mmcnb.samples.matrix import with_short_indices
 
 CLUSTERS = 100, 1000  # least and most where n_clusters is None
 LEVELS = {"balance": 1.0, "miss-rate": 0.1}
@@ -327,12 +330,12 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
     ) -> None:
         """Train a machine for each class, or one for two, and set the fitted attributes."""
         drawn = sample_rows(samples.n_samples, SAMPLE_ROWS, None, random_state)
-        found = survey(engine, samples, drawn, moments=self.scale == "standard")
+        found = draw_sample(engine, samples, drawn, moments=self.scale == "standard")
         rows, sample = samples, found.sample
         if found.mean is not None and found.deviation is not None:
             rows = ScaledSamples(samples, found.mean, found.deviation)
             sample = scaled(sample, "standard")
-        gamma = least_squares_gamma(self.gamma, self.kernel, with_short_indices(sample.astype(np.float64)))
+        gamma = default_gamma(self.gamma, self.kernel, with_short_indices(sample.astype(np.float64)))
         kernel = Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
         machines, ends, log = [], [], list[dict[str, Any]]()
         names = classes.tolist()

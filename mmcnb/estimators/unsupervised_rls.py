@@ -9,31 +9,29 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb.engine import (
-    FitPlan,
-    Kernel,
-)
-from mmcnb.estimators._ridge_passes import (
-    RidgePasses,
+from mmcnb.engine.plan import FitPlan
+from mmcnb.engine.session import FitSession
+from mmcnb.errors import ClusterWarning
+from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.validate import check_choice, check_gamma, check_number, read_input
+from mmcnb.features.bandwidth import default_gamma
+from mmcnb.features.kernel import Kernel, kernel_matrix
+from mmcnb.features.rules import DecisionPass
+from mmcnb.least_squares.all_rows import (
+    LeastSquaresPasses,
     check_clusters,
     check_matrices,
     landmark_sample,
     matrix_bytes,
+    mean_objective_of,
+    one_against_all_objective_of,
     relative_weights,
     rows_of_sample,
 )
-from mmcnb.estimators._streamed import ClusterWarning, StreamedClusterer, Work
-from mmcnb.estimators._validate import check_choice, check_gamma, check_number, read_input
+from mmcnb.least_squares.objective import target_shares
+from mmcnb.least_squares.partition import PartitionConfig, partition_sample
+from mmcnb.least_squares.stability import DEFAULT_ALPHA, Setting, stable_settings
 from mmcnb.samples import Samples
-from mmcnb.selection import Setting, least_squares_gamma, stable_settings
-from mmcnb.selection.divide import Division, divide, kernel_matrix
-from mmcnb.selection.stability import DEFAULT_ALPHA
-from mmcnb.solvers import (
-    DecisionPass,
-    mean_objective_of,
-    one_against_all_objective_of,
-    target_shares,
-)
 
 AUTO = "auto"
 KERNELS = ("rbf", "linear", "poly")
@@ -265,11 +263,11 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         return int(self.max_passes)  # the first pass reads the rows, and the labels are one sweep more
 
     def _kernel(self, sample: Any, weights: np.ndarray | None) -> Kernel:
-        gamma = least_squares_gamma(self.gamma, self.kernel, sample, weights)
+        gamma = default_gamma(self.gamma, self.kernel, sample, weights)
         return Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
 
-    def _division(self) -> Division:
-        return Division(
+    def _division(self) -> PartitionConfig:
+        return PartitionConfig(
             int(self.n_clusters),
             DEFAULT_ALPHA if self.alpha == AUTO else float(self.alpha),
             self.search,
@@ -280,40 +278,40 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
             float(self.min_share),
         )
 
-    def _fit_rows(self, work: Work, random_state: Any) -> Samples:
-        sample, weights = work.found.sample, relative_weights(work.sample_weights)
-        check_clusters(self.n_clusters, sample, work.samples.n_samples)
-        kernel, wanted = self._kernel(sample, weights), self._division()
+    def _fit_rows(self, session: FitSession, random_state: Any) -> Samples:
+        sample, weights = session.found.sample, relative_weights(session.sample_weights)
+        check_clusters(self.n_clusters, sample, session.samples.n_samples)
+        kernel, config = self._kernel(sample, weights), self._division()
         size = self._basis_size(sample.shape[0])
         settings: list[Setting] = []
         if self.alpha == AUTO:
             vary = self.kernel == "rbf" and self.gamma == AUTO
             settings, best = stable_settings(
-                work.engine, sample, weights, kernel, wanted, size, random_state, vary
+                session.engine, sample, weights, kernel, config, size, random_state, vary
             )
-            kernel, wanted = settings[best].kernel, replace(wanted, alpha=settings[best].alpha)
+            kernel, config = settings[best].kernel, replace(config, alpha=settings[best].alpha)
         mapped = landmark_sample(sample, weights, kernel, size, self.n_clusters, random_state)
         K = kernel_matrix(sample, kernel) if weights is None else None
-        found = divide(work.engine, K, mapped.features, wanted, random_state)
+        found = partition_sample(session.engine, K, mapped.features, config, random_state)
         for one in found:
-            work.record({"stage": "sample", "start": one.start, "objective": one.objective})
-        model = mapped.model(work, wanted.alpha)
-        fit = RidgePasses(work, wanted, mapped, model)
-        rows = work.engine.keep(model.features(work.samples), work.plan)
+            session.record({"stage": "sample", "start": one.start, "objective": one.objective})
+        model = mapped.model(session, config.alpha)
+        fit = LeastSquaresPasses(session, config, mapped, model)
+        rows = session.engine.cache(model.features(session.samples), session.plan)
         fit.run(rows, found[0].labels, int(self.max_passes))
         self.model_ = replace(model, rule=fit.rule)
-        self.gamma_, self.alpha_ = kernel.gamma, wanted.alpha
+        self.gamma_, self.alpha_ = kernel.gamma, config.alpha
         self.objective_ = mean_objective_of(fit.means, fit.sizes)
         self.converged_ = fit.settled
         self._report(fit, fit.sizes, found[0].objective)
         if settings:
-            self.report_["settings"] = [one.facts() for one in settings]
+            self.report_["settings"] = [one.to_dict() for one in settings]
         return rows
 
-    def _report(self, fit: RidgePasses, sizes: np.ndarray, sample_objective: float) -> None:
+    def _report(self, fit: LeastSquaresPasses, sizes: np.ndarray, sample_objective: float) -> None:
         empty = int((sizes == 0).sum())
         remedy = (
-            "lower min_share" if fit.wanted.sizes_are_free else "give fewer clusters, or other cluster_sizes"
+            "lower min_share" if fit.config.sizes_are_free else "give fewer clusters, or other cluster_sizes"
         )
         doubts = [f"{empty} of the {self.n_clusters} clusters hold no row; {remedy}."] if empty else []
         self.report_ = {

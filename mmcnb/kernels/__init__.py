@@ -27,7 +27,7 @@ _MODULES = {
     ),
     "moves": (
         "cluster_row_sums",
-        "polish",
+        "refine",
         "shake",
         "steepest_moves",
         "stochastic_moves",
@@ -42,7 +42,7 @@ _MODULES = {
         "rbf_kernel_block_into",
         "squared_norms",
     ),
-    "rivals": ("cluster_scores", "most_violated_rivals"),
+    "rivals": ("cluster_scores", "most_violated_runner_ups"),
     "sizes": ("size_multipliers",),
     "sweeps": (
         "decision_values",

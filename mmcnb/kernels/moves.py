@@ -10,7 +10,7 @@ import numpy as np
 
 from mmcnb._numba import njit
 
-__all__ = ["cluster_row_sums", "polish", "shake", "steepest_moves", "stochastic_moves"]
+__all__ = ["cluster_row_sums", "refine", "shake", "steepest_moves", "stochastic_moves"]
 
 LEAST_GAIN = 1e-9  # far above rounding, far below what a move is worth
 
@@ -276,7 +276,7 @@ def steepest_moves(R, labels, low, high, most):
 
 
 @njit()
-def polish(R, labels, low, high, most):
+def refine(R, labels, low, high, most):
     """Steepest single moves on J = Σ_h e_h'R e_h / n_h, with bounds on sizes.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
 
-__all__ = ["cluster_scores", "most_violated_rivals"]
+__all__ = ["cluster_scores", "most_violated_runner_ups"]
 
 
 @njit(fastmath=VECTORISED)
@@ -70,7 +70,7 @@ def _largest(scores, without):
 
 
 @njit()
-def most_violated_rivals(F, scores, labels, weights, rho):
+def most_violated_runner_ups(F, scores, labels, weights, rho):
     """The most violated constraint of k scores, with the labels held fixed.
 
     A row is in it where its margin is at most rho; it adds itself to its cluster and takes itself from its
@@ -102,9 +102,9 @@ def most_violated_rivals(F, scores, labels, weights, rho):
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import most_violated_rivals
+    >>> from mmcnb.kernels import most_violated_runner_ups
     >>> F, scores = np.array([[2.0], [3.0]]), np.array([[1.0, 0.0], [0.0, 5.0]])
-    >>> row_sums, shares, sums = most_violated_rivals(F, scores, np.array([0, 1]), np.ones(2), 1.5)
+    >>> row_sums, shares, sums = most_violated_runner_ups(F, scores, np.array([0, 1]), np.ones(2), 1.5)
     >>> row_sums.tolist(), shares.tolist(), sums.tolist()
     ([[2.0], [-2.0]], [1.0, -1.0], [1.0, 0.5, 0.0, 0.5])
     """

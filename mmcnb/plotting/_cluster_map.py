@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.plotting._style import cluster_colors, new_axes
 
 MAP_BASIS = 500  # basis vectors the map is made of at most; the rest would not be seen
@@ -129,8 +129,8 @@ class ClusterMapDisplay:
         from sklearn.utils.random import sample_without_replacement
         from sklearn.utils.validation import check_is_fitted
 
-        from mmcnb.engine import as_matrix
         from mmcnb.samples import open_samples
+        from mmcnb.samples.matrix import as_matrix
 
         check_is_fitted(estimator, "model_")
         if sample_size < 1:
@@ -215,8 +215,10 @@ def _margins(values: np.ndarray) -> np.ndarray:
 
 def _seen(model: Any, samples: Any) -> Any:
     """Rows in coordinates in which their inner products are those the model sees, dense or CSR."""
-    from mmcnb.engine import KernelSamples, KernelStack, as_matrix
-    from mmcnb.solvers import metric_of
+    from mmcnb.features.kernel import KernelSamples
+    from mmcnb.features.multiple_kernels import MultipleKernels
+    from mmcnb.features.nystroem import normalization_of
+    from mmcnb.samples.matrix import as_matrix
 
     rows = model.scaled(samples)
     if model.kernel is None:
@@ -224,21 +226,21 @@ def _seen(model: Any, samples: Any) -> Any:
     basis = model.basis[:: -(-model.basis.shape[0] // MAP_BASIS)]
     mapped = KernelSamples(rows, model.kernel.against(basis), np.dtype(np.float64))
     values = mapped.block(0, rows.n_samples)
-    if isinstance(model.kernel, KernelStack):
+    if isinstance(model.kernel, MultipleKernels):
         return _weighted(model, values, basis)
     vectors = basis.astype(np.float64)
-    return values @ metric_of(model.kernel(vectors, vectors))
+    return values @ normalization_of(model.kernel(vectors, vectors))
 
 
 def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
     """Values of several kernels in coordinates of their weighted sum, each scaled to a spread of 1."""
-    from mmcnb.selection.coarse import spread_of
-    from mmcnb.selection.stacks import grams_of
-    from mmcnb.solvers import metric_of
+    from mmcnb.features.base_kernels import grams_of
+    from mmcnb.features.nystroem import normalization_of
+    from mmcnb.features.principal import total_variance_of
 
     columns, grams = model.kernel.slices(basis.shape[0]), grams_of(model.kernel, basis)
-    parts = [values[:, one] @ metric_of(gram) for one, gram in zip(columns, grams, strict=True)]
-    spreads = np.array([spread_of(part, None) for part in parts])
+    parts = [values[:, one] @ normalization_of(gram) for one, gram in zip(columns, grams, strict=True)]
+    spreads = np.array([total_variance_of(part, None) for part in parts])
     scales = np.sqrt(
         model.kernel_weights / np.where(spreads > 0, spreads, 1.0)
     )  # 0: the rows drawn are equal

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.plotting._style import new_axes
 
 

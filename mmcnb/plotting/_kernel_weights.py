@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 BAR_INCHES = 0.3  # of the height of a new figure, for each kernel
 

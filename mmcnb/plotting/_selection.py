@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 NAMES = {
     "objective": "J",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.plotting._style import cluster_colors
 
 PANELS_A_ROW = 4
@@ -102,10 +102,11 @@ class ShakingDisplay:
         from sklearn.utils import check_random_state
         from sklearn.utils.validation import check_is_fitted
 
-        from mmcnb.engine import as_matrix
+        from mmcnb.features.kernel import kernel_matrix
+        from mmcnb.least_squares.local_search import random_labels
+        from mmcnb.least_squares.objective import smoother, target_shares
         from mmcnb.samples import open_samples
-        from mmcnb.selection.divide import kernel_matrix
-        from mmcnb.solvers import random_labels, smoother, target_shares
+        from mmcnb.samples.matrix import as_matrix
 
         check_is_fitted(estimator, "model_")
         table, model = np.asarray(X), estimator.model_

@@ -6,7 +6,7 @@ import secrets
 import shutil
 from pathlib import Path
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

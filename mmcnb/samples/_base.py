@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 BLOCK_ROWS = 4096
 """Rows in the fixed block of reduction, counted by row number."""
@@ -104,7 +104,7 @@ class Samples(ABC):
     edge_bytes: int = 0
     path: str | None = None
     element: str | None = None
-    travels: bool = False
+    is_reopenable: bool = False
 
     @property
     def dtype(self) -> np.dtype:
@@ -143,7 +143,7 @@ class Samples(ABC):
         return self
 
     @property
-    def kept(self) -> bool:
+    def cached(self) -> bool:
         """Whether a pass would be served from rows computed before, without a read of the root."""
         return False
 

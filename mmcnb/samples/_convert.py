@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from mmcnb._errors import InputError, MemoryLimitError
 from mmcnb._progress import progress as progress_bar
+from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.samples._aside import Aside, is_store_folder
 from mmcnb.samples._base import CSRBlock, Samples, block_dtype
 from mmcnb.samples._csv import CSVTable
@@ -41,7 +41,7 @@ class _Stream:
     dtype: np.dtype
     n_features: int | None
     n_samples: int | None = None  # None where the reader shows its own progress
-    held_bytes: int = 0
+    cached_bytes: int = 0
     table: CSVTable | None = None
     class_names: list[str] | None = None
 
@@ -139,7 +139,7 @@ def _check_memory(memory_limit: Any, stream: _Stream) -> None:
             f"memory_limit={memory_limit!r} is no number of bytes: give an integer such as 2**29."
         )
     row_bytes = (stream.n_features or 1) * stream.dtype.itemsize
-    least = _resident_bytes() + WORK_BYTES + stream.held_bytes + 4 * row_bytes
+    least = _resident_bytes() + WORK_BYTES + stream.cached_bytes + 4 * row_bytes
     if memory_limit < least:
         raise MemoryLimitError(
             f"memory_limit={memory_limit / 2**20:.0f}MiB is too small to convert with: "
@@ -179,7 +179,7 @@ def _open_stream(
         return _Stream(table.blocks(), False, text_dtype, table.n_features, table=table)
     file = NumpyFile(path)
     kept = block_dtype(file.dtype) if file.is_sparse and dtype is None else _kept(file.dtype, dtype)
-    return _Stream(file.blocks(), file.is_sparse, kept, file.n_features, file.n_samples, file.held_bytes)
+    return _Stream(file.blocks(), file.is_sparse, kept, file.n_features, file.n_samples, file.cached_bytes)
 
 
 def _format(source: Any) -> str:

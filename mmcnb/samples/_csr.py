@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.samples._base import CSRBlock, as_block
 
 _REMEDY = "write the matrix again (scipy.sparse's check_format names what is wrong)."

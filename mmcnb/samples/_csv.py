@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mmcnb._errors import InputError
 from mmcnb._progress import progress
+from mmcnb.errors import InputError
 from mmcnb.samples._text import decompressed, plain_name, reading
 
 CELLS_AT_ONCE = 2**16

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.samples._base import (
     CSRBlock,
     Samples,
@@ -116,7 +116,7 @@ class _DaskSamples(Samples):
         For messages.
     """
 
-    travels = True
+    is_reopenable = True
     checksummed = False
 
     def __init__(self, array: Any, name: str = "dask array") -> None:

@@ -12,7 +12,7 @@ from zarr.abc.store import Store
 from zarr.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 
-from mmcnb._errors import DamagedStoreError, InputError
+from mmcnb.errors import DamagedStoreError, InputError
 
 ATTRIBUTE = "mmcnb"
 FORMAT = 1

@@ -10,7 +10,7 @@ import numpy as np
 import zarr
 from zarr.storage import LocalStore
 
-from mmcnb._errors import DamagedStoreError, InputError
+from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples._array_writer import create_array, set_record
 from mmcnb.samples._aside import Aside, write_error
 from mmcnb.samples._base import GROUP_ROWS, ContentDigest, Samples

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.samples._base import CSRBlock, all_finite
 from mmcnb.samples._text import read_pieces
 

@@ -11,7 +11,7 @@ from typing import IO
 
 import numpy as np
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.samples._base import CSRBlock, check_dtype, check_finite, check_shape
 from mmcnb.samples._csr import check_index_dtype, check_indptr, csr_block
 
@@ -106,7 +106,7 @@ class NumpyFile:
     def _open_dense(self, rows: _Member) -> None:
         self._rows = rows
         self.n_samples, self.n_features = check_shape(rows.shape, self._name)
-        self.held_bytes = int(np.prod(rows.shape)) * rows.dtype.itemsize if rows.by_columns else 0
+        self.cached_bytes = int(np.prod(rows.shape)) * rows.dtype.itemsize if rows.by_columns else 0
 
     def _open_sparse(self, members: list[str]) -> None:
         self.is_sparse = True
@@ -120,7 +120,7 @@ class NumpyFile:
         check_index_dtype(self._indices.dtype, "indices", self._name)
         self._indptr = self._member("indptr").read_all().astype(np.int64)
         check_indptr(self._indptr, self.n_samples, self._rows.shape[0], self._indices.shape[0], self._name)
-        self.held_bytes = self._indptr.nbytes
+        self.cached_bytes = self._indptr.nbytes
 
     def _check(self) -> None:
         self.dtype = self._rows.dtype

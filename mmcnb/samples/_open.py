@@ -12,7 +12,7 @@ import scipy.sparse
 import zarr
 from zarr.storage import LocalStore, ZipStore
 
-from mmcnb._errors import DamagedStoreError, InputError
+from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples._aside import is_store_folder
 from mmcnb.samples._base import Samples
 from mmcnb.samples._dask import dask_samples
@@ -113,7 +113,7 @@ def _read_node(node: Node, inventory: Inventory | None) -> Samples:
         )
     samples = reader(node, name, inventory)
     samples.path, samples.element = _home(node), node.path or None
-    samples.travels = samples.path is not None
+    samples.is_reopenable = samples.path is not None
     return samples
 
 

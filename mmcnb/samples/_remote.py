@@ -8,7 +8,7 @@ from zarr.abc.store import ByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, WrapperStore
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.samples._inventory import read_key
 
 PAUSES = (0.2, 0.8)  # seconds before a request is made again

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb._errors import DamagedStoreError, InputError
 from mmcnb._progress import progress as progress_bar
+from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, CSRBlock, Samples
 from mmcnb.samples._inventory import Inventory, chunk_digest, damaged_chunks, find_inventory, join
 from mmcnb.samples._labels import class_labels_array

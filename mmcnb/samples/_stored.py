@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import zarr
 
-from mmcnb._errors import DamagedStoreError, InputError
+from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples._chunk_files import has_plain_files, read_chunk_file
 from mmcnb.samples._chunked import ChunkedRows, EdgeChunks
 from mmcnb.samples._inventory import REMEDY, Inventory, damaged_chunks, join, read_key

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from mmcnb._errors import InputError
 from mmcnb._progress import progress
+from mmcnb.errors import InputError
 
 PIECE_BYTES = 2**21
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}

@@ -10,7 +10,7 @@ import scipy.sparse
 import zarr
 from zarr.storage import LocalStore
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.samples._array_writer import ArrayWriter, chunk_rows_for, set_record
 from mmcnb.samples._aside import Aside
 from mmcnb.samples._base import (

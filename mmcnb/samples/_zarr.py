@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import zarr
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.samples._base import (
     BLOCK_ROWS,
     CSRBlock,

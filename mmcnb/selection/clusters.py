@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mmcnb._errors import InputError
-from mmcnb.engine import Kernel
-from mmcnb.selection.divide import landmark_values
+from mmcnb.errors import InputError
+from mmcnb.features.bandwidth import default_gamma
+from mmcnb.features.kernel import Kernel
+from mmcnb.features.nystroem import choose_landmarks, landmark_values
+from mmcnb.features.principal import PrincipalFeatures, principal_features
+from mmcnb.least_squares.stability import DEFAULT_ALPHA, SUBSETS, mean_agreement
 from mmcnb.selection.parameters import SAMPLE_ROWS, fit_subsets, fresh, scaled, seed_and_sample, subsets_of
-from mmcnb.selection.stability import DEFAULT_ALPHA, SUBSETS, mean_agreement
-from mmcnb.selection.starts import choose_landmarks
-from mmcnb.selection.widths import least_squares_gamma
-from mmcnb.solvers import PrincipalFeatures, principal_features
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +72,7 @@ def select_n_clusters(
     Examples
     --------
     >>> import mmcnb
-    >>> from mmcnb.selection import select_n_clusters
+    >>> from mmcnb.selection.clusters import select_n_clusters
     >>> from sklearn.datasets import make_blobs
     >>> X, _ = make_blobs(300, centers=3, cluster_std=0.4, random_state=0)
     >>> frame = select_n_clusters(mmcnb.UnsupervisedRLS(random_state=0), X, range(2, 6))
@@ -122,10 +121,10 @@ def _features(parameters: dict[str, Any], sample: Any, seed: int) -> PrincipalFe
     """The sample in landmark features of its Gaussian kernel."""
     rows = scaled(sample, parameters.get("scale"))
     gamma = parameters.get("gamma")
-    kernel = Kernel("rbf", least_squares_gamma("auto" if gamma is None else gamma, "rbf", rows))
+    kernel = Kernel("rbf", default_gamma("auto" if gamma is None else gamma, "rbf", rows))
     basis = choose_landmarks(rows, min(LANDMARKS, sample.shape[0]), np.random.RandomState(seed))
-    values, metric = landmark_values(rows, kernel, basis)
-    return principal_features(values @ metric)
+    values, normalization = landmark_values(rows, kernel, basis)
+    return principal_features(values @ normalization)
 
 
 def _objective(features: PrincipalFeatures, parameters: dict[str, Any], labels: np.ndarray, k: int) -> float:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mmcnb._errors import InputError
-from mmcnb.engine import ScaledSamples, ThreadEngine, as_matrix, survey
-from mmcnb.samples import Samples, open_samples
-from mmcnb.selection.stability import (
+from mmcnb.engine.passes import draw_sample
+from mmcnb.engine.run import ThreadEngine
+from mmcnb.errors import InputError
+from mmcnb.features.bandwidth import mean_squared_distance
+from mmcnb.least_squares.stability import (
     ALPHAS,
     DEFAULT_ALPHA,
     SUBSETS,
@@ -19,10 +20,13 @@ from mmcnb.selection.stability import (
     mean_agreement,
     most_stable,
 )
-from mmcnb.selection.widths import mean_squared_distance, moments
+from mmcnb.samples import Samples, open_samples
+from mmcnb.samples.derived import scaled
+from mmcnb.samples.matrix import with_short_indices
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 SAMPLE_ROWS = 2000
 
@@ -92,7 +96,7 @@ def select_parameters(
     Examples
     --------
     >>> import mmcnb
-    >>> from mmcnb.selection import select_parameters
+    >>> from mmcnb.selection.parameters import select_parameters
     >>> from sklearn.datasets import make_moons
     >>> X, _ = make_moons(300, noise=0.05, random_state=0)
     >>> model = mmcnb.UnsupervisedRLS(n_clusters=2, random_state=0)
@@ -151,9 +155,6 @@ def _own_search(estimator: Any, sample: Any, distance: float) -> Selection | Non
     return Selection(frame, {"gamma": float(fitted.gamma_)})
 
 
-# -- shared with the choice of the number of clusters --------------------------------------------
-
-
 def check_positive(name: str, values: Sequence[float]) -> None:
     """Refuse an empty list, and values that are not positive numbers.
 
@@ -188,24 +189,8 @@ def seed_and_sample(estimator: Any, X: Any, sample_size: int, random_state: Any)
     if sample_size < n:
         rows = np.sort(sample_without_replacement(n, sample_size, random_state=source)).astype(np.int64)
     with ThreadEngine(estimator.get_params().get("n_jobs")) as engine:
-        sample = survey(engine, samples, rows).sample
+        sample = draw_sample(engine, samples, rows).sample
     return seed, with_short_indices(sample)
-
-
-def with_short_indices(sample: Any) -> Any:
-    """A sample in memory, of which scikit-learn's own estimators take no longer indices than 32 bits."""
-    if hasattr(sample, "indptr"):
-        sample.indices, sample.indptr = sample.indices.astype(np.int32), sample.indptr.astype(np.int32)
-    return sample
-
-
-def scaled(sample: Any, scale: str | None) -> Any:
-    """The sample with its columns as the estimator scales them."""
-    if scale != "standard":
-        return sample
-    mean, square = moments(sample, None)
-    rows = ScaledSamples(open_samples(sample), mean, np.sqrt(np.maximum(square - mean**2, 0)))
-    return as_matrix(rows.block(0, rows.n_samples))
 
 
 def subsets_of(sample: Any, n_clusters: int, n_subsets: int, seed: int) -> list[np.ndarray]:

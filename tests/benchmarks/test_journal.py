@@ -17,7 +17,7 @@ from benchmarks._cells import LABEL_FREE, PAPER, Cell, measured
 from benchmarks._common import NoData, Options
 from benchmarks._compare import fitted
 from benchmarks._journal import COLUMNS, Journal
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 
 class Counted:

@@ -21,7 +21,7 @@ from benchmarks._compare import mean_squared_distance
 from benchmarks._watch import run_and_watch
 from benchmarks.collapse import count_rises
 from benchmarks.growth import QUICK_ROWS, sizes
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 
 def test_a_goal_is_reached_on_its_own_side_of_the_bound():

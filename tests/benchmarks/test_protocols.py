@@ -26,7 +26,7 @@ from benchmarks._statistics import best
 from benchmarks._tasks import TASKS, rows_of_task
 from benchmarks.published import EVO, RLS, figure
 from mmcnb import UnsupervisedRLS
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.synthetic import make_block
 
 

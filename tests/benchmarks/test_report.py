@@ -14,7 +14,7 @@ from benchmarks.report._frames import read
 from benchmarks.report._reading import against, comparisons
 from benchmarks.report._studies import COINS, KMEANS, PAPER, About, about
 from benchmarks.report._summary import beside, beside_published, slopes, summarise
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from tests.benchmarks import frames
 from tests.benchmarks.frames import cell, failed, write
 

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.__main__ import ALL, STUDIES, main
 from benchmarks._cells import Cell
 from benchmarks._common import Result
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 real_data = [
     pytest.mark.real_data,

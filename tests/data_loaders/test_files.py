@@ -12,7 +12,7 @@ import pytest
 import data_loaders
 from data_loaders import Source
 from data_loaders._dataset import File
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 PAGE = "https://example.org/page"
 CONTENT = b"1,2,3\n" * 100

@@ -7,7 +7,7 @@ import pytest
 
 import data_loaders
 from data_loaders import Source, adult, mnist, optdigits, ringnorm, uci, usps
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 
 def only(blocks):

@@ -9,7 +9,7 @@ import pytest
 import data_loaders
 from data_loaders import Source
 from data_loaders._registry import DATASETS, find_dataset
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 
 # Rows, features and imbalance degree in per cent, as Tab. I and Tab. IV of the SKMMC paper print them, with
 # three slips undone: 131 rows of echocardiogram have a class, the imbalance of breast is of its 683 rows and

@@ -11,7 +11,7 @@ class FakeSamples(Samples):
     """Rows of an array behind any storage chunk; counts how often each row is read."""
 
     is_sparse, checksummed, name, path = False, True, "fake", "fake"
-    travels = True
+    is_reopenable = True
 
     def __init__(self, X, chunk_rows=4096, row_bytes=None):
         self.X, self.chunk_rows = np.ascontiguousarray(X), chunk_rows

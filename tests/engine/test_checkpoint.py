@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mmcnb._errors import InputError
-from mmcnb.engine import Checkpoint, CheckpointEngine, ThreadEngine, fingerprint, is_finished
-from mmcnb.engine._checkpoint import differences
-from mmcnb.engine._journal import PART, DamagedEntryError, read_entry, write_entry
+from mmcnb.engine.checkpoint import Checkpoint, CheckpointEngine, differences, is_finished
+from mmcnb.engine.journal import PART, DamagedEntryError, fingerprint, read_entry, write_entry
+from mmcnb.engine.run import ThreadEngine
+from mmcnb.errors import InputError
 from tests.engine.fakes import FakeSamples
 
 NAN = float("nan")
@@ -154,13 +154,13 @@ def test_traffic_counts_what_was_read(folder, samples):
         threads.traffic.watched = samples
         engine = CheckpointEngine(threads, checkpoint)
         engine.run(Shift(1.0), samples)
-        assert engine.traffic.facts() == {"reads": 0, "sweeps": 0, "bytes": 0, "resumed": True}
+        assert engine.traffic.to_dict() == {"reads": 0, "sweeps": 0, "bytes": 0, "resumed": True}
         engine.run(Shift(2.0), samples)
-        assert engine.traffic.facts() == {"reads": 1, "sweeps": 0, "bytes": 240_000, "resumed": False}
+        assert engine.traffic.to_dict() == {"reads": 1, "sweeps": 0, "bytes": 240_000, "resumed": False}
 
 
 def test_little_rows_in_memory_are_not_kept_and_many_are(folder, samples):
-    samples.travels = False
+    samples.is_reopenable = False
     with Checkpoint(folder, {}) as checkpoint, ThreadEngine(1) as threads:
         CheckpointEngine(threads, checkpoint).run(Shift(1.0), samples)
         assert len(checkpoint) == 0

@@ -12,25 +12,17 @@ import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmcnb._errors import DamagedStoreError, InputError
-from mmcnb.engine import (
-    BasisMap,
-    CachedSamples,
-    DaskEngine,
-    GatherPass,
-    Kernel,
-    KernelSamples,
-    ThreadEngine,
-    Together,
-    connected,
-    open_engine,
-    plan_fit,
-)
-from mmcnb.engine import _dask as dask_engine
-from mmcnb.engine._dask import assign
-from mmcnb.engine._dask_worker import Opened, pickle_pass, unpickle_pass
+from mmcnb.engine import dask as dask_engine
+from mmcnb.engine.choose import connected, open_engine
+from mmcnb.engine.dask import DaskEngine, assign
+from mmcnb.engine.dask_worker import Opened, pickle_pass, unpickle_pass
+from mmcnb.engine.passes import CombinedPass, GatherPass, RowSumPass
+from mmcnb.engine.plan import plan_fit
+from mmcnb.engine.run import ThreadEngine
+from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.features.kernel import BasisMap, Kernel, KernelSamples
 from mmcnb.samples import GROUP_ROWS, create_dense_store, open_samples
-from mmcnb.solvers import RowSumPass
+from mmcnb.samples.derived import CachedSamples
 from tests.engine.dask_passes import Deadly, Interrupted, Named, Processes
 from tests.engine.fakes import OrderedSum
 
@@ -112,10 +104,10 @@ def test_features_are_kept_where_they_were_computed_and_dropped_at_the_end(dask_
     with ThreadEngine(1) as threads:
         expected = threads.run(OrderedSum(), features(samples))[1].tobytes()
     with DaskEngine(client) as engine:
-        kept = engine.keep(features(samples), plan)
-        assert not kept.kept
+        kept = engine.cache(features(samples), plan)
+        assert not kept.cached
         assert engine.run(OrderedSum(), kept)[1].tobytes() == expected
-        assert kept.kept
+        assert kept.cached
         subprocess.run(["rm", "-r", copy], check=True)
         assert engine.run(OrderedSum(), kept)[1].tobytes() == expected
         assert held_on_workers(client) == 2
@@ -139,21 +131,21 @@ def test_what_does_not_fit_is_computed_anew(dask_client, path, groups):
     samples = features(open_samples(path))
     with DaskEngine(dask_client(1)) as engine, ThreadEngine(1) as threads:
         expected = threads.run(OrderedSum(), samples)[1].tobytes()
-        cached = CachedSamples(samples, room=groups * GROUP_ROWS * 5 * 4)
+        cached = CachedSamples(samples, capacity=groups * GROUP_ROWS * 5 * 4)
         for _ in range(2):
             assert engine.run(OrderedSum(), cached)[1].tobytes() == expected
-            assert not cached.kept
-        here = CachedSamples(samples, room=groups * GROUP_ROWS * 5 * 4)
+            assert not cached.cached
+        here = CachedSamples(samples, capacity=groups * GROUP_ROWS * 5 * 4)
         for _ in range(2):
             assert threads.run(OrderedSum(), here)[1].tobytes() == expected
-            assert not here.kept
-        assert here.held_bytes == here.room
+            assert not here.cached
+        assert here.cached_bytes == here.room
 
 
 def test_weights_travel_once_and_by_group(dask_client, path, monkeypatch):
     samples, rng = open_samples(path), np.random.default_rng(1)
     weights, rows = rng.random(N), np.sort(rng.choice(N, 1000, replace=False))
-    sweep = Together((GatherPass(rows), RowSumPass(weights)))
+    sweep = CombinedPass((GatherPass(rows), RowSumPass(weights)))
     client, sent = dask_client(2), []
     scatter = client.scatter
     monkeypatch.setattr(client, "scatter", lambda data, **o: sent.append(data.nbytes) or scatter(data, **o))
@@ -170,7 +162,7 @@ def test_weights_travel_once_and_by_group(dask_client, path, monkeypatch):
 def test_a_pass_as_bytes_leaves_out_values_of_rows_and_nothing_else():
     n = 2 * GROUP_ROWS
     weights, rows = np.linspace(0, 1, n), np.arange(n)
-    data, values = pickle_pass(Together((GatherPass(rows), RowSumPass(weights), RowSumPass(weights))), n)
+    data, values = pickle_pass(CombinedPass((GatherPass(rows), RowSumPass(weights), RowSumPass(weights))), n)
     assert [array is weights for array in values] == [True]
     gather, *sums = unpickle_pass(data, [weights[GROUP_ROWS:]], GROUP_ROWS).passes
     np.testing.assert_array_equal(gather.rows, rows)
@@ -223,12 +215,12 @@ def test_a_worker_killed_in_a_pass_changes_nothing(own_cluster, path, tmp_path, 
     client, samples = own_cluster(workers), open_samples(path)
     weights = np.random.default_rng(1).random(N)
     with ThreadEngine(1) as threads:
-        expected = threads.run(Together((OrderedSum(), RowSumPass(weights))), samples)
+        expected = threads.run(CombinedPass((OrderedSum(), RowSumPass(weights))), samples)
     with DaskEngine(client) as engine:
         cached = CachedSamples(samples)
         engine.run(OrderedSum(), cached)
         (tmp_path / "once").touch()
-        sweep = Together((Deadly(tmp_path, 2 * GROUP_ROWS), RowSumPass(weights)))
+        sweep = CombinedPass((Deadly(tmp_path, 2 * GROUP_ROWS), RowSumPass(weights)))
         found = engine.run(sweep, cached)
         assert not (tmp_path / "once").exists()
         assert found[0][0] == expected[0][0]
@@ -315,7 +307,7 @@ def test_groups_are_shared_out_evenly_and_few_move(groups, before, after):
 
 
 def test_no_scheduler_is_one_sentence_within_seconds(monkeypatch):
-    monkeypatch.setattr("mmcnb.engine._choose.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("mmcnb.engine.choose.CONNECT_SECONDS", 1)
     started = time.monotonic()
     sentence = r"^no Dask scheduler answers at tcp://127\.0\.0\.1:9 \([^\n]*\); check the address[^\n]*\.$"
     with pytest.raises(InputError, match=sentence), open_engine("tcp://127.0.0.1:9"):
@@ -375,5 +367,5 @@ def test_kept_features_travel_without_their_rows(path):
         expected = threads.run(OrderedSum(), cached)[1].tobytes()
         assert len(pickle.dumps(cached)) <= before + 1000
         again = pickle.loads(pickle.dumps(cached))
-        assert not again.kept
+        assert not again.cached
         assert threads.run(OrderedSum(), again)[1].tobytes() == expected

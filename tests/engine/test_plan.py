@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmcnb._errors import InputError, MemoryLimitError
-from mmcnb.engine import format_bytes, larger_sample, parse_bytes, plan_fit
+from mmcnb.engine.memory import format_bytes, parse_bytes
+from mmcnb.engine.plan import larger_sample, plan_fit
+from mmcnb.errors import InputError, MemoryLimitError
 
 MIB = 2**20
 WORKS = [
@@ -23,10 +24,10 @@ def least_that_works(error):
     return re.search(r"the least that works is (\d+MiB)\.$", str(error.value)).group(1)
 
 
-@pytest.mark.parametrize("work", WORKS)
+@pytest.mark.parametrize("sizes", WORKS)
 @pytest.mark.parametrize("n_jobs", [1, 2, 8])
-def test_error_names_the_least_limit_and_that_works(work, n_jobs):
-    n, d, p = work
+def test_error_names_the_least_limit_and_that_works(sizes, n_jobs):
+    n, d, p = sizes
     with pytest.raises(MemoryLimitError) as error:
         plan_fit(n, d, n_landmarks=p, memory_limit="1MiB", n_jobs=n_jobs)
     least = least_that_works(error)
@@ -36,10 +37,10 @@ def test_error_names_the_least_limit_and_that_works(work, n_jobs):
         plan_fit(n, d, n_landmarks=p, memory_limit=parse_bytes(least) - MIB, n_jobs=n_jobs)
 
 
-@pytest.mark.parametrize("work", WORKS)
+@pytest.mark.parametrize("sizes", WORKS)
 @pytest.mark.parametrize("n_jobs", [1, 2, 8])
-def test_more_memory_never_plans_worse(work, n_jobs):
-    n, d, p = work
+def test_more_memory_never_plans_worse(sizes, n_jobs):
+    n, d, p = sizes
     with pytest.raises(MemoryLimitError) as error:
         plan_fit(n, d, n_landmarks=p, memory_limit=1, n_jobs=n_jobs)
     limits = parse_bytes(least_that_works(error)) + np.r_[0, 2 ** np.arange(20, 35, 0.25)].astype(int)
@@ -54,13 +55,13 @@ def test_more_memory_never_plans_worse(work, n_jobs):
 
 @pytest.mark.parametrize("store", ["memory", "scratch", "recompute"])
 def test_plan_counts_kernel_columns_where_they_are(store):
-    work = {
+    sizes = {
         "memory": {"n_samples": 10**5, "n_features": 20, "memory_limit": "8GiB"},
         "scratch": {"n_samples": 10**6, "n_features": 300, "memory_limit": "1GiB"},
         "recompute": {"n_samples": 10**7, "n_features": 10, "memory_limit": "1GiB"},
     }[store]
-    plan = plan_fit(**work, n_landmarks=200, n_jobs=1)
-    columns = work["n_samples"] * 200 * 4
+    plan = plan_fit(**sizes, n_landmarks=200, n_jobs=1)
+    columns = sizes["n_samples"] * 200 * 4
     assert plan.store == store
     assert plan.cache == (columns if store == "memory" else 0)
     assert plan.scratch == (columns if store == "scratch" else 0)
@@ -72,16 +73,16 @@ def test_plan_counts_kernel_columns_where_they_are(store):
 
 
 def test_a_fit_without_a_second_sample_and_of_few_sweeps_is_planned_as_such():
-    work = {"n_samples": 10**6, "n_features": 20, "n_landmarks": 300, "n_jobs": 2, "memory_limit": "2GiB"}
-    plan = plan_fit(**work)
-    spare = plan_fit(**work, larger_rows=0, sweeps=3)
+    sizes = {"n_samples": 10**6, "n_features": 20, "n_landmarks": 300, "n_jobs": 2, "memory_limit": "2GiB"}
+    plan = plan_fit(**sizes)
+    spare = plan_fit(**sizes, larger_rows=0, sweeps=3)
     assert plan.sample - spare.sample == 2 * larger_sample(10**6) * 300 * 4
     assert spare.sweeps == 3 < plan.sweeps
-    recomputed = plan_fit(**work | {"memory_limit": "400MiB", "n_features": 2}, larger_rows=0, sweeps=3)
+    recomputed = plan_fit(**sizes | {"memory_limit": "400MiB", "n_features": 2}, larger_rows=0, sweeps=3)
     assert recomputed.store == "recompute"
     assert recomputed.reads == 5  # the sample, three passes and the labels
     with pytest.raises(MemoryLimitError):
-        plan_fit(**work | {"memory_limit": "400MiB"})
+        plan_fit(**sizes | {"memory_limit": "400MiB"})
 
 
 @pytest.mark.parametrize(

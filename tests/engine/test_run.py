@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
-from mmcnb.engine import ThreadEngine, run
+from mmcnb.engine.run import ThreadEngine, run
 from mmcnb.samples import BLOCK_ROWS, CSRBlock, open_samples
 from mmcnb.samples._base import slice_rows
 from tests.engine.fakes import FakeSamples, OrderedSum
@@ -136,7 +136,7 @@ def test_items_that_run_passes_and_items_of_their_own_neither_wait_for_each_othe
     expected = run(OrderedSum(), samples)[1]
     found = []
 
-    def work():
+    def session():
         with ThreadEngine(n_jobs) as engine:
 
             def item(scale):
@@ -145,7 +145,7 @@ def test_items_that_run_passes_and_items_of_their_own_neither_wait_for_each_othe
 
             found.extend(engine.each(item, range(2 * n_jobs)))
 
-    thread = threading.Thread(target=work, daemon=True)  # one that hangs does not hold up the others
+    thread = threading.Thread(target=session, daemon=True)  # one that hangs does not hold up the others
     thread.start()
     thread.join(60)
     assert not thread.is_alive()

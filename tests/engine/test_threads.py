@@ -14,8 +14,7 @@ import zarr
 from threadpoolctl import threadpool_info
 
 import mmcnb
-from mmcnb.engine import ThreadEngine
-from mmcnb.engine._run import SingleThreadedBLAS
+from mmcnb.engine.run import SingleThreadedBLAS, ThreadEngine
 from mmcnb.samples import BLOCK_ROWS, open_samples
 from tests.engine.fakes import OrderedSum
 

@@ -8,7 +8,7 @@ import scipy.sparse
 import zarr
 
 import mmcnb
-from mmcnb.engine import plan_fit
+from mmcnb.engine.plan import plan_fit
 from mmcnb.samples import create_csr_store, create_dense_store
 
 ESTIMATORS = ("SparseKernelMMC", "KernelCPMMC", "CPMMC")
@@ -95,6 +95,6 @@ def keep_columns_in(monkeypatch):
         def plan(*args, **options):
             return replace(plan_fit(*args, **options), store=store)
 
-        monkeypatch.setattr("mmcnb.estimators._streamed.plan_fit", plan)
+        monkeypatch.setattr("mmcnb.estimators.base.plan_fit", plan)
 
     return keep

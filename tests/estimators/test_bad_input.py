@@ -8,7 +8,7 @@ import scipy.sparse
 import zarr
 
 import mmcnb
-from mmcnb._errors import InputError, MemoryLimitError
+from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.samples import create_dense_store
 from tests.estimators.conftest import ESTIMATORS, make, make_blobs
 

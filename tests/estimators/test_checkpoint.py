@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mmcnb
-from mmcnb.engine import CheckpointEngine, is_finished
+from mmcnb.engine.checkpoint import CheckpointEngine, is_finished
 from mmcnb.samples import create_csr_store, create_dense_store, open_samples
 from tests.engine.test_checkpoint import same
 from tests.estimators.conftest import bits, make_blobs, make_rings, make_sparse
@@ -66,7 +66,7 @@ def files(folder):
 @pytest.fixture
 def small_search(monkeypatch):
     """KernelCPMMC searches on a sample from fewer rows on, so that its fits are short."""
-    monkeypatch.setattr("mmcnb.estimators._streamed.SAMPLE_ROWS", 150)
+    monkeypatch.setattr("mmcnb.estimators.base.SAMPLE_ROWS", 150)
     monkeypatch.setattr("mmcnb.estimators.kernel_cpmmc.EXACT_SEARCH", 200)
 
 
@@ -361,7 +361,7 @@ def test_other_rows_estimators_and_libraries_are_refused(X, store, finished, tmp
         estimator("CPMMC", checkpoint=finished).fit(store)
     with pytest.raises(ValueError, match="the place of the rows is 'a store' there and 'memory' here"):
         estimator("SparseKernelMMC", checkpoint=finished).fit(X)
-    monkeypatch.setattr("mmcnb.engine._checkpoint.version", lambda _: "0.0")
+    monkeypatch.setattr("mmcnb.engine.checkpoint.version", lambda _: "0.0")
     with pytest.raises(ValueError, match=f"the version of numpy is '{np.__version__}' there and '0.0' here"):
         estimator("SparseKernelMMC", checkpoint=finished).fit(store)
 
@@ -423,7 +423,7 @@ def test_a_damaged_entry_is_never_used(store, whole, finished, tmp_path, damage,
 
 def test_without_a_checkpoint_nothing_is_asked_or_written(X, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("mmcnb.engine.Checkpoint.__init__", None)
+    monkeypatch.setattr("mmcnb.engine.checkpoint.Checkpoint.__init__", None)
     monkeypatch.setattr(
         "mmcnb.samples.Samples.digest", property(lambda _: pytest.fail("no digest is needed"))
     )

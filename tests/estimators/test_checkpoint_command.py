@@ -10,7 +10,7 @@ import pytest
 
 import mmcnb
 from mmcnb.cli import main
-from mmcnb.engine import CheckpointEngine
+from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.synthetic import write_synthetic
 from tests.estimators.conftest import make_rings
 from tests.estimators.test_checkpoint import assert_same_fit, write

@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.datasets import make_circles
 
 import mmcnb
-from mmcnb._errors import InputError, MemoryLimitError
-from mmcnb.estimators import EvolutionaryMMC
-from mmcnb.solvers import feature_fitness, matrix_fitness
+from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb.estimators.evolutionary_mmc import EvolutionaryMMC
+from mmcnb.least_squares.evolution import feature_fitness, matrix_fitness
 from tests import reference
 from tests.estimators.conftest import make_blobs, make_sparse, same_clusters
 

@@ -7,17 +7,16 @@ import zarr
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
-from mmcnb._errors import InputError
-from mmcnb.engine import CheckpointEngine
-from mmcnb.estimators import ClusterWarning
+from mmcnb.engine.checkpoint import CheckpointEngine
+from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.samples import create_dense_store
 
 
-def blobs(n=900, k=3, seed=0, spread=0.6):
+def blobs(n=900, k=3, seed=0, total_variance=0.6):
     rng = np.random.default_rng(seed)
     centres = rng.uniform(-4, 4, (k, 4))
     labels = np.arange(n) % k
-    return (centres[labels] + spread * rng.standard_normal((n, 4))).astype(np.float32), labels
+    return (centres[labels] + total_variance * rng.standard_normal((n, 4))).astype(np.float32), labels
 
 
 def hinge(n_clusters=3, **parameters):
@@ -77,7 +76,7 @@ def test_clusters_are_found_and_numbered_by_their_first_row(k):
     ],
 )
 def test_labels_sizes_and_objective_are_those_of_the_model(parameters):
-    X, _ = blobs(spread=parameters.pop("spread", 0.6))
+    X, _ = blobs(total_variance=parameters.pop("spread", 0.6))
     model = hinge(**parameters).fit(X)
     f = model.decision_function(X)
     assert f.shape == (900, 3)
@@ -90,14 +89,14 @@ def test_labels_sizes_and_objective_are_those_of_the_model(parameters):
 
 
 def test_the_gap_at_the_end_is_at_most_eta():
-    X, _ = blobs(spread=1.5)
+    X, _ = blobs(total_variance=1.5)
     for eta in (0.1, 0.01):
         model = hinge(eta=eta).fit(X)
         assert model.report_["gap"] <= eta * (1 + 1e-6)
 
 
 def test_labels_are_near_those_of_least_squares():
-    X, y = blobs(3000, 5, spread=1.2)
+    X, y = blobs(3000, 5, total_variance=1.2)
     settings = {"sample_size": 1000, "n_landmarks": 100, "random_state": 0}
     ours = mmcnb.SparseKernelMMC(5, **settings).fit(X).labels_
     theirs = mmcnb.UnsupervisedRLS(5, **settings).fit(X).labels_
@@ -107,14 +106,14 @@ def test_labels_are_near_those_of_least_squares():
 
 @pytest.mark.parametrize("shares", ["equal", [0.5, 0.3, 0.2]])
 def test_sizes_are_held(shares):
-    X, _ = blobs(2000, spread=1.5)
+    X, _ = blobs(2000, total_variance=1.5)
     sizes = hinge(cluster_sizes=shares, sample_size=1000).fit(X).report_["sizes"]
     wanted = [1 / 3] * 3 if shares == "equal" else shares
     assert np.sort(np.array(sizes) / 2000) == pytest.approx(np.sort(wanted), rel=0.2)
 
 
 def test_j_of_refined_divisions_does_not_fall_and_is_in_the_history():
-    X, _ = blobs(spread=2.0)
+    X, _ = blobs(total_variance=2.0)
     model = hinge(sample_size=900, max_rounds=5).fit(X)
     history = model.history_
     divisions = history[(history["stage"] == "least squares") & history["start"].notna()]
@@ -190,9 +189,9 @@ def test_a_fit_that_was_stopped_goes_on_from_its_checkpoint(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("most", [3000, 10**9])
 def test_the_objective_of_weighted_rows_and_of_a_larger_sample(monkeypatch, most):
-    X, y = blobs(4000, spread=1.0)
+    X, y = blobs(4000, total_variance=1.0)
     weights = np.random.default_rng(0).integers(0, 4, 4000).astype(float)
-    monkeypatch.setattr("mmcnb.estimators._hinge_clusters.larger_sample", lambda n: 2000 if n > most else 0)
+    monkeypatch.setattr("mmcnb.hinge.multiclass.larger_sample", lambda n: 2000 if n > most else 0)
     model = hinge().fit(X, sample_weight=weights)
     sizes = np.bincount(model.labels_, weights, 3)
     np.testing.assert_allclose(model.report_["sizes"], sizes)

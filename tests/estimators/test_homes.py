@@ -219,7 +219,7 @@ def test_homes_chunks_threads_and_clusters_give_the_same_bits(
     # One number of threads each; every kind of store and every size of its chunks sees both.
     stored = list(homes)[1:]
     ways += [(home, {"n_jobs": 1 + (n + n // 4) % 2}) for n, home in enumerate(stored)]
-    travelling = [home for home, source in homes.items() if open_samples(source).travels]
+    travelling = [home for home, source in homes.items() if open_samples(source).is_reopenable]
     assert len(travelling) == len(homes) - 1
     on_clusters = [home for home in travelling if home.startswith("zarr") or home.endswith(f" {CHUNKS[0]}")]
     ways += [(home, {"engine": dask_client(1 + n % 2)}) for n, home in enumerate(on_clusters)]

@@ -7,12 +7,12 @@ from sklearn.datasets import make_blobs
 from sklearn.svm import SVC, SVR
 
 import mmcnb
-from mmcnb.estimators.iterative_svr import balanced_threshold
+from mmcnb.features.rules import balanced_threshold
 from mmcnb.samples import create_dense_store
 
 
 def make(**parameters):
-    return mmcnb.IterativeSVR(**{"random_state": 0} | parameters)
+    return mmcnb.baselines.IterativeSVR(**{"random_state": 0} | parameters)
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 
 import mmcnb
 from mmcnb.estimators import label_generation_mmc
+from mmcnb.relaxations.sdp import solve_svm
 from mmcnb.samples import create_dense_store
-from mmcnb.solvers import solve_machine
 from tests.estimators.conftest import same_clusters
 
 
@@ -30,7 +30,7 @@ def gram_of(model, weights=None):
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 def test_the_objective_is_that_of_the_model(X, kernel, weighted):
     weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(float) if weighted else None
-    model = mmcnb.LabelGenerationMMC(kernel=kernel, C=0.5, gamma=0.05).fit(X, sample_weight=weights)
+    model = mmcnb.baselines.LabelGenerationMMC(kernel=kernel, C=0.5, gamma=0.05).fit(X, sample_weight=weights)
     assert model.converged_
     np.testing.assert_array_equal(model.labels_, model.predict(X))
     assert model.labels_[0] == 0
@@ -42,7 +42,7 @@ def test_the_objective_is_that_of_the_model(X, kernel, weighted):
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
 def test_the_mixture_bounds_what_labels_reach(X, C):
-    model = mmcnb.LabelGenerationMMC(C=C).fit(X)
+    model = mmcnb.baselines.LabelGenerationMMC(C=C).fit(X)
     report, bounds = model.report_, np.full(len(X), C)
     assert report["threshold_moved"] == 0
     assert report["bound"] <= report["relaxed"] * (1 + 1e-4)
@@ -50,13 +50,13 @@ def test_the_mixture_bounds_what_labels_reach(X, C):
     assert report["rounded"] <= report["of_mixture"]
     assert (report["labels_of"] == "mixture") == (report["rounded"] == report["of_mixture"])
     gram, rng = gram_of(model), np.random.default_rng(0)
-    k_means = mmcnb.IterativeSVR(C=C, loss="hinge", random_state=0).fit(X).labels_
+    k_means = mmcnb.baselines.IterativeSVR(C=C, loss="hinge", random_state=0).fit(X).labels_
     for labels in (model.labels_, k_means, rng.permutation(np.arange(len(X)) % 2)):
-        assert report["bound"] <= solve_machine(gram, 2 * labels - 1, bounds)[1]
+        assert report["bound"] <= solve_svm(gram, 2 * labels - 1, bounds)[1]
 
 
 def test_its_bound_is_closer_than_the_semidefinite_one(X):
-    one, other = mmcnb.LabelGenerationMMC(tol=1e-4).fit(X), mmcnb.SDPMMC().fit(X)
+    one, other = mmcnb.baselines.LabelGenerationMMC(tol=1e-4).fit(X), mmcnb.baselines.SDPMMC().fit(X)
     assert one.report_["relaxed"] >= other.report_["relaxed"] * (1 - 1e-6)
 
 
@@ -67,7 +67,7 @@ def test_its_bound_is_closer_than_the_semidefinite_one(X):
 )  # fmt: skip
 def test_curved_groups_are_found(rows, gamma):
     X, y = rows
-    model = mmcnb.LabelGenerationMMC(gamma=gamma).fit(X)
+    model = mmcnb.baselines.LabelGenerationMMC(gamma=gamma).fit(X)
     np.testing.assert_array_equal(model.labels_, y != y[0])
 
 
@@ -75,7 +75,7 @@ def test_tight_groups_are_found_exactly():
     rng = np.random.default_rng(0)
     y = rng.permutation(np.repeat([0, 1], [22, 18]))
     X = 9.0 * y[:, None] + 0.01 * rng.standard_normal((40, 3))
-    model = mmcnb.LabelGenerationMMC().fit(X)
+    model = mmcnb.baselines.LabelGenerationMMC().fit(X)
     assert same_clusters(model.labels_, y)
     assert model.objective_ == pytest.approx(model.report_["relaxed"], rel=1e-2)
 
@@ -83,21 +83,24 @@ def test_tight_groups_are_found_exactly():
 @pytest.mark.parametrize("balance", [0.0, 0.2, 0.8])
 def test_both_clusters_hold_their_least_share(balance):
     X = np.random.default_rng(1).standard_normal((41, 3)) ** 3
-    model = mmcnb.LabelGenerationMMC(balance=balance).fit(X)
+    model = mmcnb.baselines.LabelGenerationMMC(balance=balance).fit(X)
     assert np.bincount(model.labels_, minlength=2).min() >= (1 - balance) / 2 * 41 - 1
 
 
 def test_the_order_of_the_rows_does_not_matter():
     X, _ = make_circles(60, factor=0.4, noise=0.05, random_state=1)
     order = np.random.default_rng(0).permutation(len(X))
-    one, other = mmcnb.LabelGenerationMMC().fit(X), mmcnb.LabelGenerationMMC().fit(X[order])
+    one, other = (
+        mmcnb.baselines.LabelGenerationMMC().fit(X),
+        mmcnb.baselines.LabelGenerationMMC().fit(X[order]),
+    )
     assert same_clusters(one.labels_[order], other.labels_)
     assert other.objective_ == pytest.approx(one.objective_, rel=1e-5)
     assert other.report_["relaxed"] == pytest.approx(one.report_["relaxed"], rel=1e-2)
 
 
 def test_the_history_falls_to_the_bound(X):
-    model = mmcnb.LabelGenerationMMC(tol=1e-3).fit(X)
+    model = mmcnb.baselines.LabelGenerationMMC(tol=1e-3).fit(X)
     history, report = model.history_, model.report_
     assert (history["objective"].diff().dropna() <= 1e-5 * report["relaxed"]).all()
     assert (history["bound"] <= history["objective"] * (1 + 1e-5)).all()
@@ -111,16 +114,16 @@ def test_the_history_falls_to_the_bound(X):
 def test_homes_threads_and_forms_agree(X, tmp_path):
     with create_dense_store(tmp_path / "rows.zarr", X.shape[1], dtype="float64", chunk_rows=17) as writer:
         writer.append(X)
-    expected = mmcnb.LabelGenerationMMC(n_jobs=1).fit(X)
-    stored = mmcnb.LabelGenerationMMC(n_jobs=2).fit(tmp_path / "rows.zarr")
+    expected = mmcnb.baselines.LabelGenerationMMC(n_jobs=1).fit(X)
+    stored = mmcnb.baselines.LabelGenerationMMC(n_jobs=2).fit(tmp_path / "rows.zarr")
     np.testing.assert_array_equal(stored.decision_function(X), expected.decision_function(X))
-    sparse = mmcnb.LabelGenerationMMC().fit(scipy.sparse.csr_array(X))
+    sparse = mmcnb.baselines.LabelGenerationMMC().fit(scipy.sparse.csr_array(X))
     np.testing.assert_array_equal(sparse.labels_, expected.labels_)
 
 
 def test_scaled_columns_and_a_file(X, tmp_path):
-    model = mmcnb.LabelGenerationMMC(scale="standard").fit(X * [1.0, 1e6])
-    again = mmcnb.LabelGenerationMMC(scale="standard").fit(X)
+    model = mmcnb.baselines.LabelGenerationMMC(scale="standard").fit(X * [1.0, 1e6])
+    again = mmcnb.baselines.LabelGenerationMMC(scale="standard").fit(X)
     np.testing.assert_array_equal(model.labels_, again.labels_)
     model.save(tmp_path / "labels.model")
     loaded = mmcnb.load(tmp_path / "labels.model")
@@ -132,7 +135,7 @@ def test_more_rows_than_the_bound_are_refused():
     X = np.zeros((label_generation_mmc.MOST_ROWS + 1, 2))
     sentence = r"^there are 1,001 rows.*cube of that; give at most 1,000, or use SparseKernelMMC\.$"
     with pytest.raises(ValueError, match=sentence):
-        mmcnb.LabelGenerationMMC().fit(X)
+        mmcnb.baselines.LabelGenerationMMC().fit(X)
 
 
 @pytest.mark.parametrize(
@@ -149,20 +152,20 @@ def test_more_rows_than_the_bound_are_refused():
 )
 def test_bad_parameters_are_one_sentence(X, changes, sentence):
     with pytest.raises(ValueError, match=r"^[^\n]*\.$") as refused:
-        mmcnb.LabelGenerationMMC(**changes).fit(X)
+        mmcnb.baselines.LabelGenerationMMC(**changes).fit(X)
     assert sentence in str(refused.value)
 
 
 def test_a_mixture_that_stops_early_is_said(X, monkeypatch):
-    monkeypatch.setattr("mmcnb.solvers.label_mixture.MOST_STEPS", 1)
+    monkeypatch.setattr("mmcnb.relaxations.label_mixture.MOST_STEPS", 1)
     with pytest.warns(mmcnb.estimators.ClusterWarning, match=r"^rounding errors ended the label generation"):
-        model = mmcnb.LabelGenerationMMC(max_iter=500).fit(X)
+        model = mmcnb.baselines.LabelGenerationMMC(max_iter=500).fit(X)
     assert not model.converged_
     np.testing.assert_array_equal(model.labels_, model.predict(X))
 
 
 def test_rounds_that_end_early_are_said(X):
     with pytest.warns(mmcnb.estimators.ClusterWarning, match=r"after max_iter=1; raise it\.$"):
-        model = mmcnb.LabelGenerationMMC(max_iter=1).fit(X)
+        model = mmcnb.baselines.LabelGenerationMMC(max_iter=1).fit(X)
     assert not model.converged_
     np.testing.assert_array_equal(model.labels_, model.predict(X))

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from mmcnb import MultipleKernelClustering
-from mmcnb._errors import InputError, MemoryLimitError
-from mmcnb.estimators._base import ClusterWarning
+from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
 from tests.estimators.conftest import make_blobs, make_sparse
 from tests.estimators.several_kernels import QUICK, fitted, one_time, two_and_three
 

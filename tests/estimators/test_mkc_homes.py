@@ -8,8 +8,8 @@ import pytest
 from sklearn.base import clone
 
 import mmcnb
-from mmcnb._errors import InputError
-from mmcnb.engine import CheckpointEngine
+from mmcnb.engine.checkpoint import CheckpointEngine
+from mmcnb.errors import InputError
 from mmcnb.samples import GROUP_ROWS, create_dense_store
 from tests.estimators.conftest import make_blobs, make_sparse, same_clusters
 from tests.estimators.several_kernels import KERNELS, everything, fitted, groups, one_time, two_and_three

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 import mmcnb
-from mmcnb._errors import InputError
-from mmcnb.engine import BlockKernel, Kernel, KernelStack
-from mmcnb.estimators._model import Model, read_model, write_model
+from mmcnb.errors import InputError
+from mmcnb.features.kernel import Kernel
+from mmcnb.features.model import Model, read_model, write_model
+from mmcnb.features.multiple_kernels import CallableKernel, MultipleKernels
+from mmcnb.features.rules import Hyperplane
 from mmcnb.samples import open_samples
-from mmcnb.solvers import Hyperplane
 from tests.estimators.conftest import ESTIMATORS, make, make_blobs, make_sparse
 
 
@@ -74,7 +75,7 @@ def test_parameters_that_are_lists_of_numbers_are_kept(tmp_path, X, kind):
 
 
 def model_of_several_kernels(X, *kernels):
-    stack = KernelStack((Kernel("rbf", 0.5), *kernels), (None, *[np.array([1])] * len(kernels)))
+    stack = MultipleKernels((Kernel("rbf", 0.5), *kernels), (None, *[np.array([1])] * len(kernels)))
     coef = np.random.default_rng(0).normal(size=3 * len(stack.kernels))
     weights = np.linspace(0.2, 0.8, len(stack.kernels))
     return Model(Hyperplane(coef, 0.25), stack, X[:3], X.mean(axis=0), X.std(axis=0), kernel_weights=weights)
@@ -82,7 +83,7 @@ def model_of_several_kernels(X, *kernels):
 
 def test_model_of_several_kernels_is_read_back(tmp_path, X):
     model = model_of_several_kernels(X, Kernel("poly", 0.1, 2), Kernel("linear"))
-    write_model(tmp_path / "model", {"model": model.facts()}, model.arrays())
+    write_model(tmp_path / "model", {"model": model.to_dict()}, model.arrays())
     header, arrays = read_model(tmp_path / "model")
     again = Model.restore(arrays, header["model"])
     values, expected = (one.features(open_samples(X)).block(0, len(X)) for one in (again, model))
@@ -93,11 +94,11 @@ def test_model_of_several_kernels_is_read_back(tmp_path, X):
 
 
 def test_model_of_a_kernel_that_is_a_function_is_not_saved(X):
-    model = model_of_several_kernels(X, BlockKernel(np.dot, "mine"))
+    model = model_of_several_kernels(X, CallableKernel(np.dot, "mine"))
     with pytest.raises(
         InputError, match=r"^kernel mine is a function, which a model file cannot hold; .*\.$"
     ):
-        model.facts()
+        model.to_dict()
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +206,7 @@ def test_saving_is_whole_or_not_at_all(tmp_path, X, monkeypatch):
         file.write(b"half a model")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("mmcnb.estimators._model.np.savez", full)
+    monkeypatch.setattr("mmcnb.features.model.np.savez", full)
     with pytest.raises(InputError, match=r"^the model could not be written to [^\n]*No space left[^\n]*\.$"):
         model.save(tmp_path / "model")
     assert (tmp_path / "model").read_bytes() == before

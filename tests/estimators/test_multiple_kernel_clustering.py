@@ -10,10 +10,14 @@ from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
 from mmcnb import MultipleKernelClustering
-from mmcnb.engine import Kernel, open_engine
+from mmcnb.engine.choose import open_engine
+from mmcnb.features.kernel import Kernel
+from mmcnb.features.rules import GivenLabels
+from mmcnb.hinge.cutting_plane import Objective, SweepBudget, cutting_plane
+from mmcnb.hinge.multiple_kernels import MultipleKernelWorkingSet
+from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.metrics import balanced_clustering_error
 from mmcnb.samples import open_samples
-from mmcnb.solvers import GivenLabels, KernelPlanes, Objective, Problem, SweepBudget, cutting_plane
 from tests import reference
 from tests.estimators.conftest import make_blobs, make_rings, same_clusters
 from tests.estimators.several_kernels import (
@@ -43,8 +47,8 @@ def naive_objective(model, X, kernels, C, threshold):
         gram = kernel(basis, basis)
         centred = reference.centred(kernel(X, X))
         # The kernel is scaled to a spread of 1: v = Σ c k(b, .) has |v|² = c'Kc in its own units.
-        spread = np.trace(centred) / len(X)
-        norm2 += spread * np.einsum("ri,ij,rj", part, gram, part) / beta
+        total_variance = np.trace(centred) / len(X)
+        norm2 += total_variance * np.einsum("ri,ij,rj", part, gram, part) / beta
     rho = model.rho_
     hinge = np.maximum(0, rho - margins(model.decision_function(X))).mean()
     return norm2, 0.5 * norm2 - (rho if threshold == "adaptive" else 0) + C * hinge
@@ -140,13 +144,13 @@ def best_objective(X, kernels, C):
     columns = [slice(k * n, (k + 1) * n) for k in range(len(kernels))]
     form, best = Objective("fixed", 0.0, 1.0), (np.inf, None)
     with open_engine(n_jobs=1) as engine:
-        problem = Problem(engine, open_samples(np.hstack(parts)), None, hold_labels=True)
+        problem = TrainingSet(engine, open_samples(np.hstack(parts)), None, hold_labels=True)
         for signs in itertools.product((-1, 1), repeat=n - 1):
             y = np.array((1, *signs), np.int8)
             if min((y > 0).sum(), (y < 0).sum()) < 2:
                 continue
-            planes, labels = KernelPlanes(problem, columns), GivenLabels(y)
-            planes.resign(labels)
+            planes, labels = MultipleKernelWorkingSet(problem, columns), GivenLabels(y)
+            planes.relabel(labels)
             found = cutting_plane(planes, labels, form, C, 1e-5, lambda row: None, SweepBudget())
             best = min(best, (found.primal, y.tolist()))
     return best
@@ -187,10 +191,12 @@ def test_one_kernel_is_sparse_kernel_mmc_but_for_the_scale_of_the_kernel(thresho
     model = MultipleKernelClustering(kernels=[Kernel(kernel, 0.5)], **shared).fit(X)
     np.testing.assert_array_equal(model.labels_, alone.labels_)
     assert model.kernel_weights_.tolist() == [1.0]
-    spread = np.trace(reference.centred(Kernel(kernel, 0.5)(X, X))) / len(X)
-    assert model.report_["w_norm"] * np.sqrt(spread) == pytest.approx(alone.report_["w_norm"], rel=1e-3)
+    total_variance = np.trace(reference.centred(Kernel(kernel, 0.5)(X, X))) / len(X)
+    assert model.report_["w_norm"] * np.sqrt(total_variance) == pytest.approx(
+        alone.report_["w_norm"], rel=1e-3
+    )
     # f is w·φ, and both are scaled.
-    f, g = model.decision_function(X) * spread, alone.decision_function(X)
+    f, g = model.decision_function(X) * total_variance, alone.decision_function(X)
     np.testing.assert_allclose(f, g, atol=0.02 * np.abs(g).max())
 
 

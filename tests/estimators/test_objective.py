@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from mmcnb import SparseKernelMMC
-from mmcnb.estimators._base import ClusterWarning
+from mmcnb.errors import ClusterWarning
 from mmcnb.metrics import balanced_clustering_error
 from tests import reference
 from tests.estimators.conftest import ESTIMATORS, make, make_blobs, make_rings, make_sparse
@@ -167,7 +167,7 @@ def test_judges_that_disagree_are_heard(monkeypatch):
     def only_the_narrowest_is_clean(labelings, embeddings, weights):
         return np.r_[0.0, np.ones(len(labelings) - 1)]
 
-    monkeypatch.setattr("mmcnb.selection.coarse.leave_one_out_scores", only_the_narrowest_is_clean)
+    monkeypatch.setattr("mmcnb.hinge.sample_search.leave_one_out_scores", only_the_narrowest_is_clean)
     with pytest.warns(ClusterWarning, match=r"^the judges of the width disagree: \|w\|² prefers [^\n]*\.$"):
         model = SparseKernelMMC(random_state=0).fit(X)
     assert any(sentence.startswith("the judges") for sentence in model.report_["warnings"])

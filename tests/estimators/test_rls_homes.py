@@ -137,7 +137,7 @@ def recorded(dense_stores):
     """Rows behind a store that counts what is got from it."""
     store = RecordingStore(LocalStore(dense_stores[2]))
     samples = open_samples(zarr.open_group(store, mode="r"))
-    samples.travels = True
+    samples.is_reopenable = True
     store.gets.clear()
     return samples, store.gets
 

@@ -9,30 +9,22 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
-from mmcnb._errors import InputError, MemoryLimitError
-from mmcnb.engine import Kernel, ThreadEngine
-from mmcnb.estimators import ClusterWarning
-from mmcnb.estimators._ridge_passes import RidgePasses, landmark_sample
+from mmcnb.engine.run import ThreadEngine
+from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
+from mmcnb.features.kernel import Kernel, kernel_matrix
+from mmcnb.least_squares.all_rows import LeastSquaresPasses, landmark_sample
+from mmcnb.least_squares.local_search import canonical_labels, random_labels, search_partition
+from mmcnb.least_squares.objective import floor_bounds, mean_objective, size_bounds, smoother, target_shares
+from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 from mmcnb.samples import open_samples
-from mmcnb.selection.divide import Division, divide, kernel_matrix
-from mmcnb.solvers import (
-    canonical_labels,
-    floor_bounds,
-    mean_objective,
-    random_labels,
-    search_partition,
-    size_bounds,
-    smoother,
-    target_shares,
-)
 from tests import reference
 
 
-def groups(n, shares, seed=0, spread=1.0):
+def groups(n, shares, seed=0, total_variance=1.0):
     """Round groups of some shares, and which row is in which."""
     rng = np.random.default_rng(seed)
     y = rng.choice(len(shares), n, p=shares)
-    return rng.uniform(-4, 4, (len(shares), 4))[y] + spread * rng.standard_normal((n, 4)), y
+    return rng.uniform(-4, 4, (len(shares), 4))[y] + total_variance * rng.standard_normal((n, 4)), y
 
 
 def noise(n, d=3, seed=0):
@@ -71,9 +63,9 @@ def test_where_the_sample_is_all_rows_the_labels_are_those_of_the_exact_search(c
     K, R = kernel_matrix(X, Kernel("rbf", model.gamma_)), smoother_of(X, model)
     random_state = np.random.RandomState(seed)
     sample = landmark_sample(X, None, Kernel("rbf", model.gamma_), len(X), k, random_state)
-    wanted = Division(k, 1e-3, "shaking", "mixed", 3, *held(**parameters), 0.5)
+    wanted = PartitionConfig(k, 1e-3, "shaking", "mixed", 3, *held(**parameters), 0.5)
     with ThreadEngine(1) as engine:
-        found = divide(engine, K, sample.features, wanted, random_state)
+        found = partition_sample(engine, K, sample.features, wanted, random_state)
     np.testing.assert_array_equal(model.labels_, canonical_labels(found[0].labels))
     objective = mean_objective(R, model.labels_.astype(int), k)
     assert objective == pytest.approx(found[0].objective, rel=1e-12)
@@ -126,14 +118,14 @@ def passes_over(X, order, labels, basis, wanted, n_passes=4):
     sample = landmark_sample_on(sample, X[order], basis)
     records = []
     with ThreadEngine(1) as engine:
-        work = SimpleNamespace(
+        session = SimpleNamespace(
             engine=engine,
             weights=None,
             record=records.append,
             found=SimpleNamespace(mean=None, deviation=None),
         )
-        model = sample.model(work, wanted.alpha)
-        fit = RidgePasses(work, wanted, sample, model)
+        model = sample.model(session, wanted.alpha)
+        fit = LeastSquaresPasses(session, wanted, sample, model)
         fit.run(model.features(open_samples(X[order])), labels[order], n_passes)
     scores = sample.values @ fit.rule.coef - fit.rule.offset
     return scores.argmax(axis=1), [record["objective"] for record in records], fit.sizes
@@ -143,16 +135,17 @@ def landmark_sample_on(sample, X, basis):
     """The same with given landmarks."""
     from dataclasses import replace
 
-    from mmcnb.solvers import metric_of, principal_features
+    from mmcnb.features.nystroem import normalization_of
+    from mmcnb.features.principal import principal_features
 
     values = sample.kernel(X, basis)
-    metric = metric_of(sample.kernel(basis, basis), 1e-7)
-    features = principal_features(values @ metric)
-    return replace(sample, basis=basis, values=values, metric=metric, features=features)
+    normalization = normalization_of(sample.kernel(basis, basis), 1e-7)
+    features = principal_features(values @ normalization)
+    return replace(sample, basis=basis, values=values, normalization=normalization, features=features)
 
 
 def division(k, cluster_sizes="auto", alpha=1e-3, tolerance=0.1):
-    return Division(k, alpha, "shaking", "mixed", 1, cluster_sizes, tolerance, 0.2)
+    return PartitionConfig(k, alpha, "shaking", "mixed", 1, cluster_sizes, tolerance, 0.2)
 
 
 WANTED = {
@@ -166,7 +159,7 @@ WANTED = {
 @pytest.mark.parametrize("seed", range(3))
 def test_given_landmarks_and_start_rows_that_change_places_take_their_labels_along(case, seed):
     wanted, rng = WANTED[case], np.random.default_rng(seed)
-    X, _ = groups(600, [0.4, 0.3, 0.2, 0.1], seed, spread=2.0)
+    X, _ = groups(600, [0.4, 0.3, 0.2, 0.1], seed, total_variance=2.0)
     labels = random_labels(600, wanted.shares, np.random.RandomState(seed))
     basis, order = X[rng.permutation(600)[:50]], rng.permutation(600)
     straight, objectives, sizes = passes_over(X, np.arange(600), labels, basis, wanted)
@@ -181,7 +174,7 @@ def test_given_landmarks_and_start_rows_that_change_places_take_their_labels_alo
 @pytest.mark.parametrize("seed", range(3))
 def test_no_pass_lowers_the_objective_from_labels_within_their_bounds(case, seed):
     wanted = WANTED[case]
-    X, _ = groups(900, [0.5, 0.3, 0.2], seed, spread=2.5)
+    X, _ = groups(900, [0.5, 0.3, 0.2], seed, total_variance=2.5)
     labels = random_labels(900, wanted.shares, np.random.RandomState(seed))
     _, objectives, sizes = passes_over(X, np.arange(900), labels, X[:60], wanted, 12)
     assert len(objectives) > 2
@@ -197,7 +190,7 @@ def test_no_pass_lowers_the_objective_from_labels_within_their_bounds(case, seed
 @pytest.mark.parametrize("seed", range(4))
 def test_shares_are_those_of_the_clusters_in_whatever_order_they_are_given(seed):
     shares = np.array([0.6, 0.3, 0.1])
-    X, y = groups(900, shares, seed, spread=0.6)
+    X, y = groups(900, shares, seed, total_variance=0.6)
     settings = {"n_init": 4, "sample_size": 400, "n_landmarks": 60, "random_state": 0}
     models = [
         mmcnb.UnsupervisedRLS(3, cluster_sizes=given, **settings).fit(X)
@@ -224,7 +217,7 @@ def test_only_the_relative_weights_count(scale, cluster_sizes):
 
 
 def test_equal_weights_are_no_weights():
-    X, _ = groups(300, [0.4, 0.3, 0.3], spread=2.0)
+    X, _ = groups(300, [0.4, 0.3, 0.3], total_variance=2.0)
     plain = mmcnb.UnsupervisedRLS(3, n_init=2, random_state=0).fit(X)
     for weight, given in ((1.0, 1.0), (0.001, np.full(300, 0.001)), (64.0, 64.0), (64.0, np.full(300, 64.0))):
         model = mmcnb.UnsupervisedRLS(3, n_init=2, random_state=0).fit(X, sample_weight=given)
@@ -233,7 +226,7 @@ def test_equal_weights_are_no_weights():
 
 
 def test_objectives_of_weighted_rows_are_those_of_rows_repeated():
-    X, _ = groups(200, [0.4, 0.3, 0.3], spread=2.0)
+    X, _ = groups(200, [0.4, 0.3, 0.3], total_variance=2.0)
     weights = np.random.default_rng(0).integers(1, 4, 200)
     model = mmcnb.UnsupervisedRLS(3, n_landmarks=40, random_state=0).fit(X, sample_weight=weights)
     z, n = model.transform(np.repeat(X, weights, axis=0)), weights.sum()
@@ -325,7 +318,7 @@ def test_an_evolution_that_finds_one_cluster_says_so():
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_precision_of_the_rows_hardly_matters(kind):
-    X, y = groups(500, [0.5, 0.3, 0.2], spread=0.5)
+    X, y = groups(500, [0.5, 0.3, 0.2], total_variance=0.5)
     model = mmcnb.UnsupervisedRLS(3, cluster_sizes=[0.5, 0.3, 0.2], random_state=0).fit(X.astype(kind))
     assert adjusted_rand_score(y, model.labels_) > 0.95
     assert model.labels_.dtype == np.int32
@@ -423,7 +416,7 @@ def test_many_rows_need_no_room_for_a_second_sample():
         row_bytes=16.0,
         dtype=np.dtype("f4"),
         is_sparse=False,
-        travels=True,
+        is_reopenable=True,
         chunk_rows=4096,
         edge_bytes=0.0,
     )

@@ -7,8 +7,8 @@ from sklearn.datasets import make_blobs, make_moons
 
 import mmcnb
 from mmcnb.estimators import sdp_mmc
+from mmcnb.relaxations.sdp import solve_svm
 from mmcnb.samples import create_dense_store
-from mmcnb.solvers import solve_machine
 from tests.estimators.conftest import same_clusters
 
 
@@ -30,7 +30,7 @@ def gram_of(model, weights=None):
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 def test_the_objective_is_that_of_the_model(X, kernel, weighted):
     weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(float) if weighted else None
-    model = mmcnb.SDPMMC(kernel=kernel, C=0.5, gamma=0.05).fit(X, sample_weight=weights)
+    model = mmcnb.baselines.SDPMMC(kernel=kernel, C=0.5, gamma=0.05).fit(X, sample_weight=weights)
     assert model.converged_
     np.testing.assert_array_equal(model.labels_, model.predict(X))
     assert model.labels_[0] == 0
@@ -42,21 +42,21 @@ def test_the_objective_is_that_of_the_model(X, kernel, weighted):
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
 def test_the_relaxed_optimum_bounds_what_labels_reach(X, C):
-    model = mmcnb.SDPMMC(C=C).fit(X)
+    model = mmcnb.baselines.SDPMMC(C=C).fit(X)
     report, bounds = model.report_, np.full(len(X), C)
     assert report["threshold_moved"] == 0
     assert report["relaxed"] <= model.objective_ <= report["rounded"] * (1 + 1e-9)
     gram, rng = gram_of(model), np.random.default_rng(0)
-    k_means = mmcnb.IterativeSVR(C=C, loss="hinge", random_state=0).fit(X).labels_
+    k_means = mmcnb.baselines.IterativeSVR(C=C, loss="hinge", random_state=0).fit(X).labels_
     for labels in (model.labels_, k_means, rng.permutation(np.arange(len(X)) % 2)):
-        assert report["relaxed"] <= solve_machine(gram, 2 * labels - 1, bounds)[1]
+        assert report["relaxed"] <= solve_svm(gram, 2 * labels - 1, bounds)[1]
 
 
 def test_tight_groups_are_found_exactly():
     rng = np.random.default_rng(0)
     y = rng.permutation(np.repeat([0, 1], [22, 18]))
     X = 9.0 * y[:, None] + 0.01 * rng.standard_normal((40, 3))
-    model = mmcnb.SDPMMC().fit(X)
+    model = mmcnb.baselines.SDPMMC().fit(X)
     assert same_clusters(model.labels_, y)
     assert model.objective_ == pytest.approx(model.report_["relaxed"], rel=1e-3)
     assert model.report_["eigenvalue_share"] > 0.9
@@ -64,20 +64,20 @@ def test_tight_groups_are_found_exactly():
 
 def test_curved_groups_that_the_kernel_parts_are_found():
     X, y = make_moons(60, noise=0.05, random_state=0)
-    model = mmcnb.SDPMMC(gamma=8.0).fit(X)
+    model = mmcnb.baselines.SDPMMC(gamma=8.0).fit(X)
     assert np.mean(model.labels_ == (y != y[0])) >= 0.75
 
 
 @pytest.mark.parametrize("balance", [0.0, 0.2, 0.8])
 def test_both_clusters_hold_their_least_share(balance):
     X = np.random.default_rng(1).standard_normal((41, 3)) ** 3
-    model = mmcnb.SDPMMC(balance=balance).fit(X)
+    model = mmcnb.baselines.SDPMMC(balance=balance).fit(X)
     assert np.bincount(model.labels_, minlength=2).min() >= (1 - balance) / 2 * 41 - 1
 
 
 def test_the_order_of_the_rows_does_not_matter(X):
     order = np.random.default_rng(0).permutation(len(X))
-    one, other = mmcnb.SDPMMC().fit(X), mmcnb.SDPMMC().fit(X[order])
+    one, other = mmcnb.baselines.SDPMMC().fit(X), mmcnb.baselines.SDPMMC().fit(X[order])
     assert same_clusters(one.labels_[order], other.labels_)
     assert other.objective_ == pytest.approx(one.objective_, rel=1e-6)
     assert other.report_["relaxed"] == pytest.approx(one.report_["relaxed"], rel=2e-6)
@@ -86,8 +86,8 @@ def test_the_order_of_the_rows_does_not_matter(X):
 def test_a_weight_of_two_is_the_row_given_twice(X):
     weights = np.random.default_rng(0).integers(0, 4, len(X))
     weights[0] = 2  # numbers the clusters
-    weighted = mmcnb.SDPMMC().fit(X, sample_weight=weights)
-    repeated = mmcnb.SDPMMC().fit(np.repeat(X, weights, axis=0))
+    weighted = mmcnb.baselines.SDPMMC().fit(X, sample_weight=weights)
+    repeated = mmcnb.baselines.SDPMMC().fit(np.repeat(X, weights, axis=0))
     np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-6)
     assert weighted.report_["eigenvalue_share"] == pytest.approx(
         repeated.report_["eigenvalue_share"], abs=1e-2
@@ -97,17 +97,17 @@ def test_a_weight_of_two_is_the_row_given_twice(X):
 def test_homes_threads_and_forms_agree(X, tmp_path):
     with create_dense_store(tmp_path / "rows.zarr", X.shape[1], dtype="float64", chunk_rows=17) as writer:
         writer.append(X)
-    expected = mmcnb.SDPMMC(n_jobs=1).fit(X)
-    stored = mmcnb.SDPMMC(n_jobs=2).fit(tmp_path / "rows.zarr")
+    expected = mmcnb.baselines.SDPMMC(n_jobs=1).fit(X)
+    stored = mmcnb.baselines.SDPMMC(n_jobs=2).fit(tmp_path / "rows.zarr")
     np.testing.assert_array_equal(stored.decision_function(X), expected.decision_function(X))
-    sparse = mmcnb.SDPMMC().fit(scipy.sparse.csr_array(X))
+    sparse = mmcnb.baselines.SDPMMC().fit(scipy.sparse.csr_array(X))
     np.testing.assert_array_equal(sparse.labels_, expected.labels_)
     np.testing.assert_allclose(sparse.decision_function(X), expected.decision_function(X), atol=1e-6)
 
 
 def test_scaled_columns_and_a_file(X, tmp_path):
-    model = mmcnb.SDPMMC(scale="standard").fit(X * [1.0, 1e6])
-    again = mmcnb.SDPMMC(scale="standard").fit(X)
+    model = mmcnb.baselines.SDPMMC(scale="standard").fit(X * [1.0, 1e6])
+    again = mmcnb.baselines.SDPMMC(scale="standard").fit(X)
     np.testing.assert_array_equal(model.labels_, again.labels_)
     model.save(tmp_path / "sdp.model")
     loaded = mmcnb.load(tmp_path / "sdp.model")
@@ -118,7 +118,7 @@ def test_scaled_columns_and_a_file(X, tmp_path):
 def test_more_rows_than_the_bound_are_refused():
     X = np.zeros((sdp_mmc.MOST_ROWS + 1, 2))
     with pytest.raises(ValueError, match=r"^there are 501 rows.*at most 500, or use SparseKernelMMC\.$"):
-        mmcnb.SDPMMC().fit(X)
+        mmcnb.baselines.SDPMMC().fit(X)
 
 
 @pytest.mark.parametrize(
@@ -133,13 +133,13 @@ def test_more_rows_than_the_bound_are_refused():
 )
 def test_bad_parameters_are_one_sentence(X, changes, sentence):
     with pytest.raises(ValueError, match=r"^[^\n]*\.$") as refused:
-        mmcnb.SDPMMC(**changes).fit(X)
+        mmcnb.baselines.SDPMMC(**changes).fit(X)
     assert sentence in str(refused.value)
 
 
 def test_a_programme_that_stops_early_is_said(X, monkeypatch):
-    monkeypatch.setattr("mmcnb.solvers.sdp.MOST_STEPS", 3)
+    monkeypatch.setattr("mmcnb.relaxations.sdp.MOST_STEPS", 3)
     with pytest.warns(mmcnb.estimators.ClusterWarning, match=r"ended the semidefinite programme early"):
-        model = mmcnb.SDPMMC().fit(X)
+        model = mmcnb.baselines.SDPMMC().fit(X)
     assert not model.converged_
     np.testing.assert_array_equal(model.labels_, model.predict(X))

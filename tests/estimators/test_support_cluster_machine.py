@@ -12,9 +12,9 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mmcnb
-from mmcnb.engine import ExpansionMap, Kernel
-from mmcnb.estimators import _shrinking
-from mmcnb.estimators._shrinking import Part, drawn_members, train
+from mmcnb.features.kernel import ExpansionMap, Kernel
+from mmcnb.hinge import shrinking as _shrinking
+from mmcnb.hinge.shrinking import Part, drawn_members, train
 from mmcnb.samples import create_csr_store, create_dense_store, open_class_labels
 
 GAMMA = 0.5

@@ -8,7 +8,7 @@ from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
-from mmcnb._errors import InputError, MemoryLimitError
+from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.samples import create_dense_store
 
 

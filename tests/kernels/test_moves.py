@@ -53,7 +53,7 @@ def test_shaking_equals_the_plain_form(seed, schedule, shares):
 @pytest.mark.parametrize("bounds", [([1, 1, 1], [14, 14, 14]), ([2, 3, 4], [7, 5, 9])])
 @pytest.mark.parametrize(
     ("search", "objective"),
-    [(kernels.steepest_moves, reference.sum_objective), (kernels.polish, reference.mean_objective)],
+    [(kernels.steepest_moves, reference.sum_objective), (kernels.refine, reference.mean_objective)],
 )
 def test_steepest_moves_equal_the_plain_form(seed, bounds, search, objective):
     low, high = map(np.array, bounds)
@@ -80,7 +80,7 @@ def test_labels_given_are_left_alone():
     R, labels = make_smoother(20), make_labels(20)
     before = labels.copy()
     kernels.shake(R, labels, np.full(3, 1 / 3), 1.0, 0.5, 5)
-    kernels.polish(R, labels, **FREE, most=9)
+    kernels.refine(R, labels, **FREE, most=9)
     kernels.stochastic_moves(R, labels, **FREE, order=np.arange(20), sweeps=9)
     np.testing.assert_array_equal(labels, before)
 
@@ -89,7 +89,7 @@ def test_steps_of_one_move_raise_the_objective_and_end_where_all_at_once_do():
     """Sums kept through many moves lead where fresh ones lead."""
     R, labels = make_smoother(120), make_labels(120)
     for search, objective in (
-        (kernels.polish, reference.mean_objective),
+        (kernels.refine, reference.mean_objective),
         (kernels.steepest_moves, reference.sum_objective),
     ):
         at_once, moves = search(R, labels, **FREE, most=10_000)
@@ -117,7 +117,7 @@ def test_gain_of_a_move_is_the_difference_of_objectives():
             assert q == pytest.approx(-4 * gain, abs=1e-11)
 
 
-@pytest.mark.parametrize("search", [kernels.polish, kernels.steepest_moves])
+@pytest.mark.parametrize("search", [kernels.refine, kernels.steepest_moves])
 @pytest.mark.parametrize("bounds", [([20, 20, 20], [20, 20, 20]), ([5, 25, 10], [10, 40, 15])])
 def test_sizes_come_into_their_bounds_and_stay(search, bounds):
     low, high = map(np.array, bounds)
@@ -143,8 +143,8 @@ def test_rows_that_change_places_take_their_labels_along():
     np.testing.assert_array_equal(
         kernels.shake(turned, labels[order], shares, 1.0, 0.5, 21)[0], straight[order]
     )
-    straight = kernels.polish(R, labels, **FREE, most=500)[0]
-    np.testing.assert_array_equal(kernels.polish(turned, labels[order], **FREE, most=500)[0], straight[order])
+    straight = kernels.refine(R, labels, **FREE, most=500)[0]
+    np.testing.assert_array_equal(kernels.refine(turned, labels[order], **FREE, most=500)[0], straight[order])
 
 
 def test_published_shaking_forgets_a_start_of_two_clusters():

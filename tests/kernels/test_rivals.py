@@ -41,8 +41,8 @@ def test_most_violated_rivals_equal_the_plain_loop(rows, p, k, grain, dtype):
     F, _ = rows_and_basis(rows, p, 0, dtype)
     scores, labels, weights = problem(rows, k, grain)
     for rho in (-0.3, 0.0, 0.5, 10.0):
-        found = kernels.most_violated_rivals(F, scores, labels, weights, rho)
-        expected = reference.most_violated_rivals(F.astype(float), scores, labels, weights, rho)
+        found = kernels.most_violated_runner_ups(F, scores, labels, weights, rho)
+        expected = reference.most_violated_runner_ups(F.astype(float), scores, labels, weights, rho)
         for value, wanted in zip(found, expected, strict=True):
             np.testing.assert_allclose(value, wanted, rtol=1e-11, atol=1e-12)
 
@@ -50,14 +50,14 @@ def test_most_violated_rivals_equal_the_plain_loop(rows, p, k, grain, dtype):
 def test_what_a_row_gives_its_cluster_it_takes_from_its_rival():
     scores, labels, weights = problem(200, 4)
     F = np.random.default_rng(0).standard_normal((200, 3))
-    row_sums, shares, _ = kernels.most_violated_rivals(F, scores, labels, weights, 1.0)
+    row_sums, shares, _ = kernels.most_violated_runner_ups(F, scores, labels, weights, 1.0)
     np.testing.assert_allclose(row_sums.sum(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(shares.sum(), 0, atol=1e-12)
 
 
 def test_scores_that_are_no_numbers_are_in_no_constraint_and_stay_out_of_the_sums():
     scores = np.full((3, 3), np.nan)
-    row_sums, shares, sums = kernels.most_violated_rivals(
+    row_sums, shares, sums = kernels.most_violated_runner_ups(
         np.ones((3, 2)), scores, np.array([0, 1, 2]), np.ones(3), 1.0
     )
     assert not row_sums.any()

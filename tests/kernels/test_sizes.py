@@ -7,7 +7,7 @@ from mmcnb import kernels
 from tests import reference
 
 
-def divide(scores, low, high, weights=None, start=None):
+def partition_sample(scores, low, high, weights=None, start=None):
     n, k = scores.shape
     weights = np.ones(n) if weights is None else weights
     start = np.zeros(k) if start is None else start
@@ -22,7 +22,7 @@ def test_the_division_is_the_best_within_the_bounds(seed, k, slack, warm):
     scores = rng.standard_normal((n, k)) + 2 * rng.standard_normal(k)
     counts = rng.multinomial(n - k, np.full(k, 1 / k)) + 1
     low, high = np.maximum(counts - slack, 1), counts + slack
-    _, labels = divide(scores, low, high, start=rng.standard_normal(k) if warm else None)
+    _, labels = partition_sample(scores, low, high, start=rng.standard_normal(k) if warm else None)
     sizes = np.bincount(labels, minlength=k)
     assert ((low <= sizes) & (sizes <= high)).all()
     best = reference.best_sizes_division(scores, low, high)
@@ -34,7 +34,7 @@ def test_multipliers_weigh_on_full_and_least_clusters_alone(seed):
     rng = np.random.default_rng(seed)
     scores = rng.standard_normal((50, 4)) * [3, 1, 1, 0.2]
     low, high = np.array([5, 5, 5, 5]), np.array([15, 20, 25, 30])
-    b, labels = divide(scores, low, high)
+    b, labels = partition_sample(scores, low, high)
     sizes = np.bincount(labels, minlength=4)
     assert (sizes[b > 1e-9] == high[b > 1e-9]).all()
     assert (sizes[b < -1e-9] == low[b < -1e-9]).all()
@@ -42,7 +42,7 @@ def test_multipliers_weigh_on_full_and_least_clusters_alone(seed):
 
 def test_sizes_that_fit_ask_for_nothing():
     scores = np.random.default_rng(0).standard_normal((30, 3))
-    b, _ = divide(scores, [1, 1, 1], [30, 30, 30], start=np.array([1.0, -2.0, 0.5]))
+    b, _ = partition_sample(scores, [1, 1, 1], [30, 30, 30], start=np.array([1.0, -2.0, 0.5]))
     assert b.tolist() == [0, 0, 0]
 
 
@@ -52,7 +52,7 @@ def test_integer_weights_are_repetitions_up_to_one_row():
     scores = rng.standard_normal((200, 3)) + np.array([2, 0, 0])
     share = weights.sum() / 3
     low, high = np.full(3, int(0.9 * share)), np.full(3, int(1.1 * share))
-    _, labels = divide(scores, low, high, weights)
+    _, labels = partition_sample(scores, low, high, weights)
     sizes = np.bincount(labels, weights, minlength=3)
     assert (sizes >= low - weights.max()).all()
     assert (sizes <= high + weights.max()).all()
@@ -60,5 +60,5 @@ def test_integer_weights_are_repetitions_up_to_one_row():
 
 def test_equal_rows_stay_together():
     scores = np.repeat([[1.0, 0.0], [0.5, 0.0]], 10, axis=0)
-    _, labels = divide(scores, [5, 5], [15, 15])
+    _, labels = partition_sample(scores, [5, 5], [15, 15])
     assert len(set(labels[:10])) == len(set(labels[10:])) == 1

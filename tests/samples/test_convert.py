@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse
 import zarr
 
-from mmcnb._errors import InputError, MemoryLimitError
+from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.samples import convert, describe_store, open_class_labels, open_samples, verify_store
 
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}

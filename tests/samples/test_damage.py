@@ -8,7 +8,7 @@ import scipy.sparse
 import zarr
 from numcodecs.zstd import Zstd
 
-from mmcnb._errors import DamagedStoreError, InputError
+from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import (
     LabelsWriter,
     create_csr_store,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from mmcnb._errors import InputError
-from mmcnb.engine import run
+from mmcnb.engine.run import run
+from mmcnb.errors import InputError
 from mmcnb.samples import BLOCK_ROWS, convert, open_samples, verify_store
 
 da = pytest.importorskip("dask.array", reason="Dask is an optional extra")
@@ -76,7 +76,7 @@ class Rows:
 @pytest.mark.parametrize("cuts", [[9000], [1000] * 9, [5000, 1, 3999]])
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 def test_a_pass_computes_each_chunk_once(X, csr, monkeypatch, layout, cuts, n_jobs):
-    from mmcnb.engine import _run
+    from mmcnb.engine import run as _run
 
     monkeypatch.setattr(_run, "TASK_BYTES", 1)
     count, lock = Counter(), threading.Lock()
@@ -111,7 +111,7 @@ def test_chunks_are_computed_in_the_thread_that_asks(X):
 
 def test_dask_arrays_travel_and_can_be_converted(X, tmp_path):
     samples = open_samples(da.from_array(X, chunks=(1000, 7)))
-    assert samples.travels
+    assert samples.is_reopenable
     assert np.array_equal(pickle.loads(pickle.dumps(samples)).block(5, 50), X[5:50])
     convert(da.from_array(X, chunks=(1000, 7)), tmp_path / "a.zarr")
     assert verify_store(tmp_path / "a.zarr")["digest"] == samples.digest

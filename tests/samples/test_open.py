@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 import zarr
 
-from mmcnb._errors import DamagedStoreError, InputError
+from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import BLOCK_ROWS, create_csr_store, create_dense_store, open_class_labels, open_samples
 
 SPANS = [(0, 1), (0, BLOCK_ROWS), (4000, 4100), (BLOCK_ROWS, 2 * BLOCK_ROWS), (8999, 9000), (0, 9000)]
@@ -198,11 +198,11 @@ def test_blocks_may_be_read_from_threads(X, tmp_path):
     samples = open_samples(tmp_path / "d.zarr")
     wrong = []
 
-    def work(offset):
+    def session(offset):
         starts = range(offset, 8000, 800)
         wrong.extend(s for s in starts if not same_bits(samples.block(s, s + 500), X[s : s + 500]))
 
-    threads = [threading.Thread(target=work, args=(offset,)) for offset in range(4)]
+    threads = [threading.Thread(target=session, args=(offset,)) for offset in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from zarr.storage import LocalStore, WrapperStore
 
-from mmcnb._errors import DamagedStoreError
-from mmcnb.engine import run
+from mmcnb.engine.run import run
+from mmcnb.errors import DamagedStoreError
 from mmcnb.samples import BLOCK_ROWS, create_csr_store, create_dense_store, open_samples
 from mmcnb.samples import _chunked as chunked
 from mmcnb.samples import _stored as stored
@@ -130,7 +130,7 @@ def is_index(key):
     [(1000, 2), (1000, 3), (BLOCK_ROWS, 2), (BLOCK_ROWS + 1, 3), (10_000, 2), (10**6, 3)],
 )
 def test_a_pass_over_sparse_chunks(sparse, write_csr, monkeypatch, chunks, zarr_format):
-    from mmcnb.engine import _run
+    from mmcnb.engine import run as _run
 
     monkeypatch.setattr(_run, "TASK_BYTES", 2**17)
     path = write_csr(
@@ -145,7 +145,7 @@ def test_a_pass_over_sparse_chunks(sparse, write_csr, monkeypatch, chunks, zarr_
 
 @pytest.mark.parametrize("n_jobs", [1, 4])
 def test_a_pass_over_sparse_shards(sparse, tmp_path, monkeypatch, n_jobs):
-    from mmcnb.engine import _run
+    from mmcnb.engine import run as _run
 
     monkeypatch.setattr(_run, "TASK_BYTES", 2**17)
     attributes = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(sparse.shape)}
@@ -164,7 +164,7 @@ def test_a_pass_over_sparse_shards(sparse, tmp_path, monkeypatch, n_jobs):
 @pytest.mark.parametrize("n_jobs", [1, 4])
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 def test_a_pass_over_our_stores(rows, sparse, tmp_path, monkeypatch, layout, n_jobs):
-    from mmcnb.engine import _run
+    from mmcnb.engine import run as _run
 
     monkeypatch.setattr(_run, "TASK_BYTES", 2**17)
     if layout == "dense":

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import zarr
 
-from mmcnb._errors import DamagedStoreError, InputError
+from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import _remote as remote
 from mmcnb.samples import (
     convert,
@@ -230,7 +230,7 @@ def test_a_missing_package_is_named(monkeypatch):
 
 def test_addresses_travel(server, address):
     samples = open_samples(address)
-    assert samples.travels
+    assert samples.is_reopenable
     sent = pickle.dumps(samples)
     assert len(sent) < 2000
     assert np.array_equal(pickle.loads(sent).block(0, 300), samples.block(0, 300))

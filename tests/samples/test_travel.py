@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import zarr
 
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.samples import create_csr_store, create_dense_store, open_samples
 from mmcnb.samples._open import open_again
 
@@ -38,7 +38,7 @@ def first_rows(samples):
 
 
 def test_pickles_are_small_and_open_elsewhere(samples):
-    assert samples.travels
+    assert samples.is_reopenable
     assert len(pickle.dumps(samples)) < 2000
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         there = pool.submit(first_rows, samples).result()
@@ -78,7 +78,7 @@ def test_an_opened_store_without_a_path_does_not_travel(X):
     group = zarr.open_group(zarr.storage.MemoryStore(), mode="w")
     group.create_array("X", shape=X.shape, dtype=X.dtype)[:] = X
     samples = open_samples(group)
-    assert not samples.travels
-    assert not open_samples(X).travels
+    assert not samples.is_reopenable
+    assert not open_samples(X).is_reopenable
     with pytest.raises(InputError, match="open it by its path"):
         pickle.dumps(samples)

@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse
 import zarr
 
-from mmcnb._errors import DamagedStoreError, InputError
+from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import (
     GROUP_ROWS,
     LabelsSink,

@@ -10,10 +10,11 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 import mmcnb
-from mmcnb._errors import InputError
+from mmcnb.errors import InputError
 from mmcnb.plotting import SelectionDisplay
 from mmcnb.samples import create_dense_store
-from mmcnb.selection import select_n_clusters, select_parameters
+from mmcnb.selection.clusters import select_n_clusters
+from mmcnb.selection.parameters import select_parameters
 
 FIGURES = ["objective", "relative_objective", "margin", "stability", "eigengap"]
 FOUR = 4.0 * np.eye(4)  # all as far from one another, so that two or three clusters can be cut in many ways

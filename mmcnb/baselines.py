@@ -1,0 +1,7 @@
+"""The papers' baselines: methods for comparison, on data that fit in memory."""
+
+from mmcnb.estimators.iterative_svr import IterativeSVR
+from mmcnb.estimators.label_generation_mmc import LabelGenerationMMC
+from mmcnb.estimators.sdp_mmc import SDPMMC
+
+__all__ = ["SDPMMC", "IterativeSVR", "LabelGenerationMMC"]

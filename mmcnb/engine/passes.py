@@ -1,0 +1,181 @@
+"""Passes that look at the rows once: some rows by number, the moments of the columns, several at a time."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.random import sample_without_replacement
+
+from mmcnb import kernels
+from mmcnb.engine.run import Engine, Pass
+from mmcnb.samples import CSRBlock, Samples
+from mmcnb.samples.matrix import as_matrix, stack
+
+
+@dataclass(frozen=True)
+class GatherPass:
+    """Some rows, given by strictly increasing numbers."""
+
+    rows: np.ndarray
+
+    def start(self) -> list[Any]:
+        """No rows."""
+        return []
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """The rows of one block."""
+        first, last = np.searchsorted(self.rows, (start, stop))
+        return [as_matrix(rows)[self.rows[first:last] - start]]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """The rows of both."""
+        return total + other
+
+
+@dataclass(frozen=True)
+class _MomentsPass:
+    """Weighted sums of the columns and of their squares, and the weight."""
+
+    weights: np.ndarray | None
+
+    def start(self) -> list[Any]:
+        return [0.0, 0.0, 0.0]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        matrix = as_matrix(rows)
+        weights = np.ones(stop - start) if self.weights is None else self.weights[start:stop]
+        square = (
+            matrix.multiply(matrix) if isinstance(rows, CSRBlock) else np.square(matrix, dtype=np.float64)
+        )
+        return [weights @ matrix, weights @ square, weights.sum()]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        return [a + b for a, b in zip(total, other, strict=True)]
+
+
+@dataclass(frozen=True)
+class CombinedPass:
+    """Several passes in one sweep.
+
+    Parameters
+    ----------
+    passes : tuple of Pass
+        The passes; the total is the list of their totals.
+    """
+
+    passes: tuple[Pass, ...]
+
+    def start(self) -> list[Any]:
+        """Totals of no rows."""
+        return [pass_.start() for pass_ in self.passes]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Totals of one block."""
+        return [pass_.block(rows, start, stop) for pass_ in self.passes]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Totals of both."""
+        return [pass_.combine(a, b) for pass_, a, b in zip(self.passes, total, other, strict=True)]
+
+
+@dataclass(frozen=True)
+class DrawnSample:
+    """What the first pass found.
+
+    Parameters
+    ----------
+    sample : ndarray or csr_array of shape (m, d)
+        The rows asked for.
+    mean, deviation : ndarray of shape (d,) or None
+        Mean and standard deviation of the columns over all rows, where asked for.
+    """
+
+    sample: Any
+    mean: np.ndarray | None = None
+    deviation: np.ndarray | None = None
+
+
+def draw_sample(
+    engine: Engine,
+    samples: Samples,
+    rows: np.ndarray,
+    weights: np.ndarray | None = None,
+    moments: bool = False,
+) -> DrawnSample:
+    """Gather some rows, and the moments of the columns, in one pass.
+
+    Parameters
+    ----------
+    engine : Engine
+        Runs the pass.
+    samples : Samples
+        All rows.
+    rows : ndarray of shape (m,), int64
+        Strictly increasing row numbers.
+    weights : ndarray of shape (n,) or None, default=None
+        Sample weights of the moments.
+    moments : bool, default=False
+        Whether the moments are wanted.
+
+    Returns
+    -------
+    Survey
+        The rows and the moments.
+    """
+    if not moments:
+        if not samples.is_reopenable:
+            return DrawnSample(as_matrix(samples.gather(rows)))
+        return DrawnSample(stack(engine.run(GatherPass(rows), samples, "sample")))
+    both = CombinedPass((GatherPass(rows), _MomentsPass(weights)))
+    parts, (total, squares, weight) = engine.run(both, samples, "sample")
+    mean = np.asarray(total).ravel() / weight
+    deviation = np.sqrt(np.maximum(np.asarray(squares).ravel() / weight - mean**2, 0))
+    return DrawnSample(stack(parts), mean, deviation)
+
+
+def first_rows(labels: np.ndarray, n_clusters: int, start: int = 0) -> np.ndarray:
+    """First row of each cluster, of rows that begin at ``start``; the largest int64 where there is none."""
+    first = np.full(n_clusters, np.iinfo(np.int64).max)
+    found, where = np.unique(labels, return_index=True)
+    first[found] = start + where
+    return first
+
+
+@dataclass(frozen=True)
+class WeightedPass:
+    """What every pass needs: the sample weights of a block."""
+
+    weights: np.ndarray | None
+
+    def weights_of(self, start: int, stop: int) -> np.ndarray:
+        return np.ones(stop - start) if self.weights is None else self.weights[start:stop]
+
+
+@dataclass(frozen=True)
+class RowSumPass(WeightedPass):
+    """Weighted sum of the features, and the weight."""
+
+    def start(self) -> list[Any]:
+        """Nothing yet."""
+        return [0.0, 0.0]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Sum of one block."""
+        weights = self.weights_of(start, stop)
+        if isinstance(rows, CSRBlock):
+            return [kernels.weighted_row_sum_csr(*rows[:3], weights, rows.n_features), float(weights.sum())]
+        return [kernels.weighted_row_sum(rows, weights), float(weights.sum())]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Sum of both."""
+        return [a + b for a, b in zip(total, other, strict=True)]
+
+
+def sample_rows(n_samples: int, wanted: int, weights: np.ndarray | None, random_state: Any) -> np.ndarray:
+    """Uniform row numbers in rising order, among those with a positive weight."""
+    n = n_samples if weights is None else int(np.count_nonzero(weights))
+    if wanted >= n:
+        chosen = np.arange(n)
+    else:
+        chosen = np.sort(sample_without_replacement(n, wanted, random_state=random_state))
+    return chosen.astype(np.int64) if weights is None else np.flatnonzero(weights)[chosen]

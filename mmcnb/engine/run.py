@@ -1,0 +1,334 @@
+"""Run a pass over the rows of some samples.
+
+A pass maps a compiled routine over fixed blocks of rows and combines the small
+totals: blocks in order within a group, groups in order. So the result has the
+same bits whatever the storage chunks, the number of threads or the engine.
+"""
+
+import math
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+from mmcnb._progress import progress
+from mmcnb.errors import InputError
+from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
+from mmcnb.samples.derived import cache_features
+
+if TYPE_CHECKING:
+    from mmcnb.engine.plan import FitPlan
+
+
+Total = TypeVar("Total")
+Found = TypeVar("Found")
+TASK_BYTES = 8 * 2**20  # rows handed to a thread at once, as decoded bytes
+READ_AHEAD = 1  # tasks that wait beside those at work
+
+
+class Pass(Protocol[Total]):
+    """What a pass over the rows has to say: a total for each block, and how totals are combined."""
+
+    def start(self) -> Total:
+        """The total of no rows."""
+
+    def block(self, rows: Any, start: int, stop: int) -> Total:
+        """The total of one block: pure, called from any thread or process."""
+
+    def combine(self, total: Total, other: Total) -> Total:
+        """The total of two neighbouring ranges of rows, in row order."""
+
+
+def finish_group(pass_: Pass[Total], total: Total, start: int) -> Total:
+    """Let a pass with a method ``group`` replace the total of a group where it was computed."""
+    finish: Callable[[Total, int], Total] | None = getattr(pass_, "group", None)
+    return total if finish is None else finish(total, start)
+
+
+@dataclass
+class Traffic:
+    """What has been read so far of some watched rows.
+
+    Parameters
+    ----------
+    watched : Samples or None
+        The rows; passes over others are not counted.
+    reads : int
+        Passes that read the rows from their home.
+    sweeps : int
+        Passes served from kept kernel columns.
+    bytes : int
+        Decoded bytes of the rows read.
+    resumed : bool
+        Whether the last pass was taken from a checkpoint.
+    """
+
+    watched: Samples | None = None
+    reads: int = 0
+    sweeps: int = 0
+    bytes: int = 0
+    resumed: bool = False
+
+    def count(self, samples: Samples) -> None:
+        """Count one pass."""
+        self.resumed = False
+        if samples.root is not self.watched:
+            return
+        if samples.cached:
+            self.sweeps += 1
+        else:
+            self.reads += 1
+            self.bytes += int(self.watched.n_samples * self.watched.row_bytes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts, as columns of a history."""
+        return {"reads": self.reads, "sweeps": self.sweeps, "bytes": self.bytes, "resumed": self.resumed}
+
+
+class Engine(ABC):
+    """Runs passes; what differs between engines is who computes the totals of groups.
+
+    Parameters
+    ----------
+    show_progress : bool or None, default=False
+        None shows a bar where standard error is a terminal.
+    """
+
+    def __init__(self, show_progress: bool | None = False) -> None:
+        self.show_progress = show_progress
+        self.traffic = Traffic()
+
+    @abstractmethod
+    def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
+        """The totals of all groups of rows, in order."""
+
+    def cache(self, features: Samples, plan: "FitPlan") -> Samples:
+        """Hold features where the plan says, from their first sweep on."""
+        return cache_features(features, plan.store)
+
+    def each(self, function: Callable[[Any], Found], items: Sequence[Any]) -> list[Found]:
+        """What a function finds for each item, in order."""
+        return [function(item) for item in items]
+
+    def run(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Total:
+        """Map a pass over all blocks and combine the totals in order.
+
+        Parameters
+        ----------
+        pass_ : Pass
+            What to compute on each block.
+        samples : Samples
+            The rows.
+        description : str, default=""
+            Names the pass on the progress bar; empty shows none.
+
+        Returns
+        -------
+        object
+            The total of the pass.
+        """
+        self.traffic.count(samples)
+        total = pass_.start()
+        shown = self.show_progress if description else False
+        with progress(samples.n_samples, description, enabled=shown) as bar:
+            for group in self.groups(pass_, samples):
+                total = pass_.combine(total, group)
+                bar.update(GROUP_ROWS)
+        return total
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Number of threads for ``n_jobs``, in scikit-learn's meaning: None is all cores, -1 too."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return cores
+    if n_jobs == 0:
+        raise InputError("n_jobs=0 asks for no thread; give a positive number, or -1 for all cores.")
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def task_rows(samples: Samples, threads: int) -> int:
+    """Rows a thread takes at once: whole fixed blocks, and whole storage chunks where those are small."""
+    blocks = max(1, int(TASK_BYTES / max(samples.row_bytes, 1.0) / BLOCK_ROWS))
+    share = math.ceil(samples.n_samples / BLOCK_ROWS / (4 * threads))
+    rows = BLOCK_ROWS * max(1, min(blocks, share))
+    aligned = math.lcm(BLOCK_ROWS, samples.chunk_rows)
+    if aligned * samples.row_bytes <= TASK_BYTES:
+        rows = aligned * max(1, rows // aligned)
+    return rows
+
+
+def map_blocks(pass_: Pass[Total], samples: Samples, start: int, stop: int) -> Iterator[Total]:
+    """The totals of the blocks of a range of rows, which are read once."""
+    for first, rows in zip(range(start, stop, BLOCK_ROWS), samples.blocks(start, stop), strict=True):
+        yield pass_.block(rows, first, min(first + BLOCK_ROWS, stop))
+
+
+class SingleThreadedBLAS:
+    """BLAS at one thread for as long as any engine of this process runs.
+
+    Blocks run in parallel, so BLAS must not: its result would depend on the number of threads. The limit is
+    global to the process, so engines that overlap in time share one, and the last to leave lifts it.
+    """
+
+    _lock = threading.Lock()
+    _users = 0
+    _limits: Any = None
+
+    def __enter__(self) -> None:
+        # Compiled kernels reach BLAS through SciPy's: loaded later, it would escape the limit.
+        import scipy.linalg  # noqa: F401
+        from threadpoolctl import threadpool_limits
+
+        shared = SingleThreadedBLAS
+        with shared._lock:
+            if shared._limits is None:
+                shared._limits = threadpool_limits(1, user_api="blas")
+            shared._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        shared = SingleThreadedBLAS
+        with shared._lock:
+            shared._users -= 1
+            if shared._users == 0:
+                shared._limits.restore_original_limits()
+                shared._limits = None
+
+    @staticmethod
+    def forget_parent() -> None:
+        """In a forked child: the parent's engines do not run here; its limit is lifted by the next engine."""
+        SingleThreadedBLAS._lock = threading.Lock()
+        SingleThreadedBLAS._users = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=SingleThreadedBLAS.forget_parent)
+
+
+class ThreadEngine(Engine):
+    """Threads on this machine.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=None
+        Threads; None and -1 take all cores.
+    show_progress : bool or None, default=False
+        None shows a bar where standard error is a terminal.
+
+    Examples
+    --------
+    >>> from mmcnb.engine.run import ThreadEngine
+    >>> with ThreadEngine(n_jobs=1) as engine:
+    ...     engine.threads
+    1
+    """
+
+    def __init__(self, n_jobs: int | None = None, show_progress: bool | None = False) -> None:
+        super().__init__(show_progress)
+        self.threads = n_threads(n_jobs)
+        self._of_thread = threading.local()
+
+    def __enter__(self) -> Self:
+        self._blas = SingleThreadedBLAS()
+        self._blas.__enter__()
+        self._pool = ThreadPoolExecutor(
+            self.threads, thread_name_prefix="mmcnb", initializer=self._mark_thread
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._blas.__exit__()
+
+    def each(self, function: Callable[[Any], Found], items: Sequence[Any]) -> list[Found]:
+        """What a function finds for each item, in order; the items share the threads, and their passes run
+        each in the thread of its item.
+        """
+        return super().each(function, items) if self._alone else list(self._pool.map(function, items))
+
+    def _mark_thread(self) -> None:
+        self._of_thread.is_ours = True
+
+    @property
+    def _alone(self) -> bool:
+        """Whether work stays in this thread: one of the pool would wait for itself."""
+        return self.threads == 1 or getattr(self._of_thread, "is_ours", False)
+
+    def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
+        """The totals of all groups, in order; blocks are computed in the threads."""
+        if 0 < samples.n_samples <= BLOCK_ROWS:  # most sweeps are of a sample, and short
+            (block,) = map_blocks(pass_, samples, 0, samples.n_samples)
+            yield finish_group(pass_, pass_.combine(pass_.start(), block), 0)
+            return
+        blocks = self._blocks(pass_, samples)
+        for start in range(0, samples.n_samples, GROUP_ROWS):
+            total = pass_.start()
+            for _ in range(start, min(start + GROUP_ROWS, samples.n_samples), BLOCK_ROWS):
+                total = pass_.combine(total, next(blocks))
+            yield finish_group(pass_, total, start)
+
+    def _blocks(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
+        rows = task_rows(samples, self.threads)
+
+        def task(start: int) -> list[Total]:
+            return list(map_blocks(pass_, samples, start, min(start + rows, samples.n_samples)))
+
+        for totals in self._in_order(task, range(0, samples.n_samples, rows)):
+            yield from totals
+
+    def _in_order(self, task: Callable[[int], list[Total]], starts: range) -> Iterator[list[Total]]:
+        """Results in order of the rows, with a bounded number of tasks read ahead."""
+        if self._alone or len(starts) == 1:
+            yield from map(task, starts)
+            return
+        waiting: deque[Future[list[Total]]] = deque()
+        try:
+            for start in starts:
+                waiting.append(self._pool.submit(task, start))
+                if len(waiting) > self.threads + READ_AHEAD:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def run(pass_: Pass[Total], samples: Samples, n_jobs: int | None = None) -> Total:
+    """Run one pass over some samples with threads.
+
+    Parameters
+    ----------
+    pass_ : Pass
+        What to compute on each block.
+    samples : Samples
+        The rows.
+    n_jobs : int or None, default=None
+        Threads; None and -1 take all cores.
+
+    Returns
+    -------
+    object
+        The total of the pass, with the same bits for any ``n_jobs`` and any chunking.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.engine.run import run
+    >>> from mmcnb.samples import open_samples
+    >>> class Count:
+    ...     def start(self):
+    ...         return 0
+    ...     def block(self, rows, start, stop):
+    ...         return stop - start
+    ...     def combine(self, total, other):
+    ...         return total + other
+    >>> run(Count(), open_samples(np.zeros((10_000, 2))))
+    10000
+    """
+    with ThreadEngine(n_jobs) as engine:
+        return engine.run(pass_, samples)

@@ -1,0 +1,139 @@
+"""The class of each row, wherever it is kept, and what each class weighs."""
+
+import numbers
+import os
+from typing import Any
+
+import numpy as np
+import zarr
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from mmcnb.errors import InputError
+from mmcnb.estimators.validate import is_stored
+from mmcnb.samples import Samples, open_class_labels
+from mmcnb.samples._inventory import find_inventory
+from mmcnb.samples._open import describe, open_node
+from mmcnb.samples._stored import StoredArray
+
+
+def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
+    """The class of each row.
+
+    Parameters
+    ----------
+    y : array, Zarr array, path of one, Dask array or None
+        The classes; None takes those beside the rows of a store.
+    X : object
+        The rows, as they were given.
+    samples : Samples
+        The rows, opened.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Numbers or text.
+
+    Raises
+    ------
+    InputError
+        If there is none, not one a row, or a class is a measured quantity.
+    """
+    labels = _stored_with(X, samples) if y is None else _given(y)
+    if labels.shape[0] != samples.n_samples:
+        raise InputError(
+            f"y has {labels.shape[0]} labels for the {samples.n_samples} rows of {samples.name}; give the "
+            "class of each row."
+        )
+    try:
+        if labels.dtype.kind in "fO":
+            assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{str(error).splitlines()[0].rstrip('. ')}; give y as one class a row.") from error
+    return labels
+
+
+def _stored_with(X: Any, samples: Samples) -> np.ndarray:
+    if not is_stored(X):
+        raise InputError(
+            "the fit requires y to be passed, but the target y is None; give the class of each row."
+        )
+    labels = open_class_labels(X)
+    if labels is None:
+        raise InputError(f"{samples.name} has no labels beside its rows; give y, the class of each row.")
+    return labels
+
+
+def _given(y: Any) -> np.ndarray:
+    if isinstance(y, str | os.PathLike | zarr.Array):
+        array = open_node(y)
+        if not isinstance(array, zarr.Array) or array.ndim != 1:
+            raise InputError(f"{describe(array)} is no array of one label a row; give the path of one.")
+        stored = StoredArray(array, find_inventory(array, describe(array)), describe(array))
+        return np.asarray(stored.read(0, stored.length))
+    if type(y).__module__.startswith("dask.array"):
+        y = y.compute()
+    try:
+        return np.asarray(column_or_1d(y, warn=True))
+    except ValueError as error:
+        raise InputError(f"{str(error).splitlines()[0].rstrip('. ')}; give y as one class a row.") from error
+
+
+def check_counts(classes: np.ndarray, counts: np.ndarray, n_clusters: int | None, both: bool) -> None:
+    """Check that there are classes, and rows enough to cluster.
+
+    Raises
+    ------
+    InputError
+        If there is one class, or one that is clustered has fewer rows than clusters.
+    """
+    if classes.size < 2:
+        raise InputError(
+            f"all rows are of the class {classes.tolist()[0]!r}; give rows of at least 2 classes."
+        )
+    rare = np.minimum(counts, counts.sum() - counts)  # of each class and the others
+    fewest = (rare if both else counts.sum() - rare).min()
+    if n_clusters is not None and n_clusters > fewest:
+        raise InputError(
+            f"n_clusters={n_clusters} is more than the {fewest} rows of a class that is clustered; "
+            f"give at most {fewest}."
+        )
+
+
+def check_class_weight(class_weight: Any, classes: np.ndarray) -> None:
+    """Check the weights of the classes.
+
+    Raises
+    ------
+    InputError
+        If they are neither None, "balanced", nor a positive number for some of the classes.
+    """
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return
+    known = classes.tolist()
+    if not isinstance(class_weight, dict):
+        raise InputError(
+            f"class_weight={class_weight!r} is unknown; give None, 'balanced' or a weight for each class, "
+            f"such as {{{known[0]!r}: 2.0}}."
+        )
+    for name, weight in class_weight.items():
+        if name not in known:
+            raise InputError(f"class_weight names the class {name!r}, which y does not have; it has {known}.")
+        whole = isinstance(weight, numbers.Real) and not isinstance(weight, bool)
+        if not whole or not 0 < float(weight) < np.inf:
+            raise InputError(f"class_weight of {name!r} is {weight!r}; give a positive number.")
+
+
+def weight_of_rows(
+    class_weight: dict[Any, float] | str | None, classes: np.ndarray, codes: np.ndarray, positive: np.ndarray
+) -> np.ndarray:
+    """Weight of each row in the machine of some rows against the others.
+
+    "balanced" gives both sides the same weight in all, n/2.
+    """
+    if class_weight == "balanced":
+        n, n_positive = positive.shape[0], np.count_nonzero(positive)
+        return np.where(positive, n / (2 * n_positive), n / (2 * (n - n_positive)))
+    given = class_weight if isinstance(class_weight, dict) else {}
+    return np.array([float(given.get(name, 1.0)) for name in classes.tolist()])[codes]

@@ -1,0 +1,279 @@
+"""What a user calls base kernels, as kernels of the engine."""
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mmcnb.errors import InputError
+from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma, mean_squared_distance
+from mmcnb.features.kernel import Kernel
+from mmcnb.features.multiple_kernels import CallableKernel, MultipleKernels
+
+KERNELS = ("rbf", "linear", "poly")
+PARAMETERS = {"rbf": {"gamma"}, "linear": set(), "poly": {"gamma", "degree", "coef0"}}
+WIDTHS = (0.35, 0.55, 0.9)  # sigma of "auto", in units of the root mean squared distance between two rows
+AUTO = "auto"
+N_AUTO = 2 + len(WIDTHS)
+
+
+@dataclass(frozen=True)
+class BaseKernels:
+    """Base kernels, and what they are called.
+
+    Parameters
+    ----------
+    stack : KernelStack
+        The kernels, with the columns that each sees.
+    names : tuple of str
+        Such as "rbf, gamma=0.5" or "linear, columns 0 to 3".
+    """
+
+    stack: MultipleKernels
+    names: tuple[str, ...]
+
+    def only(self, numbers: Sequence[int]) -> "BaseKernels":
+        """Some of them."""
+        kernels, columns = self.stack.kernels, self.stack.columns
+        stack = MultipleKernels(tuple(kernels[k] for k in numbers), tuple(columns[k] for k in numbers))
+        return BaseKernels(stack, tuple(self.names[k] for k in numbers))
+
+
+def n_kernels(kernels: Any) -> int:
+    """How many kernels are asked for."""
+    return N_AUTO if isinstance(kernels, str) else len(kernels)
+
+
+def check_base_kernels(kernels: Any, columns: Any) -> None:
+    """Refuse what no rows can make right.
+
+    Raises
+    ------
+    InputError
+        Naming the kernel and what it may be.
+    """
+    if isinstance(kernels, str):
+        if kernels != AUTO:
+            raise InputError(f'kernels={kernels!r} is unknown; give "auto" or a list such as [{kernels!r}].')
+        if columns is not None:
+            raise InputError('columns are given and kernels="auto" reads all; give a list of kernels too.')
+        return
+    if not isinstance(kernels, list | tuple):
+        raise InputError(f'kernels={kernels!r} is no list; give "auto" or a list such as ["linear", "rbf"].')
+    if len(kernels) == 0:
+        raise InputError('kernels is empty; give at least one kernel, or "auto".')
+    for k, kernel in enumerate(kernels):
+        _check(kernel, f"kernels[{k}]")
+    if columns is not None and (not isinstance(columns, list | tuple) or len(columns) != len(kernels)):
+        raise InputError(
+            f"columns does not hold one entry for each of the {len(kernels)} kernels; give a list of column "
+            "numbers, slices or None."
+        )
+
+
+def _check(kernel: Any, place: str) -> None:
+    if isinstance(kernel, Kernel) or (callable(kernel) and not isinstance(kernel, str)):
+        return
+    name, parameters = _named(kernel, place)
+    if name not in KERNELS:
+        known = ", ".join(repr(one) for one in KERNELS)
+        raise InputError(f"{place}={name!r} is unknown; give one of {known}, or a function of two blocks.")
+    for key, value in parameters.items():
+        if key not in PARAMETERS[name]:
+            able = ", ".join(sorted(PARAMETERS[name])) or "no parameter"
+            raise InputError(f"{place} has no parameter {key!r}; {name!r} has {able}.")
+        number = _is_number(value)
+        if key == "gamma" and not (value in GAMMA_NAMES if isinstance(value, str) else number and value > 0):
+            names = ", ".join(repr(one) for one in GAMMA_NAMES)
+            raise InputError(f"{place} has gamma={value!r}; give a positive number or one of {names}.")
+        if key == "degree" and not (number and float(value).is_integer() and value >= 1):
+            raise InputError(f"{place} has degree={value!r}; give a whole number of at least 1.")
+        if key == "coef0" and not number:
+            raise InputError(f"{place} has coef0={value!r}; give a number.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and value is not True and bool(np.isfinite(float(value)))
+
+
+def _named(kernel: Any, place: str) -> tuple[Any, dict[str, Any]]:
+    """Name and parameters of a kernel that is no object."""
+    if isinstance(kernel, str):
+        return kernel, {}
+    pair = isinstance(kernel, list | tuple) and len(kernel) == 2
+    if pair and isinstance(kernel[0], str) and isinstance(kernel[1], dict):
+        return kernel[0], dict(kernel[1])
+    shown = f"{place} is an array, which" if hasattr(kernel, "shape") else f"{place}={kernel!r}"
+    raise InputError(
+        f"{shown} is no kernel; give a name, a pair such as ('rbf', {{'gamma': 0.5}}), or a "
+        "function of two blocks of rows."
+    )
+
+
+def base_kernels(kernels: Any, columns: Any, sample: Any, weights: np.ndarray | None = None) -> BaseKernels:
+    """The kernels that are asked for, their widths by a sample where they are named.
+
+    Raises
+    ------
+    InputError
+        If columns do not exist, or all rows are equal in those of a kernel.
+    """
+    distance = mean_squared_distance(sample, weights)  # refuses rows that are all equal
+    if isinstance(kernels, str):
+        widths = [Kernel("rbf", 1 / (2 * width**2 * distance)) for width in WIDTHS]
+        found = [Kernel("linear"), Kernel("poly", 1 / distance, 2, 1.0), *widths]
+        return BaseKernels(MultipleKernels(tuple(found), (None,) * len(found)), tuple(map(_name_of, found)))
+    parts = [None] * len(kernels) if columns is None else list(columns)
+    seen = [_column_numbers(part, sample.shape[1], f"columns[{k}]") for k, part in enumerate(parts)]
+    made = [
+        _kernel(kernel, sample if part is None else sample[:, part], weights, k)
+        for k, (kernel, part) in enumerate(zip(kernels, seen, strict=True))
+    ]
+    names = [_name_of(one) + _where(part) for one, part in zip(made, seen, strict=True)]
+    return BaseKernels(MultipleKernels(tuple(made), tuple(seen)), tuple(names))
+
+
+def _kernel(kernel: Any, sample: Any, weights: np.ndarray | None, number: int) -> Kernel | CallableKernel:
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel):
+        return CallableKernel(kernel, getattr(kernel, "__name__", None) or str(kernel))
+    name, parameters = _named(kernel, f"kernels[{number}]")
+    if name == "linear":
+        return Kernel("linear")
+    try:
+        gamma = default_gamma(parameters.get("gamma", AUTO), name, sample, weights)
+    except InputError as error:
+        raise InputError(
+            f"all rows are equal in the columns of kernels[{number}], which then tells none apart; give it "
+            "others, or leave it out."
+        ) from error
+    return Kernel(name, gamma, int(parameters.get("degree", 3)), float(parameters.get("coef0", 1.0)))
+
+
+def _column_numbers(part: Any, n_features: int, place: str) -> np.ndarray | None:
+    """Rising column numbers of a list, a mask or a slice."""
+    if part is None:
+        return None
+    try:
+        found = np.arange(n_features)[part] if isinstance(part, slice) else np.asarray(part)
+    except (TypeError, ValueError):  # such as a slice of floats, or a list of lists
+        found = np.empty((0, 0))
+    if found.dtype == bool and found.shape == (n_features,):
+        found = np.flatnonzero(found)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise InputError(
+            f"{place} are no column numbers; give whole numbers, a slice, or a mask of {n_features}."
+        )
+    if found.size == 0:
+        raise InputError(
+            f"{place} names no column of the {n_features} there are; give at least one, or None."
+        )
+    outside = found[(found >= n_features) | (found < -n_features)]
+    if outside.size:
+        raise InputError(
+            f"{place} names column {outside[0]}, and there are {n_features}; number them from 0."
+        )
+    return np.unique(found % n_features).astype(np.int64)
+
+
+def _name_of(kernel: Kernel | CallableKernel) -> str:
+    if isinstance(kernel, CallableKernel):
+        return kernel.name
+    if kernel.name == "rbf":
+        return f"rbf, gamma={kernel.gamma:.3g}"
+    if kernel.name == "poly":
+        constant = "" if kernel.coef0 == 1 else f", coef0={kernel.coef0:.3g}"
+        return f"poly, degree={kernel.degree}, gamma={kernel.gamma:.3g}{constant}"
+    return kernel.name
+
+
+def _where(columns: np.ndarray | None) -> str:
+    """Which columns a kernel sees, for people."""
+    if columns is None:
+        return ""
+    if columns.size == 1:
+        return f", column {columns[0]}"
+    if (np.diff(columns) == 1).all():
+        return f", columns {columns[0]} to {columns[-1]}"
+    return f", {columns.size} columns from {columns[0]} on"
+
+
+NO_SPREAD = {False: 1e-6, True: 1e-10}  # of the kernel values, in float32 and in float64: rounding alone
+NEGATIVE = 1e-6  # eigenvalue below 0, as a share of the largest, that rounding explains
+SAME = 1e-9
+
+
+def grams_of(kernels: MultipleKernels, basis: np.ndarray) -> list[np.ndarray]:
+    """The matrix of each kernel between basis vectors, symmetric."""
+    basis = basis.astype(np.float64)
+    values = kernels(basis, basis)
+    return [(values[:, one] + values[:, one].T) / 2 for one in kernels.slices(basis.shape[0])]
+
+
+def check_kernels(
+    kernels: MultipleKernels, names: Sequence[str], basis: np.ndarray, exact: bool = False
+) -> None:
+    """Refuse kernels that are none, or say nothing.
+
+    Raises
+    ------
+    InputError
+        Naming the kernel: not symmetric, a clearly negative eigenvalue, the same for all rows, or a copy.
+    """
+    basis = basis.astype(np.float64)
+    values = kernels(basis, basis)
+    seen: list[np.ndarray] = []
+    for name, one in zip(names, kernels.slices(basis.shape[0]), strict=True):
+        gram = values[:, one]
+        largest = np.abs(gram).max()
+        if np.abs(gram - gram.T).max() > NEGATIVE * largest:
+            raise InputError(
+                f"kernel {name} is not symmetric: k(x, b) is not k(b, x); give a kernel that is."
+            )
+        low, *_, high = np.linalg.eigvalsh((gram + gram.T) / 2) if len(gram) > 1 else (gram[0, 0],) * 2
+        if low < -NEGATIVE * max(abs(high), abs(low)):
+            raise InputError(
+                f"kernel {name} has an eigenvalue of {low:.3g} beside one of {high:.3g}, so it is no inner "
+                "product; give a positive semidefinite kernel."
+            )
+        centred = centred_gram(gram, exact)
+        if centred is None:
+            raise InputError(
+                f"kernel {name} is the same for all rows, but for rounding, which tells none apart; leave it "
+                "out, or centre the columns where they are far from 0, as scale='standard' does."
+            )
+        for other, before in zip(names, seen, strict=False):
+            if np.abs(centred - before).max() <= SAME:
+                raise InputError(
+                    f"kernel {name} is kernel {other} again, but for scale and centre, and a copy would add "
+                    "weight to it; give each kernel once."
+                )
+        seen.append(centred)
+
+
+def distinct_kernels(kernels: MultipleKernels, basis: np.ndarray, exact: bool = False) -> list[int]:
+    """Numbers of the kernels that tell rows apart and are no copy of one before."""
+    seen: dict[int, np.ndarray] = {}
+    for k, gram in enumerate(grams_of(kernels, basis)):
+        centred = centred_gram(gram, exact)
+        if centred is not None and all(np.abs(centred - one).max() > SAME for one in seen.values()):
+            seen[k] = centred
+    return list(seen)
+
+
+def centred_gram(gram: np.ndarray, exact: bool = False) -> np.ndarray | None:
+    """A kernel matrix in centred features, of trace 1; None where nothing is left but rounding.
+
+    ``exact`` says that kernel values are held in float64; otherwise they are in float32.
+    """
+    held = np.finfo(np.float64 if exact else np.float32)
+    largest = float(np.abs(gram).max())
+    if not float(held.tiny) < largest < float(held.max) * float(held.eps):
+        return None
+    centred = gram - gram.mean(axis=0)
+    centred = centred - centred.mean(axis=1)[:, None]
+    trace = float(np.trace(centred))
+    return centred / trace if trace > NO_SPREAD[exact] * largest * len(gram) else None

@@ -1,0 +1,186 @@
+"""Rows seen as features: scaled columns, kernel values against a basis, and the cache that holds them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.samples import CSRBlock, Samples
+from mmcnb.samples.derived import DerivedSamples
+
+FEATURE_DTYPE = np.dtype(np.float32)  # sums over the features are float64
+
+
+class FeatureMap(Protocol):
+    """What makes features of rows, block by block."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a row."""
+
+    def block(self, rows: Any, dtype: Any) -> np.ndarray:
+        """Features of dense or CSR rows, of shape (rows, n_features)."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel function and its parameters.
+
+    Parameters
+    ----------
+    name : {"rbf", "linear", "poly"}
+        The function: exp(-gamma |x-b|²), x·b or (gamma x·b + coef0)^degree.
+    gamma, coef0 : float
+        Its parameters; gamma = 1/(2 sigma²) in the papers' notation.
+    degree : int
+        Degree of the polynomial.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.kernel import Kernel
+    >>> Kernel("linear")(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[11.]])
+    """
+
+    name: str = "rbf"
+    gamma: float = 1.0
+    degree: int = 3
+    coef0: float = 1.0
+
+    def __call__(self, rows: Any, basis: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
+        """Kernel values between dense or CSR rows and a dense basis, of shape (rows, p)."""
+        return self.against(basis).block(rows, dtype)
+
+    def against(self, basis: np.ndarray) -> "BasisMap":
+        """The map of rows to their kernel values against a dense basis of shape (p, d)."""
+        return BasisMap(self, basis)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The kernel as JSON holds it."""
+        return dict(vars(self))
+
+
+class BasisVectors:
+    """A dense basis, with what CSR rows need of it worked out once for all kernels that share it."""
+
+    def __init__(self, basis: np.ndarray) -> None:
+        self.dense = np.ascontiguousarray(basis)
+
+    @cached_property
+    def for_csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The transposed basis, squared norms and tiles of columns."""
+        transposed = np.ascontiguousarray(self.dense.T, np.float64)
+        norms = kernels.squared_norms(self.dense.astype(np.float64))
+        return transposed, norms, kernels.column_tiles(self.dense)
+
+
+class BasisMap:
+    """Kernel values against one basis, with what blocks share worked out once."""
+
+    def __init__(self, kernel: Kernel, basis: np.ndarray | BasisVectors) -> None:
+        self.kernel = kernel
+        self.vectors = basis if isinstance(basis, BasisVectors) else BasisVectors(basis)
+        self.n_features: int = self.vectors.dense.shape[0]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BasisMap, (self.kernel, self.vectors.dense)
+
+    def block(self, rows: Any, dtype: Any) -> np.ndarray:
+        """Kernel values of shape (rows, p)."""
+        if isinstance(rows, CSRBlock):
+            return self._csr_block(rows, dtype)
+        kernel, basis = self.kernel, self.vectors.dense.astype(rows.dtype, copy=False)
+        out = np.empty((rows.shape[0], self.n_features), dtype)
+        if kernel.name == "rbf":
+            kernels.rbf_kernel_block_into(rows, basis, kernel.gamma, out)
+        elif kernel.name == "linear":
+            kernels.linear_kernel_block_into(rows, basis, out)
+        else:
+            kernels.polynomial_kernel_block_into(rows, basis, kernel.gamma, kernel.coef0, kernel.degree, out)
+        return out
+
+    def _csr_block(self, rows: CSRBlock, dtype: Any) -> np.ndarray:
+        kernel, csr, basis = self.kernel, rows[:3], self.vectors.for_csr
+        out = np.empty((rows.indptr.shape[0] - 1, self.n_features), dtype)
+        if kernel.name == "rbf":
+            kernels.rbf_kernel_block_csr_into(*csr, *basis, kernel.gamma, out)
+        elif kernel.name == "linear":
+            kernels.linear_kernel_block_csr_into(*csr, basis[0], out)
+        else:
+            kernels.polynomial_kernel_block_csr_into(
+                *csr, basis[0], kernel.gamma, kernel.coef0, kernel.degree, out
+            )
+        return out
+
+
+class KernelSamples(DerivedSamples):
+    """Kernel values of each row against a basis, recomputed whenever they are asked for."""
+
+    def __init__(self, base: Samples, basis_map: FeatureMap, dtype: Any = FEATURE_DTYPE) -> None:
+        super().__init__(base)
+        self.basis_map = basis_map
+        self.n_features = basis_map.n_features
+        self.stored_dtype, self.is_sparse = np.dtype(dtype), False
+
+    def derive(self, rows: Any) -> np.ndarray:
+        """Kernel values of some rows."""
+        return self.basis_map.block(rows, self.dtype)
+
+
+TILE = 1024  # basis vectors whose kernel values are held at a time, for a block of rows
+
+
+class ExpansionMap:
+    """Sums over a basis, sum_j K(x, b_j) c_j, of rows x: what is held is a tile of kernel values.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel function.
+    basis : ndarray of shape (p, d)
+        Basis vectors.
+    coef : ndarray of shape (p,) or (p, k)
+        Coefficients of each sum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.kernel import ExpansionMap, Kernel
+    >>> expansion = ExpansionMap(Kernel("linear"), np.eye(2), np.array([1.0, -1.0]))
+    >>> expansion.block(np.array([[3.0, 1.0], [2.0, 2.0]]), np.float64)
+    array([[2.],
+           [0.]])
+    """
+
+    def __init__(self, kernel: Kernel, basis: np.ndarray, coef: np.ndarray) -> None:
+        self.kernel, self.basis = kernel, basis
+        self.coef = np.ascontiguousarray(coef.reshape(basis.shape[0], -1), np.float64)
+        self.n_features: int = self.coef.shape[1]
+        starts = range(0, basis.shape[0], TILE)
+        self._tiles = [
+            (kernel.against(basis[start : start + TILE]), self.coef[start : start + TILE]) for start in starts
+        ]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ExpansionMap, (self.kernel, self.basis, self.coef)
+
+    def block(self, rows: Any, dtype: Any) -> np.ndarray:
+        """The sums, of shape (rows, k)."""
+        return sum(self._sums(rows, *tile) for tile in self._tiles).astype(dtype, copy=False)
+
+    @staticmethod
+    def _sums(rows: Any, tile: BasisMap, coef: np.ndarray) -> Any:
+        return tile.block(rows, np.float64) @ coef
+
+
+def kernel_matrix(sample: Any, kernel: Kernel) -> np.ndarray:
+    """Kernel values between all rows of a dense or CSR sample, float64."""
+    from sklearn.metrics.pairwise import pairwise_kernels
+
+    parameters: dict[str, Any] = {} if kernel.name == "linear" else {"gamma": kernel.gamma}
+    if kernel.name == "poly":
+        parameters |= {"degree": kernel.degree, "coef0": kernel.coef0}
+    return pairwise_kernels(sample.astype(np.float64), metric=kernel.name, **parameters)

@@ -1,0 +1,172 @@
+"""The fitted model: what is needed to label new rows, and its file."""
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from mmcnb.errors import InputError
+from mmcnb.features.kernel import ExpansionMap, Kernel, KernelSamples
+from mmcnb.features.multiple_kernels import MultipleKernels, kernel_from_dict
+from mmcnb.features.nystroem import RidgeMap
+from mmcnb.features.rules import Hyperplane, Scores
+from mmcnb.samples import Samples
+from mmcnb.samples.derived import ScaledSamples
+
+FORMAT = 2
+DAMAGE = (
+    zipfile.BadZipFile,
+    ValueError,
+    KeyError,
+    OSError,
+    EOFError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A rule on kernel values against basis vectors, or on the columns themselves.
+
+    Parameters
+    ----------
+    rule : Hyperplane or Scores
+        Decides the cluster.
+    kernel : Kernel, KernelStack or None
+        None for a linear model on the columns.
+    basis : ndarray of shape (p, d) or None
+        Basis vectors.
+    mean, deviation : ndarray of shape (d,) or None
+        Scaling of the columns.
+    feature_dtype : str
+        Precision of the kernel values.
+    ridge : RidgeMap or None
+        Coordinates in which the ridge is the identity, for least squares.
+    kernel_weights : ndarray of shape (M,) or None
+        The weights of several kernels.
+    """
+
+    rule: Hyperplane | Scores
+    kernel: Kernel | MultipleKernels | None = None
+    basis: np.ndarray | None = None
+    mean: np.ndarray | None = None
+    deviation: np.ndarray | None = None
+    feature_dtype: str = "float32"
+    ridge: RidgeMap | None = None
+    kernel_weights: np.ndarray | None = None
+
+    def scaled(self, samples: Samples) -> Samples:
+        """The rows with their columns scaled as in the fit."""
+        if self.mean is None or self.deviation is None:
+            return samples
+        return ScaledSamples(samples, self.mean, self.deviation)
+
+    def features(self, samples: Samples) -> Samples:
+        """The rows as the rule wants them."""
+        scaled = self.scaled(samples)
+        if self.kernel is None or self.basis is None:
+            return scaled
+        return KernelSamples(scaled, self.kernel.against(self.basis), np.dtype(self.feature_dtype))
+
+    def decisions(self, samples: Samples) -> tuple[Samples, Hyperplane | Scores]:
+        """The rows as sums over the basis, and the rule on these; for a basis of any size.
+
+        A model of one kernel alone has them.
+        """
+        assert isinstance(self.kernel, Kernel)
+        assert self.basis is not None
+        sums = ExpansionMap(self.kernel, self.basis, self.rule.coef)
+        ones = np.eye(sums.n_features)
+        rule = replace(self.rule, coef=ones[0] if self.rule.coef.ndim == 1 else ones)
+        return KernelSamples(self.scaled(samples), sums, np.float64), rule
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays of the model, by name."""
+        arrays = {
+            "coef": self.rule.coef,
+            "offset": np.asarray(self.rule.offset, np.float64),
+            "basis": self.basis,
+            "mean": self.mean,
+            "deviation": self.deviation,
+            "ridge_matrix": None if self.ridge is None else self.ridge.matrix,
+            "ridge_centre": None if self.ridge is None else self.ridge.centre,
+            "kernel_weights": self.kernel_weights,
+        }
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers of the model, as JSON holds them."""
+        kernel = None if self.kernel is None else self.kernel.to_dict()
+        return {"kernel": kernel, "feature_dtype": self.feature_dtype}
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, np.ndarray], facts: dict[str, Any]) -> "Model":
+        """The model that `arrays` and `facts` describe."""
+        return cls(
+            _rule(arrays["coef"], arrays["offset"]),
+            kernel_from_dict(facts["kernel"]) if facts["kernel"] else None,
+            arrays.get("basis"),
+            arrays.get("mean"),
+            arrays.get("deviation"),
+            facts["feature_dtype"],
+            RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if "ridge_matrix" in arrays else None,
+            arrays.get("kernel_weights"),
+        )
+
+
+def _rule(coef: np.ndarray, offset: np.ndarray) -> Hyperplane | Scores:
+    return Hyperplane(coef, float(offset)) if offset.ndim == 0 else Scores(coef, offset)
+
+
+def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Write a model file whole or not at all: a zip of arrays and a JSON header, each with its checksum."""
+    target = Path(path)
+    aside = target.with_name(f".{target.name}.part-{uuid4().hex[:8]}")
+    header = {"format": FORMAT, "arrays": sorted(arrays)} | header
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    try:
+        with aside.open("wb") as file:
+            np.savez(file, header=text, **arrays)  # type: ignore[arg-type]
+        aside.replace(target)
+    except OSError as error:
+        raise InputError(f"the model could not be written to {target}: {error.strerror}.") from error
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of a model file."""
+    target = Path(path)
+    if not target.exists():
+        raise InputError(f"there is no model at {target}; write one with `mmcnb fit --model {target}`.")
+    try:
+        data = target.read_bytes()
+        with zipfile.ZipFile(io.BytesIO(data)) as members:
+            # An array whose header claims fewer values than there are is read without its checksum.
+            if members.testzip() is not None:
+                raise zipfile.BadZipFile("a checksum does not fit")
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(arrays.pop("header").tobytes())
+        version = header["format"]
+        if sorted(arrays) != header.get("arrays", sorted(arrays)):
+            raise zipfile.BadZipFile("an array is missing")
+    except DAMAGE as error:
+        raise InputError(
+            f"{target} is no model of mmcnb, or it is damaged; fit again to write it anew."
+        ) from error
+    if version != FORMAT:
+        raise InputError(
+            f"{target} has model format {version}, and this version reads {FORMAT}; "
+            "read it with the version that wrote it."
+        )
+    return header, arrays

@@ -1,0 +1,235 @@
+"""Hyperplanes on features, and the labels they or a user give."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.samples import CSRBlock, LabelsSink
+from mmcnb.samples.matrix import as_matrix
+
+
+@dataclass(frozen=True)
+class Hyperplane:
+    """f(x) = F(x)·coef + offset, for the features F of a row.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (p,)
+        Normal vector in the coordinates of the features.
+    offset : float
+        Offset.
+    """
+
+    coef: np.ndarray
+    offset: float
+
+    def decide(self, rows: Any) -> np.ndarray:
+        """Decision values of a block of features."""
+        if isinstance(rows, CSRBlock):
+            return kernels.decision_values_csr(*rows[:3], self.coef, self.offset)
+        return kernels.decision_values(rows, self.coef, self.offset)
+
+    def label(self, rows: Any) -> np.ndarray:
+        """Cluster of each row (int32): 1 where the decision value is at least 0, otherwise 0."""
+        return (self.decide(rows) >= 0).astype(np.int32)
+
+    def shifted(self, q: float) -> "Hyperplane":
+        """The hyperplane with its threshold at q instead of 0."""
+        return Hyperplane(self.coef, self.offset - q)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One score a cluster, F(x)·coef - offset; a row belongs to the cluster of its largest score.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (p, k)
+        Coefficients of each cluster in the coordinates of the features.
+    offset : ndarray of shape (k,)
+        What is taken off each score.
+    """
+
+    coef: np.ndarray
+    offset: np.ndarray
+
+    def decide(self, rows: Any) -> np.ndarray:
+        """Scores of a block of features, of shape (rows, k)."""
+        if isinstance(rows, CSRBlock):
+            return np.asarray(as_matrix(rows) @ self.coef) - self.offset
+        return kernels.cluster_scores(rows, np.ascontiguousarray(self.coef.T), self.offset)
+
+    def label(self, rows: Any) -> np.ndarray:
+        """Cluster of each row (int32); of equal scores the first."""
+        return self.decide(rows).argmax(axis=1).astype(np.int32)
+
+    def shifted(self, b: np.ndarray) -> "Scores":
+        """The scores less b."""
+        return Scores(self.coef, self.offset + b)
+
+    def ordered(self, clusters: np.ndarray) -> "Scores":
+        """The scores of the given clusters, in this order."""
+        return Scores(np.ascontiguousarray(self.coef[:, clusters]), self.offset[clusters])
+
+
+class Labels(Protocol):
+    """Labels of the rows of a block: -1 or +1, or the number of the cluster where there are scores."""
+
+    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+        """Labels of rows start to stop, whose features are ``rows``."""
+
+
+@dataclass(frozen=True)
+class GivenLabels:
+    """Labels held as one byte a row.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,), int8
+        -1 or +1; of any integer type where they number clusters.
+    """
+
+    y: np.ndarray
+
+    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+        """The labels of rows start to stop."""
+        return self.y[start:stop]
+
+
+@dataclass(frozen=True)
+class HyperplaneLabels:
+    """Labels derived from a hyperplane when they are needed: nothing of size n is kept.
+
+    Parameters
+    ----------
+    hyperplane : Hyperplane
+        The sign of its decision value is the label.
+    """
+
+    hyperplane: Hyperplane
+
+    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+        """The labels of rows start to stop."""
+        return signs(self.hyperplane.decide(rows))
+
+
+@dataclass(frozen=True)
+class ScoresLabels:
+    """Labels of k clusters, derived from their scores when they are needed.
+
+    Parameters
+    ----------
+    scores : Scores
+        The cluster of the largest one is the label.
+    """
+
+    scores: Scores
+
+    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+        """The labels of rows start to stop."""
+        return self.scores.label(rows)
+
+
+def signs(f: np.ndarray) -> np.ndarray:
+    """Labels -1 or +1 (int8) of decision values; 0 counts as +1."""
+    return np.where(f >= 0, 1, -1).astype(np.int8)
+
+
+class Rule(Protocol):
+    """What gives values of rows."""
+
+    def decide(self, rows: Any) -> np.ndarray:
+        """Values of a block of features."""
+
+
+@dataclass(frozen=True)
+class DecisionPass:
+    """Decision values of all rows, in order."""
+
+    rule: Rule
+
+    def start(self) -> list[np.ndarray]:
+        """Nothing yet."""
+        return []
+
+    def block(self, rows: Any, start: int, stop: int) -> list[np.ndarray]:
+        """Decision values of one block."""
+        return [self.rule.decide(rows)]
+
+    def combine(self, total: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
+        """Decision values of both."""
+        return total + other
+
+
+def coin_flip(n_samples: int, random_state: np.random.RandomState) -> GivenLabels:
+    """Random labels, both present."""
+    y = np.where(random_state.uniform(size=n_samples) < 0.5, -1, 1).astype(np.int8)
+    if np.abs(y.sum(dtype=np.int64)) == n_samples:
+        y[random_state.randint(n_samples)] *= -1
+    return GivenLabels(y)
+
+
+@dataclass(frozen=True)
+class LabelsPass:
+    """Label the rows.
+
+    With a sink each group of labels is written as one chunk, and the total is the chunks' digests.
+    """
+
+    rule: Hyperplane | Scores
+    sink: LabelsSink | None = None
+
+    def start(self) -> list[Any]:
+        """Nothing yet."""
+        return []
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Labels of one block."""
+        return [self.rule.label(rows)]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Labels of both, or digests of both."""
+        return total + other
+
+    def group(self, total: list[Any], start: int) -> list[Any]:
+        """Write the labels of a group."""
+        return total if self.sink is None else [self.sink.write(start, np.concatenate(total))]
+
+
+def balanced_threshold(f: np.ndarray, shares: np.ndarray, balance: float) -> float:
+    """0 where it leaves each side its least share; otherwise the nearest threshold that does.
+
+    Parameters
+    ----------
+    f : ndarray of shape (n,)
+        Decision values.
+    shares : ndarray of shape (n,)
+        Share of each row in the weight.
+    balance : float
+        l/n: each side holds at least (1 - balance)/2 of the weight, as far as equal values allow.
+
+    Returns
+    -------
+    float
+        In the middle of a gap between two values; 0 where all are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.rules import balanced_threshold
+    >>> balanced_threshold(np.array([1.0, 2.0, 3.0, 4.0]), np.full(4, 0.25), 0.0)
+    2.5
+    """
+    least = (1 - balance) / 2 - 1e-12
+    if least <= shares[f < 0].sum() <= 1 - least:
+        return 0.0
+    order = np.argsort(f, kind="stable")
+    values, below = f[order], np.cumsum(shares[order])
+    gaps = np.flatnonzero(values[1:] > values[:-1])
+    if gaps.size == 0:
+        return 0.0
+    middles, smaller = (values[gaps] + values[gaps + 1]) / 2, np.minimum(below[gaps], 1 - below[gaps])
+    fair = smaller >= min(least, smaller.max())
+    return float(middles[fair][np.abs(middles[fair]).argmin()])

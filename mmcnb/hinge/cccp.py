@@ -1,0 +1,229 @@
+"""The CCCP loop over labels, and its continuation in C.
+
+Each round solves the convex subproblem for fixed labels and takes the labels of
+its hyperplane; the objective never rises. A random start is useless at C = 10,
+so rounds run to a label fixpoint at C near 1, where there is one smooth hill,
+and C is raised with labels and planes kept.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mmcnb.engine.session import Record
+from mmcnb.features.rules import Labels
+from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
+from mmcnb.hinge.training_set import TrainingSet
+from mmcnb.hinge.working_set import WorkingSet
+
+PATH = (1.01, 1.3, 2.0, 3.5, 6.0, 10.0)
+LOOSE_GAP = 0.03  # duality gap in units of rho, before the last C
+PASSING_SHARE = (
+    0.003  # share of the labels that may still change before the last C: the next C moves them anyway
+)
+
+
+@dataclass(frozen=True)
+class CCCPLimits:
+    """When the rounds over labels stop, and which labels they accept.
+
+    Parameters
+    ----------
+    max_rounds : int
+        Rounds at one C at most.
+    changed : float
+        Stop when the labels of no more weight than this change.
+    least : float
+        Least share of the weight in the smaller cluster.
+    """
+
+    max_rounds: int = 30
+    changed: float = 0.0
+    least: float = 0.05
+
+
+@dataclass(frozen=True)
+class CCCPResult:
+    """Labels, and the solution that gave them.
+
+    Parameters
+    ----------
+    labels : Labels
+        The labels.
+    solution : Solution
+        The solution of the last round that did not degenerate.
+    threshold : float or ndarray of shape (k,)
+        Decision value that separates the clusters: 0, or a quantile where the smaller cluster
+        would have held too few rows; of more clusters, what is taken off each score.
+    status : {"converged", "stalled", "sweeps", "rounds"}
+        "converged" where the labels stood still and the last cutting-plane loop reached its tolerance;
+        otherwise what ended the rounds.
+    problem : Problem
+        The features in which the hyperplane is written.
+    quantile_steps : int
+        How often the labels had to be shifted into their bounds, on the whole path.
+    settled : bool
+        Whether the last round left every label as it was, so that the planes have them.
+    """
+
+    labels: Labels
+    solution: SubproblemResult
+    threshold: Any
+    status: str
+    problem: TrainingSet
+    quantile_steps: int = 0
+    settled: bool = False
+
+    @property
+    def boundary(self) -> Any:
+        """The hyperplane that separates the clusters."""
+        return self.solution.hyperplane.shifted(self.threshold)
+
+
+def path_to(C: float) -> tuple[float, ...]:
+    """Values of C from near 1 up to ``C``.
+
+    Examples
+    --------
+    >>> from mmcnb.hinge.cccp import path_to
+    >>> path_to(3.0)
+    (1.01, 1.3, 2.0, 3.0)
+    """
+    steps = [step for step in PATH if step < C * 0.999]
+    while steps and steps[-1] >= PATH[-1] and steps[-1] * 2 < C:
+        steps.append(steps[-1] * 2)
+    return (*steps, C)
+
+
+def greatest_balance(C: float) -> float:
+    """The balance up to which every labelling has a solution at C: the first plane needs C (1 - balance) > 1.
+
+    Examples
+    --------
+    >>> from mmcnb.hinge.cccp import greatest_balance
+    >>> round(greatest_balance(10.0), 4)
+    0.8999
+    """
+    return 1 - 1.001 / C
+
+
+def rounds(
+    planes: WorkingSet,
+    labels: Labels,
+    objective: Objective,
+    C: float,
+    eta: float,
+    limits: CCCPLimits,
+    record: Record,
+    budget: SweepBudget,
+    signed: bool = False,
+) -> CCCPResult | None:
+    """CCCP rounds at one C until the labels stand still.
+
+    Parameters
+    ----------
+    planes : Planes
+        The working set; each round signs it with its labels.
+    labels : Labels
+        Labels to start from.
+    objective : Objective
+        Form of the problem.
+    C, eta : float
+        Weight of the slack, tolerance of the cutting-plane loop.
+    limits : Rounds
+        When to stop.
+    record : callable
+        Called with one dict a sweep.
+    budget : SweepBudget
+        Sweeps that may be made.
+    signed : bool, default=False
+        Whether the planes have these labels already.
+
+    Returns
+    -------
+    State or None
+        None where the first round degenerates: the labels cannot be separated at this C.
+    """
+    state: CCCPResult | None = None
+    steps = 0
+    for number in range(limits.max_rounds):
+        if not (signed and number == 0):
+            budget.spend()
+            planes.relabel(labels)
+        solution = cutting_plane(planes, labels, objective, C, eta, _with(record, round=number), budget)
+        if solution.status == "degenerate":
+            return state
+        step = planes.problem.label_step(labels, solution.hyperplane, solution.sums, limits.least)
+        steps += bool(np.any(step.threshold))
+        still = step.changed <= limits.changed or (not step.counted and state is not None)
+        status = solution.status if still or solution.status == "sweeps" else "rounds"
+        settled = step.counted and step.changed == 0
+        state = CCCPResult(step.labels, solution, step.threshold, status, planes.problem, steps, settled)
+        labels = step.labels
+        if still or status == "sweeps":
+            break
+    return state
+
+
+def _with(record: Record, **facts: object) -> Record:
+    return lambda row: record(row | facts)
+
+
+def continuation(
+    planes: WorkingSet,
+    labels: Labels,
+    objective: Objective,
+    path: Sequence[float],
+    eta: float,
+    limits: CCCPLimits,
+    record: Record,
+    budget: SweepBudget | None = None,
+    passing: bool = False,
+) -> CCCPResult | None:
+    """Rounds at rising C, each from the labels and planes of the one before.
+
+    Parameters
+    ----------
+    planes : Planes
+        The working set.
+    labels : Labels
+        Labels to start from.
+    objective : Objective
+        Form of the problem.
+    path : sequence of float
+        Rising values of C.
+    eta : float
+        Tolerance of the last rounds; the others run at a loose one.
+    limits : Rounds
+        When rounds stop.
+    record : callable
+        Called with one dict a sweep.
+    budget : SweepBudget or None, default=None
+        Sweeps that may be made; None for no bound.
+    passing : bool, default=False
+        Whether the last C is left, too, before every label stands still.
+
+    Returns
+    -------
+    State or None
+        The last state that did not degenerate; None where there is none.
+    """
+    budget = budget or SweepBudget()
+    state: CCCPResult | None = None
+    few = PASSING_SHARE * planes.problem.total_weight
+    for C in path:
+        bearable = min(objective.balance, max(0.0, greatest_balance(C)))
+        form = objective if objective.threshold == "fixed" else replace(objective, balance=bearable)
+        # The gap left is C eta rho, and rho exceeds |w|²: with a constant eta the labels wander at large C.
+        last = path[-1] == C and not passing
+        tolerance = eta if last else max(eta, LOOSE_GAP / C)
+        bounds = limits if last else replace(limits, changed=max(limits.changed, few))
+        signed = state is not None and state.settled
+        reached = rounds(planes, labels, form, C, tolerance, bounds, record, budget, signed)
+        if reached is None:
+            return state
+        steps = reached.quantile_steps + (0 if state is None else state.quantile_steps)
+        state, labels = replace(reached, quantile_steps=steps), reached.labels
+    return state

@@ -1,0 +1,232 @@
+"""Planes of the hinge form for k clusters: each row against the best of the other clusters.
+
+W has one row a cluster, f_h = W_h·z in centred features z. The hinge of a row of cluster c is
+max(0, rho - (f_c - max_{r != c} f_r)), and
+
+    min  1/2 |W|² - rho + C mean_i max(0, rho - (f_c - f_r))
+
+is the two-cluster problem with other planes: P = mean over the active rows of (e_c - e_r) z', a k x r matrix
+that is held flattened. So the quadratic programme, the cutting-plane loop and the rounds are the same. With
+two clusters W = (w, -w), rho and the objective are twice those of the two-cluster form.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.engine.passes import WeightedPass, first_rows
+from mmcnb.engine.run import Engine
+from mmcnb.features.rules import GivenLabels, Labels, Scores, ScoresLabels
+from mmcnb.hinge.cutting_plane import ConstraintStatistics
+from mmcnb.hinge.training_set import LabelStep, TrainingSet
+from mmcnb.hinge.working_set import WorkingSet
+from mmcnb.samples import Samples
+from mmcnb.samples.matrix import as_matrix
+
+
+@dataclass(frozen=True)
+class MarginPass(WeightedPass):
+    """Margins of rows, their largest score less the second, with the sizes of the clusters."""
+
+    rule: Scores
+    rho: float
+
+    def start(self) -> list[Any]:
+        """Nothing yet: weighted max(0, rho - margin), sizes, first row of each cluster."""
+        return [0.0, 0.0, first_rows(np.empty(0, np.int64), self.rule.offset.shape[0])]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Sums of one block."""
+        scores, weights, k = self.rule.decide(rows), self.weights_of(start, stop), self.rule.offset.shape[0]
+        labels = scores.argmax(axis=1)
+        sizes, first = np.bincount(labels, weights, k), first_rows(labels, k, start)
+        ranked = np.sort(scores, axis=1)
+        hinge = np.maximum(0.0, self.rho - (ranked[:, -1] - ranked[:, -2])) if k > 1 else np.zeros(1)
+        return [float((weights * hinge).sum()), sizes, first]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Sums of both."""
+        return [total[0] + other[0], total[1] + other[1], np.minimum(total[2], other[2])]
+
+
+@dataclass(frozen=True)
+class RunnerUpPass:
+    """The constraints that some scores violate most: one plane for each of them.
+
+    Parameters
+    ----------
+    labels : Labels
+        Cluster of each row.
+    generators : sequence of (Scores, float)
+        Scores and their rho; of an infinite rho all rows are active, and rivals are all other clusters alike.
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    """
+
+    labels: Labels
+    generators: Any
+    weights: np.ndarray | None
+
+    def start(self) -> list[Any]:
+        """Nothing yet: what `most_violated_runner_ups` gives, for each plane."""
+        return [0.0, 0.0, 0.0]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Sums of one block."""
+        rows, labels = as_matrix(rows), self.labels.block(rows, start, stop)
+        weights = np.ones(stop - start) if self.weights is None else self.weights[start:stop]
+        found = []
+        for scores, rho in self.generators:
+            if np.isinf(rho):
+                found.append(_all_runner_ups(rows, labels, weights, scores.offset.shape[0]))
+            else:
+                values = scores.decide(rows)
+                found.append(kernels.most_violated_runner_ups(rows, values, labels, weights, rho))
+        return [np.array(sums) for sums in zip(*found, strict=True)]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Sums of both."""
+        return [a + b for a, b in zip(total, other, strict=True)]
+
+
+def _all_runner_ups(rows: Any, labels: np.ndarray, weights: np.ndarray, k: int) -> tuple[Any, ...]:
+    """The plane of all rows: it needs no scores, and holds for any labels."""
+    sums, sizes = kernels.cluster_row_sums(rows, labels, k, weights)
+    others = max(k - 1, 1)
+    row_sums = sums - (sums.sum(axis=0) - sums) / others
+    return row_sums, sizes - (sizes.sum() - sizes) / others, np.array([weights.sum(), 0.0, 0.0, 0.0])
+
+
+class MulticlassTrainingSet(TrainingSet):
+    """Rows as features, to be divided into k clusters.
+
+    Parameters
+    ----------
+    engine, features, metric, weights, hold_labels, row_sum
+        As in `TrainingSet`.
+    bounds : pair of ndarray of shape (k,)
+        Least and most rows (or weight) of each cluster; of the sketch where there is one.
+    sketch : ClustersProblem or None, default=None
+        A uniform sample of the rows whose sizes are kept within the bounds; None counts all rows.
+    """
+
+    sketch: "MulticlassTrainingSet | None"
+
+    def __init__(
+        self,
+        engine: Engine,
+        features: Samples,
+        normalization: np.ndarray | tuple[np.ndarray, ...] | None,
+        bounds: tuple[np.ndarray, np.ndarray],
+        weights: np.ndarray | None = None,
+        hold_labels: bool = False,
+        row_sum: tuple[np.ndarray, float] | None = None,
+        sketch: "MulticlassTrainingSet | None" = None,
+    ) -> None:
+        super().__init__(
+            engine, features, normalization, weights, hold_labels, row_sum=row_sum, sketch=sketch
+        )
+        self.bounds = bounds
+
+    @property
+    def n_clusters(self) -> int:
+        """k."""
+        return self.bounds[0].shape[0]
+
+    def runner_ups(self, labels: Labels, generators: Any) -> list[np.ndarray]:
+        """Means of what `RunnerUpPass` sums, for each generator."""
+        found = self._sweep(RunnerUpPass(labels, generators, self.weights))
+        return [sums / self.total_weight for sums in found]
+
+    def over(
+        self,
+        features: Samples,
+        weights: np.ndarray | None,
+        hold_labels: bool = False,
+        row_sum: tuple[np.ndarray, float] | None = None,
+        sketch: Any = None,
+    ) -> "MulticlassTrainingSet":
+        """The same problem on other rows; where labels are not held, sizes are watched on these rows here."""
+        sketch = sketch or (None if hold_labels else self)
+        given = features, self.normalization, self.bounds, weights, hold_labels, row_sum, sketch
+        other = MulticlassTrainingSet(self.engine, *given)
+        if sketch is None:
+            share, (low, high) = other.total_weight / self.total_weight, self.bounds
+            other.bounds = np.floor(low * share).astype(np.int64), np.ceil(high * share).astype(np.int64)
+        return other
+
+    def labels_of(self, hyperplane: Any) -> Labels:
+        """The cluster of the largest score."""
+        if not self.hold_labels:
+            return ScoresLabels(hyperplane)
+        return GivenLabels(hyperplane.label(self.features.block(0, self.n_samples)))
+
+    def label_step(
+        self, labels: Labels, hyperplane: Any, sums: ConstraintStatistics, least: float
+    ) -> LabelStep:
+        """The largest score of each row, less what keeps the sizes of the clusters within their bounds."""
+        b = (self.sketch or self).size_multipliers(hyperplane)
+        new = self.labels_of(hyperplane.shifted(b))
+        if not self.hold_labels:
+            return LabelStep(new, b, sums.changed, not b.any())
+        every = None, 0, self.n_samples
+        changed = new.block(*every) != labels.block(*every)
+        weight = changed.sum() if self.weights is None else self.weights[changed].sum()
+        return LabelStep(new, b, float(weight), True)
+
+    def size_multipliers(self, hyperplane: Any) -> np.ndarray:
+        """What is taken off the scores so that the sizes of the clusters lie within their bounds."""
+        weights, zeros = (
+            np.ones(self.n_samples) if self.weights is None else self.weights,
+            np.zeros(self.n_clusters),
+        )
+        return kernels.size_multipliers(self.decide(hyperplane), *self.bounds, weights, zeros)
+
+
+class CrammerSingerWorkingSet(WorkingSet):
+    """Planes of k clusters on a fixed basis, each kept with the scores that generated it.
+
+    Parameters
+    ----------
+    problem : ClustersProblem
+        The rows.
+    """
+
+    problem: MulticlassTrainingSet
+
+    def all_rows(self) -> tuple[Scores, float]:
+        """Scores of 0 and an infinite threshold."""
+        k, p = self.problem.n_clusters, self.problem.mean.shape[0]
+        return Scores(np.zeros((p, k)), np.zeros(k)), np.inf
+
+    def relabel(self, labels: Labels) -> None:
+        """Rebuild all planes under the labels, in one sweep."""
+        row_sums, shares, sums = self.problem.runner_ups(labels, self.generators)
+        self.s, self.t = sums[:, 0], np.zeros(sums.shape[0])
+        self.centred, self.coefs = self._flat(row_sums, shares)
+
+    def find(self, labels: Labels, hyperplane: Any, rho: float) -> tuple[Any, ConstraintStatistics]:
+        """One sweep: the most violated constraint and its sums."""
+        generator = hyperplane, rho
+        row_sums, shares, sums = self.problem.runner_ups(labels, [generator])
+        active, violation, changed, hinge = sums[0].tolist()
+        found = ConstraintStatistics(active, 0.0, violation, 0.0, changed * self.problem.total_weight, hinge)
+        return (generator, row_sums, shares, found), found
+
+    def add(self, found: Any) -> None:
+        """Add a plane that `find` returned."""
+        generator, row_sums, shares, sums = found
+        self._append(generator, sums, *self._flat(row_sums, shares))
+
+    def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
+        """W = Σ λ_p P_p, as scores of mean 0."""
+        coef = self.combine(multipliers).reshape(self.problem.n_clusters, -1)
+        return Scores(np.ascontiguousarray(coef.T), coef @ self.problem.mean)
+
+    def _flat(self, row_sums: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Planes as rows: their inner products with the basis, and their coefficients on it."""
+        centred = row_sums - shares[:, :, None] * self.problem.mean
+        planes = centred.shape[0]
+        return centred.reshape(planes, -1), self.problem.represent(centred).reshape(planes, -1)

@@ -1,0 +1,252 @@
+"""The cutting-plane loop: labels fixed, planes added until none is violated by more than the tolerance.
+
+Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13).
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.engine.passes import WeightedPass
+from mmcnb.engine.session import Record
+from mmcnb.features.rules import (
+    Hyperplane,
+    Labels,
+)
+from mmcnb.hinge.qp import PlaneQPError, PlaneSolution, Threshold
+from mmcnb.samples import CSRBlock
+
+if TYPE_CHECKING:
+    from mmcnb.hinge.working_set import WorkingSet
+
+
+@dataclass(frozen=True)
+class ConstraintStatistics:
+    """What one sweep says of a hyperplane and the labels: means over the weight of all rows.
+
+    Parameters
+    ----------
+    active : float
+        Share of the rows in the most violated constraint (s).
+    signed : float
+        The same, signed by the labels (t).
+    violation : float
+        Mean of c (rho - y f): the true slack.
+    positive : float
+        Share of the rows with f >= 0; 0 where there are more clusters than two.
+    changed : float
+        Weight of the rows whose label the hyperplane would change.
+    hinge : float
+        Mean of max(0, rho - |f|): the slack under the hyperplane's own labels.
+    """
+
+    active: float
+    signed: float
+    violation: float
+    positive: float
+    changed: float
+    hinge: float
+
+
+@dataclass(frozen=True)
+class MostViolatedPass(WeightedPass):
+    """The most violated constraint of a hyperplane, with its sums; optionally which rows are in it."""
+
+    labels: Labels
+    hyperplane: Hyperplane
+    rho: float
+    keep_rows: bool = False
+
+    def start(self) -> list[Any]:
+        """Nothing yet."""
+        return [0.0, 0.0, []]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Sums of one block."""
+        y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
+        sparse = isinstance(rows, CSRBlock)
+        sweep = kernels.most_violated_constraint_csr if sparse else kernels.most_violated_constraint
+        features, plane = rows[:3] if sparse else (rows,), self.hyperplane
+        active, row_sum, sums = sweep(*features, y, weights, plane.coef, plane.offset, self.rho)
+        return [row_sum, sums, [active] if self.keep_rows else []]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Sums of both."""
+        return [a + b for a, b in zip(total, other, strict=True)]
+
+
+DEGENERATE = 1e-6  # |w|² below this share of the spread of the features: the labels cannot be separated
+IDLE_SOLVES = 3
+STALL_PLANES, STALL_SHARE = 30, 1e-6
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is minimised: the form of the threshold, the balance and the scale of the features.
+
+    Parameters
+    ----------
+    threshold : {"adaptive", "fixed"}
+        SKMMC or SKMMCv2.
+    balance : float
+        l/n, in units of rho.
+    spread : float
+        Mean squared distance of the features from their mean, trace(K̃)/n.
+    """
+
+    threshold: Threshold
+    balance: float
+    total_variance: float
+
+    def solve(self, planes: "WorkingSet", C: float) -> PlaneSolution:
+        """Solve the programme of the planes."""
+        return planes.solve(C, self.balance, self.threshold)
+
+    def value(self, solution: PlaneSolution, C: float, slack: float) -> float:
+        """1/2|w|² - rho + C slack, or without rho in the fixed form."""
+        rho = solution.rho if self.threshold == "adaptive" else 0.0
+        return 0.5 * solution.norm2 - rho + C * max(0.0, slack)
+
+    def gain(self, solution: "SubproblemResult") -> float:
+        """How good a solution is, the more the better: |w|², minus twice the objective at its optimum; at a
+        threshold of 1, how far the objective lies below C, what it is without a hyperplane.
+        """
+        if self.threshold == "adaptive":
+            return solution.quadratic.norm2
+        return solution.C - solution.primal
+
+
+@dataclass(frozen=True)
+class SubproblemResult:
+    """Where a cutting-plane loop ended.
+
+    Parameters
+    ----------
+    hyperplane : Hyperplane
+        The hyperplane.
+    quadratic : PlaneSolution
+        Solution of the last quadratic programme.
+    C : float
+        Its C.
+    sums : Sums
+        The sweep that found no plane violated by more than the tolerance.
+    objective : float
+        J_CP, the lower bound given by the planes.
+    primal : float
+        The objective at the true slack: an upper bound of the optimum for these labels.
+    status : {"converged", "degenerate", "stalled", "sweeps"}
+        Why the loop ended.
+    """
+
+    hyperplane: Hyperplane
+    quadratic: PlaneSolution
+    C: float
+    sums: ConstraintStatistics
+    objective: float
+    primal: float
+    status: str
+
+    @property
+    def gap(self) -> float:
+        """Duality gap, relative to C rho."""
+        return (self.primal - self.objective) / max(self.C * self.quadratic.rho, np.finfo(float).tiny)
+
+
+class SweepBudget:
+    """How many more sweeps may be made; None for no bound."""
+
+    def __init__(self, sweeps: int | None = None) -> None:
+        self.left = float("inf") if sweeps is None else sweeps
+
+    def spend(self) -> None:
+        """Take one sweep."""
+        self.left -= 1
+
+
+def cutting_plane(
+    planes: "WorkingSet",
+    labels: Labels,
+    objective: Objective,
+    C: float,
+    eta: float,
+    record: Record,
+    budget: SweepBudget,
+) -> SubproblemResult:
+    """Solve the convex subproblem for fixed labels.
+
+    Parameters
+    ----------
+    planes : Planes
+        The working set; planes are added and idle ones dropped.
+    labels : Labels
+        The labels, fixed.
+    objective : Objective
+        Form of the problem.
+    C : float
+        Weight of the slack.
+    eta : float
+        Tolerance: stop when no constraint is violated by more than xi + eta rho.
+    record : callable
+        Called with one dict a sweep.
+    budget : SweepBudget
+        Sweeps that may be made.
+
+    Returns
+    -------
+    Solution
+        With ``gap <= eta`` where the status is "converged".
+    """
+    idle = np.zeros(planes.s.shape[0], np.int64)
+    solution: SubproblemResult | None = None
+    lowers: list[float] = []
+    while True:
+        try:
+            quadratic = objective.solve(planes, C)
+        except PlaneQPError:
+            if solution is None:
+                raise
+            return replace(solution, status="stalled")  # the last plane was too near the others
+        hyperplane = planes.hyperplane(quadratic.multipliers, quadratic.beta)
+        budget.spend()
+        found, sums = planes.find(labels, hyperplane, quadratic.rho)
+        lower, upper = (objective.value(quadratic, C, slack) for slack in (quadratic.xi, sums.violation))
+        solution = SubproblemResult(hyperplane, quadratic, C, sums, lower, upper, "converged")
+        record(_row(solution, planes))
+        if objective.threshold == "adaptive" and quadratic.norm2 < DEGENERATE * objective.total_variance:
+            return replace(solution, status="degenerate")
+        if sums.violation <= max(quadratic.xi, 0.0) + eta * quadratic.rho:
+            return solution
+        lowers.append(lower)
+        if len(lowers) > planes.max_planes or _stalls(lowers):
+            return replace(solution, status="stalled")
+        if budget.left <= 0:
+            return replace(solution, status="sweeps")
+        idle = np.where(quadratic.multipliers > 1e-9 * C, 0, idle + 1)
+        kept = idle < IDLE_SOLVES
+        kept[0] = True  # the plane of all rows keeps the programme feasible
+        planes.keep(kept)
+        planes.add(found)
+        idle = np.append(idle[kept], 0)
+
+
+def _stalls(lowers: list[float]) -> bool:
+    """Whether new planes no longer lift the lower bound: the basis cannot express what they ask for."""
+    if len(lowers) <= STALL_PLANES:
+        return False
+    return lowers[-1] - max(lowers[:-STALL_PLANES]) <= STALL_SHARE * abs(lowers[-1])
+
+
+def _row(solution: SubproblemResult, planes: "WorkingSet") -> dict[str, Any]:
+    return {
+        "C": solution.C,
+        "objective": solution.objective,
+        "primal": solution.primal,
+        "norm": solution.quadratic.norm2**0.5,
+        "rho": solution.quadratic.rho,
+        "violation": solution.sums.violation - solution.quadratic.xi,
+        "planes": planes.s.shape[0],
+        "changed": solution.sums.changed,
+        **planes.to_dict,
+    }

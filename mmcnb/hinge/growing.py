@@ -1,0 +1,224 @@
+"""Planes whose basis grows with them, one vector a plane, as the papers print it.
+
+A basis vector is a fixed point of App. C, eq. (47): the place where one Gaussian bump is most like
+Ψ. Signs in Ψ are mixed, so the denominator can vanish: the search then restarts from another random
+average, iterations are capped, and the best place seen is kept.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.engine.run import Engine
+from mmcnb.features.kernel import Kernel
+from mmcnb.features.nystroem import normalization_of
+from mmcnb.features.rules import Hyperplane, Labels
+from mmcnb.hinge.cutting_plane import ConstraintStatistics
+from mmcnb.hinge.training_set import TrainingSet
+from mmcnb.hinge.working_set import WorkingSet
+from mmcnb.samples import CSRBlock, Samples, open_samples
+from mmcnb.samples.matrix import as_matrix, row_shares
+
+STEP = 0.01  # the papers' delta, in units of sigma²
+MAX_STEPS = 50
+ATTEMPTS = 4
+AVERAGED_ROWS = 5
+SAME = 1 - 1e-6  # kernel value from which two basis vectors count as one
+
+
+@dataclass(frozen=True)
+class _FixedPointPass:
+    """Sums of z_i K(x_i, b) x_i and of z_i K(x_i, b)."""
+
+    z: np.ndarray
+    b: np.ndarray
+    gamma: float
+
+    def start(self) -> list[Any]:
+        return [0.0, 0.0]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        z = self.z[start:stop]
+        if isinstance(rows, CSRBlock):
+            return list(kernels.basis_fixed_point_sums_csr(*rows[:3], z, self.b, self.gamma))
+        return list(kernels.basis_fixed_point_sums(rows, z, self.b, self.gamma))
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        return [a + b for a, b in zip(total, other, strict=True)]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows a basis grows from, in memory.
+
+    Parameters
+    ----------
+    engine : Engine
+        Runs the passes.
+    samples : Samples
+        The rows.
+    kernel : Kernel
+        A Gaussian kernel.
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    seed : int
+        Seed of the random averages.
+    """
+
+    engine: Engine
+    samples: Samples
+    kernel: Kernel
+    weights: np.ndarray | None
+    seed: int
+
+
+class GrowingWorkingSet(WorkingSet):
+    """Planes on a basis that gains one vector with each plane.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.random_state = np.random.RandomState(rows.seed)
+        self.spent = 0
+        self.columns: np.ndarray = np.empty((rows.samples.n_samples, 0), np.float32)
+        self.basis: np.ndarray = np.empty((0, rows.samples.n_features))
+        self.row_shares = row_shares(rows.samples.n_samples, rows.weights)
+        self._grow(self._fixed_point(self.row_shares))
+        super().__init__(self.problem)
+
+    @property
+    def evaluations(self) -> int:
+        """Kernel evaluations spent so far, most of them in search of fixed points."""
+        return self.spent
+
+    def all_rows(self) -> np.ndarray:
+        """Every row."""
+        return np.ones(self.rows.samples.n_samples, np.int8)
+
+    def find(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[Any, ConstraintStatistics]:
+        """One sweep of the columns so far."""
+        active, _, sums = self.problem.most_violated_rows(labels, hyperplane, rho)
+        return (active, sums), sums
+
+    def add(self, found: Any) -> None:
+        """Add the plane, and a basis vector for it."""
+        active, sums = found
+        self.generators.append(active)
+        self.s, self.t = np.append(self.s, sums.active), np.append(self.t, sums.signed)
+        self._represent(active)
+
+    def relabel(self, labels: Labels) -> None:
+        """Sign the planes with new labels."""
+        self.y = labels.block(self.columns, 0, self.columns.shape[0])
+        active = np.array(self.generators)
+        self.s, self.t = active @ self.row_shares, (active * self.y) @ self.row_shares
+        self._represent_all()
+
+    def _signed(self, active: np.ndarray) -> np.ndarray:
+        return active * self.y * self.row_shares
+
+    def _represent(self, active: np.ndarray) -> None:
+        """Give the last plane its basis vector."""
+        self._grow(self._fixed_point(self._signed(active)))
+        self._represent_all()
+
+    def _represent_all(self) -> None:
+        """Inner products and coefficients of all planes on the basis so far: one shared subspace."""
+        signed = np.array([self._signed(active) for active in self.generators])
+        self.centred = signed @ self.columns - np.outer(self.t, self.problem.mean)
+        self.coefs = self.problem.represent(self.centred)
+
+    def _grow(self, b: np.ndarray) -> int:
+        """Add a basis vector unless it is there; its position."""
+        kernel, samples = self.rows.kernel, self.rows.samples
+        if self.basis.shape[0]:
+            nearness = kernel(b[None, :], self.basis)[0]
+            if nearness.max() > SAME:
+                return int(nearness.argmax())
+        self.basis = np.vstack([self.basis, b])
+        column = kernel.against(b[None, :].astype(samples.dtype)).block(
+            samples.block(0, samples.n_samples), np.float32
+        )
+        self.spent += 1
+        self.columns = np.ascontiguousarray(np.hstack([self.columns, column]))
+        self.gram_of_basis = kernel(self.basis, self.basis)
+        self.problem = TrainingSet(
+            self.rows.engine,
+            open_samples(self.columns),
+            normalization_of(self.gram_of_basis),
+            self.rows.weights,
+            hold_labels=True,
+            basis=self.basis,
+        )
+        return self.basis.shape[0] - 1
+
+    def _fixed_point(self, z: np.ndarray) -> np.ndarray:
+        """Where one Gaussian bump is most like Σ z_i φ(x_i)."""
+        best, highest = np.zeros(self.rows.samples.n_features), -1.0
+        for attempt in range(ATTEMPTS):
+            b = self._random_average(1 if attempt else AVERAGED_ROWS)
+            for _ in range(MAX_STEPS):
+                total, weight = self.rows.engine.run(
+                    _FixedPointPass(z, b, self.rows.kernel.gamma), self.rows.samples
+                )
+                self.spent += 1
+                if abs(weight) > highest:
+                    best, highest = b, abs(weight)
+                if abs(weight) < 1e-12:
+                    break
+                moved, b = float(((total / weight - b) ** 2).sum()), total / weight
+                if moved <= STEP / (2 * self.rows.kernel.gamma):
+                    return best
+        return best
+
+    def _random_average(self, count: int) -> np.ndarray:
+        numbers = np.unique(self.random_state.randint(self.columns.shape[0], size=count))
+        rows = as_matrix(self.rows.samples.gather(numbers.astype(np.int64)))
+        return np.asarray(rows.mean(axis=0), np.float64).ravel()
+
+
+class OwnBasisWorkingSet(GrowingWorkingSet):
+    """Each plane on its private basis vector (the papers' own form, N = 1).
+
+    Ψ_k is β_k φ(b_k) and the mean is β_0 φ(b_0); planes already in the set may look violated again,
+    because ⟨w, Ψ_k⟩ and ⟨w, Ψ̂_k⟩ differ: the number of planes is bounded, as the tolerance may never
+    be reached.
+    """
+
+    max_planes = 50
+
+    def relabel(self, labels: Labels) -> None:
+        """Start again from the plane of all rows, as the papers do."""
+        self.y = labels.block(self.columns, 0, self.columns.shape[0])
+        self.basis, self.columns = self.basis[:1], np.ascontiguousarray(self.columns[:, :1])
+        self.generators, self.positions = [self.all_rows()], [0]
+        self.s, self.t = np.ones(1), np.array([self.y @ self.row_shares])
+        self._represent(self.generators[0], last=0)
+
+    def add(self, found: Any) -> None:
+        """Add the plane with its private basis vector."""
+        self.positions.append(0)
+        super().add(found)
+
+    def keep(self, kept: np.ndarray) -> None:
+        """Drop planes; their basis vectors stay."""
+        super().keep(kept)
+        self.positions = [position for position, keep in zip(self.positions, kept, strict=True) if keep]
+
+    def _represent(self, active: np.ndarray, last: int = -1) -> None:
+        self.positions[last] = self._grow(self._fixed_point(self._signed(active)))
+        self._represent_all()
+
+    def _represent_all(self) -> None:
+        coefs = np.zeros((len(self.generators), self.basis.shape[0]))
+        for k, (active, position) in enumerate(zip(self.generators, self.positions, strict=True)):
+            coefs[k, position] = self._signed(active) @ self.columns[:, position]
+        coefs[:, 0] -= self.t * self.problem.mean[0]
+        self.coefs, self.centred = coefs, coefs @ self.gram_of_basis

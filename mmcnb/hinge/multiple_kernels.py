@@ -1,0 +1,309 @@
+"""The working set of cutting planes under several kernels, whose combination is learned with the margin.
+
+The features are those of all kernels side by side, each in coordinates of its own. Labels, planes and loops
+are those of one kernel; what differs is the programme that weighs the planes, for it weighs the kernels too.
+In centred features the mean score of each cluster is 0: the pairwise balance of k clusters holds by itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mmcnb.engine.run import Engine
+from mmcnb.engine.session import Record, gathered
+from mmcnb.errors import InputError
+from mmcnb.features.base_kernels import grams_of
+from mmcnb.features.kernel import KernelSamples
+from mmcnb.features.multiple_kernels import MultipleKernels
+from mmcnb.features.nystroem import normalization_of
+from mmcnb.features.principal import principal_features, total_variance_of
+from mmcnb.features.rules import GivenLabels
+from mmcnb.hinge.cccp import continuation
+from mmcnb.hinge.crammer_singer import CrammerSingerWorkingSet, MulticlassTrainingSet
+from mmcnb.hinge.cutting_plane import Objective
+from mmcnb.hinge.qp import PlaneSolution, Threshold
+from mmcnb.hinge.sample_search import KernelFeatures, RestartResult, SearchConfig
+from mmcnb.hinge.socp import solve_kernel_planes
+from mmcnb.hinge.training_set import TrainingSet
+from mmcnb.hinge.working_set import FixedBasisWorkingSet, WorkingSet
+from mmcnb.least_squares.local_search import canonical_labels
+from mmcnb.least_squares.partition import PartitionConfig, partition_sample
+from mmcnb.samples import Samples
+from mmcnb.samples.derived import cache_features
+from mmcnb.samples.matrix import as_matrix
+
+
+class MultipleKernelMixin(WorkingSet):
+    """What planes of two and of more clusters share under several kernels.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows, in the features of all kernels; its metric is block diagonal.
+    columns : sequence of slice
+        The features of each kernel.
+
+    Attributes
+    ----------
+    kernel_weights : ndarray of shape (kernels,)
+        Of the last programme that was solved, non-negative, of Euclidean norm 1; equal before.
+    """
+
+    def __init__(self, problem: TrainingSet, columns: Sequence[slice]) -> None:
+        super().__init__(problem)
+        self.columns = tuple(columns)
+        self.kernel_weights = np.full(len(self.columns), len(self.columns) ** -0.5)
+
+    @property
+    def grams(self) -> list[np.ndarray]:
+        """Inner products of the planes under each kernel, of shape (planes, planes)."""
+        count, features = self.s.shape[0], self.problem.mean.shape[0]
+        centred, coefs = (one.reshape(count, -1, features) for one in (self.centred, self.coefs))
+        pairs = [[side[..., one].reshape(count, -1) for side in (centred, coefs)] for one in self.columns]
+        products = [one @ other.T for one, other in pairs]
+        return [(product + product.T) / 2 for product in products]
+
+    @property
+    def evaluations(self) -> int:
+        """Those of all kernels."""
+        return len(self.columns) * super().evaluations
+
+    @property
+    def to_dict(self) -> dict[str, float]:
+        """The weights of the kernels."""
+        return {f"weight_{k}": float(weight) for k, weight in enumerate(self.kernel_weights)}
+
+    def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
+        """Weigh the planes, and with them the kernels; planes that are nothing leave the kernels equal."""
+        grams = self.grams
+        if not any(np.diag(gram).max() > 0 for gram in grams):
+            return replace(super().solve(C, balance, threshold), kernel_weights=self.kernel_weights)
+        solution = solve_kernel_planes(grams, self.s, self.t, C, balance, threshold)
+        assert solution.kernel_weights is not None
+        self.kernel_weights = solution.kernel_weights
+        return solution
+
+    def combine(self, multipliers: np.ndarray) -> np.ndarray:
+        """v_k = weight_k Σ λ_p P_pk for each kernel."""
+        coef = super().combine(multipliers).reshape(-1, self.problem.mean.shape[0])
+        for weight, one in zip(self.kernel_weights, self.columns, strict=True):
+            coef[:, one] *= weight
+        return coef.ravel()
+
+    def over(self, problem: Any) -> "MultipleKernelMixin":
+        """The same generators on other rows."""
+        planes = type(self)(problem, self.columns)
+        planes.generators = list(self.generators)
+        return planes
+
+
+class MultipleKernelWorkingSet(MultipleKernelMixin, FixedBasisWorkingSet):
+    """Planes of two clusters on a fixed basis for each of several kernels.
+
+    Parameters
+    ----------
+    problem, columns
+        As in `MultipleKernelMixin`.
+
+    References
+    ----------
+    B. Zhao, J. T. Kwok and C. Zhang, Multiple kernel clustering, Alg. 1.
+    """
+
+
+class MultipleKernelCrammerSingerWorkingSet(MultipleKernelMixin, CrammerSingerWorkingSet):
+    """Planes of k clusters on a fixed basis for each of several kernels.
+
+    Parameters
+    ----------
+    problem : ClustersProblem
+        The rows.
+    columns
+        As in `MultipleKernelMixin`.
+
+    References
+    ----------
+    B. Zhao, J. T. Kwok and C. Zhang, Multiple kernel clustering, sec. 4.
+    """
+
+
+FIRST_C = 2.0  # labels that least squares found start here; coin flips would need C near 1
+TIE = 1e-6
+
+
+@dataclass(frozen=True)
+class MultipleKernelSample:
+    """The sample under several kernels.
+
+    Parameters
+    ----------
+    kernels : KernelStack
+        The kernels.
+    features : Samples
+        Their values against the basis, side by side.
+    metric : tuple of ndarray
+        For each kernel M with M M' the inverse of its matrix of the basis, in units of its spread.
+    columns : tuple of slice
+        The features of each kernel.
+    basis : ndarray of shape (p, d)
+        Basis vectors, of all kernels.
+    z : ndarray of shape (m, r)
+        The sample in coordinates in which the sum of the kernels is an inner product.
+    weights : ndarray of shape (m,) or None
+        Sample weights.
+    """
+
+    kernels: MultipleKernels
+    features: Samples
+    normalization: tuple[np.ndarray, ...]
+    columns: tuple[slice, ...]
+    basis: np.ndarray
+    z: np.ndarray
+    weights: np.ndarray | None
+
+    def candidate(self, engine: Engine) -> KernelFeatures:
+        """What the search for two clusters tries."""
+        given = self.features, self.normalization, self.weights
+        problem = TrainingSet(engine, *given, hold_labels=True, basis=self.basis)
+        return KernelFeatures(
+            self.kernels, self.z, self.weights, lambda: MultipleKernelWorkingSet(problem, self.columns)
+        )
+
+    def clusters_candidate(self, engine: Engine, bounds: tuple[np.ndarray, np.ndarray]) -> KernelFeatures:
+        """What the search for more clusters tries, their sizes within some bounds."""
+        problem = MulticlassTrainingSet(
+            engine, self.features, self.normalization, bounds, self.weights, hold_labels=True
+        )
+        problem.basis = self.basis
+        return KernelFeatures(
+            self.kernels,
+            self.z,
+            self.weights,
+            lambda: MultipleKernelCrammerSingerWorkingSet(problem, self.columns),
+        )
+
+
+def map_by_kernels(
+    sample: Samples,
+    kernels: MultipleKernels,
+    basis: np.ndarray,
+    weights: np.ndarray | None,
+    exact: bool = False,
+) -> MultipleKernelSample:
+    """Map a sample by several kernels, scaled so that each has a spread of 1, trace(K̃)/n = 1.
+
+    Without that the weights of the kernels would tell of their scale.
+
+    Parameters
+    ----------
+    sample : Samples
+        The rows, in memory.
+    kernels : KernelStack
+        The kernels.
+    basis : ndarray of shape (p, d)
+        Basis vectors.
+    weights : ndarray of shape (m,) or None
+        Sample weights.
+    exact : bool, default=False
+        Whether every different row is a basis vector: then the numbers are exact too.
+
+    Raises
+    ------
+    InputError
+        If the landmarks are too few to tell rows apart under some kernel.
+    """
+    dtype, tolerance = (np.float64, 1e-12) if exact else (np.float32, 1e-6)
+    features = cache_features(KernelSamples(sample, kernels.against(basis), dtype), "memory")
+    columns = kernels.slices(basis.shape[0])
+    values = as_matrix(features.block(0, features.n_samples)).astype(np.float64)
+    metrics, parts = [], []
+    for k, (gram, one) in enumerate(zip(grams_of(kernels, basis), columns, strict=True)):
+        normalization = normalization_of(gram, tolerance)
+        z = values[:, one] @ normalization
+        total_variance = total_variance_of(z, weights)
+        if not total_variance > 0:
+            raise InputError(
+                f"kernel {k} has the same values for all rows against {basis.shape[0]} landmarks; give more "
+                "of them."
+            )
+        metrics.append(normalization / np.sqrt(total_variance))
+        parts.append(z / np.sqrt(total_variance))
+    return MultipleKernelSample(
+        kernels, features, tuple(metrics), columns, basis, _narrow(np.hstack(parts)), weights
+    )
+
+
+def _narrow(z: np.ndarray) -> np.ndarray:
+    """Coordinates of the same inner products, no more of them than rows."""
+    if z.shape[1] <= z.shape[0]:
+        return z
+    values, vectors = np.linalg.eigh(z @ z.T)
+    return np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def search_clusters(
+    engine: Engine,
+    sample: MultipleKernelSample,
+    config: PartitionConfig,
+    search: SearchConfig,
+    record: Record,
+    random_state: np.random.RandomState,
+    separable: bool = True,
+) -> RestartResult | None:
+    """Divide a sample by least squares, and follow the best divisions through rising C.
+
+    Parameters
+    ----------
+    engine : Engine
+        Its threads share the starts.
+    sample : StackedSample
+        The sample.
+    wanted : Division
+        What is asked of a division; the sizes are held while it is sought, and free but for a floor after.
+    search : Search
+        What to try.
+    record : callable
+        Called with one dict a sweep.
+    random_state : RandomState
+        Source of randomness.
+    separable : bool, default=True
+        Whether a fit whose margin is nothing is none.
+
+    Returns
+    -------
+    Trial or None
+        The best objective wins; None where no division can be separated.
+    """
+    z = sample.z / np.sqrt(len(sample.columns))
+    features = principal_features(z, sample.weights)
+    K = z @ z.T if sample.weights is None else None
+    divisions = partition_sample(engine, K, features, config, random_state)
+    distinct = {canonical_labels(one.labels).tobytes(): one.labels for one in divisions}
+    starts = list(distinct.values())[: search.n_init]
+    bounds = config.floor(features.total if sample.weights is None else float(sample.weights.sum()))
+    candidate = sample.clusters_candidate(engine, bounds)
+    form = Objective(
+        search.threshold, search.balance, total_variance_of(sample.z, sample.weights) if separable else 0.0
+    )
+    path = tuple(C for C in search.path if C >= FIRST_C) or search.path[-1:]
+
+    def follow(number: int) -> tuple[RestartResult | None, list[dict[str, Any]]]:
+        labels, planes = GivenLabels(starts[number]), candidate.new_planes()
+        rows, keep = gathered({"stage": "sample", "start": number})
+        state = continuation(planes, labels, form, path, search.eta, search.limits, keep)
+        if state is None:
+            return None, rows
+        found = state.labels.block(None, 0, sample.features.n_samples)
+        return RestartResult(
+            candidate, form, planes, state, found, number, (form.gain(state.solution),)
+        ), rows
+
+    best: RestartResult | None = None
+    for trial, rows in engine.each(follow, range(len(starts))):
+        for row in rows:
+            record(row)
+        if trial is not None and trial.is_better_than(best, TIE):
+            best = trial
+    return best

@@ -1,0 +1,157 @@
+"""The second-order cone programme over cutting planes and kernels: its size knows neither rows nor features.
+
+Zhao, Kwok and Zhang learn labels, margin and a combination of kernels together; for fixed labels their
+primal grows with the features of all kernels. With G_k the Gram matrix of the planes under kernel k, in
+centred features, and s and t the mean of the planes' rows and of their signed rows, its dual is
+
+    fixed      max  s'λ - balance·u - 1/2 |q|     s.t.  q_k >= λ'G_k λ,  1'λ <= C,  |t'λ| <= u,  λ >= 0
+    adaptive   min  1/2 |q|                       s.t.  s'λ - balance·u >= 1, and the same
+
+The kernels' weights are q/|q|. Under weights that are given the programme is the quadratic one of one
+kernel, Σ weight_k G_k, whose solver is more exact than that of cones: it has the last word on all else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import clarabel
+import numpy as np
+from scipy import sparse
+
+from mmcnb.errors import InputError
+from mmcnb.hinge.qp import PlaneQPError, PlaneSolution, Threshold, solve_planes
+
+TOLERANCES = (1e-10, 1e-8, 1e-6)
+SOLVED = (clarabel.SolverStatus.Solved,)
+# The weights of the kernels alone are taken from it, so that in the end a little less will do.
+USABLE = {1e-10: SOLVED, 1e-8: SOLVED, 1e-6: (*SOLVED, clarabel.SolverStatus.AlmostSolved)}
+SMALLEST_EIGENVALUE = 1e-15  # of a Gram matrix, as a share of the mean diagonal of all
+
+
+def solve_kernel_planes(
+    grams: Sequence[np.ndarray],
+    s: np.ndarray,
+    t: np.ndarray,
+    C: float,
+    balance: float = 0.0,
+    threshold: Threshold = "fixed",
+) -> PlaneSolution:
+    """Solve the cone programme of the planes.
+
+    Parameters
+    ----------
+    grams : sequence of ndarray of shape (planes, planes)
+        For each kernel the inner products of the centred planes.
+    s, t : ndarray of shape (planes,)
+        Mean of each plane's rows, and of its signed rows.
+    C : float
+        Bound of the multipliers.
+    balance : float, default=0.0
+        l/n: bound of the mean decision value, in units of rho.
+    threshold : {"fixed", "adaptive"}, default="fixed"
+        Whether rho is 1, as in the paper, or a variable.
+
+    Returns
+    -------
+    PlaneSolution
+        With ``kernel_weights``, the papers' beta: non-negative, of Euclidean norm 1; equal where no normal
+        vector helps. The normal vector under kernel k is v_k = weight_k Σ λ_p P_pk, and ``norm2`` is
+        Σ |v_k|²/weight_k.
+
+    Raises
+    ------
+    InputError
+        If the planes are zero under every kernel, which leaves the weights undefined.
+    PlaneQPError
+        If the programme is infeasible or no tolerance is reached.
+
+    References
+    ----------
+    B. Zhao, J. T. Kwok and C. Zhang, Multiple kernel clustering, eq. (2.6).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.hinge.socp import solve_kernel_planes
+    >>> grams = [np.array([[3.0]]), np.array([[4.0]])]
+    >>> solution = solve_kernel_planes(grams, np.ones(1), np.zeros(1), C=2.0)
+    >>> solution.kernel_weights.round(6), round(solution.norm2, 6)
+    (array([0.6, 0.8]), 0.2)
+    """
+    scale = float(np.mean([np.diag(gram) for gram in grams]))
+    if not scale > 0:
+        raise InputError("the planes are zero under every kernel, so no kernel has a weight; give others.")
+    programme = _programme(list(grams), scale, s, t, C, balance, threshold)
+    multipliers = np.maximum(_solve(*programme)[: s.shape[0]], 0.0)
+    q = np.array([max(0.0, float(multipliers @ gram @ multipliers)) for gram in grams])
+    weights = q / np.linalg.norm(q) if q.max() > 0 else np.full(len(grams), len(grams) ** -0.5)
+    combined = np.tensordot(weights, np.asarray(grams), axes=1)
+    return replace(solve_planes(combined, s, t, C, balance, threshold), kernel_weights=weights)
+
+
+def _programme(
+    grams: list[np.ndarray],
+    scale: float,
+    s: np.ndarray,
+    t: np.ndarray,
+    C: float,
+    balance: float,
+    threshold: Threshold,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Any]]:
+    """Cost, rows, right sides and cones of the programme in λ, u (with a balance), q and |q|, up to scale."""
+    planes, kernels = s.shape[0], len(grams)
+    with_u, adaptive = balance > 0, threshold == "adaptive"
+    first_q = planes + with_u
+    size = first_q + kernels + 1
+    gain = np.zeros(size)
+    gain[:planes], gain[planes:first_q] = s, -balance
+    cost = np.zeros(size)
+    cost[-1] = 0.5
+
+    # λ in units of what it comes to without its bound, so that the solver sees numbers near 1.
+    unit = 1.0 if adaptive else min(C, 1 / scale)
+    linear = [np.r_[np.ones(planes), np.zeros(size - planes)], *-np.eye(size)[:planes]]
+    right = [C / unit, *np.zeros(planes)]
+    if with_u:
+        for sign in (1.0, -1.0):
+            linear.append(np.r_[sign * t, -1.0, np.zeros(kernels + 1)])
+            right.append(0.0)
+    if adaptive:
+        linear.append(-gain)
+        right.append(-1.0)
+    else:
+        cost -= gain / (unit * scale)
+    parts = [(np.array(linear), np.array(right), clarabel.NonnegativeConeT(len(right)))]
+    for k, gram in enumerate(grams):
+        # (q + 1, q - 1, 2 F λ) in the cone is |F λ|² <= q.
+        factor = _factor(gram / scale)
+        rows = np.zeros((2 + factor.shape[0], size))
+        rows[:2, first_q + k], rows[2:, :planes] = -1.0, -2 * factor
+        sides = np.r_[1.0, -1.0, np.zeros(factor.shape[0])]
+        parts.append((rows, sides, clarabel.SecondOrderConeT(sides.shape[0])))
+    rows = -np.eye(size)[[size - 1, *range(first_q, size - 1)]]
+    parts.append((rows, np.zeros(1 + kernels), clarabel.SecondOrderConeT(1 + kernels)))
+    blocks, sides, cones = zip(*parts, strict=True)
+    return cost, np.vstack(blocks), np.concatenate(sides), list(cones)
+
+
+def _factor(gram: np.ndarray) -> np.ndarray:
+    """F with F'F the Gram matrix, without its null space."""
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    kept = values > SMALLEST_EIGENVALUE
+    return np.sqrt(values[kept])[:, None] * vectors[:, kept].T
+
+
+def _solve(cost: np.ndarray, rows: np.ndarray, right: np.ndarray, cones: list[Any]) -> np.ndarray:
+    nothing = sparse.csc_matrix((cost.shape[0], cost.shape[0]))
+    for tolerance in TOLERANCES:
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.max_threads = 1  # the same bits on any machine
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        solver = clarabel.DefaultSolver(nothing, cost, sparse.csc_matrix(rows), right, cones, settings)
+        solution = solver.solve()
+        if solution.status in USABLE[tolerance]:
+            return np.array(solution.x)
+    raise PlaneQPError("the cone programme of the planes has no solution; lower balance or raise C.")

@@ -1,0 +1,176 @@
+"""Starting labels and landmarks, from a sample."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mmcnb.features.principal import MANY_COLUMNS, PrincipalFeatures, principal_directions, principal_features
+from mmcnb.features.rules import GivenLabels, coin_flip
+from mmcnb.least_squares.local_search import random_labels, search_partition
+from mmcnb.least_squares.objective import floor_bounds
+from mmcnb.least_squares.regularization_path import regularization_path
+
+INITS = ("mixed", "random", "k-means")
+LEADING = 50  # components that least squares sees of sparse or many columns, and k-means of all
+SHAKEN_ROWS = 1000
+SHAKEN_RIDGE = 1e-3  # a row
+HALVES = np.full(2, 0.5)
+
+
+class Start(NamedTuple):
+    """Labels to start from.
+
+    Parameters
+    ----------
+    labels : GivenLabels
+        Labels -1 or +1.
+    warm : bool
+        Whether they are a division worth keeping: then the first C, where all starts meet, is left out.
+    """
+
+    labels: GivenLabels
+    warm: bool = False
+
+
+def starting_labels(
+    init: str,
+    n_init: int,
+    z: Any,
+    random_state: np.random.RandomState,
+    weights: np.ndarray | None = None,
+    divisions: Sequence[GivenLabels] = (),
+) -> Iterator[Start]:
+    """Starting labels of a sample.
+
+    Parameters
+    ----------
+    init : {"mixed", "random", "k-means"}
+        "mixed" is by turns a coin flip, the signs of the first kernel principal component, the given
+        divisions, the signs of two further components, a k-means, then coin flips.
+    n_init : int
+        How many.
+    z : ndarray or csr_array of shape (n, r)
+        The sample in feature space.
+    random_state : RandomState
+        Source of randomness.
+    weights : ndarray of shape (n,) or None, default=None
+        Sample weights.
+    divisions : sequence of GivenLabels, default=()
+        Divisions found before, such as `least_squares_labels`.
+
+    Yields
+    ------
+    Start
+        Labels -1 or +1, and whether they are a division.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.hinge.starts import starting_labels
+    >>> len(list(starting_labels("mixed", 2, np.arange(8.0)[:, None], np.random.RandomState(0))))
+    2
+    """
+    kinds: list[Any] = ["coin"] * n_init
+    if init == "mixed":
+        kinds = ["coin", 0, *divisions, 1, 2, "k-means", *kinds][:n_init]
+    elif init == "k-means":
+        kinds = ["k-means"] * n_init
+    directions = principal_directions(z, 3, weights) if 0 in kinds else np.empty((z.shape[0], 0))
+    for kind in kinds:
+        if isinstance(kind, GivenLabels):
+            yield Start(kind, warm=True)
+        elif kind == "k-means":
+            yield Start(_kmeans_labels(z, random_state, weights))
+        elif kind == "coin" or kind >= directions.shape[1]:
+            yield Start(coin_flip(z.shape[0], random_state))
+        else:
+            yield Start(_signed(directions[:, kind] >= 0, random_state))
+
+
+def least_squares_labels(
+    z: Any, random_state: np.random.RandomState, weights: np.ndarray | None = None, least: float = 0.05
+) -> tuple[GivenLabels, GivenLabels]:
+    """Two divisions of a sample by least squares: the end of a ridge path, and shaking.
+
+    Parameters
+    ----------
+    z : ndarray or csr_array of shape (n, r)
+        The sample in feature space.
+    random_state : RandomState
+        Source of randomness.
+    weights : ndarray of shape (n,) or None, default=None
+        Sample weights.
+    least : float, default=0.05
+        Least share of a cluster.
+
+    Returns
+    -------
+    pair of GivenLabels
+        Labels -1 or +1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.hinge.starts import least_squares_labels
+    >>> z = np.r_[np.zeros((5, 1)), np.full((5, 1), 9.0)] + np.arange(10.0)[:, None] / 99
+    >>> [abs(labels.y[:5].sum()) for labels in least_squares_labels(z, np.random.RandomState(0))]
+    [np.int64(5), np.int64(5)]
+    """
+    features = principal_features(_dense(z, weights), weights)
+    flip = random_labels(z.shape[0], HALVES, random_state)
+    if (features.z == features.z[:1]).all():  # the kernel tells no row from another
+        return _signed(flip, random_state), _signed(flip, random_state)
+    total_variance = max(1.0, features.variances.sum())  # ridges are meant for kernels of at most 1
+    features = replace(
+        features, z=features.z / np.sqrt(total_variance), variances=features.variances / total_variance
+    )
+    path = regularization_path(features, flip, 2, floor_bounds(features.total, 2, 2 * least)).labels
+    shaken = _shaken_labels(features, least, random_state)
+    return _signed(path, random_state), _signed(shaken, random_state)
+
+
+def _dense(z: Any, weights: np.ndarray | None) -> np.ndarray:
+    """The features, or their leading components where they are sparse or many."""
+    narrow = isinstance(z, np.ndarray) and z.shape[1] <= MANY_COLUMNS
+    return z if narrow else principal_directions(z, LEADING, weights)
+
+
+def _shaken_labels(
+    features: PrincipalFeatures, least: float, random_state: np.random.RandomState
+) -> np.ndarray:
+    """Some of the rows divided by shaking, and all by the nearer mean of the two parts."""
+    rows, weights = features.z.shape[0], features.weights
+    weighted = (weights != weights[0]).any()
+    chosen = random_state.choice(rows, min(SHAKEN_ROWS, rows), weighted, weights / weights.sum())
+    ridged = features.z * np.sqrt(features.scales(SHAKEN_RIDGE))
+    points = ridged[chosen] - ridged[chosen].mean(axis=0)
+    found = search_partition(
+        points @ points.T,
+        2,
+        n_init=1,
+        min_share=2 * least,
+        random_state=random_state,
+        points=features.z[chosen, :LEADING],
+    )[0]
+    first, second = (ridged[chosen[found.labels == cluster]].mean(axis=0) for cluster in (0, 1))
+    return ridged @ (second - first) >= (second + first) @ (second - first) / 2
+
+
+def _signed(labels: np.ndarray, random_state: np.random.RandomState) -> GivenLabels:
+    """Labels 0 and 1 as -1 and +1; a coin flip where there is only one."""
+    labels = np.asarray(labels, np.int8)
+    if labels.min() == labels.max():
+        return coin_flip(labels.shape[0], random_state)
+    return GivenLabels(2 * labels - 1)
+
+
+def _kmeans_labels(z: Any, random_state: np.random.RandomState, weights: np.ndarray | None) -> GivenLabels:
+    from scipy.sparse import csr_matrix, issparse
+    from sklearn.cluster import KMeans
+
+    if issparse(z):  # scikit-learn takes no wider indices
+        z = csr_matrix((z.data, z.indices.astype(np.int32), z.indptr.astype(np.int32)), shape=z.shape)
+    model = KMeans(2, n_init=1, random_state=random_state.randint(2**31 - 1)).fit(z, sample_weight=weights)
+    return GivenLabels(np.where(model.labels_ == 1, 1, -1).astype(np.int8))

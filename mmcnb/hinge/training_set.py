@@ -1,0 +1,312 @@
+"""Rows as the solver sees them: features with their weights, and the geometry of planes."""
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.engine.passes import RowSumPass, WeightedPass
+from mmcnb.engine.run import Engine, Pass
+from mmcnb.features.rules import (
+    DecisionPass,
+    GivenLabels,
+    Hyperplane,
+    HyperplaneLabels,
+    Labels,
+    signs,
+)
+from mmcnb.hinge.cutting_plane import ConstraintStatistics, MostViolatedPass
+from mmcnb.samples import CSRBlock, Samples
+
+BINS = 4096
+Total = TypeVar("Total")
+
+
+@dataclass(frozen=True)
+class LabelStep:
+    """New labels, and how they came about.
+
+    Parameters
+    ----------
+    labels : Labels
+        The labels.
+    threshold : float or ndarray of shape (k,)
+        By how much the decision values are shifted, for sizes within their bounds; 0 where they fit.
+    changed : float
+        Weight of the rows that change their label.
+    counted : bool
+        Whether that is exact: after a shift that was found in a stream the weight is that of no shift.
+    """
+
+    labels: Labels
+    threshold: Any
+    changed: float
+    counted: bool
+
+
+class TrainingSet:
+    """Rows as features with their weights, and an engine to sweep them.
+
+    Parameters
+    ----------
+    engine : Engine
+        Runs the passes.
+    features : Samples
+        One row of features a sample: kernel values against a basis, or the rows themselves.
+    metric : ndarray of shape (p, r), tuple of such, or None
+        M with M M' the inverse of the kernel matrix of the basis, so that F M has the inner products
+        of the landmark space (Nyström); several are the blocks of M, for features side by side; None where
+        features are already orthonormal coordinates.
+    weights : ndarray of shape (n,) or None, default=None
+        Sample weights.
+    hold_labels : bool, default=False
+        Keep labels as one byte a row, which saves work on a sample, instead of deriving them in each sweep.
+    basis : ndarray of shape (p, d) or None, default=None
+        The basis vectors; None where rows are their own features.
+    row_sum : (ndarray of shape (p,), float) or None, default=None
+        What `RowSumPass` gives, where a pass before has it already.
+    sketch : Problem or None, default=None
+        A uniform sample of the rows on which quantiles are taken; None takes them on all rows.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        features: Samples,
+        normalization: np.ndarray | tuple[np.ndarray, ...] | None,
+        weights: np.ndarray | None = None,
+        hold_labels: bool = False,
+        basis: np.ndarray | None = None,
+        row_sum: tuple[np.ndarray, float] | None = None,
+        sketch: "TrainingSet | None" = None,
+    ) -> None:
+        self.engine, self.features, self.normalization, self.weights = (
+            engine,
+            features,
+            normalization,
+            weights,
+        )
+        self.hold_labels, self.basis = hold_labels, basis
+        blocks = (
+            normalization
+            if isinstance(normalization, tuple)
+            else ()
+            if normalization is None
+            else (normalization,)
+        )
+        self.inverses = [block @ block.T for block in blocks]
+        self.description = "" if hold_labels else "sweep"  # work on a sample is too short for a bar
+        self.n_samples = features.n_samples
+        self.sketch = sketch
+        total, weight = row_sum or self._sweep(RowSumPass(weights))
+        self.total_weight: float = weight
+        self.mean: np.ndarray = total / weight
+
+    def _sweep(self, pass_: Pass[Total]) -> Total:
+        return self.engine.run(pass_, self.features, self.description)
+
+    def represent(self, row_sums: np.ndarray) -> np.ndarray:
+        """Coefficients, on the features, of vectors given by their inner products with the basis."""
+        if not self.inverses:
+            return row_sums
+        starts = np.cumsum([inverse.shape[0] for inverse in self.inverses])[:-1]
+        parts = np.split(row_sums, starts, axis=-1)
+        return np.concatenate(
+            [one @ inverse for one, inverse in zip(parts, self.inverses, strict=True)], axis=-1
+        )
+
+    def over(
+        self,
+        features: Samples,
+        weights: np.ndarray | None,
+        hold_labels: bool = False,
+        row_sum: tuple[np.ndarray, float] | None = None,
+        sketch: "TrainingSet | None" = None,
+    ) -> "TrainingSet":
+        """The same problem on other rows in the same features."""
+        return TrainingSet(
+            self.engine, features, self.normalization, weights, hold_labels, row_sum=row_sum, sketch=sketch
+        )
+
+    def most_violated(
+        self, labels: Labels, hyperplane: Hyperplane, rho: float
+    ) -> tuple[np.ndarray, ConstraintStatistics]:
+        """The mean of y F over the most violated constraint, and the sums of the sweep."""
+        row_sum, sums, _ = self._sweep(MostViolatedPass(self.weights, labels, hyperplane, rho))
+        return row_sum / self.total_weight, self.read_sums(sums)
+
+    def most_violated_rows(
+        self, labels: Labels, hyperplane: Hyperplane, rho: float
+    ) -> tuple[np.ndarray, np.ndarray, ConstraintStatistics]:
+        """As `most_violated`, with which rows are in the constraint in front: one byte a row."""
+        sweep = MostViolatedPass(self.weights, labels, hyperplane, rho, keep_rows=True)
+        row_sum, sums, active = self._sweep(sweep)
+        return np.concatenate(active), row_sum / self.total_weight, self.read_sums(sums)
+
+    def read_sums(self, sums: np.ndarray) -> ConstraintStatistics:
+        """Name the sums of a sweep, as means over the weight of all rows."""
+        active, signed, violation, positive, changed, hinge, _ = sums.tolist()
+        total = self.total_weight
+        shares = active / total, signed / total, violation / total, positive / total
+        return ConstraintStatistics(*shares, changed, hinge / total)
+
+    def plane_sums(
+        self, labels: Labels, generators: list[tuple[Hyperplane, float]]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The planes that some hyperplanes generate under the labels: s, t and means of y F."""
+        coefs = np.ascontiguousarray(np.column_stack([plane.coef for plane, _ in generators]))
+        offsets = np.array([plane.offset for plane, _ in generators])
+        rhos = np.array([rho for _, rho in generators], np.float64)
+        sums = self._sweep(PlaneSumsPass(self.weights, labels, coefs, offsets, rhos))
+        s, t, row_sums = (total / self.total_weight for total in sums)
+        return s, t, row_sums
+
+    def decide(self, hyperplane: Hyperplane) -> np.ndarray:
+        """Decision values of all rows."""
+        return np.concatenate(self._sweep(DecisionPass(hyperplane)))
+
+    def labels_of(self, hyperplane: Hyperplane) -> Labels:
+        """The labels that a hyperplane gives."""
+        if self.hold_labels:
+            return GivenLabels(signs(self.decide(hyperplane)))
+        return HyperplaneLabels(hyperplane)
+
+    def label_step(
+        self, labels: Labels, hyperplane: Hyperplane, sums: ConstraintStatistics, least: float
+    ) -> LabelStep:
+        """The labels of a hyperplane, shifted where a cluster would hold less than its least share.
+
+        Parameters
+        ----------
+        labels : Labels
+            The labels before.
+        hyperplane : Hyperplane
+            The hyperplane.
+        sums : Sums
+            Its sums under these labels.
+        least : float
+            Least share of the smaller cluster.
+        """
+        q = self.label_threshold(hyperplane, sums.positive, least)
+        return LabelStep(self.labels_of(hyperplane.shifted(q)), q, sums.changed, q == 0.0)
+
+    def label_threshold(self, hyperplane: Hyperplane, positive: float, least: float) -> float:
+        """0 where both clusters hold their least share; otherwise the quantile that grants it."""
+        if least <= positive <= 1 - least:
+            return 0.0
+        return self.quantile(hyperplane, 1 - least if positive < least else least)
+
+    def quantile(self, hyperplane: Hyperplane, share: float) -> float:
+        """A threshold that leaves about a given share of the weight of the decision values below it.
+
+        Found by refining a histogram, so that nothing of size n is kept. Ties are not split: of the
+        thresholds on their two sides the one with the larger smaller side is taken.
+        """
+        if self.sketch is not None:
+            return self.sketch.quantile(hyperplane, share)
+        low, high = self._sweep(RangePass(hyperplane))
+        high = np.nextafter(high, np.inf)
+        for _ in range(5):
+            edges = np.linspace(low, high, BINS + 1)
+            counts = self._sweep(HistogramPass(self.weights, hyperplane, edges))
+            below = np.cumsum(counts)[:-1]  # weight of f < edges[k]
+            k = int(np.searchsorted(below, share * self.total_weight * (1 - 1e-12), side="left"))
+            k = min(max(k, 1), BINS)
+            sides = np.minimum(below, self.total_weight - below)[k - 1 : k + 1]
+            low, high = float(edges[k - 1]), float(edges[k])
+            if high <= np.nextafter(low, np.inf):
+                break
+        q = low if sides[0] > sides[1] or (sides[0] == sides[1] and share > 0.5) else high
+        under, above = self._sweep(GapPass(hyperplane, q))
+        # In the middle of the gap, where rounding cannot move a row to the other side.
+        return under + (above - under) / 2 if np.isfinite(above - under) else q
+
+
+@dataclass(frozen=True)
+class PlaneSumsPass(WeightedPass):
+    """Planes rebuilt under new labels, and the mean of the features."""
+
+    labels: Labels
+    coefs: np.ndarray
+    offsets: np.ndarray
+    rhos: np.ndarray
+
+    def start(self) -> list[Any]:
+        """Nothing yet."""
+        return [0.0, 0.0, 0.0]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Sums of one block."""
+        y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
+        planes = (y, weights, self.coefs, self.offsets, self.rhos)
+        if isinstance(rows, CSRBlock):
+            return list(kernels.plane_sums_csr(*rows[:3], *planes))
+        return list(kernels.plane_sums(rows, *planes))
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Sums of both."""
+        return [a + b for a, b in zip(total, other, strict=True)]
+
+
+@dataclass(frozen=True)
+class RangePass:
+    """Least and largest decision value."""
+
+    hyperplane: Hyperplane
+
+    def start(self) -> tuple[float, float]:
+        """The empty range."""
+        return np.inf, -np.inf
+
+    def block(self, rows: Any, start: int, stop: int) -> tuple[float, float]:
+        """Range of one block."""
+        f = self.hyperplane.decide(rows)
+        return float(f.min()), float(f.max())
+
+    def combine(self, total: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+        """Range of both."""
+        return min(total[0], other[0]), max(total[1], other[1])
+
+
+@dataclass(frozen=True)
+class GapPass:
+    """Largest decision value below q, and least at or above it."""
+
+    hyperplane: Hyperplane
+    q: float
+
+    def start(self) -> tuple[float, float]:
+        """No value on either side."""
+        return -np.inf, np.inf
+
+    def block(self, rows: Any, start: int, stop: int) -> tuple[float, float]:
+        """The two values of one block."""
+        f = self.hyperplane.decide(rows)
+        below = f < self.q
+        return float(f[below].max(initial=-np.inf)), float(f[~below].min(initial=np.inf))
+
+    def combine(self, total: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+        """The two values of both."""
+        return max(total[0], other[0]), min(total[1], other[1])
+
+
+@dataclass(frozen=True)
+class HistogramPass(WeightedPass):
+    """Weight of the decision values in equal bins, with the weight below the range in front."""
+
+    hyperplane: Hyperplane
+    edges: np.ndarray
+
+    def start(self) -> np.ndarray:
+        """Nothing yet."""
+        return np.zeros(self.edges.shape[0] + 1)
+
+    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+        """Weights of one block."""
+        bins = np.searchsorted(self.edges, self.hyperplane.decide(rows), side="right")
+        return np.bincount(bins, self.weights_of(start, stop), self.edges.shape[0] + 1)
+
+    def combine(self, total: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Weights of both."""
+        return total + other

@@ -1,0 +1,1 @@
+"""Clusters by regularised least squares."""

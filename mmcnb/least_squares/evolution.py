@@ -1,0 +1,294 @@
+"""Evolutionary maximum margin clustering: Gieseke et al."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.errors import InputError
+from mmcnb.features.principal import SMALLEST_VARIANCE
+from mmcnb.features.rules import Hyperplane
+from mmcnb.least_squares.objective import smoother
+from mmcnb.samples.matrix import row_shares
+
+TIE = 1e-9
+
+
+@dataclass(frozen=True)
+class Evolved:
+    """Where an evolution ended.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,), int8
+        Labels -1 and +1 of the best individual; the first row's is +1.
+    fitness : float
+        Its F.
+    best : ndarray of shape (generations,), float64
+        The lowest F after each generation; it never rises.
+    start : int
+        Number of the start.
+    """
+
+    y: np.ndarray
+    fitness: float
+    best: np.ndarray
+    start: int
+
+
+def balanced_labels(n_samples: int, limit: int, random_state: np.random.RandomState) -> np.ndarray:
+    """A coin flip for each row, then random rows of the larger side turned until abs(sum) is at most limit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.least_squares.evolution import balanced_labels
+    >>> int(balanced_labels(6, 0, np.random.RandomState(0)).sum())
+    0
+    """
+    y = np.where(random_state.uniform(size=n_samples) < 0.5, -1, 1).astype(np.int8)
+    excess = int(y.sum(dtype=np.int64))
+    surplus = -(-(abs(excess) - limit) // 2)
+    if surplus > 0:
+        larger = np.flatnonzero(y == np.sign(excess))
+        y[random_state.permutation(larger)[:surplus]] *= -1
+    return y
+
+
+def evolve(
+    M: np.ndarray,
+    *,
+    matrix: bool,
+    balance: float = 0.1,
+    n_parents: int = 10,
+    n_offspring: int = 10,
+    n_init: int = 10,
+    max_generations: int = 100_000,
+    patience: int | None = None,
+    random_state: np.random.RandomState,
+) -> list[Evolved]:
+    """Two clusters by a (mu + nu) evolution of label vectors, from several random populations.
+
+    Parameters
+    ----------
+    M : ndarray of shape (n, n) or (n, r), float64
+        R itself (EvoMMC), or features Z with R = ZZ' (FastEvoMMC); C-ordered.
+    matrix : bool
+        Whether M is R itself.
+    balance : float, default=0.1
+        l/n: the bound on abs(sum(y))/n.
+    n_parents, n_offspring : int, default=10
+        mu and nu; the paper's FastEvoMMC has 1 and 1.
+    n_init : int, default=10
+        Evolutions.
+    max_generations : int, default=100_000
+        Most generations of each.
+    patience : int or None, default=None
+        Generations without a surviving child after which an evolution stops; None is as many as make
+        ten children a row.
+    random_state : RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    list of Evolved
+        One an evolution, the lowest F first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.least_squares.evolution import evolve
+    >>> from mmcnb.least_squares.objective import smoother
+    >>> x = np.r_[np.zeros(5), np.ones(5)][:, None]
+    >>> R = smoother(x * x.T, 0.1)
+    >>> evolve(R, matrix=True, random_state=np.random.RandomState(0))[0].y.tolist()
+    [1, 1, 1, 1, 1, -1, -1, -1, -1, -1]
+    """
+    n = M.shape[0]
+    if n < 2:
+        raise InputError(f"Two clusters need at least 2 rows, not {n}.")
+    limit = max(int(balance * n + 1e-9), n % 2)  # .29 of 100 rows are 29
+    patience = -(-10 * n // n_offspring) if patience is None else patience
+    found = []
+    for start in range(n_init):
+        population = np.array([balanced_labels(n, limit, random_state) for _ in range(n_parents)])
+        seed = random_state.randint(2**31 - 1)
+        last, fitness, best = kernels.evolve_labels(
+            M, matrix, population, limit, n_offspring, max_generations, patience, seed
+        )
+        winner = int(fitness.argmin())
+        y = last[winner] * last[winner, 0]
+        found.append(Evolved(y, float(fitness[winner]), best, start))
+    return sorted(found, key=lambda evolved: round(evolved.fitness / TIE))
+
+
+@dataclass(frozen=True)
+class MatrixFitness:
+    """The fitness with all rows as the basis: EvoMMC.
+
+    Parameters
+    ----------
+    M : ndarray of shape (m, m), float64
+        The matrix, symmetric.
+    shares : ndarray of shape (m,)
+        Share of each row in the weight.
+    ridge : float
+        λ.
+    means : ndarray of shape (m,) or None
+        Mean kernel value of each row with all rows, where the kernel was centred.
+    """
+
+    M: np.ndarray
+    shares: np.ndarray
+    ridge: float
+    means: np.ndarray | None
+    matrix = True
+
+    def value(self, y: np.ndarray) -> float:
+        """F of labels -1 and +1, worked out from scratch."""
+        return float(1 - y @ (self.M @ y) / y.shape[0])
+
+    def decide(self, y: np.ndarray) -> np.ndarray:
+        """f of the rows themselves."""
+        return self.M @ y / (self.shares * y.shape[0])
+
+    def hyperplane(self, y: np.ndarray) -> Hyperplane:
+        """f on kernel values against all rows."""
+        duals = (self.shares * y.shape[0] * y - self.M @ y) / self.ridge
+        if self.means is None:
+            return Hyperplane(duals, 0.0)
+        coef = duals - self.shares * duals.sum()
+        return Hyperplane(coef, -float(self.means @ coef))
+
+
+@dataclass(frozen=True)
+class FeatureFitness:
+    """The fitness in landmark features: FastEvoMMC.
+
+    Parameters
+    ----------
+    M : ndarray of shape (m, r), float64
+        Z with the matrix ZZ'.
+    shares : ndarray of shape (m,)
+        Share of each row in the weight.
+    axes : ndarray of shape (p, r)
+        Z = (features @ axes - centre), times the weights.
+    centre : ndarray of shape (r,)
+        Mean of the rows, 0 where the kernel was not centred.
+    """
+
+    M: np.ndarray
+    shares: np.ndarray
+    axes: np.ndarray
+    centre: np.ndarray
+    matrix = False
+
+    def value(self, y: np.ndarray) -> float:
+        """F of labels -1 and +1, worked out from scratch."""
+        product = y @ self.M
+        return float(1 - product @ product / y.shape[0])
+
+    def decide(self, y: np.ndarray) -> np.ndarray:
+        """f of the rows themselves."""
+        return self.M @ (y @ self.M) / (self.shares * y.shape[0])
+
+    def hyperplane(self, y: np.ndarray) -> Hyperplane:
+        """f on kernel values against the landmarks."""
+        product = y @ self.M
+        return Hyperplane(self.axes @ product, -float(self.centre @ product))
+
+
+def matrix_fitness(
+    K: np.ndarray, alpha: float, weights: np.ndarray | None = None, centre: bool = True
+) -> MatrixFitness:
+    """The fitness of a kernel matrix.
+
+    Parameters
+    ----------
+    K : ndarray of shape (m, m), float64
+        Kernel matrix, symmetric; it is overwritten.
+    alpha : float
+        Ridge a row, λ/m.
+    weights : ndarray of shape (m,) or None, default=None
+        Sample weights, positive.
+    centre : bool, default=True
+        Whether the kernel is centred.
+
+    Returns
+    -------
+    MatrixFitness
+        M and what the model takes.
+
+    Raises
+    ------
+    InputError
+        Where alpha is not positive, or so small that K + λI is not positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.least_squares.evolution import matrix_fitness
+    >>> fitness = matrix_fitness(2 * np.eye(2), 0.5)
+    >>> round(fitness.value(np.array([1, -1])), 6)
+    0.333333
+    """
+    m, shares = K.shape[0], row_shares(K.shape[0], weights)
+    means = shares @ K if centre else None
+    if means is not None:
+        K -= means
+        K -= (means - means @ shares)[:, None]
+    if weights is not None:
+        roots = np.sqrt(shares * m)
+        K *= roots
+        K *= roots[:, None]
+    M = smoother(K, alpha * m, centre=False)
+    if weights is not None:
+        M *= roots
+        M *= roots[:, None]
+    return MatrixFitness(M, shares, alpha * m, means)
+
+
+def feature_fitness(
+    features: np.ndarray,
+    normalization: np.ndarray,
+    alpha: float,
+    weights: np.ndarray | None = None,
+    centre: bool = True,
+) -> FeatureFitness:
+    """The fitness in landmark features.
+
+    Parameters
+    ----------
+    features : ndarray of shape (m, p)
+        Kernel values against the landmarks.
+    metric : ndarray of shape (p, q)
+        W with WW' the inverse of the kernel matrix of the landmarks.
+    alpha : float
+        Ridge a row, λ/m.
+    weights : ndarray of shape (m,) or None, default=None
+        Sample weights, positive.
+    centre : bool, default=True
+        Whether the kernel is centred.
+
+    Returns
+    -------
+    FeatureFitness
+        Z and what the model takes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.least_squares.evolution import feature_fitness
+    >>> fitness = feature_fitness(2 * np.eye(2), np.eye(2) / np.sqrt(2), 0.5)
+    >>> round(fitness.value(np.array([1, -1])), 6)
+    0.333333
+    """
+    m, shares = features.shape[0], row_shares(features.shape[0], weights)
+    z = np.asarray(features, np.float64) @ normalization
+    mean = shares @ z if centre else np.zeros(z.shape[1])
+    z -= mean
+    variances, axes = np.linalg.eigh((z * shares[:, None]).T @ z)
+    kept = variances > SMALLEST_VARIANCE * max(variances[-1], np.finfo(float).tiny)
+    axes = axes[:, kept] / np.sqrt(m * (variances[kept] + alpha))  # the ridge is diagonal along them
+    M = np.ascontiguousarray((z @ axes) * (shares * m)[:, None])
+    return FeatureFitness(M, shares, normalization @ axes, mean @ axes)

@@ -1,0 +1,205 @@
+"""Regularised least squares clustering of rows in memory: the smoother, the objectives, the sizes.
+
+R = K (K + λI)^-1 = ZZ' and S_h = Σ_{i in h} z_i unite the family (e_h is the indicator of cluster h, n the
+number of rows): Q = kn - 4 Σ|S_h|² + (4 - k)|Σ_h S_h|² of Pahikkala et al. for any sizes, F = 1 - y'Ry/n of
+Gieseke et al. for two clusters, and J = Σ|S_h|²/n_h, which lies in [0, k - 1] where the kernel is centred
+and compares divisions of different sizes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import lapack
+
+from mmcnb import kernels
+from mmcnb.errors import InputError
+
+ClusterSizes = Literal["auto", "equal"] | Sequence[float] | np.ndarray
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A division of rows into clusters.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (m,), int64
+        Cluster of each row, from 0.
+    objective : float
+        J of the division.
+    start : int
+        Number of the start that led to it.
+    """
+
+    labels: np.ndarray
+    objective: float
+    start: int = 0
+
+
+def smoother(K: np.ndarray, ridge: float, centre: bool = True) -> np.ndarray:
+    """The matrix that maps labels to the fitted values of kernel ridge regression.
+
+    Parameters
+    ----------
+    K : ndarray of shape (m, m)
+        Kernel matrix, symmetric.
+    ridge : float
+        λ: alpha times m.
+    centre : bool, default=True
+        Whether K is replaced by HKH; the papers do not.
+
+    Returns
+    -------
+    ndarray of shape (m, m), float64
+        R = K (K + λI)^-1, exactly symmetric and C-ordered.
+
+    Raises
+    ------
+    InputError
+        Where λ is not positive, or K + λI is not positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.least_squares.objective import smoother
+    >>> smoother(2 * np.eye(2), 1.0, centre=False).round(6).tolist()
+    [[0.666667, 0.0], [0.0, 0.666667]]
+    """
+    if not ridge > 0:
+        raise InputError(f"The ridge must be positive, not {ridge}.")
+    A = np.array(K, np.float64, order="F")
+    if centre:
+        means = A.mean(axis=0)
+        A -= means
+        A -= (means - means.mean())[:, None]
+    A.flat[:: A.shape[0] + 1] += ridge
+    A, failed = lapack.dpotrf(A, lower=True, clean=False, overwrite_a=True)
+    if not failed:
+        A, failed = lapack.dpotri(A, lower=True, overwrite_c=True)
+    if failed or not np.isfinite(A.diagonal()).all():
+        raise InputError("The kernel matrix plus ridge is not positive definite: take a larger alpha.")
+    R = A.T  # C-ordered: its upper triangle holds the inverse
+    R *= -ridge
+    R.flat[:: R.shape[0] + 1] += 1.0
+    for i in range(1, R.shape[0]):
+        R[i, :i] = R[:i, i]
+    return R
+
+
+def within_sums(R: np.ndarray, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    """|S_h|² = e_h'R e_h and the number of rows, cluster by cluster."""
+    T, counts = kernels.cluster_row_sums(R, labels, n_clusters, np.ones(R.shape[0]))
+    return np.array([T[h, labels == h].sum() for h in range(n_clusters)]), counts
+
+
+def mean_objective(R: np.ndarray, labels: np.ndarray, n_clusters: int) -> float:
+    """J = Σ|S_h|²/n_h; clusters without rows count for nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.least_squares.objective import mean_objective
+    >>> mean_objective(np.kron(np.eye(2), np.full((2, 2), 0.5)), np.array([0, 0, 1, 1]), 2)
+    2.0
+    """
+    sums, counts = within_sums(R, labels, n_clusters)
+    return float((sums / np.maximum(counts, 1)).sum())
+
+
+def one_against_all_objective(R: np.ndarray, labels: np.ndarray, n_clusters: int) -> float:
+    """Q = Σ_h (p_h - Rp_h)'p_h with p_h = 2 e_h - 1: Pahikkala et al., eq. (10).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.least_squares.objective import one_against_all_objective
+    >>> one_against_all_objective(np.kron(np.eye(2), np.full((2, 2), 0.5)), np.array([0, 0, 1, 1]), 2)
+    0.0
+    """
+    sums, _ = within_sums(R, labels, n_clusters)
+    return float(n_clusters * R.shape[0] - 4 * sums.sum() + (4 - n_clusters) * R.sum())
+
+
+def two_cluster_objective(R: np.ndarray, y: np.ndarray) -> float:
+    """F(y) = 1 - y'Ry/n for labels -1 and +1: Gieseke et al., eq. (10).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.least_squares.objective import two_cluster_objective
+    >>> two_cluster_objective(np.kron(np.eye(2), np.full((2, 2), 0.5)), np.array([1, 1, -1, -1]))
+    0.0
+    """
+    signs = np.asarray(y, np.float64)
+    return float(1 - signs @ R @ signs / signs.shape[0])
+
+
+def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
+    """Wanted shares of the clusters; "auto" and "equal" are equal ones.
+
+    Examples
+    --------
+    >>> from mmcnb.least_squares.objective import target_shares
+    >>> target_shares("equal", 4).tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    if isinstance(cluster_sizes, str):
+        if cluster_sizes not in ("auto", "equal"):
+            raise InputError(f'cluster_sizes is "auto", "equal" or shares, not {cluster_sizes!r}.')
+        return np.full(n_clusters, 1 / n_clusters)
+    try:
+        shares = np.asarray(cluster_sizes, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"cluster_sizes={cluster_sizes!r} are no shares; give numbers that sum to 1."
+        ) from error
+    if shares.shape != (n_clusters,):
+        raise InputError(
+            f"cluster_sizes must hold one share for each of the {n_clusters} clusters, not {shares.size}."
+        )
+    if not (shares > 0).all():
+        raise InputError(f"cluster_sizes must be positive, and {shares.min():g} is not; give shares above 0.")
+    if not abs(shares.sum() - 1) <= 1e-6:
+        raise InputError(f"cluster_sizes must sum to 1, not to {shares.sum():g}; divide them by their sum.")
+    return shares / shares.sum()
+
+
+def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+    """Least and most rows (or weight) of each cluster: whole numbers within the tolerance of the shares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.least_squares.objective import size_bounds
+    >>> [bound.tolist() for bound in size_bounds(100, np.array([0.5, 0.5]), 0.1)]
+    [[45, 45], [55, 55]]
+    """
+    slack = 1e-9 * total  # 55.000000000000007 rows are 55
+    low = np.maximum(1, np.floor(total * shares * (1 - tolerance) + slack)).astype(np.int64)
+    high = np.maximum(low, np.ceil(total * shares * (1 + tolerance) - slack)).astype(np.int64)
+    if low.sum() > total + slack:
+        raise InputError(
+            f"{low.size} clusters of these sizes need more than {total:g} rows; give other cluster_sizes, "
+            "fewer clusters, or more rows."
+        )
+    return low, high
+
+
+def floor_bounds(total: float, n_clusters: int, min_share: float) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of free sizes: no cluster below ``min_share / k`` of the rows.
+
+    Examples
+    --------
+    >>> from mmcnb.least_squares.objective import floor_bounds
+    >>> [bound.tolist() for bound in floor_bounds(100, 2, 0.5)]
+    [[25, 25], [75, 75]]
+    """
+    whole = int(total * (1 + 1e-9))
+    least = max(1, int(min_share * total / n_clusters))
+    if least * n_clusters > whole:
+        raise InputError(
+            f"{n_clusters} clusters of {least} rows need more than {total:g} rows; give fewer clusters."
+        )
+    return np.full(n_clusters, least), np.full(n_clusters, whole - least * (n_clusters - 1))

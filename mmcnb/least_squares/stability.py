@@ -1,0 +1,237 @@
+"""Stability: how far the predictors fitted on subsets of a sample agree on all of it.
+
+A width and a ridge are wrong where the clusters change with the rows they were found on. The objective J, the
+gap between eigenvalues and the agreement of restarts tell widths and ridges apart less well.
+"""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.engine.run import Engine
+from mmcnb.errors import InputError
+from mmcnb.features.bandwidth import DEFAULT_BANDWIDTH, mean_squared_distance
+from mmcnb.features.kernel import Kernel, kernel_matrix
+from mmcnb.features.nystroem import choose_landmarks, landmark_values
+from mmcnb.features.principal import PrincipalFeatures, principal_features, ridge_map
+from mmcnb.least_squares.all_rows import size_constrained_scores
+from mmcnb.least_squares.partition import PartitionConfig, partition_sample
+
+WIDTHS = (0.4, 0.55, 0.75)  # sigma in units of the root mean squared pairwise distance
+ALPHAS = (1e-4, 3e-4, 1e-3)  # ridge a row
+DEFAULT_ALPHA = 1e-3
+SUBSETS = 5
+SUBSET_ROWS = 1000
+SUBSET_SHARE = 2 / 3  # of the sample, where that is fewer rows
+SUBSET_STARTS = 4  # of the local search on a subset
+CLEARLY = 0.1  # how much more stable a setting has to be to leave the default: less is noise of the subsets
+TIE = 1e-6
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A kernel and a ridge, and how stable clusters are with them.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    alpha : float
+        Ridge a row.
+    stability : float
+        Mean adjusted Rand index between the predictors of the subsets.
+    """
+
+    kernel: Kernel
+    alpha: float
+    stability: float
+
+    def to_dict(self) -> dict[str, float]:
+        """The setting as plain numbers."""
+        return {"gamma": float(self.kernel.gamma), "alpha": self.alpha, "stability": self.stability}
+
+
+def draw_subsets(
+    n_samples: int, n_clusters: int, n_subsets: int, random_state: np.random.RandomState
+) -> list[np.ndarray]:
+    """Row numbers of random subsets of a sample, each drawn anew.
+
+    Parameters
+    ----------
+    n_samples : int
+        Rows of the sample.
+    n_clusters : int
+        Clusters that a subset is to be divided into.
+    n_subsets : int
+        How many subsets.
+    random_state : RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    list of ndarray of shape (m,), int64
+        Rising row numbers: two thirds of the rows, at most 1,000.
+
+    Raises
+    ------
+    InputError
+        If a subset has no more rows than clusters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.least_squares.stability import draw_subsets
+    >>> [len(rows) for rows in draw_subsets(9, 2, 3, np.random.RandomState(0))]
+    [6, 6, 6]
+    """
+    size = min(SUBSET_ROWS, int(SUBSET_SHARE * n_samples))
+    if size <= n_clusters:
+        raise InputError(
+            f"stability compares fits on subsets of {size} of the {n_samples} rows of the sample, which are "
+            f"too few for n_clusters={n_clusters}; give more rows, a larger sample_size or fewer clusters."
+        )
+    return [np.sort(random_state.permutation(n_samples)[:size]) for _ in range(n_subsets)]
+
+
+def mean_agreement(labelings: Sequence[np.ndarray]) -> float:
+    """Mean adjusted Rand index between any two labelings of the same rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.least_squares.stability import mean_agreement
+    >>> mean_agreement([np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]), np.array([0, 0, 1, 1])])
+    1.0
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    return float(np.mean([adjusted_rand_score(one, other) for one, other in combinations(labelings, 2)]))
+
+
+def most_stable(stabilities: Sequence[float], widths: Sequence[float], alphas: Sequence[float]) -> int:
+    """Number of the most stable setting; where none is clearly so, of the one nearest to the default.
+
+    Examples
+    --------
+    >>> from mmcnb.least_squares.stability import most_stable
+    >>> settings = [0.4, 0.55, 0.75], [1e-3] * 3
+    >>> most_stable([0.9, 0.7, 0.8], *settings), most_stable([0.9, 0.85, 0.8], *settings)
+    (0, 1)
+    """
+
+    def distance(number: int) -> tuple[float, float]:
+        width, ridge = widths[number] / DEFAULT_BANDWIDTH, alphas[number] / DEFAULT_ALPHA
+        return abs(float(np.log(width))), abs(float(np.log(ridge)))
+
+    order = sorted(range(len(stabilities)), key=distance)
+    best = max(stabilities)
+    if stabilities[order[0]] >= best - CLEARLY:
+        return order[0]
+    return next(number for number in order if stabilities[number] >= best - TIE)
+
+
+def stable_settings(
+    engine: Engine,
+    sample: Any,
+    weights: np.ndarray | None,
+    kernel: Kernel,
+    config: PartitionConfig,
+    n_landmarks: int,
+    random_state: np.random.RandomState,
+    vary_width: bool = True,
+) -> tuple[list[Setting], int]:
+    """Stability of the least squares clusters of a sample, over widths and ridges.
+
+    Parameters
+    ----------
+    engine : Engine
+        Its threads share the starts of each fit; fits follow one another, for each holds a kernel matrix.
+    sample : ndarray or CSR of shape (m, d)
+        The rows.
+    weights : ndarray of shape (m,) or None
+        Their weights.
+    kernel : Kernel
+        The kernel, whose width is kept or varied.
+    wanted : Division
+        What is asked of each division, but for its ridge and its starts.
+    n_landmarks : int
+        Landmarks of the predictors.
+    random_state : RandomState
+        Source of randomness; it is left as it is.
+    vary_width : bool, default=True
+        Whether widths are tried, and not ridges alone.
+
+    Returns
+    -------
+    settings : list of Setting
+        One a width and ridge.
+    chosen : int
+        Number of the one to take: `most_stable`.
+    """
+    widths: tuple[float, ...] = (DEFAULT_BANDWIDTH,)
+    candidates = [kernel]
+    if vary_width:
+        widths, distance = WIDTHS, mean_squared_distance(sample, weights)
+        candidates = [replace(kernel, gamma=1 / (2 * width**2 * distance)) for width in widths]
+    random_state = deepcopy(random_state)  # what follows goes on as if the setting had been given
+    subsets = draw_subsets(sample.shape[0], config.n_clusters, SUBSETS, random_state)
+    basis = choose_landmarks(sample, n_landmarks, random_state, weights)
+    seed = int(random_state.randint(2**31 - 1))
+    config = replace(config, n_init=min(config.n_init, SUBSET_STARTS))
+
+    settings = []
+    for one in candidates:
+        found = [_subset_labels(engine, sample, weights, basis, one, rows, config, seed) for rows in subsets]
+        settings += [
+            Setting(one, alpha, mean_agreement(labelings))
+            for alpha, labelings in zip(ALPHAS, zip(*found, strict=True), strict=True)
+        ]
+    grid = list(product(widths, ALPHAS))
+    stabilities = [one.stability for one in settings]
+    return settings, most_stable(stabilities, [width for width, _ in grid], [alpha for _, alpha in grid])
+
+
+def _subset_labels(
+    engine: Engine,
+    sample: Any,
+    weights: np.ndarray | None,
+    basis: np.ndarray,
+    kernel: Kernel,
+    rows: np.ndarray,
+    config: PartitionConfig,
+    seed: int,
+) -> list[np.ndarray]:
+    """Labels of the whole sample by the predictors of one subset, one a ridge."""
+    values, normalization = landmark_values(sample, kernel, basis)
+    features = principal_features(values[rows] @ normalization, None if weights is None else weights[rows])
+    K = kernel_matrix(sample[rows], kernel) if weights is None else None
+    labelings = []
+    for alpha in ALPHAS:
+        asked = replace(config, alpha=alpha)
+        best = partition_sample(engine, K, features, asked, np.random.RandomState(seed))[0]
+        labelings.append(_predict(values, rows, best.labels, features, normalization, asked))
+    return labelings
+
+
+def _predict(
+    values: np.ndarray,
+    rows: np.ndarray,
+    labels: np.ndarray,
+    features: PrincipalFeatures,
+    normalization: np.ndarray,
+    config: PartitionConfig,
+) -> np.ndarray:
+    """Labels of all rows by the ridge regression of the labels of some."""
+    part, weights = values[rows], features.weights
+    mapped = ridge_map(features, normalization, config.alpha)
+    row_sums, sizes = kernels.cluster_row_sums(part, labels, config.n_clusters, weights)
+    bounds = config.bounds_by_size(sizes)
+    rule, _ = size_constrained_scores(
+        mapped, mapped.means(row_sums, sizes), sizes, config, bounds, part, weights
+    )
+    return rule.label(values)

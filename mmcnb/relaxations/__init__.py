@@ -1,0 +1,1 @@
+"""Convex relaxations of maximum margin clustering, for few rows."""

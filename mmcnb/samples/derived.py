@@ -1,0 +1,253 @@
+"""Rows computed from other rows: scaled columns, and a cache that holds what was computed."""
+
+import math
+import os
+import tempfile
+import weakref
+from collections.abc import Iterator
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from mmcnb.errors import InputError
+from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, CSRBlock, Samples, slice_rows
+from mmcnb.samples._open import open_samples
+from mmcnb.samples.matrix import as_matrix, moments
+
+
+class DerivedSamples(Samples):
+    """Rows computed from the rows of other samples, block by block."""
+
+    def __init__(self, base: Samples) -> None:
+        self.base = base
+        self.n_samples, self.n_features = base.n_samples, base.n_features
+        self.stored_dtype, self.is_sparse = base.stored_dtype, base.is_sparse
+        self.name, self.path, self.checksummed = base.name, base.path, base.checksummed
+        self.chunk_rows, self.row_bytes = base.chunk_rows, base.row_bytes
+        self.is_reopenable = base.is_reopenable
+
+    @property
+    def root(self) -> Samples:
+        """The rows from which all is computed."""
+        return self.base.root
+
+    @property
+    def cached(self) -> bool:
+        """Whether the base is kept."""
+        return self.base.cached
+
+    def derive(self, rows: Any) -> Any:
+        """The rows computed from rows of the base."""
+        raise InputError(f"{type(self).__name__} derives no rows.")
+
+    def block(self, start: int, stop: int) -> Any:
+        """Rows start to stop, derived in the fixed blocks of the reduction."""
+        return _stack(list(self.blocks(start, stop)))
+
+    def blocks(self, start: int, stop: int) -> Iterator[Any]:
+        """Rows start to stop in fixed blocks, derived one by one."""
+        yield from map(self.derive, self.base.blocks(start, stop))
+
+    def gather(self, rows: np.ndarray) -> Any:
+        """The given rows."""
+        return self.derive(self.base.gather(rows))
+
+
+def _stack(parts: list[Any]) -> Any:
+    """Blocks one below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    if not isinstance(parts[0], CSRBlock):
+        return np.concatenate(parts)
+    first = np.cumsum([0, *(part.indptr[-1] for part in parts)])
+    indptr = [part.indptr[:-1] + start for part, start in zip(parts, first[:-1], strict=True)]
+    data, indices = (np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "indices"))
+    return CSRBlock(data, indices, np.concatenate([*indptr, first[-1:]]), parts[0].n_features)
+
+
+class ScaledSamples(DerivedSamples):
+    """Columns divided by their standard deviation and, where rows are dense, centred."""
+
+    def __init__(self, base: Samples, mean: np.ndarray, deviation: np.ndarray) -> None:
+        super().__init__(base)
+        self.mean = np.zeros_like(mean) if base.is_sparse else mean
+        self.factor = 1.0 / np.where(deviation > 0, deviation, 1.0)
+
+    def derive(self, rows: Any) -> Any:
+        """Scaled rows, in the dtype they had."""
+        factor = self.factor.astype(self.dtype)
+        if isinstance(rows, CSRBlock):
+            return rows._replace(data=rows.data * factor[rows.indices])
+        return (rows - self.mean.astype(self.dtype)) * factor
+
+
+class CachedSamples(DerivedSamples):
+    """Features that are computed once: the first sweep keeps them in memory or in a scratch file.
+
+    Parameters
+    ----------
+    base : Samples
+        The features; rows in CSR form are kept in memory alone.
+    folder : path or None, default=None
+        Where the scratch file is made; None keeps the features in memory.
+    room : float, default=inf
+        Bytes of memory for them; what does not fit is computed anew.
+
+    Attributes
+    ----------
+    kept_elsewhere : bool
+        Whether other processes have computed and kept all features: a pickle carries none.
+    """
+
+    def __init__(
+        self, base: Samples, folder: str | os.PathLike[str] | None = None, capacity: float = math.inf
+    ) -> None:
+        super().__init__(base)
+        self.folder, self.capacity = folder, capacity
+        self.cached_elsewhere = False
+        self.cached_bytes = 0
+        blocks = -(-self.n_samples // BLOCK_ROWS)
+        self._there = np.zeros(blocks, bool)
+        self._groups: list[np.ndarray | None] = [None] * -(-self.n_samples // GROUP_ROWS)
+        self._sparse: dict[int, CSRBlock] = {}
+        self._allocating = Lock()
+        # Mapped pages would count as resident memory; the file has no name, so it cannot be left behind.
+        self._file = None if folder is None else tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        if self._file is not None:
+            weakref.finalize(self, self._file.close)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.base, self.folder, self.capacity)
+
+    @property
+    def cached(self) -> bool:
+        """Whether all features have been computed."""
+        return self.cached_elsewhere or self.has_cached(0, self.n_samples)
+
+    def has_cached(self, start: int, stop: int) -> bool:
+        """Whether the features of rows start to stop are kept here."""
+        return bool(self._there[start // BLOCK_ROWS : -(-stop // BLOCK_ROWS)].all())
+
+    def blocks(self, start: int, stop: int) -> Iterator[Any]:
+        """Rows start to stop in fixed blocks, computed where they are not kept yet."""
+        begin, end = start // BLOCK_ROWS, -(-stop // BLOCK_ROWS)
+        if start % BLOCK_ROWS == 0 and not self._there[begin:end].any():
+            firsts = range(start, stop, BLOCK_ROWS)
+            for first, rows in zip(firsts, self.base.blocks(start, stop), strict=True):
+                self._put(first, rows)
+                yield rows
+            return
+        for first in range(start, stop, BLOCK_ROWS):
+            yield self.block(first, min(first + BLOCK_ROWS, stop))
+
+    def block(self, start: int, stop: int) -> Any:
+        """Rows start to stop: a view of memory where they lie in one group."""
+        numbers = range(start // BLOCK_ROWS, -(-stop // BLOCK_ROWS))
+        for k in numbers:
+            if not self._there[k]:
+                first = k * BLOCK_ROWS
+                rows = self.base.block(first, min(first + BLOCK_ROWS, self.n_samples))
+                self._put(first, rows)
+                if len(numbers) == 1 and not self._there[k]:
+                    return slice_rows(rows, start - first, stop - first)
+        if not self.has_cached(start, stop):
+            return self.base.block(start, stop)
+        if self._file is not None:
+            return self._read(start, stop)
+        if self.is_sparse:
+            first = numbers.start * BLOCK_ROWS
+            return slice_rows(_stack([self._sparse[k] for k in numbers]), start - first, stop - first)
+        parts = []
+        for group in range(start // GROUP_ROWS * GROUP_ROWS, stop, GROUP_ROWS):
+            held = self._groups[group // GROUP_ROWS]
+            assert held is not None
+            parts.append(held[max(start - group, 0) : stop - group])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _take_room(self, size: int) -> bool:
+        """Whether there is room for some more bytes, which is taken."""
+        if self.cached_bytes + size > self.capacity:
+            return False
+        self.cached_bytes += size
+        return True
+
+    def _group(self, start: int) -> np.ndarray | None:
+        """The rows of a group, or None where there is no room for them."""
+        number = start // GROUP_ROWS
+        shape = min(GROUP_ROWS, self.n_samples - start), self.n_features
+        with self._allocating:
+            if self._groups[number] is None and self._take_room(math.prod(shape) * self.dtype.itemsize):
+                self._groups[number] = np.empty(shape, self.dtype)
+        return self._groups[number]
+
+    def _put(self, start: int, rows: Any) -> None:
+        """Keep one block where there is room for it."""
+        if isinstance(rows, CSRBlock):
+            with self._allocating:
+                if not self._take_room(sum(part.nbytes for part in rows[:3])):
+                    return
+                self._sparse[start // BLOCK_ROWS] = rows
+        elif self._file is None:
+            group = start // GROUP_ROWS * GROUP_ROWS
+            held = self._group(group)
+            if held is None:
+                return
+            held[start - group : start - group + rows.shape[0]] = rows
+        else:
+            try:
+                self._write(start, np.ascontiguousarray(rows))
+            except OSError as error:
+                raise InputError(
+                    f"the scratch file of kernel columns in {self.folder} could not be written "
+                    f"({error.strerror}); free disk space, set TMPDIR to a larger disk, or raise "
+                    "memory_limit."
+                ) from error
+        self._there[start // BLOCK_ROWS] = True
+
+    def _write(self, start: int, rows: np.ndarray) -> None:
+        assert self._file is not None
+        view, position = rows.reshape(-1).data.cast("B"), start * self.n_features * self.dtype.itemsize
+        while len(view):
+            written = os.pwrite(self._file.fileno(), view, position)
+            view, position = view[written:], position + written
+
+    def _read(self, start: int, stop: int) -> np.ndarray:
+        assert self._file is not None
+        rows = np.empty((stop - start, self.n_features), self.dtype)
+        view, position = rows.reshape(-1).data.cast("B"), start * self.n_features * self.dtype.itemsize
+        while len(view):
+            read = os.preadv(self._file.fileno(), [view], position)
+            if read == 0:
+                raise InputError("the scratch file ended early; free disk space and run again.")
+            view, position = view[read:], position + read
+        return rows
+
+
+def cache_features(features: Samples, store: str) -> Samples:
+    """Hold features where the plan says: in memory, in scratch, or nowhere.
+
+    Parameters
+    ----------
+    features : Samples
+        What to hold.
+    store : {"memory", "scratch", "recompute"}
+        Where.
+
+    Returns
+    -------
+    Samples
+        The same rows, kept from the first sweep on.
+    """
+    if store == "recompute":
+        return features
+    return CachedSamples(features, tempfile.gettempdir() if store == "scratch" else None)
+
+
+def scaled(sample: Any, scale: str | None) -> Any:
+    """The sample with its columns as the estimator scales them."""
+    if scale != "standard":
+        return sample
+    mean, square = moments(sample, None)
+    rows = ScaledSamples(open_samples(sample), mean, np.sqrt(np.maximum(square - mean**2, 0)))
+    return as_matrix(rows.block(0, rows.n_samples))

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+import scipy.sparse
+
+from mmcnb.engine.passes import draw_sample
+from mmcnb.engine.run import ThreadEngine
+from mmcnb.samples import open_samples
+from tests.engine.fakes import FakeSamples
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((9001, 6)) * (rng.random((9001, 6)) < 0.4) + 0.0
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.sort(np.random.default_rng(1).choice(9001, 500, replace=False))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("layout", ["array", "stored", "csr"])
+def test_moments_and_sample_are_numpys(X, rows, weighted, layout):
+    weights = np.random.default_rng(2).integers(0, 3, len(X)).astype(float) if weighted else None
+    home = {"array": X, "stored": FakeSamples(X, 777), "csr": scipy.sparse.csr_array(X)}[layout]
+    with ThreadEngine(2) as engine:
+        found = draw_sample(engine, open_samples(home), rows, weights, moments=True)
+    sample = found.sample.toarray() if layout == "csr" else found.sample
+    mean = np.average(X, axis=0, weights=weights)
+    deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
+    np.testing.assert_array_equal(sample, X[rows])
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(found.deviation, deviation, rtol=1e-12)
+
+
+@pytest.mark.parametrize("layout", ["array", "stored", "csr"])
+def test_sample_alone_is_the_same_and_has_no_moments(X, rows, layout):
+    home = {"array": X, "stored": FakeSamples(X, 777), "csr": scipy.sparse.csr_array(X)}[layout]
+    with ThreadEngine(2) as engine:
+        found = draw_sample(engine, open_samples(home), rows)
+    sample = found.sample.toarray() if layout == "csr" else found.sample
+    np.testing.assert_array_equal(sample, X[rows])
+    assert found.mean is None
+    assert found.deviation is None
+
+
+def test_moments_have_the_same_bits_for_any_chunks_and_threads(X, rows):
+    found = []
+    for chunk_rows, n_jobs in ((4096, 1), (333, 2), (9001, 4)):
+        with ThreadEngine(n_jobs) as engine:
+            found.append(draw_sample(engine, FakeSamples(X, chunk_rows, 10**5), rows, moments=True))
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.mean, found[0].mean)
+        np.testing.assert_array_equal(other.deviation, found[0].deviation)

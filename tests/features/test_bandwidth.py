@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.svm import SVC
+
+from mmcnb.features.bandwidth import (
+    candidate_gammas,
+    leave_one_out_scores,
+    mean_squared_distance,
+    named_gamma,
+)
+from tests import reference
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((60, 4)) * [1, 2, 0.1, 5] + [0, 3, 1, -2]
+
+
+def repeated(X, weights):
+    return np.repeat(X, weights, axis=0)
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return np.random.default_rng(1).integers(0, 4, 60)
+
+
+def test_mean_squared_distance_is_that_of_all_pairs(X, weights):
+    assert mean_squared_distance(X) == pytest.approx(euclidean_distances(X, squared=True).mean())
+    pairs = euclidean_distances(repeated(X, weights), squared=True)
+    assert mean_squared_distance(X, weights) == pytest.approx(pairs.mean())
+    assert mean_squared_distance(scipy.sparse.csr_array(X)) == pytest.approx(mean_squared_distance(X))
+
+
+def test_named_gammas_are_those_of_the_formulas(X):
+    distances = euclidean_distances(X, squared=True)
+    assert named_gamma("mean", X) == pytest.approx(1 / (2 * distances.mean()))
+    pairs = distances[np.triu_indices(len(X), 1)]
+    assert named_gamma("median", X) == pytest.approx(1 / (2 * np.median(pairs)))
+    assert named_gamma("scale", X) == pytest.approx(SVC(gamma="scale").fit(X, X[:, 0] > 0)._gamma)
+
+
+@pytest.mark.parametrize("name", ["mean", "median", "scale"])
+def test_named_gammas_of_csr_and_of_scaled_rows(X, name):
+    assert named_gamma(name, scipy.sparse.csr_array(X)) == pytest.approx(named_gamma(name, X))
+    assert named_gamma(name, 3 * X) == pytest.approx(named_gamma(name, X) / 9)
+
+
+@pytest.mark.parametrize("name", ["mean", "scale"])
+def test_weights_of_named_gammas_are_repetitions(X, weights, name):
+    assert named_gamma(name, X, weights) == pytest.approx(named_gamma(name, repeated(X, weights)))
+
+
+def test_median_of_mostly_equal_rows_falls_back_to_the_mean():
+    X = np.r_[np.zeros((20, 2)), np.ones((2, 2))]
+    assert named_gamma("median", X) == named_gamma("mean", X)
+
+
+def test_candidates_are_seven_steps_of_two_around_the_mean(X, weights):
+    gammas = np.array(candidate_gammas(X))
+    assert len(gammas) == 7
+    np.testing.assert_allclose(gammas[:-1] / gammas[1:], 2)
+    sigmas = 1 / np.sqrt(2 * gammas * mean_squared_distance(X))
+    assert sigmas[0] == pytest.approx(0.25)
+    assert sigmas[-1] == pytest.approx(2.0)
+    np.testing.assert_allclose(candidate_gammas(X, weights), candidate_gammas(repeated(X, weights)))
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e8])
+def test_equal_rows_are_refused_in_one_sentence(value):
+    with pytest.raises(ValueError, match=r"^all rows are equal, [^\n]*\.$"):
+        mean_squared_distance(np.full((50, 3), value))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_are_those_of_refits_without_each_row(weighted):
+    rng = np.random.default_rng(0)
+    n = 25
+    labelings = np.where(rng.random((3, n)) < 0.4, -1, 1)
+    embeddings = [rng.standard_normal((n, 3)) + 0.5 * labelings[0][:, None], rng.standard_normal((n, 6))]
+    weights = rng.random(n) + 0.5 if weighted else np.ones(n)
+    shares = weights / weights.sum()
+    naive = []
+    for y in labelings:
+        variance = shares @ (y - shares @ y) ** 2
+        naive.append(
+            min(
+                shares @ reference.leave_one_out_residuals(y, z, ridge, weights) ** 2 / variance
+                for z in embeddings
+                for ridge in (1e-3, 1e-2)
+            )
+        )
+    found = leave_one_out_scores(labelings, embeddings, weights if weighted else None)
+    np.testing.assert_allclose(found, naive, rtol=1e-8)
+
+
+def test_scores_do_not_depend_on_the_scale_nor_on_the_sign_nor_on_a_shift():
+    rng = np.random.default_rng(2)
+    y, z = np.where(rng.random(40) < 0.4, -1, 1), rng.standard_normal((40, 5))
+    one = leave_one_out_scores(y[None], [z])
+    np.testing.assert_allclose(leave_one_out_scores(-y[None], [100 * z + 7]), one, rtol=1e-8)
+
+
+def test_equal_weights_are_no_weights():
+    rng = np.random.default_rng(3)
+    y, z = np.where(rng.random(40) < 0.4, -1, 1), rng.standard_normal((40, 5))
+    one = leave_one_out_scores(y[None], [z])
+    np.testing.assert_allclose(leave_one_out_scores(y[None], [z], np.full(40, 3.0)), one)
+
+
+def test_another_kernel_never_raises_a_score():
+    rng = np.random.default_rng(4)
+    labelings, z = np.where(rng.random((4, 40)) < 0.4, -1, 1), rng.standard_normal((40, 5))
+    one = leave_one_out_scores(labelings, [z])
+    both = leave_one_out_scores(labelings, [z, rng.standard_normal((40, 2))])
+    assert (both <= one).all()

@@ -1,0 +1,137 @@
+"""What a user calls base kernels, as the kernels that are computed."""
+
+import functools
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.gaussian_process.kernels import RBF, DotProduct
+from sklearn.metrics.pairwise import laplacian_kernel
+
+from mmcnb.errors import InputError
+from mmcnb.features.bandwidth import default_gamma
+from mmcnb.features.base_kernels import base_kernels, check_base_kernels, n_kernels
+from mmcnb.features.kernel import Kernel
+from mmcnb.features.multiple_kernels import CallableKernel
+
+X = np.random.default_rng(0).standard_normal((60, 4)) * [1.0, 2.0, 0.5, 3.0]
+
+
+def made(kernels, columns=None, sample=X):
+    check_base_kernels(kernels, columns)
+    return base_kernels(kernels, columns, sample)
+
+
+def test_automatic_kernels_span_widths_around_the_distance_of_two_rows():
+    found = made("auto")
+    distance = 2 * X.var(axis=0).sum()  # mean squared distance of two rows
+    linear, poly, *gaussians = found.stack.kernels
+    assert (linear.name, poly.name, poly.degree, poly.coef0) == ("linear", "poly", 2, 1.0)
+    assert poly.gamma == pytest.approx(1 / distance, rel=0.05)
+    widths = [(2 * kernel.gamma * distance) ** -0.5 for kernel in gaussians]
+    np.testing.assert_allclose(widths, [0.35, 0.55, 0.9], rtol=0.05)
+    assert found.stack.columns == (None,) * 5
+    assert n_kernels("auto") == len(found.names) == len(set(found.names)) == 5
+
+
+def test_automatic_kernels_follow_the_scale_of_the_rows():
+    one, other = made("auto"), made("auto", sample=1000 * X)
+    for kernel, larger in zip(one.stack.kernels[1:], other.stack.kernels[1:], strict=True):
+        assert larger.gamma == pytest.approx(kernel.gamma / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("given", "kernel", "name"),
+    [
+        ("linear", Kernel("linear"), "linear"),
+        (("linear", {}), Kernel("linear"), "linear"),
+        (["rbf", {"gamma": 0.25}], Kernel("rbf", 0.25), "rbf, gamma=0.25"),
+        (("rbf", {"gamma": np.float32(2)}), Kernel("rbf", 2.0), "rbf, gamma=2"),
+        (("poly", {"gamma": 1}), Kernel("poly", 1.0, 3, 1.0), "poly, degree=3, gamma=1"),
+        (
+            ("poly", {"gamma": 1, "degree": 2.0, "coef0": -1}),
+            Kernel("poly", 1.0, 2, -1.0),
+            "poly, degree=2, gamma=1, coef0=-1",
+        ),
+        (Kernel("rbf", 3.0), Kernel("rbf", 3.0), "rbf, gamma=3"),
+    ],
+)
+def test_a_name_a_pair_and_an_object_are_kernels(given, kernel, name):
+    found = made([given])
+    assert found.stack.kernels == (kernel,)
+    assert found.names == (name,)
+    assert n_kernels([given]) == 1
+
+
+@pytest.mark.parametrize("gamma", ["auto", "mean", "median", "scale"])
+@pytest.mark.parametrize("name", ["rbf", "poly"])
+def test_a_named_width_is_that_of_the_columns_the_kernel_sees(name, gamma):
+    found = made([(name, {"gamma": gamma})] * 2, [None, [1, 3]])
+    wanted = [default_gamma(gamma, name, part) for part in (X, X[:, [1, 3]])]
+    assert [kernel.gamma for kernel in found.stack.kernels] == pytest.approx(wanted)
+    assert wanted[0] != wanted[1]
+
+
+@pytest.mark.parametrize(
+    "kernel", [laplacian_kernel, RBF(2.0), DotProduct(), functools.partial(laplacian_kernel, gamma=2)]
+)
+def test_functions_are_kernels_by_their_name(kernel):
+    found = made([kernel])
+    (one,) = found.stack.kernels
+    assert isinstance(one, CallableKernel)
+    np.testing.assert_array_equal(one(X[:5], X[:3]), kernel(X[:5], X[:3]))
+    assert found.names == (getattr(kernel, "__name__", None) or str(kernel),)
+
+
+@pytest.mark.parametrize(
+    ("part", "numbers", "where"),
+    [
+        (None, None, ""),
+        ([2, 0, 2], [0, 2], ", 2 columns from 0 on"),
+        (slice(1, None), [1, 2, 3], ", columns 1 to 3"),
+        (slice(None, None, -2), [1, 3], ", 2 columns from 1 on"),
+        ([True, False, True, False], [0, 2], ", 2 columns from 0 on"),
+        ([-1], [3], ", column 3"),
+        (np.array([-4, 1]), [0, 1], ", columns 0 to 1"),
+        (range(2), [0, 1], ", columns 0 to 1"),
+        ((0, 3), [0, 3], ", 2 columns from 0 on"),
+    ],
+)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_columns_are_rising_numbers(part, numbers, where, sparse):
+    found = made(["linear"], [part], scipy.sparse.csr_array(X) if sparse else X)
+    (seen,) = found.stack.columns
+    assert numbers is None if seen is None else (seen.dtype, seen.tolist()) == (np.int64, numbers)
+    assert found.names == ("linear" + where,)
+
+
+def test_some_of_the_kernels_keep_their_columns_and_names():
+    whole = made(["linear", Kernel("rbf", 2.0), "linear"], [None, [1], [2]])
+    some = whole.only([1, 2])
+    assert some.stack.kernels == whole.stack.kernels[1:]
+    assert [columns.tolist() for columns in some.stack.columns] == [[1], [2]]
+    assert some.names == ("rbf, gamma=2, column 1", "linear, column 2")
+
+
+def test_equal_rows_in_the_columns_of_a_kernel_are_named():
+    flat = np.c_[X, np.ones(60)]
+    with pytest.raises(InputError, match=r"^all rows are equal in the columns of kernels\[1\][^\n]*\.$"):
+        made(["linear", "rbf"], [None, [4]], flat)
+    with pytest.raises(InputError, match=r"^all rows are equal[^\n]*\.$"):
+        made(["linear"], None, np.ones((5, 2)))
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"gamma": True}, {"gamma": -1}, {"gamma": 0}, {"gamma": [1]}, {"gamma": np.nan}]
+)
+def test_a_width_is_a_positive_number_or_a_name(parameters):
+    with pytest.raises(InputError, match=r"^kernels\[0\] has gamma=[^\n]*'median'[^\n]*\.$"):
+        check_base_kernels([("rbf", parameters)], None)
+
+
+@pytest.mark.parametrize(
+    "kernel", [("rbf",), ("rbf", 0.5), ("rbf", {}, {}), (1, {}), None, np.eye(30), b"rbf"]
+)
+def test_what_is_no_kernel_is_said_in_one_sentence(kernel):
+    with pytest.raises(InputError, match=r"^kernels\[0\][^\n]* is no kernel; give a name, [^\n]*\.$"):
+        check_base_kernels([kernel], None)

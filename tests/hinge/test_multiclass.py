@@ -1,0 +1,97 @@
+"""Laws of divisions that the hinge refines."""
+
+import numpy as np
+import pytest
+
+from mmcnb.engine.run import ThreadEngine
+from mmcnb.features.kernel import BasisMap, Kernel, KernelSamples, kernel_matrix
+from mmcnb.features.nystroem import normalization_of
+from mmcnb.features.principal import principal_features
+from mmcnb.hinge.cccp import CCCPLimits
+from mmcnb.hinge.cutting_plane import Objective
+from mmcnb.hinge.multiclass import HingeRefinement
+from mmcnb.least_squares.partition import PartitionConfig, partition_sample
+from mmcnb.samples import open_samples
+
+KERNEL = Kernel("rbf", 0.1)
+C = 6.0
+
+
+def sample(seed, n=150, k=4):
+    rng = np.random.default_rng(seed)
+    return 2 * rng.standard_normal((k, 3))[np.arange(n) % k] + rng.standard_normal((n, 3))
+
+
+def config(shares="equal", k=4):
+    return PartitionConfig(k, 1e-3, "shaking", "mixed", 2, shares, 0.1, 0.5)
+
+
+def divisions(engine, X, division, with_refine, weights=None):
+    columns = KernelSamples(open_samples(X), BasisMap(KERNEL, X[:40]), np.float64)
+    values = columns.block(0, len(X))
+    normalization = normalization_of(KERNEL(X[:40], X[:40]))
+    features = principal_features(values @ normalization, weights)
+    form = Objective("adaptive", 0.0, float(features.variances.sum()))
+    refine = HingeRefinement(
+        engine,
+        open_samples(values),
+        normalization,
+        features.weights,
+        division,
+        form,
+        (1.01, 2.0, C),
+        0.01,
+        CCCPLimits(5),
+    )
+    K = kernel_matrix(X, KERNEL) if weights is None else None
+    found = partition_sample(
+        engine, K, features, division, np.random.RandomState(0), refine if with_refine else None
+    )
+    return found, refine, features
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shares", ["equal", [0.4, 0.3, 0.2, 0.1]])
+def test_refining_never_lowers_the_best_j(seed, weighted, shares):
+    X, division = sample(seed), config(shares)
+    weights = np.random.default_rng(1).uniform(0.5, 1.5, 150) if weighted else None
+    if weighted:
+        weights /= weights.mean()
+    with ThreadEngine(1) as engine:
+        plain, _, _ = divisions(engine, X, division, False, weights)
+        refined, refine, features = divisions(engine, X, division, True, weights)
+    assert refined[0].objective >= plain[0].objective
+    assert len(refine.sweeps) == 2
+    assert {row["C"] for rows in refine.sweeps.values() for row in rows} <= {2.0, C}
+    assert [one.objective for one in refined] == sorted((one.objective for one in refined), reverse=True)
+    kept = {(one.start, one.objective) for one in refined}
+    assert kept >= {(one.start, one.objective) for one in plain}
+    slack = 0 if weights is None else weights.max()
+    for one in refined:
+        sizes = np.bincount(one.labels, features.weights, 4)
+        low, high = division.bounds_by_size(sizes)
+        assert (sizes >= low - slack).all()
+        assert (sizes <= high + slack).all()
+
+
+def test_threads_do_not_change_what_is_found():
+    found = []
+    for threads in (1, 3):
+        with ThreadEngine(threads) as engine:
+            divided, refine, _ = divisions(engine, sample(5), config(), True)
+        rows = []
+        refine.tell(rows.append)
+        found.append((divided, [{k: v for k, v in row.items() if k != "clock"} for row in rows]))
+    for one, other in zip(found[0][0], found[1][0], strict=True):
+        assert one.objective == other.objective
+        assert one.labels.tobytes() == other.labels.tobytes()
+    assert found[0][1] == found[1][1]
+
+
+def test_random_labels_reach_less_than_clusters_do():
+    X = 2 * sample(0)
+    with ThreadEngine(1) as engine:
+        _, refine, _ = divisions(engine, X, config(), True)
+        reached = [rows[-1]["norm"] ** 2 for rows in refine.sweeps.values()]
+        assert refine.random_norm2(C, 0) < min(reached)

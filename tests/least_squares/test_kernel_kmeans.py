@@ -1,0 +1,279 @@
+"""Kernel k-means: Lloyd's passes, mini-batches, pseudo-centres, representatives, and the form on a graph."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.cluster import KMeans
+from sklearn.metrics.pairwise import rbf_kernel
+
+from mmcnb.engine.run import ThreadEngine
+from mmcnb.errors import InputError
+from mmcnb.features.kernel import Kernel, KernelSamples
+from mmcnb.features.nystroem import RidgeMap, landmark_values
+from mmcnb.least_squares.graph_kmeans import ball_graph, graph_kernel_kmeans, least_eigenvalue
+from mmcnb.least_squares.kernel_kmeans import lloyd, mini_batches, pseudo_centre_pass
+from mmcnb.least_squares.local_search import canonical_labels
+from mmcnb.samples import GROUP_ROWS, open_samples
+from mmcnb.samples.matrix import row_shares
+from tests import reference
+
+LINEAR, RBF = Kernel("linear"), Kernel("rbf", 0.3)
+
+
+def groups(n, k=5, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-3, 3, (k, d))[rng.integers(k, size=n)] + rng.standard_normal((n, d))
+
+
+def mapped_rows(X, kernel, basis, weights=None):
+    """Features of all rows, and the map to centred coordinates."""
+    values, normalization = landmark_values(X, kernel, basis)
+    return values, RidgeMap(normalization, row_shares(len(X), weights) @ values @ normalization)
+
+
+def passes(X, kernel, basis, chosen, weights=None, max_iter=300, tol=0.0):
+    """All passes from the means at some rows."""
+    values, mapped = mapped_rows(X, kernel, basis, weights)
+    means = mapped.decide(values[chosen])
+    found = lloyd(lambda sweep: sweep.block(values, 0, len(X)), mapped, means, weights, max_iter, tol)
+    return list(found), values, mapped
+
+
+def inertia_of(K, labels, weights=None):
+    """Σ|φ(x) - m|² from the kernel matrix."""
+    weights, total = np.ones(len(K)) if weights is None else weights, 0.0
+    for h in np.unique(labels):
+        own = np.where(labels == h, weights, 0.0)
+        total += own @ np.diag(K) - own @ K @ own / max(own.sum(), 1e-300)
+    return total
+
+
+# -- passes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_with_a_linear_kernel_it_is_k_means(seed, weighted):
+    X = groups(800, seed=seed) + 10.0
+    weights = np.random.default_rng(seed).integers(0, 4, 800).astype(float) if weighted else None
+    chosen = np.flatnonzero(np.ones(800) if weights is None else weights)[:6]
+    *_, last = passes(X, LINEAR, X[:20], chosen, weights)[0]
+    plain = KMeans(6, init=X[chosen], n_init=1, tol=0, max_iter=300, algorithm="lloyd")
+    plain.fit(X, sample_weight=weights)
+    assert last.converged
+    assert last.inertia == pytest.approx(plain.inertia_, rel=1e-5)  # kernel values are float32
+    labels = last.rule.label(mapped_rows(X, LINEAR, X[:20])[0])
+    np.testing.assert_array_equal(labels, canonical_labels(plain.labels_))
+
+
+@pytest.mark.parametrize("kernel", [LINEAR, RBF, Kernel("poly", 0.1, 2)])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_pass_raises_the_inertia_which_is_that_of_the_kernel_matrix(kernel, seed):
+    X = groups(150, seed=seed)
+    found, values, _ = passes(X, kernel, X, np.arange(7))
+    inertias = [one.inertia for one in found]
+    assert len(found) > 3
+    assert (np.diff(inertias) <= 1e-9 * inertias[0]).all()
+    K = kernel(X, X)
+    for one in found:
+        assert one.inertia == pytest.approx(inertia_of(K, one.rule.label(values)), rel=1e-4)
+        np.testing.assert_array_equal(one.sizes, np.bincount(one.rule.label(values), minlength=7))
+    assert [one.converged for one in found] == [False] * (len(found) - 1) + [True]
+    again = passes(X, kernel, X, np.arange(7), max_iter=2)[0]
+    assert [one.n_iter for one in again] == [1, 2]
+    assert not again[-1].converged
+
+
+def test_a_larger_tolerance_ends_sooner():
+    X = groups(400)
+    counts = [len(passes(X, RBF, X[:50], np.arange(6), tol=tol)[0]) for tol in (0.0, 1e-3, 1e-1)]
+    assert counts[0] > counts[1] > counts[2]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_weight_is_a_row_given_so_often(seed):
+    X, rng = groups(300, seed=seed), np.random.default_rng(seed)
+    weights = np.r_[np.ones(5), rng.integers(0, 4, 295)]
+    often = np.repeat(np.arange(300), weights.astype(int))
+    (*_, one), values, _ = passes(X, RBF, X[:40], np.arange(5), weights)
+    (*_, other), repeated, _ = passes(X[often], RBF, X[:40], np.arange(5))
+    assert one.inertia == pytest.approx(other.inertia, rel=1e-9)
+    np.testing.assert_allclose(one.sizes, other.sizes)
+    np.testing.assert_array_equal(one.rule.label(values)[often], other.rule.label(repeated))
+
+
+def test_rows_that_change_places_take_their_labels_along():
+    X, order = groups(500), np.random.default_rng(0).permutation(500)
+    (*_, one), values, _ = passes(X, RBF, X[:40], np.arange(5))
+    (*_, other), turned, _ = passes(X[order], RBF, X[:40], np.argsort(order)[:5])
+    labels = canonical_labels(one.rule.label(values)[order])
+    np.testing.assert_array_equal(other.rule.label(turned), labels)
+    assert other.inertia == pytest.approx(one.inertia, rel=1e-9)
+
+
+def test_a_cluster_without_rows_keeps_its_mean_and_comes_last():
+    X = groups(100)
+    values, mapped = mapped_rows(X, RBF, X[:30])
+    far = np.full(mapped.matrix.shape[1], 99.0)
+    means = np.stack([far, *mapped.decide(values[:2])])
+    *_, last = lloyd(lambda sweep: sweep.block(values, 0, 100), mapped, means, None, 50, 0.0)
+    assert last.sizes[2] == 0 < last.sizes[:2].min()
+    np.testing.assert_array_equal(last.means[2], far)
+    assert last.converged
+
+
+# -- mini-batches ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_mini_batches_move_the_means_after_every_group_of_rows(weighted):
+    n = GROUP_ROWS + 5000
+    X, k = groups(n).astype("f4"), 4
+    weights = np.random.default_rng(0).integers(0, 3, n).astype(float) if weighted else None
+    (*_, started), _, mapped = passes(X[:500], RBF, X[:20], np.arange(k))
+    rows = KernelSamples(open_samples(X), RBF.against(X[:20]))
+    with ThreadEngine(1) as one, ThreadEngine(2) as two:
+        means = mini_batches(one, rows, mapped, started, weights)
+        assert mini_batches(two, rows, mapped, started, weights).tobytes() == means.tobytes()
+    F, omega = rows.block(0, n).astype(float), np.ones(n) if weights is None else weights
+    sums, sizes, expected = started.row_sums, started.sizes, started.means
+    for part in (slice(0, GROUP_ROWS), slice(GROUP_ROWS, n)):
+        labels = mapped.scores(expected).label(F[part])
+        more, won = reference.cluster_row_sums(F[part], labels, k, omega[part])
+        sums, sizes = sums + more, sizes + won
+        expected = sums / sizes[:, None] @ mapped.matrix - mapped.centre
+    np.testing.assert_allclose(means, expected, rtol=1e-6, atol=1e-8)
+
+
+# -- pseudo-centres and representatives ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", [RBF, LINEAR, Kernel("poly", 0.1, 2)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pseudo_centres_are_those_of_the_kernel_matrix(kernel, weighted):
+    X = groups(200)
+    weights = np.random.default_rng(1).integers(0, 3, 200).astype(float) if weighted else None
+    omega = np.ones(200) if weights is None else weights
+    (*_, last), values, mapped = passes(X, kernel, X, np.arange(5), weights)
+    labels, K = last.rule.label(values), kernel(X, X)
+    rows = KernelSamples(open_samples(X), kernel.against(X))
+    with ThreadEngine(1) as engine:
+        sweep = pseudo_centre_pass(last, mapped, weights, kernel.name == "rbf")
+        value, centres = engine.run(sweep, rows)
+    for h in range(5):
+        own = np.where(labels == h, omega, 0.0)
+        distances = np.diag(K) - 2 * K @ own / own.sum()
+        distances[own == 0] = np.inf
+        assert centres[h] == distances.argmin()
+        if kernel.name == "rbf":
+            assert value[h] == pytest.approx((K @ own)[centres[h]], rel=1e-4)
+
+
+def test_of_equal_pseudo_centres_the_first_row_with_a_weight_is_taken():
+    X = np.zeros((10_000, 1))
+    X[5000:] = 9.0
+    values, mapped = mapped_rows(X, RBF, X[[0, 5000]])
+    weights = np.ones(10_000)
+    weights[5000:5003] = 0
+    means = mapped.decide(values[[0, 5000, 0]])
+    run = [*lloyd(lambda sweep: sweep.block(values, 0, 10_000), mapped, means, weights, 9, 0.0)]
+    rows = KernelSamples(open_samples(X), RBF.against(X[[0, 5000]]))
+    with ThreadEngine(2) as engine:
+        _, centres = engine.run(pseudo_centre_pass(run[-1], mapped, weights), rows)
+    assert centres.tolist() == [0, 5003, -1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_means_are_the_representatives_that_change_the_kernel_matrix_least(seed):
+    """Theorem 4: among representatives of given clusters, in the Frobenius norm."""
+    X, rng = groups(60, seed=seed), np.random.default_rng(seed)
+    (*_, last), values, mapped = passes(X, RBF, X, np.arange(4))
+    z, labels = values @ mapped.matrix, last.rule.label(values)
+    means = last.means + mapped.centre
+    np.testing.assert_allclose(means, [z[labels == h].mean(axis=0) for h in range(4)], atol=1e-9)
+    K = z @ z.T
+
+    def distance(representatives):
+        return np.linalg.norm(K - representatives[labels] @ representatives[labels].T)
+
+    least = distance(means)
+    others = [
+        means + size * rng.standard_normal(means.shape) for size in (1e-3, 1e-2, 0.1, 1) for _ in range(9)
+    ]
+    others += [np.array([z[rng.choice(np.flatnonzero(labels == h))] for h in range(4)]) for _ in range(50)]
+    others += [means * (1 + step) for step in (-0.1, -0.01, 0.01, 0.1)]
+    assert min(map(distance, others)) > least
+
+
+# -- on a graph ------------------------------------------------------------------------------------
+
+
+def association_of(K, labels, weights):
+    hot = (labels[:, None] == np.unique(labels)) * weights[:, None]
+    return (np.einsum("ih,ij,jh->h", hot, K, hot) / np.maximum(hot.sum(axis=0), 1e-300)).sum()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_graph_holds_the_kernel_values_that_are_large_enough(sparse):
+    X = groups(120)
+    K = rbf_kernel(X, gamma=0.4)
+    graph = ball_graph(scipy.sparse.csr_array(X) if sparse else X, 0.4, least=0.2)
+    np.testing.assert_allclose(graph.toarray(), np.where(K >= 0.2, K, 0.0), atol=1e-6)
+    assert graph.nnz == (K >= 0.2).sum()
+
+
+@pytest.mark.parametrize("least", [1e-300, 0.05, 0.5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_round_on_the_graph_lowers_the_ratio_association(least, weighted):
+    X, rng = groups(200), np.random.default_rng(0)
+    K, start = ball_graph(X, 0.3, least), rng.integers(5, size=200)
+    weights = rng.integers(0, 4, 200).astype(float) if weighted else None
+    omega, values = np.ones(200) if weights is None else weights, []
+    for rounds in range(1, 12):
+        found = graph_kernel_kmeans(K, start, weights, rounds)
+        values.append(association_of(K.toarray(), found.labels, omega))
+        assert found.association == pytest.approx(values[-1], rel=1e-9)
+        assert (np.bincount(found.labels, omega, 5) == found.sizes).all()
+    assert (np.diff(values) >= -1e-9).all()
+    assert values[-1] > association_of(K.toarray(), start, omega)
+    last = graph_kernel_kmeans(K, start, weights)
+    assert last.converged
+    assert last.n_iter > 2
+    for h in range(5):
+        likeness = K @ np.where(last.labels == h, omega, 0.0)
+        likeness[(last.labels != h) | (omega == 0)] = -np.inf
+        assert last.pseudo_centres[h] == likeness.argmax()
+
+
+@pytest.mark.parametrize("least", [1e-300, 0.05, 0.5])
+def test_the_least_eigenvalue_is_bounded_closely_from_below(least):
+    K = ball_graph(groups(200), 0.3, least)
+    values = np.linalg.eigvalsh(K.toarray())
+    assert values[0] - 0.01 * values[-1] <= least_eigenvalue(K) <= values[0] + 1e-12
+
+
+def test_on_the_whole_matrix_the_graph_form_is_kernel_k_means():
+    X = groups(150)
+    found, values, _ = passes(X, RBF, X, np.arange(5))
+    graph = graph_kernel_kmeans(ball_graph(X, 0.3, 1e-300), found[0].rule.label(values))
+    np.testing.assert_array_equal(graph.labels, found[-1].rule.label(values))
+    assert 150 - graph.association == pytest.approx(found[-1].inertia, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_on_a_graph_too_a_weight_is_a_row_given_so_often(seed):
+    X, rng = groups(100, seed=seed), np.random.default_rng(seed)
+    weights, start = rng.integers(1, 4, 100), rng.integers(4, size=100)
+    often = np.repeat(np.arange(100), weights)
+    one = graph_kernel_kmeans(ball_graph(X, 0.3), start, weights.astype(float))
+    other = graph_kernel_kmeans(ball_graph(X[often], 0.3), start[often])
+    assert other.association == pytest.approx(one.association, rel=0.02)
+    assert one.n_iter > 1
+
+
+def test_bad_input_of_the_graph_form_gets_one_sentence():
+    X = groups(10)
+    with pytest.raises(InputError, match=r"least=1\.5 is out of range"):
+        ball_graph(X, 0.3, 1.5)
+    with pytest.raises(InputError, match="3 labels for 10 rows"):
+        graph_kernel_kmeans(ball_graph(X, 0.3), np.zeros(3, int))
