@@ -220,8 +220,8 @@ def test_a_path_that_is_called_like_a_parameter_keeps_its_name():
         "min_share.zarr and a scale": "min_share.zarr and a scale",
     }
     for said, meant in sentences.items():
-        with pytest.raises(mmcnb._errors.InputError) as told, option_names():
-            raise mmcnb._errors.InputError(said)
+        with pytest.raises(mmcnb.errors.InputError) as told, option_names():
+            raise mmcnb.errors.InputError(said)
         assert str(told.value) == meant
 
 

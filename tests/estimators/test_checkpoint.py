@@ -169,7 +169,7 @@ def test_totals_that_are_recalled_are_those_that_were_given(store, folder, monke
 
     monkeypatch.setattr(CheckpointEngine, "run", compared)
     estimator("SparseKernelMMC", scale="standard", min_share=1.0, checkpoint=folder).fit_model(store)
-    assert {"Together", "MostViolatedPass", "PlaneSumsPass", "RowSumPass"} <= set(passes)
+    assert {"CombinedPass", "MostViolatedPass", "PlaneSumsPass", "RowSumPass"} <= set(passes)
 
 
 def test_finished_rounds_are_told_from_those_that_were_run(store, whole, folder, stop_after):

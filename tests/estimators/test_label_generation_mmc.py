@@ -158,14 +158,14 @@ def test_bad_parameters_are_one_sentence(X, changes, sentence):
 
 def test_a_mixture_that_stops_early_is_said(X, monkeypatch):
     monkeypatch.setattr("mmcnb.relaxations.label_mixture.MOST_STEPS", 1)
-    with pytest.warns(mmcnb.estimators.ClusterWarning, match=r"^rounding errors ended the label generation"):
+    with pytest.warns(mmcnb.ClusterWarning, match=r"^rounding errors ended the label generation"):
         model = mmcnb.baselines.LabelGenerationMMC(max_iter=500).fit(X)
     assert not model.converged_
     np.testing.assert_array_equal(model.labels_, model.predict(X))
 
 
 def test_rounds_that_end_early_are_said(X):
-    with pytest.warns(mmcnb.estimators.ClusterWarning, match=r"after max_iter=1; raise it\.$"):
+    with pytest.warns(mmcnb.ClusterWarning, match=r"after max_iter=1; raise it\.$"):
         model = mmcnb.baselines.LabelGenerationMMC(max_iter=1).fit(X)
     assert not model.converged_
     np.testing.assert_array_equal(model.labels_, model.predict(X))

@@ -139,7 +139,7 @@ def test_bad_parameters_are_one_sentence(X, changes, sentence):
 
 def test_a_programme_that_stops_early_is_said(X, monkeypatch):
     monkeypatch.setattr("mmcnb.relaxations.sdp.MOST_STEPS", 3)
-    with pytest.warns(mmcnb.estimators.ClusterWarning, match=r"ended the semidefinite programme early"):
+    with pytest.warns(mmcnb.ClusterWarning, match=r"ended the semidefinite programme early"):
         model = mmcnb.baselines.SDPMMC().fit(X)
     assert not model.converged_
     np.testing.assert_array_equal(model.labels_, model.predict(X))

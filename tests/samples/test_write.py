@@ -274,7 +274,7 @@ def test_a_full_disk_is_one_sentence(kind, tmp_path):
 def test_a_file_that_cannot_grow_is_one_sentence(tmp_path):
     program = """
         import resource, signal, sys, numpy as np
-        from mmcnb._errors import DamagedStoreError, InputError
+        from mmcnb.errors import DamagedStoreError, InputError
         from mmcnb.samples import create_dense_store
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
