@@ -124,6 +124,37 @@ class FitPlan:
         ]
 
 
+@dataclass(frozen=True)
+class FitNeeds:
+    """What a method will hold and do.
+
+    Parameters
+    ----------
+    n_landmarks : int, default=0
+        Basis vectors; 0 where the columns are the features.
+    sample_size : int, default=2000
+        Rows of the sample.
+    sample_copies : int, default=7
+        How many times kernel columns of the sample are held.
+    sample_bytes : float, default=0.0
+        What work on the sample holds beside its columns.
+    larger_rows : int, default=0
+        Rows of a second sample.
+    sweeps : int or None, default=None
+        Most sweeps after the first, where that is known.
+    max_threads : int or None, default=None
+        Most threads, where each holds much.
+    """
+
+    n_landmarks: int = 0
+    sample_size: int = 2000
+    sample_copies: int = 7
+    sample_bytes: float = 0.0
+    larger_rows: int = 0
+    sweeps: int | None = None
+    max_threads: int | None = None
+
+
 def most_sweeps(n_samples: int, feature_bytes: float) -> int:
     """Sweeps over all rows that a fit may make; the size of the work alone decides, or the answer would
     depend on the machine.

@@ -1,18 +1,37 @@
-"""What the stages of one fit share."""
+"""One fit: what its stages share, what it finds, and how its starts are run."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 
-from mmcnb.engine.passes import DrawnSample
 from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.run import Engine
 from mmcnb.samples import Samples
 
 Record = Callable[[dict[str, Any]], None]
+Found = TypeVar("Found")
+
+
+class History:
+    """What is told of each sweep of a fit, with the reads and the seconds so far.
+
+    Parameters
+    ----------
+    engine : Engine
+        Counts the reads.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine, self.started = engine, time.perf_counter()
+        self.rows: list[dict[str, Any]] = []
+
+    def record(self, row: dict[str, Any]) -> None:
+        """Keep a row; one that was told in a thread carries its ``clock``."""
+        seconds = row.pop("clock", time.perf_counter()) - self.started
+        self.rows.append(row | self.engine.traffic.to_dict() | {"seconds": seconds})
 
 
 @dataclass(frozen=True)
@@ -31,26 +50,117 @@ class FitSession:
         What is held where.
     record : callable
         Keeps one dict a sweep, for ``history_``.
-    found : Survey
-        The sample, its columns scaled, and the moments of the columns.
+    sample : ndarray or csr_array of shape (m, d)
+        Rows drawn at random, with their columns scaled.
     sample_weights : ndarray of shape (m,) or None
         Weights of the sample.
+    mean, deviation : ndarray of shape (d,) or None
+        Moments of the columns, where they are scaled.
+    random_state : RandomState
+        Of all random choices of the fit.
     """
 
     engine: Engine
     samples: Samples
     weights: np.ndarray | None
     plan: FitPlan
-    record: Callable[[dict[str, Any]], None]
-    found: DrawnSample
+    record: Record
+    sample: Any
     sample_weights: np.ndarray | None
+    mean: np.ndarray | None
+    deviation: np.ndarray | None
+    random_state: Any
+
+    @property
+    def has_more_rows(self) -> bool:
+        """Whether there are rows beside those of the sample."""
+        return bool(self.sample.shape[0] < self.samples.n_samples)
+
+    def seed(self) -> int:
+        """Draw a seed."""
+        return int(self.random_state.randint(2**31 - 1))
 
 
-def gathered(facts: dict[str, Any] | None = None) -> tuple[list[dict[str, Any]], Record]:
-    """A list, and a record that adds to it, with some facts and ``clock``, when it happened."""
-    rows: list[dict[str, Any]] = []
+@dataclass(frozen=True)
+class FitResult:
+    """What a fit found; the base class numbers the clusters and sets the attributes.
 
-    def keep(row: dict[str, Any]) -> None:
-        rows.append(row | (facts or {}) | {"clock": time.perf_counter()})
+    Parameters
+    ----------
+    model : Model
+        With its rule, the clusters in any order.
+    features : Samples
+        All rows as the rule wants them, cached where they are.
+    attributes : dict
+        Fitted attributes by name, without the underscore.
+    report : dict
+        Plain numbers for ``report_``.
+    per_cluster : dict of str to sequence, default={}
+        Figures with one entry a cluster, in the order of the rule; they stand first in ``report_``.
+    first_rows : ndarray of shape (k,) or None, default=None
+        First row of each cluster, by which they are numbered; None where the rule has that order.
+    warnings : sequence of str, default=()
+        One sentence each, for ``report_["warnings"]``.
+    quiet : sequence of str, default=()
+        Those of the warnings that are logged and not raised.
+    """
 
-    return rows, keep
+    model: Any
+    features: Samples
+    attributes: dict[str, Any]
+    report: dict[str, Any]
+    per_cluster: dict[str, Sequence[Any]] = field(default_factory=dict)
+    first_rows: np.ndarray | None = None
+    warnings: Sequence[str] = ()
+    quiet: Sequence[str] = ()
+
+
+def ignore(row: dict[str, Any]) -> None:
+    """Record nothing."""
+
+
+def run_starts(
+    engine: Engine,
+    follow: Callable[[Any, Record], Found],
+    starts: Sequence[Any],
+    record: Record = ignore,
+    in_threads: bool = True,
+) -> list[Found]:
+    """Follow some starts, and tell of their sweeps start by start, whichever ended first.
+
+    Parameters
+    ----------
+    engine : Engine
+        Its threads are shared by the starts.
+    follow : callable
+        ``follow(start, record)`` gives what a start leads to.
+    starts : sequence
+        Labels, seeds or whatever else a start is.
+    record : callable, default=ignore
+        Takes the rows of the history.
+    in_threads : bool, default=True
+        False follows one start after the other, as each holds much.
+
+    Returns
+    -------
+    list
+        What was found, in the order of the starts.
+
+    Examples
+    --------
+    >>> from mmcnb.engine.run import ThreadEngine
+    >>> from mmcnb.engine.session import run_starts
+    >>> with ThreadEngine(1) as engine:
+    ...     run_starts(engine, lambda start, record: start**2, [1, 2, 3])
+    [1, 4, 9]
+    """
+
+    def attempt(start: Any) -> tuple[Found, list[dict[str, Any]]]:
+        rows: list[dict[str, Any]] = []
+        return follow(start, lambda row: rows.append(row | {"clock": time.perf_counter()})), rows
+
+    attempts = engine.each(attempt, starts) if in_threads else [attempt(start) for start in starts]
+    for _, rows in attempts:
+        for row in rows:
+            record(row)
+    return [found for found, _ in attempts]

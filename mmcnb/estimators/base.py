@@ -1,12 +1,16 @@
-"""What all estimators share: rows of any home, a sample of them, a stream of labels."""
+"""What all estimators share: a fit from rows to attributes, labels, a plan and a file."""
 
+import inspect
+import logging
 import os
-import time
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from copy import copy
-from typing import Any, Self, TypeVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -15,26 +19,82 @@ from sklearn.utils.validation import check_is_fitted
 
 from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.choose import connected, open_engine, portable
-from mmcnb.engine.passes import DrawnSample, draw_sample, sample_rows
-from mmcnb.engine.plan import FitPlan, plan_fit, size_of
+from mmcnb.engine.passes import draw_sample, sample_rows
+from mmcnb.engine.plan import FitNeeds, FitPlan, plan_fit, size_of
 from mmcnb.engine.run import Engine, Traffic
-from mmcnb.engine.session import FitSession
+from mmcnb.engine.session import FitResult, FitSession, History
+from mmcnb.errors import ClusterWarning
+from mmcnb.estimators.parameters import RUNTIME_DOCS, Rule, check_parameters, read_input, read_weights
 from mmcnb.estimators.persistence import save_estimator
 from mmcnb.estimators.resume import open_checkpoint
-from mmcnb.estimators.validate import check_choice, check_number, read_input, read_weights
 from mmcnb.features.model import Model
-from mmcnb.features.rules import DecisionPass, Hyperplane, LabelsPass
-from mmcnb.samples import LabelsWriter, Samples, open_samples
-from mmcnb.samples.matrix import as_matrix
+from mmcnb.features.rules import DecisionPass, Hyperplane, LabelsPass, Scores
+from mmcnb.samples import LabelsWriter, Samples
+from mmcnb.samples.derived import scaled_matrix
 
-SAMPLE_ROWS = 2000
-Labeled = TypeVar("Labeled")
+SAMPLE_ROWS = 2000  # on which starts and bandwidths are tried: `python -m benchmarks peers`
+FITTED = ("objective", "gamma", "converged", "report")
+MARGIN_FITTED = ("objective", "rho", "gamma", "converged", "report")
+T = TypeVar("T")
+logger = logging.getLogger("mmcnb")
 
 
-class EngineEstimator(BaseEstimator):
-    """An estimator that takes sparse rows, and whose engine may be a client, which has no copy."""
+@dataclass_transform(eq_default=False)
+def estimator(cls: type[T] | None = None, *, kw_only: bool = False) -> Any:
+    """Make a class an estimator: its fields are its parameters, before those that all classes share.
 
-    engine: Any
+    Parameters
+    ----------
+    cls : type
+        The class; the line ``{runtime}`` of its docstring becomes the documentation of the shared parameters.
+    kw_only : bool, default=False
+        Whether its parameters are given by name alone.
+
+    Returns
+    -------
+    type
+        The class, with its ``__init__``.
+    """
+    if cls is None:
+        return partial(estimator, kw_only=kw_only)
+    made: Any = dataclass(cls, eq=False, repr=False, kw_only=kw_only)
+    shared = [*RUNTIME_DOCS][: None if "checkpoint" in made.__dataclass_fields__ else -1]
+    made.__doc__ = (made.__doc__ or "").replace(
+        "{runtime}", "\n    ".join(RUNTIME_DOCS[name] for name in shared)
+    )
+    signature = inspect.signature(made.__init__)
+    order = sorted(signature.parameters.values(), key=lambda parameter: parameter.name in shared)
+    made.__init__.__signature__ = signature.replace(parameters=order)
+    return made
+
+
+class FittedAttributes:
+    """What a fit leaves."""
+
+    labels_: np.ndarray
+    model_: Model
+    n_features_in_: int
+    history_: Any
+    report_: dict[str, Any]
+    scale: str | None  # a parameter of every class
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Estimator(FittedAttributes, BaseEstimator):
+    """Base of all estimators: parameters are fields, and those of how a fit is done are declared here.
+
+    A class names what its parameters may be in ``rules``, and which attributes its file holds in
+    ``fitted_names``. See `estimator`.
+    """
+
+    memory_limit: str | int | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+    engine: Any = None
+
+    rules: ClassVar[Mapping[str, Rule]] = {}
+    fitted_names: ClassVar[tuple[str, ...]] = FITTED
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -47,21 +107,56 @@ class EngineEstimator(BaseEstimator):
     def __sklearn_clone__(self) -> Self:
         bare = copy(self)
         bare.engine = None
-        clone = super(EngineEstimator, bare).__sklearn_clone__()
+        clone = super(Estimator, bare).__sklearn_clone__()
         clone.engine = self.engine  # a client has no copy
         return clone
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file, whole or not at all; `mmcnb.load` reads it.
 
-class StreamedClusterer(ClusterMixin, EngineEstimator):
-    """Base of the estimators; see `SparseKernelMMC` for the parameters."""
+        Parameters
+        ----------
+        path : path
+            The file; one that is there is replaced.
+        """
+        check_is_fitted(self, "model_")
+        save_estimator(self, path)
 
-    labels_: np.ndarray
-    model_: Model
-    n_features_in_: int
-    scale: str | None = None
-    fitted_names: tuple[str, ...] = ("objective", "rho", "gamma", "converged", "report")  # kept in a file
+    def _open_engine(self, n_jobs: int | None) -> AbstractContextManager[Engine]:
+        return open_engine(self.engine, n_jobs, show_progress=None if self.verbose else False)
 
-    # -- scikit-learn's face -----------------------------------------------------------------
+    def _check_parameters(self) -> None:
+        """Refuse parameters that no rows can make right."""
+        check_parameters(self)
+
+    def _run(self, pass_: Any, features: Samples, description: str) -> np.ndarray:
+        """What a pass gives for each row."""
+        with self._open_engine(self.n_jobs) as engine:
+            return np.concatenate(engine.run(pass_, features, description))
+
+    def _write_labels(self, rule: Hyperplane | Scores, features: Samples, out: Any) -> None:
+        """Write the labels to a Zarr array, block by block."""
+        with LabelsWriter(out, features.n_samples) as writer, self._open_engine(self.n_jobs) as engine:
+            writer.finish_chunks(engine.run(LabelsPass(rule, writer.sink()), features, "labels"))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StreamedClusterer(ClusterMixin, Estimator):
+    """Base of the clusterers: what a class adds is its parameters, its needs, and its fit."""
+
+    checkpoint: str | os.PathLike[str] | None = None
+
+    # -- what a class has to say ---------------------------------------------------------------
+
+    @abstractmethod
+    def _needs(self, samples: Samples) -> FitNeeds:
+        """What a fit of some rows holds and does; raises where that cannot be."""
+
+    @abstractmethod
+    def _fit(self, session: FitSession) -> FitResult:
+        """Fit on the sample, then on all rows."""
+
+    # -- the estimator -------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters.
@@ -87,7 +182,7 @@ class StreamedClusterer(ClusterMixin, EngineEstimator):
         """
         samples = read_input(self, X, reset=True, least_rows=2)
         with connected(self.engine):  # one cluster for the fit and its labels
-            self.labels_ = self._fit_samples(samples, sample_weight, self._labels_of)
+            self._fit_samples(samples, sample_weight, with_labels=True)
         return self
 
     def fit_model(self, X: Any, sample_weight: Any = None) -> Self:
@@ -105,8 +200,30 @@ class StreamedClusterer(ClusterMixin, EngineEstimator):
         self
             The fitted estimator, without ``labels_``; label rows with `predict`.
         """
-        self._fit_samples(read_input(self, X, reset=True, least_rows=2), sample_weight, _no_labels)
+        samples = read_input(self, X, reset=True, least_rows=2)
+        self._fit_samples(samples, sample_weight, with_labels=False)
         return self
+
+    def plan(self, X: Any) -> FitPlan:
+        """What a fit would read, hold and write, worked out before any work.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        FitPlan
+            Its text is what ``mmcnb plan`` prints.
+
+        Raises
+        ------
+        InputError
+            If a parameter cannot be used, or the memory limit is too small.
+        """
+        self._check_parameters()
+        return self._plan(read_input(copy(self), X, reset=True, least_rows=2))
 
     def predict(self, X: Any, out: str | os.PathLike[str] | None = None) -> np.ndarray | None:
         """Label rows by their decision values.
@@ -124,12 +241,10 @@ class StreamedClusterer(ClusterMixin, EngineEstimator):
             Labels; None where they were written to ``out``.
         """
         check_is_fitted(self, "model_")
-        samples = read_input(self, X, reset=False)
+        features = self.model_.features(read_input(self, X, reset=False))
         if out is None:
-            return self._label(samples)
-        with LabelsWriter(out, samples.n_samples) as writer, self._engine(self.n_jobs) as engine:
-            sweep = LabelsPass(self.model_.rule, writer.sink())
-            writer.finish_chunks(engine.run(sweep, self.model_.features(samples), "labels"))
+            return self._run(LabelsPass(self.model_.rule), features, "labels")
+        self._write_labels(self.model_.rule, features, out)
         return None
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -147,118 +262,87 @@ class StreamedClusterer(ClusterMixin, EngineEstimator):
             largest is.
         """
         check_is_fitted(self, "model_")
-        return self._decide(read_input(self, X, reset=False))
+        features = self.model_.features(read_input(self, X, reset=False))
+        return self._run(DecisionPass(self.model_.rule), features, "labels")
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, whole or not at all; `mmcnb.load` reads it.
+    # -- the fit -------------------------------------------------------------------------------
 
-        Parameters
-        ----------
-        path : path
-            The file; one that is there is replaced.
-        """
-        check_is_fitted(self, "model_")
-        save_estimator(self, path)
+    def _plan(self, samples: Samples) -> FitPlan:
+        needs = self._needs(samples)
+        given: dict[str, Any] = dict(vars(needs))
+        del given["sample_copies"], given["max_threads"]
+        limits: dict[str, Any] = {"memory_limit": self.memory_limit, "n_jobs": self.n_jobs}
+        plan = plan_fit(**size_of(samples, self.n_jobs), **given, **limits)
+        return (
+            plan if needs.max_threads is None else replace(plan, threads=min(plan.threads, needs.max_threads))
+        )
 
-    # -- the fit -----------------------------------------------------------------------------
-
-    def _engine(self, n_jobs: int | None) -> AbstractContextManager[Engine]:
-        return open_engine(self.engine, n_jobs, show_progress=None if self.verbose else False)
-
-    def _check_parameters(self) -> None:
-        """Refuse parameters that no rows can make right."""
-        check_choice("scale", self.scale, (None, "standard"))
-        if self.sample_size is not None:
-            check_number("sample_size", self.sample_size, 2, integer=True)
-
-    def _rows_of_sample(self) -> int:
-        return SAMPLE_ROWS if self.sample_size is None else self.sample_size
-
-    def _fit_samples(
-        self, samples: Samples, sample_weight: Any, label: Callable[[Engine, Samples], Labeled]
-    ) -> Labeled:
-        """Fit, and what ``label`` makes of the features of all rows while they are kept."""
+    def _fit_samples(self, samples: Samples, sample_weight: Any, with_labels: bool) -> None:
+        """Fit, and label the rows while their features are cached."""
         self._check_parameters()
         weights = read_weights(sample_weight, samples.n_samples)
         random_state = check_random_state(self.random_state)
         plan = self._plan(samples)
-        started, log = time.perf_counter(), []
-
-        def record(row: dict[str, Any]) -> None:
-            seconds = row.pop("clock", time.perf_counter()) - started
-            log.append(row | engine.traffic.to_dict() | {"seconds": seconds})
-
-        with self._engine(plan.threads) as engine, open_checkpoint(self, samples, weights) as checkpoint:
+        with self._open_engine(plan.threads) as engine, open_checkpoint(self, samples, weights) as checkpoint:
             engine.traffic = Traffic(samples.root)
-            bare = engine
+            history, recorded = History(engine), engine
             if checkpoint is not None:
-                engine = CheckpointEngine(bare, checkpoint)
+                recorded = CheckpointEngine(engine, checkpoint)
                 if self.random_state is None:
                     random_state = check_random_state(checkpoint.seed)
-            rows = sample_rows(samples.n_samples, self._rows_of_sample(), weights, random_state)
-            found = draw_sample(engine, samples, rows, weights, moments=self.scale == "standard")
-            scaling = Model(Hyperplane(np.empty(0), 0.0), mean=found.mean, deviation=found.deviation)
-            found = DrawnSample(_scaled_matrix(scaling, found.sample), found.mean, found.deviation)
-            sample_weights = None if weights is None else weights[rows]
-            session = FitSession(engine, samples, weights, plan, record, found, sample_weights)
-            features = self._fit_rows(session, random_state)
-            labels = label(bare, features if features.cached else self.model_.features(samples))
+            session = self._session(recorded, samples, weights, plan, history, random_state)
+            result = self._fit(session)
+            self._set_attributes(session, result)
+            if with_labels:
+                features = result.features
+                features = features if features.cached else self.model_.features(samples)
+                self.labels_ = np.concatenate(engine.run(LabelsPass(self.model_.rule), features, "labels"))
         import pandas as pd
 
-        self.history_ = pd.DataFrame(log)
-        return labels
+        self.history_ = pd.DataFrame(history.rows)
 
-    @abstractmethod
-    def _fit_rows(self, session: FitSession, random_state: Any) -> Samples:
-        """Fit on the sample, then on all rows, and set the fitted attributes; the features of all rows."""
-
-    # -- labels ------------------------------------------------------------------------------
-
-    def _decide(self, samples: Samples) -> np.ndarray:
-        with self._engine(self.n_jobs) as engine:
-            sweep = DecisionPass(self.model_.rule)
-            return np.concatenate(engine.run(sweep, self.model_.features(samples), "labels"))
-
-    def _label(self, samples: Samples) -> np.ndarray:
-        with self._engine(self.n_jobs) as engine:
-            return self._labels_of(engine, self.model_.features(samples))
-
-    def _labels_of(self, engine: Engine, features: Samples) -> np.ndarray:
-        return np.concatenate(engine.run(LabelsPass(self.model_.rule), features, "labels"))
-
-    def _plan(self, samples: Samples) -> FitPlan:
-        return plan_fit(
-            **size_of(samples, self.n_jobs),
-            n_landmarks=self._basis_size(samples.n_samples),
-            sample_size=self._rows_of_sample(),
-            sample_bytes=self._sample_bytes(samples.n_samples),
-            larger_rows=self._larger_rows(samples.n_samples),
-            sweeps=self._sweeps(),
-            memory_limit=self.memory_limit,
-            n_jobs=self.n_jobs,
+    def _session(
+        self,
+        engine: Engine,
+        samples: Samples,
+        weights: np.ndarray | None,
+        plan: FitPlan,
+        history: History,
+        random_state: Any,
+    ) -> FitSession:
+        """Draw the sample."""
+        size = self._needs(samples).sample_size
+        rows = sample_rows(samples.n_samples, size, weights, random_state)
+        drawn = draw_sample(engine, samples, rows, weights, moments=self.scale == "standard")
+        sample = scaled_matrix(drawn.sample, drawn.mean, drawn.deviation)
+        sample_weights = None if weights is None else weights[rows]
+        moments = drawn.mean, drawn.deviation
+        return FitSession(
+            engine, samples, weights, plan, history.record, sample, sample_weights, *moments, random_state
         )
 
-    def _basis_size(self, n_samples: int) -> int:
-        return 0
-
-    def _sample_bytes(self, n_samples: int) -> float:
-        """What work on the sample holds beside its columns."""
-        return 0.0
-
-    def _larger_rows(self, n_samples: int) -> int:
-        """Rows of a second sample."""
-        return 0
-
-    def _sweeps(self) -> int | None:
-        """Most sweeps after the first, where that is known."""
-        return None
-
-
-def _no_labels(engine: Engine, features: Samples) -> None:
-    """Leave the rows without labels."""
+    def _set_attributes(self, session: FitSession, result: FitResult) -> None:
+        """Number the clusters by their first rows, set the fitted attributes, and warn."""
+        order = first_row_order(session, result)
+        model = replace(result.model, rule=result.model.rule.ordered(order))
+        self.model_ = model
+        for name, value in result.attributes.items():
+            setattr(self, f"{name}_", value)
+        per_cluster = {name: [figures[k] for k in order] for name, figures in result.per_cluster.items()}
+        self.report_ = {**per_cluster, **result.report, "warnings": list(result.warnings)}
+        for sentence in result.warnings:
+            logger.info(sentence)
+            if sentence not in result.quiet:
+                warnings.warn(sentence, ClusterWarning, stacklevel=5)
 
 
-def _scaled_matrix(model: Model, sample: Any) -> Any:
-    """The sample with its columns scaled."""
-    scaled = model.scaled(open_samples(sample))
-    return as_matrix(scaled.block(0, scaled.n_samples))
+def first_row_order(session: FitSession, result: FitResult) -> list[int]:
+    """The clusters in the order of their first rows."""
+    rule = result.model.rule
+    if isinstance(rule, Hyperplane):  # the cluster of the first row is where f is below 0
+        f = rule.decide(result.model.features(session.samples).block(0, 1))[0]
+        return [1, 0] if f >= 0 else [0, 1]
+    k = rule.offset.shape[0]
+    first = np.arange(k) if result.first_rows is None else result.first_rows
+    order: list[int] = np.argsort(first, kind="stable").tolist()
+    return order

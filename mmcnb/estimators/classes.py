@@ -10,7 +10,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from mmcnb.errors import InputError
-from mmcnb.estimators.validate import is_stored
+from mmcnb.estimators.parameters import is_stored
 from mmcnb.samples import Samples, open_class_labels
 from mmcnb.samples._inventory import find_inventory
 from mmcnb.samples._open import describe, open_node

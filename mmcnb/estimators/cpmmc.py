@@ -1,21 +1,23 @@
 """Linear cutting-plane maximum margin clustering."""
 
-import os
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from mmcnb.engine.passes import DrawnSample
-from mmcnb.engine.run import Engine
-from mmcnb.estimators.margin import MarginClusterer
+from mmcnb.engine.plan import FitNeeds, larger_sample
+from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.estimators.base import MARGIN_FITTED, SAMPLE_ROWS, StreamedClusterer, estimator
+from mmcnb.estimators.parameters import SAMPLE_SIZE, TWO_CLUSTERS, Rule, check_balance, search_config
 from mmcnb.features.bandwidth import mean_squared_distance
-from mmcnb.hinge.sample_search import KernelFeatures, linear_features
-from mmcnb.samples import open_samples
+from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts, two_cluster_result
+from mmcnb.hinge.working_set import linear_features
+from mmcnb.samples import Samples, open_samples
 
 
-class CPMMC(MarginClusterer):
+@estimator
+class CPMMC(StreamedClusterer):
     """Linear cutting-plane maximum margin clustering, on the columns themselves.
 
     Parameters
@@ -42,20 +44,7 @@ class CPMMC(MarginClusterer):
         Tolerance of the cutting-plane loop.
     max_rounds : int, default=30
         Rounds over labels at one C at most.
-    memory_limit : str, int or None, default=None
-        Resident memory of the process, such as "512MiB".
-    n_jobs : int or None, default=None
-        Threads; None and -1 are all cores.
-    random_state : int, RandomState or None, default=None
-        Seed.
-    verbose : int, default=0
-        1 shows a progress bar on a terminal.
-    checkpoint : path or None, default=None
-        Folder in which the fit keeps how far it has come; a fit of the same rows, parameters and seed
-        goes on from there.
-    engine : None, str or dask.distributed.Client, default=None
-        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
-        client, or the address of its scheduler, is a Dask cluster.
+    {runtime}
 
     Attributes
     ----------
@@ -83,43 +72,20 @@ class CPMMC(MarginClusterer):
     True
     """
 
-    def __init__(
-        self,
-        C: float = 10.0,
-        threshold: str = "adaptive",
-        continuation: bool = True,
-        init: str = "mixed",
-        n_init: int = 6,
-        sample_size: int | None = None,
-        balance: float = 0.0,
-        min_share: float = 0.1,
-        scale: str | None = None,
-        eta: float = 0.01,
-        max_rounds: int = 30,
-        memory_limit: str | int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        checkpoint: str | os.PathLike[str] | None = None,
-        engine: Any = None,
-    ) -> None:
-        self.C = C
-        self.threshold = threshold
-        self.continuation = continuation
-        self.init = init
-        self.n_init = n_init
-        self.sample_size = sample_size
-        self.balance = balance
-        self.min_share = min_share
-        self.scale = scale
-        self.eta = eta
-        self.max_rounds = max_rounds
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
+    C: float = 10.0
+    threshold: str = "adaptive"
+    continuation: bool = True
+    init: str = "mixed"
+    n_init: int = 6
+    sample_size: int | None = None
+    balance: float = 0.0
+    min_share: float = 0.1
+    scale: str | None = None
+    eta: float = 0.01
+    max_rounds: int = 30
+
+    rules: ClassVar[Mapping[str, Rule]] = {**TWO_CLUSTERS, "sample_size": SAMPLE_SIZE}
+    fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 
     @property
     def coef_(self) -> np.ndarray:
@@ -131,8 +97,21 @@ class CPMMC(MarginClusterer):
         """Offset of the boundary."""
         return float(self.model_.rule.offset)
 
-    def _candidates(
-        self, engine: Engine, found: DrawnSample, weights: np.ndarray | None, random_state: Any
-    ) -> list[Callable[[], KernelFeatures]]:
-        mean_squared_distance(found.sample, weights)  # refuses rows that are all equal
-        return [partial(linear_features, engine, open_samples(found.sample), weights)]
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_balance(self)
+
+    def _needs(self, samples: Samples) -> FitNeeds:
+        rows = self.sample_size or SAMPLE_ROWS
+        return FitNeeds(sample_size=rows, larger_rows=larger_sample(samples.n_samples))
+
+    def _fit(self, session: FitSession) -> FitResult:
+        config = search_config(self, session.sample.shape[0], session.seed())
+        mean_squared_distance(session.sample, session.sample_weights)  # refuses rows that are all equal
+        sample = open_samples(session.sample)
+        features = partial(linear_features, session.engine, sample, session.sample_weights)
+        restarts = search_starts(session, [features], config)
+        state, model = restarts[0].state, model_of(session, restarts[0])
+        if session.has_more_rows:
+            state = refine_on_all_rows(session, restarts[0], model, config)
+        return two_cluster_result(session, restarts, state, model, config, gamma=None)

@@ -1,7 +1,6 @@
 """Evolutionary maximum margin clustering: two clusters by evolution of label vectors."""
 
 import logging
-import os
 import time
 import warnings
 from dataclasses import replace
@@ -13,9 +12,9 @@ from mmcnb.engine.memory import format_bytes, resolve_memory_limit
 from mmcnb.engine.plan import FitPlan, square_rows
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import ClusterWarning, MemoryLimitError
-from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.base import StreamedClusterer, estimator
+from mmcnb.estimators.parameters import check_choice, check_gamma, check_number
 from mmcnb.estimators.unsupervised_rls import KERNELS
-from mmcnb.estimators.validate import check_choice, check_gamma, check_number
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.model import Model
@@ -41,6 +40,7 @@ NOTHING = 1e-9  # of F that the labels explain
 ONE_CLUSTER = "the model finds one cluster alone on the sample; give another gamma, or a smaller alpha."
 
 
+@estimator
 class EvolutionaryMMC(StreamedClusterer):
     """Maximum margin clustering by evolution, with the squared loss (EvoMMC, FastEvoMMC).
 
@@ -86,20 +86,7 @@ class EvolutionaryMMC(StreamedClusterer):
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
         Constant of the polynomial kernel.
-    memory_limit : str, int or None, default=None
-        Resident memory of the process, such as "512MiB"; None is half of what is free.
-    n_jobs : int or None, default=None
-        Threads, which share the evolutions; None and -1 are all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of the sample, the landmarks and the evolutions.
-    verbose : int, default=0
-        1 shows a progress bar on a terminal.
-    checkpoint : path or None, default=None
-        Folder in which the fit keeps how far it has come; a fit of the same rows, parameters and seed
-        goes on from there. Evolutions are run again.
-    engine : None, str or dask.distributed.Client, default=None
-        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
-        client, or the address of its scheduler, is a Dask cluster.
+    {runtime}
 
     Attributes
     ----------
@@ -141,53 +128,23 @@ class EvolutionaryMMC(StreamedClusterer):
     True
     """
 
-    fitted_names = ("objective", "gamma", "converged", "report")
+    gamma: float | str = "auto"
+    alpha: float = 0.001
+    kernel: str = "rbf"
+    n_landmarks: int | None = None
+    n_init: int = 30
+    sample_size: int | None = None
+    balance: float = 0.4
+    centre: bool = True
+    n_parents: int = 10
+    n_offspring: int = 10
+    max_generations: int = 100000
+    patience: int | None = None
+    scale: str | None = None
+    degree: int = 3
+    coef0: float = 1.0
 
-    def __init__(
-        self,
-        gamma: float | str = "auto",
-        alpha: float = 1e-3,
-        kernel: str = "rbf",
-        n_landmarks: int | None = None,
-        n_init: int = 30,
-        sample_size: int | None = None,
-        balance: float = 0.4,
-        centre: bool = True,
-        n_parents: int = 10,
-        n_offspring: int = 10,
-        max_generations: int = 100_000,
-        patience: int | None = None,
-        scale: str | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        memory_limit: str | int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        checkpoint: str | os.PathLike[str] | None = None,
-        engine: Any = None,
-    ) -> None:
-        self.gamma = gamma
-        self.alpha = alpha
-        self.kernel = kernel
-        self.n_landmarks = n_landmarks
-        self.n_init = n_init
-        self.sample_size = sample_size
-        self.balance = balance
-        self.centre = centre
-        self.n_parents = n_parents
-        self.n_offspring = n_offspring
-        self.max_generations = max_generations
-        self.patience = patience
-        self.scale = scale
-        self.degree = degree
-        self.coef0 = coef0
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
+    fitted_names = ("objective", "gamma", "converged", "report")
 
     # -- the fit -----------------------------------------------------------------------------
 

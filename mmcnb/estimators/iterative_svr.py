@@ -1,6 +1,5 @@
 """Iterative support vector regression: two clusters by a machine trained on its own labels."""
 
-import os
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -9,9 +8,9 @@ import numpy as np
 
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import ClusterWarning
-from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.base import StreamedClusterer, estimator
+from mmcnb.estimators.parameters import check_choice, check_gamma, check_number
 from mmcnb.estimators.unsupervised_rls import KERNELS
-from mmcnb.estimators.validate import check_choice, check_gamma, check_number
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
@@ -23,6 +22,7 @@ CACHE_MIB = 100  # of kernel columns in scikit-learn's solver
 ONE_CLUSTER = "the machine gives all rows one decision value, which parts nothing; give another gamma or C."
 
 
+@estimator
 class IterativeSVR(StreamedClusterer):
     """Maximum margin clustering by support vector regression on its own labels (IterSVR, IterSVM).
 
@@ -58,20 +58,7 @@ class IterativeSVR(StreamedClusterer):
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
         Constant of the polynomial kernel.
-    memory_limit : str, int or None, default=None
-        Resident memory of the process, such as "512MiB"; None is half of what is free.
-    n_jobs : int or None, default=None
-        Threads; None and -1 are all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of the sample and of the start.
-    verbose : int, default=0
-        1 shows a progress bar on a terminal.
-    checkpoint : path or None, default=None
-        Folder in which the fit keeps how far it has come; a fit of the same rows, parameters and seed
-        goes on from there. The machines are trained again.
-    engine : None, str or dask.distributed.Client, default=None
-        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
-        client, or the address of its scheduler, is a Dask cluster.
+    {runtime}
 
     Attributes
     ----------
@@ -109,47 +96,20 @@ class IterativeSVR(StreamedClusterer):
     True
     """
 
-    fitted_names = ("objective", "gamma", "converged", "report")
+    C: float = 1.0
+    gamma: float | str = "auto"
+    kernel: str = "rbf"
+    loss: str = "epsilon_insensitive"
+    epsilon: float = 0.0
+    balance: float = 0.4
+    init: str = "k-means"
+    max_rounds: int = 50
+    sample_size: int | None = None
+    scale: str | None = None
+    degree: int = 3
+    coef0: float = 1.0
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        gamma: float | str = "auto",
-        kernel: str = "rbf",
-        loss: str = "epsilon_insensitive",
-        epsilon: float = 0.0,
-        balance: float = 0.4,
-        init: str = "k-means",
-        max_rounds: int = 50,
-        sample_size: int | None = None,
-        scale: str | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        memory_limit: str | int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        checkpoint: str | os.PathLike[str] | None = None,
-        engine: Any = None,
-    ) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.kernel = kernel
-        self.loss = loss
-        self.epsilon = epsilon
-        self.balance = balance
-        self.init = init
-        self.max_rounds = max_rounds
-        self.sample_size = sample_size
-        self.scale = scale
-        self.degree = degree
-        self.coef0 = coef0
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
+    fitted_names = ("objective", "gamma", "converged", "report")
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

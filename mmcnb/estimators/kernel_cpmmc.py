@@ -1,6 +1,5 @@
 """Exact kernel cutting-plane maximum margin clustering, for data whose kernel matrix fits."""
 
-import os
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +31,7 @@ EXACT_SEARCH = 1000  # rows up to which every width is tried on the whole kernel
 CANDIDATES = 20  # kernel matrices' worth of memory in such a search
 
 
+@estimator
 class KernelCPMMC(KernelClusterer):
     """Kernel cutting-plane maximum margin clustering on the whole kernel matrix.
 
@@ -69,20 +69,7 @@ class KernelCPMMC(KernelClusterer):
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
         Constant of the polynomial kernel.
-    memory_limit : str, int or None, default=None
-        Resident memory of the process; None is half of what is free.
-    n_jobs : int or None, default=None
-        Threads; None and -1 are all cores.
-    random_state : int, RandomState or None, default=None
-        Seed.
-    verbose : int, default=0
-        1 shows a progress bar on a terminal.
-    checkpoint : path or None, default=None
-        Folder in which the fit keeps how far it has come; a fit of the same rows, parameters and seed
-        goes on from there.
-    engine : None, str or dask.distributed.Client, default=None
-        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
-        client, or the address of its scheduler, is a Dask cluster.
+    {runtime}
 
     Attributes
     ----------
@@ -103,51 +90,22 @@ class KernelCPMMC(KernelClusterer):
     True
     """
 
-    sample_size = None
+    C: float = 10.0
+    gamma: float | str = "auto"
+    kernel: str = "rbf"
+    threshold: str = "adaptive"
+    continuation: bool = True
+    init: str = "mixed"
+    n_init: int = 6
+    balance: float = 0.0
+    min_share: float = 0.1
+    scale: str | None = None
+    eta: float = 0.01
+    max_rounds: int = 30
+    degree: int = 3
+    coef0: float = 1.0
 
-    def __init__(
-        self,
-        C: float = 10.0,
-        gamma: float | str = "auto",
-        kernel: str = "rbf",
-        threshold: str = "adaptive",
-        continuation: bool = True,
-        init: str = "mixed",
-        n_init: int = 6,
-        balance: float = 0.0,
-        min_share: float = 0.1,
-        scale: str | None = None,
-        eta: float = 0.01,
-        max_rounds: int = 30,
-        degree: int = 3,
-        coef0: float = 1.0,
-        memory_limit: str | int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        checkpoint: str | os.PathLike[str] | None = None,
-        engine: Any = None,
-    ) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.kernel = kernel
-        self.threshold = threshold
-        self.continuation = continuation
-        self.init = init
-        self.n_init = n_init
-        self.balance = balance
-        self.min_share = min_share
-        self.scale = scale
-        self.eta = eta
-        self.max_rounds = max_rounds
-        self.degree = degree
-        self.coef0 = coef0
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
+    sample_size = None
 
     def _plan(self, samples: Samples) -> FitPlan:
         plan = super()._plan(samples)
@@ -185,16 +143,16 @@ class KernelCPMMC(KernelClusterer):
         return make(engine, sample, kernel, basis, weights)
 
     def _start_on_all_rows(
-        self, session: FitSession, search: SearchConfig, trial: RestartResult, model: Model
+        self, session: FitSession, search: SearchConfig, restart: RestartResult, model: Model
     ) -> tuple[WorkingSet, Labels, Model]:
         """All rows as their own basis, with the labels that the sample's model gives them."""
         engine, samples, weights = session.engine, session.samples, session.weights
         coarse = TrainingSet(
-            engine, model.features(samples), trial.problem.normalization, weights, hold_labels=True
+            engine, model.features(samples), restart.training_set.normalization, weights, hold_labels=True
         )
         rows = as_matrix(model.scaled(samples).block(0, samples.n_samples))
         basis = np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows)
         exact = replace(model, basis=basis, feature_dtype="float64")
         features = cache_features(exact.features(samples), "memory")
-        problem = TrainingSet(engine, features, None, weights, hold_labels=True)
-        return ExactWorkingSet(problem), coarse.labels_of(trial.state.boundary), exact
+        training_set = TrainingSet(engine, features, None, weights, hold_labels=True)
+        return ExactWorkingSet(training_set), coarse.labels_of(restart.state.boundary), exact

@@ -1,6 +1,5 @@
 """Kernel k-means: clusters by their means in feature space, on a sample and then on all rows."""
 
-import os
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import ClusterWarning, InputError
-from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer
-from mmcnb.estimators.validate import check_choice, check_gamma, check_number, read_input
+from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
+from mmcnb.estimators.parameters import check_choice, check_gamma, check_number, read_input
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
@@ -31,6 +30,7 @@ ROWS_A_CLUSTER = 10  # of the sample
 BLOCKS = 16  # that have scores, or sums that wait to be added, at a time; about
 
 
+@estimator
 class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedClusterer):
     """k-means in the feature space of a kernel.
 
@@ -68,20 +68,7 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
         Constant of the polynomial kernel.
-    memory_limit : str, int or None, default=None
-        Resident memory of the process, such as "512MiB"; None is half of what is free.
-    n_jobs : int or None, default=None
-        Threads; None and -1 are all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of the sample, the landmarks and the starts.
-    verbose : int, default=0
-        1 shows a progress bar on a terminal.
-    checkpoint : path or None, default=None
-        Folder in which the fit keeps how far it has come; a fit of the same rows, parameters and seed
-        goes on from there.
-    engine : None, str or dask.distributed.Client, default=None
-        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
-        client, or the address of its scheduler, is a Dask cluster.
+    {runtime}
 
     Attributes
     ----------
@@ -136,48 +123,21 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
     True
     """
 
+    n_clusters: int = 8
+    kernel: str = "rbf"
+    gamma: float | str = "auto"
+    n_landmarks: int | None = None
+    n_init: int = 4
+    max_iter: int = 100
+    tol: float = 0.0001
+    algorithm: str = "full"
+    sample_size: int | None = None
+    scale: str | None = None
+    degree: int = 3
+    coef0: float = 1.0
+
     inertia_: float
     fitted_names = ("inertia", "gamma", "n_iter", "converged", "report")
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        kernel: str = "rbf",
-        gamma: float | str = "auto",
-        n_landmarks: int | None = None,
-        n_init: int = 4,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        algorithm: str = "full",
-        sample_size: int | None = None,
-        scale: str | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        memory_limit: str | int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        checkpoint: str | os.PathLike[str] | None = None,
-        engine: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_landmarks = n_landmarks
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.algorithm = algorithm
-        self.sample_size = sample_size
-        self.scale = scale
-        self.degree = degree
-        self.coef0 = coef0
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
 
     @property
     def cluster_sizes_(self) -> np.ndarray:

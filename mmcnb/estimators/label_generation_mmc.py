@@ -1,13 +1,10 @@
 """Maximum margin clustering by generated labels: two clusters in up to a thousand rows."""
 
-import os
-from typing import Any
-
 import numpy as np
 
 from mmcnb.engine.session import FitSession
+from mmcnb.estimators.parameters import check_number
 from mmcnb.estimators.relaxed import RelaxedClusterer, Rounded, Rows
-from mmcnb.estimators.validate import check_number
 from mmcnb.features.rules import balanced_threshold, signs
 from mmcnb.relaxations.label_generation import generate_labels
 from mmcnb.relaxations.label_mixture import LabelMixture
@@ -18,6 +15,7 @@ NOT_YET = "labels that lower the objective were still found after max_iter={}; r
 UNSOLVED = "rounding errors ended the label generation early; scale the columns or lower C."
 
 
+@estimator
 class LabelGenerationMMC(RelaxedClusterer):
     """Maximum margin clustering by generated labels (LG-MMC; Li, Tsang, Kwok and Zhou).
 
@@ -48,19 +46,7 @@ class LabelGenerationMMC(RelaxedClusterer):
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
         Constant of the polynomial kernel.
-    memory_limit : str, int or None, default=None
-        Resident memory of the process, such as "512MiB"; None is half of what is free.
-    n_jobs : int or None, default=None
-        Threads of the passes; the programme itself runs on one. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Nothing is drawn; for the sake of one face with the other estimators.
-    verbose : int, default=0
-        1 shows a progress bar on a terminal.
-    checkpoint : path or None, default=None
-        Folder in which the fit keeps how far it has come. The labels are generated again.
-    engine : None, str or dask.distributed.Client, default=None
-        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
-        client, or the address of its scheduler, is a Dask cluster.
+    {runtime}
 
     Attributes
     ----------
@@ -120,44 +106,20 @@ class LabelGenerationMMC(RelaxedClusterer):
     True
     """
 
+    C: float = 1.0
+    gamma: float | str = "auto"
+    kernel: str = "rbf"
+    balance: float = 0.4
+    tol: float = 0.01
+    max_iter: int = 100
+    scale: str | None = None
+    degree: int = 3
+    coef0: float = 1.0
+
     fitted_names = (*RelaxedClusterer.fitted_names, "n_iter")
     most_rows = MOST_ROWS
     matrices = 8  # held by a step of the mixture and by the search for a swap
     slow = "label generation grows with about the cube"
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        gamma: float | str = "auto",
-        kernel: str = "rbf",
-        balance: float = 0.4,
-        tol: float = 1e-2,
-        max_iter: int = 100,
-        scale: str | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        memory_limit: str | int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        checkpoint: str | os.PathLike[str] | None = None,
-        engine: Any = None,
-    ) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.kernel = kernel
-        self.balance = balance
-        self.tol = tol
-        self.max_iter = max_iter
-        self.scale = scale
-        self.degree = degree
-        self.coef0 = coef0
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

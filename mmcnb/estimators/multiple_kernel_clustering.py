@@ -1,6 +1,5 @@
 """Multiple kernel clustering: labels, margin and a combination of kernels, learned together."""
 
-import os
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,8 +14,8 @@ from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
 from mmcnb.estimators.margin import MarginClusterer
+from mmcnb.estimators.parameters import check_choice, check_number
 from mmcnb.estimators.sparse_kernel_mmc import MOST_LANDMARKS
-from mmcnb.estimators.validate import check_choice, check_number
 from mmcnb.features.base_kernels import (
     base_kernels,
     check_base_kernels,
@@ -52,6 +51,7 @@ SHAKES = 2  # starts of shaking for each start, with more than two clusters
 JUDGED = 50  # rows at least under which kernels are compared
 
 
+@estimator
 class MultipleKernelClustering(MarginClusterer):
     """Maximum margin clustering under several kernels, whose combination is learned (MKC).
 
@@ -107,20 +107,7 @@ class MultipleKernelClustering(MarginClusterer):
         Tolerance of the cutting-plane loop: no constraint is violated by more than xi + eta rho.
     max_rounds : int, default=30
         Rounds over labels at one C at most.
-    memory_limit : str, int or None, default=None
-        Resident memory of the process, such as "512MiB"; None is half of what is free.
-    n_jobs : int or None, default=None
-        Threads; None and -1 are all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of the sample, the landmarks and the starts.
-    verbose : int, default=0
-        1 shows a progress bar on a terminal.
-    checkpoint : path or None, default=None
-        Folder in which the fit keeps how far it has come; a fit of the same rows, parameters and seed
-        goes on from there. Kernels have to be given by name.
-    engine : None, str or dask.distributed.Client, default=None
-        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
-        client, or the address of its scheduler, is a Dask cluster.
+    {runtime}
 
     Attributes
     ----------
@@ -167,55 +154,24 @@ class MultipleKernelClustering(MarginClusterer):
     True
     """
 
-    fitted_names = ("objective", "rho", "kernel_names", "converged", "report")
+    n_clusters: int = 2
+    kernels: Any = "auto"
+    columns: Any = None
+    C: float = 10.0
+    threshold: str = "adaptive"
+    basis: str = "landmarks"
+    n_landmarks: int | None = None
+    continuation: bool = True
+    init: str = "mixed"
+    n_init: int = 4
+    sample_size: int | None = None
+    balance: float = 0.0
+    min_share: float = 0.1
+    scale: str | None = None
+    eta: float = 0.01
+    max_rounds: int = 30
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        kernels: Any = "auto",
-        columns: Any = None,
-        C: float = 10.0,
-        threshold: str = "adaptive",
-        basis: str = "landmarks",
-        n_landmarks: int | None = None,
-        continuation: bool = True,
-        init: str = "mixed",
-        n_init: int = 4,
-        sample_size: int | None = None,
-        balance: float = 0.0,
-        min_share: float = 0.1,
-        scale: str | None = None,
-        eta: float = 0.01,
-        max_rounds: int = 30,
-        memory_limit: str | int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        checkpoint: str | os.PathLike[str] | None = None,
-        engine: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.kernels = kernels
-        self.columns = columns
-        self.C = C
-        self.threshold = threshold
-        self.basis = basis
-        self.n_landmarks = n_landmarks
-        self.continuation = continuation
-        self.init = init
-        self.n_init = n_init
-        self.sample_size = sample_size
-        self.balance = balance
-        self.min_share = min_share
-        self.scale = scale
-        self.eta = eta
-        self.max_rounds = max_rounds
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
+    fitted_names = ("objective", "rho", "kernel_names", "converged", "report")
 
     @property
     def kernel_weights_(self) -> np.ndarray:
@@ -321,16 +277,16 @@ class MultipleKernelClustering(MarginClusterer):
         check_clusters(self.n_clusters, session.found.sample, session.samples.n_samples)
         sample = self._stacked(session.found, relative_weights(session.sample_weights), random_state)
         given = session.engine, sample, self._division(), search, session.record, random_state
-        trial = search_clusters(*given) or search_clusters(*given, separable=False)
-        assert trial is not None  # where nothing has to be separable, nothing fails
-        return [trial], self._model_of(session, trial)
+        restart = search_clusters(*given) or search_clusters(*given, separable=False)
+        assert restart is not None  # where nothing has to be separable, nothing fails
+        return [restart], self._model_of(session, restart)
 
     def _refine(
-        self, session: FitSession, search: SearchConfig, trial: RestartResult, model: Model
+        self, session: FitSession, search: SearchConfig, restart: RestartResult, model: Model
     ) -> tuple[CCCPResult, Model]:
         if self.n_clusters != 2:  # whose sizes are counted in rows
             session = replace(session, weights=relative_weights(session.weights))
-        return super()._refine(session, search, trial, model)
+        return super()._refine(session, search, restart, model)
 
     def _search(self, n_samples: int, seed: int) -> SearchConfig:
         search = super()._search(n_samples, seed)
@@ -349,29 +305,29 @@ class MultipleKernelClustering(MarginClusterer):
         session: FitSession,
         search: SearchConfig,
         state: CCCPResult,
-        trials: list[RestartResult],
+        restarts: list[RestartResult],
         model: Model,
     ) -> None:
         model = replace(model, kernel_weights=state.solution.quadratic.kernel_weights)
         if self.n_clusters == 2:
-            super()._finish(session, search, state, trials, model)
+            super()._finish(session, search, state, restarts, model)
             return
-        rule, solution, trial = state.boundary, state.solution, trials[0]
+        rule, solution, restart = state.boundary, state.solution, restarts[0]
         sweep = MarginPass(session.weights, rule, solution.quadratic.rho)
-        hinge, sizes, first = session.engine.run(sweep, state.problem.features, "margins")
+        hinge, sizes, first = session.engine.run(sweep, state.training_set.features, "margins")
         order = np.argsort(first, kind="stable")
         self.model_ = replace(model, rule=rule.ordered(order))
         self.rho_ = solution.quadratic.rho
-        self.objective_ = trial.objective.value(solution.quadratic, solution.C, hinge / sizes.sum())
+        self.objective_ = restart.objective.value(solution.quadratic, solution.C, hinge / sizes.sum())
         self.converged_ = state.status == "converged"
-        random = self._random_solution(trial, search)
-        found = trial.objective.gain(solution) > trial.objective.gain(random)
+        random = self._random_solution(restart, search)
+        found = restart.objective.score(solution) > restart.objective.score(random)
         self.report_ = report_of_clusters(sizes[order], solution, found, random.quadratic.norm2)
         for sentence in self.report_["warnings"]:
             warnings.warn(sentence, ClusterWarning, stacklevel=5)
 
-    def _random_solution(self, trial: RestartResult, search: SearchConfig) -> SubproblemResult:
+    def _random_solution(self, restart: RestartResult, search: SearchConfig) -> SubproblemResult:
         """What random labels of equal sizes reach on the sample."""
         shares = self._division().shares
-        labels = random_labels(trial.problem.n_samples, shares, np.random.RandomState(search.seed))
-        return fit_random_labels(trial, search, GivenLabels(labels))
+        labels = random_labels(restart.training_set.n_samples, shares, np.random.RandomState(search.seed))
+        return fit_random_labels(restart, search, GivenLabels(labels))

@@ -11,8 +11,8 @@ from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.parameters import check_choice, check_gamma, check_number
 from mmcnb.estimators.unsupervised_rls import KERNELS
-from mmcnb.estimators.validate import check_choice, check_gamma, check_number
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.model import Model

@@ -1,8 +1,5 @@
 """Maximum margin clustering as a semidefinite programme: two clusters in a few hundred rows."""
 
-import os
-from typing import Any
-
 import numpy as np
 
 from mmcnb.engine.session import FitSession
@@ -14,6 +11,7 @@ MOST_ROWS = 500
 UNSOLVED = "rounding errors ended the semidefinite programme early; scale the columns or lower C."
 
 
+@estimator
 class SDPMMC(RelaxedClusterer):
     """Maximum margin clustering as a semidefinite programme (Xu, Neufeld, Larson and Schuurmans).
 
@@ -40,19 +38,7 @@ class SDPMMC(RelaxedClusterer):
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
         Constant of the polynomial kernel.
-    memory_limit : str, int or None, default=None
-        Resident memory of the process, such as "512MiB"; None is half of what is free.
-    n_jobs : int or None, default=None
-        Threads of the passes; the programme itself runs on one. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Nothing is drawn; for the sake of one face with the other estimators.
-    verbose : int, default=0
-        1 shows a progress bar on a terminal.
-    checkpoint : path or None, default=None
-        Folder in which the fit keeps how far it has come. The programme is solved again.
-    engine : None, str or dask.distributed.Client, default=None
-        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
-        client, or the address of its scheduler, is a Dask cluster.
+    {runtime}
 
     Attributes
     ----------
@@ -101,39 +87,17 @@ class SDPMMC(RelaxedClusterer):
     True
     """
 
+    C: float = 1.0
+    gamma: float | str = "auto"
+    kernel: str = "rbf"
+    balance: float = 0.4
+    scale: str | None = None
+    degree: int = 3
+    coef0: float = 1.0
+
     most_rows = MOST_ROWS
     matrices = 24  # held by a Newton step
     slow = "semidefinite programme grows with about the fourth power"
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        gamma: float | str = "auto",
-        kernel: str = "rbf",
-        balance: float = 0.4,
-        scale: str | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        memory_limit: str | int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        checkpoint: str | os.PathLike[str] | None = None,
-        engine: Any = None,
-    ) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.kernel = kernel
-        self.balance = balance
-        self.scale = scale
-        self.degree = degree
-        self.coef0 = coef0
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
 
     def _rounded(self, rows: Rows, session: FitSession) -> Rounded:
         """The labels of the leading eigenvector, in balance, and the machine that they train."""

@@ -1,85 +1,35 @@
-"""Sparse kernel maximum margin clustering: the kernel estimator for data of any size."""
+"""Sparse kernel maximum margin clustering: two clusters in data of any size."""
 
-import numbers
-import os
-import warnings
-from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import ClassVar
 
-import numpy as np
-
-from mmcnb.engine.passes import DrawnSample
-from mmcnb.engine.plan import FitPlan
-from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitSession
-from mmcnb.errors import ClusterWarning, InputError
-from mmcnb.estimators.margin import MarginClusterer
-from mmcnb.estimators.validate import check_choice, check_gamma, check_number
-from mmcnb.features.bandwidth import candidate_gammas, default_gamma, mean_squared_distance, named_gamma
-from mmcnb.features.kernel import Kernel
+from mmcnb.engine.plan import FitNeeds, larger_sample
+from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.errors import InputError
+from mmcnb.estimators.base import MARGIN_FITTED, SAMPLE_ROWS, StreamedClusterer, estimator
+from mmcnb.estimators.parameters import (
+    KERNEL,
+    OPTIONAL_COUNT,
+    SAMPLE_SIZE,
+    TWO_CLUSTERS,
+    Choice,
+    Rule,
+    candidate_kernels,
+    check_balance,
+    search_config,
+)
 from mmcnb.features.nystroem import choose_landmarks
-from mmcnb.hinge.growing import GrowingWorkingSet, OwnBasisWorkingSet
-from mmcnb.hinge.multiclass import ALPHA, fit_hinge_clusters
-from mmcnb.hinge.sample_search import KernelFeatures, growing_features, landmark_features
-from mmcnb.least_squares.all_rows import check_clusters, check_matrices, matrix_bytes, rows_of_sample
-from mmcnb.least_squares.objective import target_shares
-from mmcnb.least_squares.partition import PartitionConfig
+from mmcnb.hinge.growing import GrowingWorkingSet, growing_features
+from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts, two_cluster_result
+from mmcnb.hinge.working_set import KernelFeatures, landmark_features
 from mmcnb.samples import Samples, open_samples
 
-KERNELS = ("rbf", "linear", "poly")
-MOST_LANDMARKS, LANDMARKS_OF_MANY = 200, 300
-MORE_SHAKES = 2  # starts of shaking beyond n_init, with more than two clusters
-GROWING = {"shared": GrowingWorkingSet, "own": OwnBasisWorkingSet}
+MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
 
 
-class KernelClusterer(MarginClusterer):
-    """What the kernel estimators share: the kernel, its width, and the basis."""
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("kernel", self.kernel, KERNELS)
-        check_number("degree", self.degree, 1, integer=True)
-        check_number("coef0", self.coef0, -np.inf)
-        check_gamma(self.gamma)
-
-    def _candidate_kernels(self, sample: Any, weights: np.ndarray | None) -> list[Kernel]:
-        if isinstance(self.gamma, numbers.Real):
-            gammas = [float(self.gamma)]
-        elif self.gamma == "auto" and self.kernel == "rbf":
-            gammas = candidate_gammas(sample, weights)
-        else:
-            # A polynomial has no width to choose: "auto" is scikit-learn's "scale".
-            gammas = [named_gamma("scale" if self.gamma == "auto" else self.gamma, sample, weights)]
-        return [Kernel(self.kernel, gamma, int(self.degree), float(self.coef0)) for gamma in gammas]
-
-    def _choose_basis(self, sample: Any, weights: np.ndarray | None, random_state: Any) -> np.ndarray:
-        return choose_landmarks(sample, self._basis_size(sample.shape[0]), random_state, weights)
-
-    def _candidates(
-        self, engine: Engine, found: DrawnSample, weights: np.ndarray | None, random_state: Any
-    ) -> list[Callable[[], KernelFeatures]]:
-        mean_squared_distance(found.sample, weights)  # refuses rows that are all equal
-        basis = self._choose_basis(found.sample, weights, random_state)
-        sample, seed = open_samples(found.sample), int(random_state.randint(2**31 - 1))
-        kernels = self._candidate_kernels(found.sample, weights)
-        return [partial(self._candidate, engine, sample, kernel, basis, weights, seed) for kernel in kernels]
-
-    @abstractmethod
-    def _candidate(
-        self,
-        engine: Engine,
-        sample: Samples,
-        kernel: Kernel,
-        basis: np.ndarray,
-        weights: np.ndarray | None,
-        seed: int,
-    ) -> KernelFeatures:
-        """The sample under one kernel."""
-
-
-class SparseKernelMMC(KernelClusterer):
+@estimator(kw_only=True)
+class SparseKernelMMC(StreamedClusterer):
     """Maximum margin clustering with a kernel, in linear time and storage (SKMMC).
 
     Finds the two clusters that a support vector machine would separate with
@@ -88,35 +38,24 @@ class SparseKernelMMC(KernelClusterer):
     Starts and kernel widths are tried on a sample; the last steps run on all
     rows, block by block, and keep nothing of size n.
 
-    More clusters have one score each, and a row's margin is its largest score less the second (Crammer and
-    Singer). Least squares divides the sample, as in `UnsupervisedRLS`, rounds of the hinge at rising C move
-    on from the best two divisions and are kept where least squares agrees, three passes of least squares
-    label all rows, and the scores are those that part these labels by the widest margin. Sizes are held;
-    `threshold`, `basis`, `balance` and `init` have no other values than their defaults there, and
-    `min_share` is not used.
-
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
     C : float, default=10.0
         Final weight of the slack; above 1. 1/C is the nu of the nu-SVM.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" chooses
-        among seven widths without labels, and with more than two clusters is sigma = 0.55 times the root
-        mean squared distance; "mean" and "median" are 1/(2 mean or median squared distance); "scale" is
-        scikit-learn's.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" chooses
+        among seven bandwidths without labels; "mean" and "median" are 1/(2 mean or median squared
+        distance); "scale" is scikit-learn's.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     threshold : {"adaptive", "fixed"}, default="adaptive"
         "adaptive" makes the margin's threshold rho a variable (SKMMC); "fixed" sets it to 1 (SKMMCv2).
-    basis : {"landmarks", "shared", "own"}, default="landmarks"
-        Basis vectors of the model: k-means++ landmarks of the sample; or found with the planes, one
-        fixed point a plane (Alg. 4), all planes living in their shared span; or each plane on its
-        own vector, as the paper prints it. The last two keep a kernel column a plane for the
-        sample; on further rows the basis they found serves like landmarks.
+    basis : {"landmarks", "shared"}, default="landmarks"
+        Basis vectors of the model: k-means++ landmarks of the sample; or found with the cutting planes, one
+        fixed point each (Alg. 4), all of them in their shared span. The latter keeps a kernel column a plane
+        for the sample; on further rows the basis that was found serves like landmarks.
     n_landmarks : int or None, default=None
-        Number of basis vectors; None is min(200, half the sample), and with more than two clusters 300.
+        Number of basis vectors; None is min(200, half the sample).
     continuation : bool, default=True
         Raise C from near 1; False is the papers' form, directly at C.
     init : {"mixed", "random", "k-means"}, default="mixed"
@@ -124,17 +63,13 @@ class SparseKernelMMC(KernelClusterer):
         squares (the end of a ridge path, and shaking), and the signs of two more components.
     n_init : int, default=6
         Number of starts, all on the sample; the one wins whose |w|² at C = 2 and at the last C has the
-        largest geometric mean. With more than two clusters two more, of shaking, beside four ridge paths.
+        largest geometric mean.
     sample_size : int or None, default=None
-        Rows of the sample; None is 2,000, or 100 n_clusters where that is more.
+        Rows of the sample; None is 2,000.
     balance : float, default=0.0
         l/n: bound of the mean decision value in units of rho.
     min_share : float, default=0.1
         Least share of a cluster, as a fraction of one half.
-    cluster_sizes : {"auto", "equal"} or array of n_clusters shares, default="auto"
-        Sizes that are held where there are more than two clusters; "auto" is "equal".
-    size_tolerance : float, default=0.1
-        How far held sizes may lie from their shares, relatively.
     scale : {None, "standard"}, default=None
         "standard" scales the columns inside the stream (sparse columns are not centred).
     eta : float, default=0.01
@@ -145,20 +80,7 @@ class SparseKernelMMC(KernelClusterer):
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
         Constant of the polynomial kernel.
-    memory_limit : str, int or None, default=None
-        Resident memory of the process, such as "512MiB"; None is half of what is free.
-    n_jobs : int or None, default=None
-        Threads; None and -1 are all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of the sample, the landmarks and the coin flips.
-    verbose : int, default=0
-        1 shows a progress bar on a terminal.
-    checkpoint : path or None, default=None
-        Folder in which the fit keeps how far it has come; a fit of the same rows, parameters and seed
-        goes on from there.
-    engine : None, str or dask.distributed.Client, default=None
-        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
-        client, or the address of its scheduler, is a Dask cluster.
+    {runtime}
 
     Attributes
     ----------
@@ -203,157 +125,72 @@ class SparseKernelMMC(KernelClusterer):
     True
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        C: float = 10.0,
-        gamma: float | str = "auto",
-        kernel: str = "rbf",
-        threshold: str = "adaptive",
-        basis: str = "landmarks",
-        n_landmarks: int | None = None,
-        continuation: bool = True,
-        init: str = "mixed",
-        n_init: int = 6,
-        sample_size: int | None = None,
-        balance: float = 0.0,
-        min_share: float = 0.1,
-        cluster_sizes: Any = "auto",
-        size_tolerance: float = 0.1,
-        scale: str | None = None,
-        eta: float = 0.01,
-        max_rounds: int = 30,
-        degree: int = 3,
-        coef0: float = 1.0,
-        memory_limit: str | int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        checkpoint: str | os.PathLike[str] | None = None,
-        engine: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.C = C
-        self.gamma = gamma
-        self.kernel = kernel
-        self.threshold = threshold
-        self.basis = basis
-        self.n_landmarks = n_landmarks
-        self.continuation = continuation
-        self.init = init
-        self.n_init = n_init
-        self.sample_size = sample_size
-        self.balance = balance
-        self.min_share = min_share
-        self.cluster_sizes = cluster_sizes
-        self.size_tolerance = size_tolerance
-        self.scale = scale
-        self.eta = eta
-        self.max_rounds = max_rounds
-        self.degree = degree
-        self.coef0 = coef0
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
+    C: float = 10.0
+    gamma: float | str = "auto"
+    kernel: str = "rbf"
+    threshold: str = "adaptive"
+    basis: str = "landmarks"
+    n_landmarks: int | None = None
+    continuation: bool = True
+    init: str = "mixed"
+    n_init: int = 6
+    sample_size: int | None = None
+    balance: float = 0.0
+    min_share: float = 0.1
+    scale: str | None = None
+    eta: float = 0.01
+    max_rounds: int = 30
+    degree: int = 3
+    coef0: float = 1.0
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **TWO_CLUSTERS,
+        **KERNEL,
+        "basis": Choice(("landmarks", "shared")),
+        "n_landmarks": OPTIONAL_COUNT,
+        "sample_size": SAMPLE_SIZE,
+    }
+    fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("basis", self.basis, ("landmarks", *GROWING))
-        if self.basis in GROWING and self.kernel != "rbf":
+        check_balance(self)
+        if self.basis == "shared" and self.kernel != "rbf":
             raise InputError(
                 f"basis={self.basis!r} needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
             )
-        if self.n_landmarks is not None:
-            check_number("n_landmarks", self.n_landmarks, 1, integer=True)
-        check_number("n_clusters", self.n_clusters, 1, integer=True)
-        check_number("size_tolerance", self.size_tolerance, 0.0, 1.0)
-        target_shares(self.cluster_sizes, self.n_clusters)
-        if self.n_clusters != 2:
-            self._check_many()
-        elif not (isinstance(self.cluster_sizes, str) and self.cluster_sizes == "auto"):
-            raise InputError(
-                "cluster_sizes is for more than two clusters; leave it at 'auto', and bound the sizes of two "
-                "by min_share."
-            )
 
-    def _check_many(self) -> None:
-        """Refuse what only two clusters have."""
-        only = {"threshold": "adaptive", "basis": "landmarks", "balance": 0.0, "init": "mixed"}
-        for name, value in only.items():
-            if getattr(self, name) != value:
-                raise InputError(
-                    f"{name}={getattr(self, name)!r} is for two clusters; with n_clusters={self.n_clusters} "
-                    f"leave it at {value!r}."
-                )
+    def _needs(self, samples: Samples) -> FitNeeds:
+        rows = self.sample_size or SAMPLE_ROWS
+        n_landmarks = basis_size(self.n_landmarks, min(samples.n_samples, rows))
+        return FitNeeds(n_landmarks, rows, larger_rows=larger_sample(samples.n_samples))
 
-    def _rows_of_sample(self) -> int:
-        if self.n_clusters == 2 or self.sample_size is not None:
-            return super()._rows_of_sample()
-        return rows_of_sample(self.n_clusters)
+    def _fit(self, session: FitSession) -> FitResult:
+        config = search_config(self, session.sample.shape[0], session.seed())
+        restarts = search_starts(session, self._candidates(session), config)
+        state, model = restarts[0].state, model_of(session, restarts[0])
+        if session.has_more_rows:
+            state = refine_on_all_rows(session, restarts[0], model, config)
+        return two_cluster_result(session, restarts, state, model, config, gamma=restarts[0].gamma)
 
-    def _plan(self, samples: Samples) -> FitPlan:
-        if self.n_clusters != 2:
-            rows = min(self._rows_of_sample(), samples.n_samples)
-            check_matrices(rows, self.n_clusters, self.memory_limit)
-        return super()._plan(samples)
+    def _candidates(self, session: FitSession) -> list[Callable[[], KernelFeatures]]:
+        """What makes the features of the sample under each kernel."""
+        rows, weights = session.sample, session.sample_weights
+        kernels = candidate_kernels(self, rows, weights)
+        size = basis_size(self.n_landmarks, rows.shape[0])
+        basis, seed = choose_landmarks(rows, size, session.random_state, weights), session.seed()
+        sample, given = open_samples(rows), (basis, weights)
+        if self.basis == "shared":
+            return [
+                partial(growing_features, session.engine, sample, kernel, *given, GrowingWorkingSet, seed)
+                for kernel in kernels
+            ]
+        whole = size == rows.shape[0]
+        return [
+            partial(landmark_features, session.engine, sample, kernel, *given, whole) for kernel in kernels
+        ]
 
-    def _sample_bytes(self, n_samples: int) -> float:
-        if self.n_clusters == 2:
-            return super()._sample_bytes(n_samples)
-        return matrix_bytes(min(self._rows_of_sample(), n_samples))
 
-    def _basis_size(self, n_samples: int) -> int:
-        rows = min(n_samples, self._rows_of_sample())
-        if self.n_clusters != 2:
-            return min(rows, self.n_landmarks or LANDMARKS_OF_MANY)
-        return min(rows, self.n_landmarks) if self.n_landmarks else max(2, min(MOST_LANDMARKS, rows // 2))
-
-    def _candidate(
-        self,
-        engine: Engine,
-        sample: Samples,
-        kernel: Kernel,
-        basis: np.ndarray,
-        weights: np.ndarray | None,
-        seed: int,
-    ) -> KernelFeatures:
-        if self.basis in GROWING:
-            return growing_features(engine, sample, kernel, basis, weights, GROWING[self.basis], seed)
-        whole = self._basis_size(sample.n_samples) == sample.n_samples
-        return landmark_features(engine, sample, kernel, basis, weights, whole)
-
-    # -- more than two clusters --------------------------------------------------------------
-
-    def _fit_rows(self, session: FitSession, random_state: Any) -> Samples:
-        if self.n_clusters == 2:
-            return super()._fit_rows(session, random_state)
-        sample = session.found.sample
-        check_clusters(self.n_clusters, sample, session.samples.n_samples)
-        gamma = default_gamma(self.gamma, self.kernel, sample, session.sample_weights)
-        kernel = Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
-        search = self._search(sample.shape[0], int(random_state.randint(2**31 - 1)))
-        size = self._basis_size(sample.shape[0])
-        found = fit_hinge_clusters(session, search, self._division(), kernel, size, random_state)
-        quadratic = found.solution.quadratic
-        self.model_ = found.model
-        self.rho_, self.gamma_, self.objective_ = quadratic.rho, kernel.gamma, found.objective
-        self.converged_ = found.settled and found.solution.status == "converged"
-        self.report_ = found.report()
-        for sentence in self.report_["warnings"]:
-            warnings.warn(sentence, ClusterWarning, stacklevel=5)
-        return found.features
-
-    def _division(self) -> PartitionConfig:
-        return PartitionConfig(
-            int(self.n_clusters),
-            ALPHA,
-            "shaking",
-            "mixed",
-            int(self.n_init) + MORE_SHAKES,
-            self.cluster_sizes,
-            float(self.size_tolerance),
-            float(self.min_share),
-        )
+def basis_size(n_landmarks: int | None, rows: int) -> int:
+    """Landmarks of a sample: so many, by default half of the rows and at most 200."""
+    return min(rows, n_landmarks) if n_landmarks else max(2, min(MOST_LANDMARKS, rows // 2))

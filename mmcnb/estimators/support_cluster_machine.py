@@ -16,21 +16,22 @@ from mmcnb.engine.run import Engine
 from mmcnb.estimators.base import SAMPLE_ROWS, EngineEstimator
 from mmcnb.estimators.classes import check_class_weight, check_counts, read_classes, weight_of_rows
 from mmcnb.estimators.kernel_kmeans import KERNELS, KernelKMeans
+from mmcnb.estimators.parameters import check_choice, check_gamma, check_number, read_input
 from mmcnb.estimators.persistence import save_estimator
-from mmcnb.estimators.validate import check_choice, check_gamma, check_number, read_input
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.rules import DecisionPass, Hyperplane, LabelsPass, Scores
 from mmcnb.hinge.shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Rules, Shrinking, model_of
 from mmcnb.samples import LabelsWriter, Samples
-from mmcnb.samples.derived import ScaledSamples, scaled
+from mmcnb.samples.derived import ScaledSamples, standardized
 from mmcnb.samples.matrix import with_short_indices
 
 CLUSTERS = 100, 1000  # least and most where n_clusters is None
 LEVELS = {"balance": 1.0, "miss-rate": 0.1}
 
 
+@estimator
 class SupportClusterMachine(ClassifierMixin, EngineEstimator):
     """Support vector machine for many rows of which one class is rare, trained on clusters of the others.
 
@@ -79,17 +80,7 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
         Constant of the polynomial kernel.
-    memory_limit : str, int or None, default=None
-        Resident memory that clustering may take, such as "512MiB"; None is half of what is free.
-    n_jobs : int or None, default=None
-        Threads; None and -1 are all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of the sample for the width, and of the clusters.
-    verbose : int, default=0
-        1 shows a progress bar on a terminal.
-    engine : None, str or dask.distributed.Client, default=None
-        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
-        client, or the address of its scheduler, is a Dask cluster.
+    {runtime}
 
     Attributes
     ----------
@@ -134,51 +125,24 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
     True
     """
 
+    kernel: str = "rbf"
+    gamma: float | str = "auto"
+    C: float = 1.0
+    class_weight: Any = "balanced"
+    n_clusters: int | None = None
+    shrink_threshold: float = 1.0
+    stop: str = "balance"
+    level: float | None = None
+    max_rounds: int = 10
+    representative: str = "member"
+    clustered: str = "negatives"
+    scale: str | None = None
+    degree: int = 3
+    coef0: float = 1.0
+
     model_: Model
     n_features_in_: int
     fitted_names = ("gamma", "report")
-
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        gamma: float | str = "auto",
-        C: float = 1.0,
-        class_weight: Any = "balanced",
-        n_clusters: int | None = None,
-        shrink_threshold: float = 1.0,
-        stop: str = "balance",
-        level: float | None = None,
-        max_rounds: int = 10,
-        representative: str = "member",
-        clustered: str = "negatives",
-        scale: str | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        memory_limit: str | int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        engine: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.C = C
-        self.class_weight = class_weight
-        self.n_clusters = n_clusters
-        self.shrink_threshold = shrink_threshold
-        self.stop = stop
-        self.level = level
-        self.max_rounds = max_rounds
-        self.representative = representative
-        self.clustered = clustered
-        self.scale = scale
-        self.degree = degree
-        self.coef0 = coef0
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.engine = engine
 
     # -- scikit-learn's face -----------------------------------------------------------------
 
@@ -334,7 +298,7 @@ class SupportClusterMachine(ClassifierMixin, EngineEstimator):
         rows, sample = samples, found.sample
         if found.mean is not None and found.deviation is not None:
             rows = ScaledSamples(samples, found.mean, found.deviation)
-            sample = scaled(sample, "standard")
+            sample = standardized(sample, "standard")
         gamma = default_gamma(self.gamma, self.kernel, with_short_indices(sample.astype(np.float64)))
         kernel = Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
         machines, ends, log = [], [], list[dict[str, Any]]()

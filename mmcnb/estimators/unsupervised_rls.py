@@ -1,6 +1,5 @@
 """Unsupervised regularised least squares: k clusters, on a sample and then on all rows."""
 
-import os
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -12,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import ClusterWarning
-from mmcnb.estimators.base import StreamedClusterer
-from mmcnb.estimators.validate import check_choice, check_gamma, check_number, read_input
+from mmcnb.estimators.base import StreamedClusterer, estimator
+from mmcnb.estimators.parameters import check_choice, check_gamma, check_number, read_input
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.rules import DecisionPass
@@ -37,6 +36,7 @@ AUTO = "auto"
 KERNELS = ("rbf", "linear", "poly")
 
 
+@estimator
 class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedClusterer):
     """Clusters that kernel ridge regression fits best, any number of them (UMC-RLS).
 
@@ -86,20 +86,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
         Constant of the polynomial kernel.
-    memory_limit : str, int or None, default=None
-        Resident memory of the process, such as "512MiB"; None is half of what is free.
-    n_jobs : int or None, default=None
-        Threads; None and -1 are all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of the sample, the landmarks and the starts.
-    verbose : int, default=0
-        1 shows a progress bar on a terminal.
-    checkpoint : path or None, default=None
-        Folder in which the fit keeps how far it has come; a fit of the same rows, parameters and seed
-        goes on from there.
-    engine : None, str or dask.distributed.Client, default=None
-        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
-        client, or the address of its scheduler, is a Dask cluster.
+    {runtime}
 
     Attributes
     ----------
@@ -145,55 +132,24 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
     True
     """
 
-    fitted_names = ("objective", "gamma", "alpha", "converged", "report")
+    n_clusters: int = 2
+    gamma: float | str = "auto"
+    alpha: float | str = 0.001
+    kernel: str = "rbf"
+    search: str = "shaking"
+    schedule: str = "mixed"
+    n_init: int = 8
+    cluster_sizes: Any = "auto"
+    size_tolerance: float = 0.1
+    min_share: float = 0.5
+    sample_size: int | None = None
+    n_landmarks: int = 300
+    max_passes: int = 3
+    scale: str | None = None
+    degree: int = 3
+    coef0: float = 1.0
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        gamma: float | str = "auto",
-        alpha: float | str = 1e-3,
-        kernel: str = "rbf",
-        search: str = "shaking",
-        schedule: str = "mixed",
-        n_init: int = 8,
-        cluster_sizes: Any = "auto",
-        size_tolerance: float = 0.1,
-        min_share: float = 0.5,
-        sample_size: int | None = None,
-        n_landmarks: int = 300,
-        max_passes: int = 3,
-        scale: str | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        memory_limit: str | int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        checkpoint: str | os.PathLike[str] | None = None,
-        engine: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.gamma = gamma
-        self.alpha = alpha
-        self.kernel = kernel
-        self.search = search
-        self.schedule = schedule
-        self.n_init = n_init
-        self.cluster_sizes = cluster_sizes
-        self.size_tolerance = size_tolerance
-        self.min_share = min_share
-        self.sample_size = sample_size
-        self.n_landmarks = n_landmarks
-        self.max_passes = max_passes
-        self.scale = scale
-        self.degree = degree
-        self.coef0 = coef0
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
+    fitted_names = ("objective", "gamma", "alpha", "converged", "report")
 
     @property
     def cluster_sizes_(self) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Hyperplanes on features, and the labels they or a user give."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -39,6 +40,10 @@ class Hyperplane:
         """The hyperplane with its threshold at q instead of 0."""
         return Hyperplane(self.coef, self.offset - q)
 
+    def ordered(self, clusters: Sequence[int]) -> "Hyperplane":
+        """The hyperplane with the given clusters on its two sides: [1, 0] turns it round."""
+        return Hyperplane(-self.coef, -self.offset) if clusters[0] == 1 else self
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -69,7 +74,7 @@ class Scores:
         """The scores less b."""
         return Scores(self.coef, self.offset + b)
 
-    def ordered(self, clusters: np.ndarray) -> "Scores":
+    def ordered(self, clusters: Sequence[int] | np.ndarray) -> "Scores":
         """The scores of the given clusters, in this order."""
         return Scores(np.ascontiguousarray(self.coef[:, clusters]), self.offset[clusters])
 

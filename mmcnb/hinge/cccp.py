@@ -72,7 +72,7 @@ class CCCPResult:
     solution: SubproblemResult
     threshold: Any
     status: str
-    problem: TrainingSet
+    training_set: TrainingSet
     quantile_steps: int = 0
     settled: bool = False
 
@@ -110,7 +110,7 @@ def greatest_balance(C: float) -> float:
 
 
 def rounds(
-    planes: WorkingSet,
+    working_set: WorkingSet,
     labels: Labels,
     objective: Objective,
     C: float,
@@ -151,16 +151,18 @@ def rounds(
     for number in range(limits.max_rounds):
         if not (signed and number == 0):
             budget.spend()
-            planes.relabel(labels)
-        solution = cutting_plane(planes, labels, objective, C, eta, _with(record, round=number), budget)
+            working_set.relabel(labels)
+        solution = cutting_plane(working_set, labels, objective, C, eta, _with(record, round=number), budget)
         if solution.status == "degenerate":
             return state
-        step = planes.problem.label_step(labels, solution.hyperplane, solution.sums, limits.least)
+        step = working_set.training_set.label_step(labels, solution.hyperplane, solution.sums, limits.least)
         steps += bool(np.any(step.threshold))
         still = step.changed <= limits.changed or (not step.counted and state is not None)
         status = solution.status if still or solution.status == "sweeps" else "rounds"
         settled = step.counted and step.changed == 0
-        state = CCCPResult(step.labels, solution, step.threshold, status, planes.problem, steps, settled)
+        state = CCCPResult(
+            step.labels, solution, step.threshold, status, working_set.training_set, steps, settled
+        )
         labels = step.labels
         if still or status == "sweeps":
             break
@@ -172,7 +174,7 @@ def _with(record: Record, **facts: object) -> Record:
 
 
 def continuation(
-    planes: WorkingSet,
+    working_set: WorkingSet,
     labels: Labels,
     objective: Objective,
     path: Sequence[float],
@@ -212,7 +214,7 @@ def continuation(
     """
     budget = budget or SweepBudget()
     state: CCCPResult | None = None
-    few = PASSING_SHARE * planes.problem.total_weight
+    few = PASSING_SHARE * working_set.training_set.total_weight
     for C in path:
         bearable = min(objective.balance, max(0.0, greatest_balance(C)))
         form = objective if objective.threshold == "fixed" else replace(objective, balance=bearable)
@@ -221,7 +223,7 @@ def continuation(
         tolerance = eta if last else max(eta, LOOSE_GAP / C)
         bounds = limits if last else replace(limits, changed=max(limits.changed, few))
         signed = state is not None and state.settled
-        reached = rounds(planes, labels, form, C, tolerance, bounds, record, budget, signed)
+        reached = rounds(working_set, labels, form, C, tolerance, bounds, record, budget, signed)
         if reached is None:
             return state
         steps = reached.quantile_steps + (0 if state is None else state.quantile_steps)

@@ -194,25 +194,27 @@ class CrammerSingerWorkingSet(WorkingSet):
         The rows.
     """
 
-    problem: MulticlassTrainingSet
+    training_set: MulticlassTrainingSet
 
     def all_rows(self) -> tuple[Scores, float]:
         """Scores of 0 and an infinite threshold."""
-        k, p = self.problem.n_clusters, self.problem.mean.shape[0]
+        k, p = self.training_set.n_clusters, self.training_set.mean.shape[0]
         return Scores(np.zeros((p, k)), np.zeros(k)), np.inf
 
     def relabel(self, labels: Labels) -> None:
         """Rebuild all planes under the labels, in one sweep."""
-        row_sums, shares, sums = self.problem.runner_ups(labels, self.generators)
+        row_sums, shares, sums = self.training_set.runner_ups(labels, self.generators)
         self.s, self.t = sums[:, 0], np.zeros(sums.shape[0])
         self.centred, self.coefs = self._flat(row_sums, shares)
 
     def find(self, labels: Labels, hyperplane: Any, rho: float) -> tuple[Any, ConstraintStatistics]:
         """One sweep: the most violated constraint and its sums."""
         generator = hyperplane, rho
-        row_sums, shares, sums = self.problem.runner_ups(labels, [generator])
+        row_sums, shares, sums = self.training_set.runner_ups(labels, [generator])
         active, violation, changed, hinge = sums[0].tolist()
-        found = ConstraintStatistics(active, 0.0, violation, 0.0, changed * self.problem.total_weight, hinge)
+        found = ConstraintStatistics(
+            active, 0.0, violation, 0.0, changed * self.training_set.total_weight, hinge
+        )
         return (generator, row_sums, shares, found), found
 
     def add(self, found: Any) -> None:
@@ -222,11 +224,11 @@ class CrammerSingerWorkingSet(WorkingSet):
 
     def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
         """W = Σ λ_p P_p, as scores of mean 0."""
-        coef = self.combine(multipliers).reshape(self.problem.n_clusters, -1)
-        return Scores(np.ascontiguousarray(coef.T), coef @ self.problem.mean)
+        coef = self.combine(multipliers).reshape(self.training_set.n_clusters, -1)
+        return Scores(np.ascontiguousarray(coef.T), coef @ self.training_set.mean)
 
     def _flat(self, row_sums: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Planes as rows: their inner products with the basis, and their coefficients on it."""
-        centred = row_sums - shares[:, :, None] * self.problem.mean
+        centred = row_sums - shares[:, :, None] * self.training_set.mean
         planes = centred.shape[0]
-        return centred.reshape(planes, -1), self.problem.represent(centred).reshape(planes, -1)
+        return centred.reshape(planes, -1), self.training_set.represent(centred).reshape(planes, -1)

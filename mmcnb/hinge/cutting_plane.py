@@ -100,16 +100,16 @@ class Objective:
     balance: float
     total_variance: float
 
-    def solve(self, planes: "WorkingSet", C: float) -> PlaneSolution:
+    def solve(self, working_set: "WorkingSet", C: float) -> PlaneSolution:
         """Solve the programme of the planes."""
-        return planes.solve(C, self.balance, self.threshold)
+        return working_set.solve(C, self.balance, self.threshold)
 
     def value(self, solution: PlaneSolution, C: float, slack: float) -> float:
         """1/2|w|² - rho + C slack, or without rho in the fixed form."""
         rho = solution.rho if self.threshold == "adaptive" else 0.0
         return 0.5 * solution.norm2 - rho + C * max(0.0, slack)
 
-    def gain(self, solution: "SubproblemResult") -> float:
+    def score(self, solution: "SubproblemResult") -> float:
         """How good a solution is, the more the better: |w|², minus twice the objective at its optimum; at a
         threshold of 1, how far the objective lies below C, what it is without a hyperplane.
         """
@@ -166,7 +166,7 @@ class SweepBudget:
 
 
 def cutting_plane(
-    planes: "WorkingSet",
+    working_set: "WorkingSet",
     labels: Labels,
     objective: Objective,
     C: float,
@@ -198,36 +198,36 @@ def cutting_plane(
     Solution
         With ``gap <= eta`` where the status is "converged".
     """
-    idle = np.zeros(planes.s.shape[0], np.int64)
+    idle = np.zeros(working_set.s.shape[0], np.int64)
     solution: SubproblemResult | None = None
     lowers: list[float] = []
     while True:
         try:
-            quadratic = objective.solve(planes, C)
+            quadratic = objective.solve(working_set, C)
         except PlaneQPError:
             if solution is None:
                 raise
             return replace(solution, status="stalled")  # the last plane was too near the others
-        hyperplane = planes.hyperplane(quadratic.multipliers, quadratic.beta)
+        hyperplane = working_set.hyperplane(quadratic.multipliers, quadratic.beta)
         budget.spend()
-        found, sums = planes.find(labels, hyperplane, quadratic.rho)
+        found, sums = working_set.find(labels, hyperplane, quadratic.rho)
         lower, upper = (objective.value(quadratic, C, slack) for slack in (quadratic.xi, sums.violation))
         solution = SubproblemResult(hyperplane, quadratic, C, sums, lower, upper, "converged")
-        record(_row(solution, planes))
+        record(_row(solution, working_set))
         if objective.threshold == "adaptive" and quadratic.norm2 < DEGENERATE * objective.total_variance:
             return replace(solution, status="degenerate")
         if sums.violation <= max(quadratic.xi, 0.0) + eta * quadratic.rho:
             return solution
         lowers.append(lower)
-        if len(lowers) > planes.max_planes or _stalls(lowers):
+        if len(lowers) > working_set.max_planes or _stalls(lowers):
             return replace(solution, status="stalled")
         if budget.left <= 0:
             return replace(solution, status="sweeps")
         idle = np.where(quadratic.multipliers > 1e-9 * C, 0, idle + 1)
         kept = idle < IDLE_SOLVES
         kept[0] = True  # the plane of all rows keeps the programme feasible
-        planes.keep(kept)
-        planes.add(found)
+        working_set.keep(kept)
+        working_set.add(found)
         idle = np.append(idle[kept], 0)
 
 
@@ -238,7 +238,7 @@ def _stalls(lowers: list[float]) -> bool:
     return lowers[-1] - max(lowers[:-STALL_PLANES]) <= STALL_SHARE * abs(lowers[-1])
 
 
-def _row(solution: SubproblemResult, planes: "WorkingSet") -> dict[str, Any]:
+def _row(solution: SubproblemResult, working_set: "WorkingSet") -> dict[str, Any]:
     return {
         "C": solution.C,
         "objective": solution.objective,
@@ -246,7 +246,7 @@ def _row(solution: SubproblemResult, planes: "WorkingSet") -> dict[str, Any]:
         "norm": solution.quadratic.norm2**0.5,
         "rho": solution.quadratic.rho,
         "violation": solution.sums.violation - solution.quadratic.xi,
-        "planes": planes.s.shape[0],
+        "planes": working_set.s.shape[0],
         "changed": solution.sums.changed,
-        **planes.to_dict,
+        **working_set.to_dict,
     }

@@ -17,7 +17,7 @@ from mmcnb.features.nystroem import normalization_of
 from mmcnb.features.rules import Hyperplane, Labels
 from mmcnb.hinge.cutting_plane import ConstraintStatistics
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.working_set import WorkingSet
+from mmcnb.hinge.working_set import KernelFeatures, WorkingSet, landmark_features
 from mmcnb.samples import CSRBlock, Samples, open_samples
 from mmcnb.samples.matrix import as_matrix, row_shares
 
@@ -91,7 +91,7 @@ class GrowingWorkingSet(WorkingSet):
         self.basis: np.ndarray = np.empty((0, rows.samples.n_features))
         self.row_shares = row_shares(rows.samples.n_samples, rows.weights)
         self._grow(self._fixed_point(self.row_shares))
-        super().__init__(self.problem)
+        super().__init__(self.training_set)
 
     @property
     def evaluations(self) -> int:
@@ -104,7 +104,7 @@ class GrowingWorkingSet(WorkingSet):
 
     def find(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[Any, ConstraintStatistics]:
         """One sweep of the columns so far."""
-        active, _, sums = self.problem.most_violated_rows(labels, hyperplane, rho)
+        active, _, sums = self.training_set.most_violated_rows(labels, hyperplane, rho)
         return (active, sums), sums
 
     def add(self, found: Any) -> None:
@@ -132,8 +132,8 @@ class GrowingWorkingSet(WorkingSet):
     def _represent_all(self) -> None:
         """Inner products and coefficients of all planes on the basis so far: one shared subspace."""
         signed = np.array([self._signed(active) for active in self.generators])
-        self.centred = signed @ self.columns - np.outer(self.t, self.problem.mean)
-        self.coefs = self.problem.represent(self.centred)
+        self.centred = signed @ self.columns - np.outer(self.t, self.training_set.mean)
+        self.coefs = self.training_set.represent(self.centred)
 
     def _grow(self, b: np.ndarray) -> int:
         """Add a basis vector unless it is there; its position."""
@@ -149,7 +149,7 @@ class GrowingWorkingSet(WorkingSet):
         self.spent += 1
         self.columns = np.ascontiguousarray(np.hstack([self.columns, column]))
         self.gram_of_basis = kernel(self.basis, self.basis)
-        self.problem = TrainingSet(
+        self.training_set = TrainingSet(
             self.rows.engine,
             open_samples(self.columns),
             normalization_of(self.gram_of_basis),
@@ -220,5 +220,20 @@ class OwnBasisWorkingSet(GrowingWorkingSet):
         coefs = np.zeros((len(self.generators), self.basis.shape[0]))
         for k, (active, position) in enumerate(zip(self.generators, self.positions, strict=True)):
             coefs[k, position] = self._signed(active) @ self.columns[:, position]
-        coefs[:, 0] -= self.t * self.problem.mean[0]
+        coefs[:, 0] -= self.t * self.training_set.mean[0]
         self.coefs, self.centred = coefs, coefs @ self.gram_of_basis
+
+
+def growing_features(
+    engine: Engine,
+    sample: Samples,
+    kernel: Kernel,
+    basis: np.ndarray,
+    weights: np.ndarray | None,
+    working_set: type[GrowingWorkingSet],
+    seed: int,
+) -> KernelFeatures:
+    """The sample with a basis that grows with the planes; landmarks serve its starts alone."""
+    z = landmark_features(engine, sample, kernel, basis, weights).z
+    rows = Rows(engine, sample, kernel, weights, seed)
+    return KernelFeatures(kernel, z, weights, lambda: working_set(rows))

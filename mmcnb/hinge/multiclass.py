@@ -72,14 +72,14 @@ class HingeRefinement:
         self.path = tuple(C for C in path if C >= FIRST_C) or tuple(path[-1:])
         self.sweeps: dict[int, list[dict[str, Any]]] = {}
 
-    def planes(self, labels: np.ndarray) -> CrammerSingerWorkingSet:
+    def working_set(self, labels: np.ndarray) -> CrammerSingerWorkingSet:
         """A working set, with the bounds of clusters that have the sizes of some labels."""
         sizes = np.bincount(labels, self.weights, self.config.n_clusters)
         bounds = self.config.bounds_by_size(sizes)
-        problem = MulticlassTrainingSet(
+        training_set = MulticlassTrainingSet(
             self.engine, self.values, self.normalization, bounds, self.weights, True
         )
-        return CrammerSingerWorkingSet(problem)
+        return CrammerSingerWorkingSet(training_set)
 
     def __call__(self, start: Partition) -> np.ndarray | None:
         """The labels at the last C at which they can be separated; None where there is none."""
@@ -89,19 +89,19 @@ class HingeRefinement:
             rows.append(row | {"stage": "sample", "start": start.start, "clock": time.perf_counter()})
 
         labels = GivenLabels(start.labels)
-        planes = self.planes(start.labels)
-        state = continuation(planes, labels, self.objective, self.path, self.eta, self.limits, keep)
+        working_set = self.working_set(start.labels)
+        state = continuation(working_set, labels, self.objective, self.path, self.eta, self.limits, keep)
         return None if state is None else state.labels.block(None, 0, start.labels.shape[0])
 
     def random_norm2(self, C: float, seed: int) -> float:
         """|W|² that random labels reach at one C: what a division has to beat."""
         shares, m = self.config.shares, self.weights.shape[0]
         labels = random_labels(m, shares, np.random.RandomState(seed))
-        planes = self.planes(labels)
-        planes.relabel(GivenLabels(labels))
-        planes.max_planes = RANDOM_PLANES
+        working_set = self.working_set(labels)
+        working_set.relabel(GivenLabels(labels))
+        working_set.max_planes = RANDOM_PLANES
         solution = cutting_plane(
-            planes, GivenLabels(labels), self.objective, C, LOOSE_ETA, lambda row: None, SweepBudget()
+            working_set, GivenLabels(labels), self.objective, C, LOOSE_ETA, lambda row: None, SweepBudget()
         )
         return solution.quadratic.norm2
 
@@ -236,11 +236,11 @@ def _part(
         homes.append(("all rows", rows, session.weights))
     generators = None
     for stage, features, weights in homes:
-        problem = MulticlassTrainingSet(session.engine, features, normalization, passes.bounds, weights)
-        planes = CrammerSingerWorkingSet(problem)
-        planes.generators = generators or planes.generators
-        solution = _widest(session, search, form, planes, labels, stage)
-        generators = planes.generators
+        training_set = MulticlassTrainingSet(session.engine, features, normalization, passes.bounds, weights)
+        working_set = CrammerSingerWorkingSet(training_set)
+        working_set.generators = generators or working_set.generators
+        solution = _widest(session, search, form, working_set, labels, stage)
+        generators = working_set.generators
     return solution
 
 
@@ -248,7 +248,7 @@ def _widest(
     session: FitSession,
     search: SearchConfig,
     form: Objective,
-    planes: CrammerSingerWorkingSet,
+    working_set: CrammerSingerWorkingSet,
     labels: ScoresLabels,
     stage: str,
 ) -> SubproblemResult:
@@ -258,10 +258,10 @@ def _widest(
         session.record(row | {"stage": stage})
 
     budget = SweepBudget(session.plan.sweeps if stage == "all rows" else None)
-    planes.relabel(labels)
+    working_set.relabel(labels)
     for C in reversed(search.path):
-        solution = cutting_plane(planes, labels, form, C, search.eta, record, budget)
+        solution = cutting_plane(working_set, labels, form, C, search.eta, record, budget)
         if solution.status != "degenerate":
             return solution
     bare = replace(form, total_variance=0.0)
-    return cutting_plane(planes, labels, bare, search.path[0], search.eta, record, budget)
+    return cutting_plane(working_set, labels, bare, search.path[0], search.eta, record, budget)

@@ -51,15 +51,15 @@ class MultipleKernelMixin(WorkingSet):
         Of the last programme that was solved, non-negative, of Euclidean norm 1; equal before.
     """
 
-    def __init__(self, problem: TrainingSet, columns: Sequence[slice]) -> None:
-        super().__init__(problem)
+    def __init__(self, training_set: TrainingSet, columns: Sequence[slice]) -> None:
+        super().__init__(training_set)
         self.columns = tuple(columns)
         self.kernel_weights = np.full(len(self.columns), len(self.columns) ** -0.5)
 
     @property
     def grams(self) -> list[np.ndarray]:
         """Inner products of the planes under each kernel, of shape (planes, planes)."""
-        count, features = self.s.shape[0], self.problem.mean.shape[0]
+        count, features = self.s.shape[0], self.training_set.mean.shape[0]
         centred, coefs = (one.reshape(count, -1, features) for one in (self.centred, self.coefs))
         pairs = [[side[..., one].reshape(count, -1) for side in (centred, coefs)] for one in self.columns]
         products = [one @ other.T for one, other in pairs]
@@ -87,14 +87,14 @@ class MultipleKernelMixin(WorkingSet):
 
     def combine(self, multipliers: np.ndarray) -> np.ndarray:
         """v_k = weight_k Σ λ_p P_pk for each kernel."""
-        coef = super().combine(multipliers).reshape(-1, self.problem.mean.shape[0])
+        coef = super().combine(multipliers).reshape(-1, self.training_set.mean.shape[0])
         for weight, one in zip(self.kernel_weights, self.columns, strict=True):
             coef[:, one] *= weight
         return coef.ravel()
 
-    def over(self, problem: Any) -> "MultipleKernelMixin":
+    def over(self, training_set: Any) -> "MultipleKernelMixin":
         """The same generators on other rows."""
-        planes = type(self)(problem, self.columns)
+        planes = type(self)(training_set, self.columns)
         planes.generators = list(self.generators)
         return planes
 
@@ -166,22 +166,22 @@ class MultipleKernelSample:
     def candidate(self, engine: Engine) -> KernelFeatures:
         """What the search for two clusters tries."""
         given = self.features, self.normalization, self.weights
-        problem = TrainingSet(engine, *given, hold_labels=True, basis=self.basis)
+        training_set = TrainingSet(engine, *given, hold_labels=True, basis=self.basis)
         return KernelFeatures(
-            self.kernels, self.z, self.weights, lambda: MultipleKernelWorkingSet(problem, self.columns)
+            self.kernels, self.z, self.weights, lambda: MultipleKernelWorkingSet(training_set, self.columns)
         )
 
     def clusters_candidate(self, engine: Engine, bounds: tuple[np.ndarray, np.ndarray]) -> KernelFeatures:
         """What the search for more clusters tries, their sizes within some bounds."""
-        problem = MulticlassTrainingSet(
+        training_set = MulticlassTrainingSet(
             engine, self.features, self.normalization, bounds, self.weights, hold_labels=True
         )
-        problem.basis = self.basis
+        training_set.basis = self.basis
         return KernelFeatures(
             self.kernels,
             self.z,
             self.weights,
-            lambda: MultipleKernelCrammerSingerWorkingSet(problem, self.columns),
+            lambda: MultipleKernelCrammerSingerWorkingSet(training_set, self.columns),
         )
 
 
@@ -290,20 +290,20 @@ def search_clusters(
     path = tuple(C for C in search.path if C >= FIRST_C) or search.path[-1:]
 
     def follow(number: int) -> tuple[RestartResult | None, list[dict[str, Any]]]:
-        labels, planes = GivenLabels(starts[number]), candidate.new_planes()
+        labels, planes = GivenLabels(starts[number]), candidate.new_working_set()
         rows, keep = gathered({"stage": "sample", "start": number})
         state = continuation(planes, labels, form, path, search.eta, search.limits, keep)
         if state is None:
             return None, rows
         found = state.labels.block(None, 0, sample.features.n_samples)
         return RestartResult(
-            candidate, form, planes, state, found, number, (form.gain(state.solution),)
+            candidate, form, planes, state, found, number, (form.score(state.solution),)
         ), rows
 
     best: RestartResult | None = None
-    for trial, rows in engine.each(follow, range(len(starts))):
+    for restart, rows in engine.each(follow, range(len(starts))):
         for row in rows:
             record(row)
-        if trial is not None and trial.is_better_than(best, TIE):
-            best = trial
+        if restart is not None and restart.is_better_than(best, TIE):
+            best = restart
     return best

@@ -12,22 +12,18 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import Record, gathered
+from mmcnb.engine.session import Record, ignore, run_starts
 from mmcnb.features.bandwidth import leave_one_out_scores
-from mmcnb.features.kernel import Kernel, KernelSamples
+from mmcnb.features.kernel import Kernel
 from mmcnb.features.multiple_kernels import MultipleKernels
-from mmcnb.features.nystroem import normalization_of
 from mmcnb.features.principal import total_variance_of
 from mmcnb.features.rules import GivenLabels, Labels, coin_flip, signs
 from mmcnb.hinge.cccp import CCCPLimits, CCCPResult, continuation
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
-from mmcnb.hinge.growing import GrowingWorkingSet, Rows
 from mmcnb.hinge.starts import least_squares_labels, starting_labels
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.working_set import ExactWorkingSet, FixedBasisWorkingSet, WorkingSet
-from mmcnb.samples import BLOCK_ROWS, Samples
-from mmcnb.samples.derived import cache_features
-from mmcnb.samples.matrix import as_matrix
+from mmcnb.hinge.working_set import KernelFeatures, WorkingSet
+from mmcnb.samples import BLOCK_ROWS
 
 TIE = 1e-6
 RANDOM_PLANES, LOOSE_ETA = 200, 0.1
@@ -76,28 +72,6 @@ class SearchConfig:
 
 
 @dataclass(frozen=True)
-class KernelFeatures:
-    """The sample under one kernel.
-
-    Parameters
-    ----------
-    kernel : Kernel, KernelStack or None
-        The kernel, or several; None where rows are their own features.
-    z : ndarray or csr_array of shape (m, r)
-        The sample in coordinates in which the kernel is an inner product.
-    weights : ndarray of shape (m,) or None
-        Sample weights.
-    new_planes : callable
-        Makes the working set of a start.
-    """
-
-    kernel: Kernel | MultipleKernels | None
-    z: Any
-    weights: np.ndarray | None
-    new_planes: Callable[[], WorkingSet]
-
-
-@dataclass(frozen=True)
 class RestartResult:
     """The best start at one width.
 
@@ -115,7 +89,7 @@ class RestartResult:
         Labels of the sample.
     start : int
         Number of the start that won.
-    gains : tuple of float
+    scores : tuple of float
         How good it was at C = 2, where the path passes it, and at the end.
     score : float
         Leave-one-out score; 0 where only one width was tried.
@@ -123,12 +97,12 @@ class RestartResult:
 
     candidate: KernelFeatures
     objective: Objective
-    planes: WorkingSet
+    working_set: WorkingSet
     state: CCCPResult
     labels: np.ndarray
     start: int
-    gains: tuple[float, ...]
-    score: float = 0.0
+    scores: tuple[float, ...]
+    leave_one_out: float = 0.0
 
     @property
     def kernel(self) -> Kernel | MultipleKernels | None:
@@ -141,18 +115,18 @@ class RestartResult:
         return float(self.kernel.gamma) if isinstance(self.kernel, Kernel) else None
 
     @property
-    def problem(self) -> TrainingSet:
+    def training_set(self) -> TrainingSet:
         """The sample in the features of the hyperplane."""
-        return self.state.problem
+        return self.state.training_set
 
     @property
-    def gain(self) -> float:
+    def score(self) -> float:
         """What a start is judged by: |w|² at C = 2 and at the end, their geometric mean.
 
         A few rows far from all others can part two halves that have little to do with them by a wide margin
         at a large C; at a small one, where more rows lie in the margin, such a division is far behind.
         """
-        return float(np.exp(np.mean(np.log(np.maximum(self.gains, np.finfo(float).tiny)))))
+        return float(np.exp(np.mean(np.log(np.maximum(self.scores, np.finfo(float).tiny)))))
 
     def is_better_than(self, other: "RestartResult | None", margin: float) -> bool:
         """Whether it is better than another start by a margin; one that ended at a lower C has lost, for its
@@ -160,7 +134,7 @@ class RestartResult:
         """
         if other is None or self.state.solution.C != other.state.solution.C:
             return other is None or self.state.solution.C > other.state.solution.C
-        return self.gain > other.gain * (1 + margin)
+        return self.score > other.score * (1 + margin)
 
     @property
     def norm2(self) -> float:
@@ -171,62 +145,6 @@ class RestartResult:
     def relative_norm2(self) -> float:
         """|w|² in units of the spread of the features."""
         return self.norm2 / max(self.objective.total_variance, np.finfo(float).tiny)
-
-
-def landmark_features(
-    engine: Engine,
-    sample: Samples,
-    kernel: Kernel,
-    basis: np.ndarray,
-    weights: np.ndarray | None,
-    whole: bool = False,
-) -> KernelFeatures:
-    """The sample on landmarks, its kernel columns held in memory.
-
-    ``whole`` says that every different row is a landmark: then the method is exact, and so are its numbers.
-    """
-    dtype, tolerance = (np.float64, 1e-12) if whole else (np.float32, 1e-6)
-    features = cache_features(KernelSamples(sample, kernel.against(basis), dtype), "memory")
-    normalization = normalization_of(kernel(basis.astype(np.float64), basis.astype(np.float64)), tolerance)
-    problem = TrainingSet(engine, features, normalization, weights, hold_labels=True, basis=basis)
-    return KernelFeatures(
-        kernel, _rows(problem) @ normalization, weights, lambda: FixedBasisWorkingSet(problem)
-    )
-
-
-def growing_features(
-    engine: Engine,
-    sample: Samples,
-    kernel: Kernel,
-    basis: np.ndarray,
-    weights: np.ndarray | None,
-    planes: type[GrowingWorkingSet],
-    seed: int,
-) -> KernelFeatures:
-    """The sample with a basis that grows with the planes; landmarks serve its starts alone."""
-    z = landmark_features(engine, sample, kernel, basis, weights).z
-    rows = Rows(engine, sample, kernel, weights, seed)
-    return KernelFeatures(kernel, z, weights, lambda: planes(rows))
-
-
-def exact_features(
-    engine: Engine, sample: Samples, kernel: Kernel, basis: np.ndarray, weights: np.ndarray | None
-) -> KernelFeatures:
-    """The sample with all its rows as the basis: the whole kernel matrix in float64."""
-    features = cache_features(KernelSamples(sample, kernel.against(basis), np.float64), "memory")
-    problem = TrainingSet(engine, features, None, weights, hold_labels=True, basis=basis)
-    gram = _rows(problem)
-    return KernelFeatures(kernel, gram @ normalization_of(gram), weights, lambda: ExactWorkingSet(problem))
-
-
-def linear_features(engine: Engine, sample: Samples, weights: np.ndarray | None) -> KernelFeatures:
-    """The rows as their own features."""
-    problem = TrainingSet(engine, sample, None, weights, hold_labels=True)
-    return KernelFeatures(None, _rows(problem), weights, lambda: FixedBasisWorkingSet(problem))
-
-
-def _rows(problem: TrainingSet) -> Any:
-    return as_matrix(problem.features.block(0, problem.n_samples)).astype(np.float64)
 
 
 def search_bandwidth(
@@ -250,42 +168,42 @@ def search_bandwidth(
     best: RestartResult | None = None
     seen: set[tuple[int, bytes]] = set()  # labels at the ends of the pieces: starts that meet go on as one
     for number, (labels, warm) in enumerate(starts):
-        planes, gains = candidate.new_planes(), list[float]()
+        working_set, scores = candidate.new_working_set(), list[float]()
         tag = _tag(record, number, candidate.kernel)
         for piece, path in enumerate(_of_division(pieces) if warm else pieces):
             if not path:
                 continue
             reached = continuation(
-                planes, labels, objective, path, search.eta, limits, tag, passing=piece > 0
+                working_set, labels, objective, path, search.eta, limits, tag, passing=piece > 0
             )
             if reached is None:
                 break
             state = reached
-            labels = GivenLabels(signs(state.problem.decide(state.boundary)))
+            labels = GivenLabels(signs(state.training_set.decide(state.boundary)))
             met = piece, (labels.y * labels.y[0]).tobytes()
             if met in seen:
-                gains.clear()
+                scores.clear()
                 break
             seen.add(met)
             if piece > 0:
-                gains.append(objective.gain(state.solution))
-        if gains:
-            trial = RestartResult(candidate, objective, planes, state, labels.y, number, tuple(gains))
-            if trial.is_better_than(best, WARM_GAIN if warm else TIE):
-                best = trial
+                scores.append(objective.score(state.solution))
+        if scores:
+            restart = RestartResult(candidate, objective, working_set, state, labels.y, number, tuple(scores))
+            if restart.is_better_than(best, WARM_GAIN if warm else TIE):
+                best = restart
     return best and _settled(best, search, _tag(record, best.start, candidate.kernel))
 
 
-def _settled(trial: RestartResult, search: SearchConfig, record: Record) -> RestartResult:
+def _settled(restart: RestartResult, search: SearchConfig, record: Record) -> RestartResult:
     """The best start, until its labels stand still."""
-    C, limits = trial.state.solution.C, search.limits
-    labels, objective = GivenLabels(trial.labels), trial.objective
-    state = continuation(trial.planes, labels, objective, (C,), search.eta, limits, record)
+    C, limits = restart.state.solution.C, search.limits
+    labels, objective = GivenLabels(restart.labels), restart.objective
+    state = continuation(restart.working_set, labels, objective, (C,), search.eta, limits, record)
     if state is None:
-        return trial
-    state = replace(state, quantile_steps=trial.state.quantile_steps + state.quantile_steps)
-    settled, gain = signs(state.problem.decide(state.boundary)), objective.gain(state.solution)
-    return replace(trial, state=state, labels=settled, gains=(*trial.gains[:-1], gain))
+        return restart
+    state = replace(state, quantile_steps=restart.state.quantile_steps + state.quantile_steps)
+    settled, gain = signs(state.training_set.decide(state.boundary)), objective.score(state.solution)
+    return replace(restart, state=state, labels=settled, scores=(*restart.scores[:-1], gain))
 
 
 def pieces_of(path: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
@@ -353,45 +271,39 @@ def search_sample(
         divisions = least_squares_labels(middle.z, random_state, middle.weights, search.limits.least)
         del middle  # made again in its turn, as each holds kernel columns
 
-    def attempt(
-        make: Callable[[], KernelFeatures],
-    ) -> tuple[KernelFeatures, RestartResult | None, list[dict[str, Any]]]:
-        rows, keep = gathered()
-        candidate = make()
-        return candidate, search_bandwidth(candidate, search, keep, accept_degenerate, divisions), rows
+    def follow(
+        make: Callable[[], KernelFeatures], record: Record
+    ) -> tuple[KernelFeatures, RestartResult | None]:
+        features = make()
+        return features, search_bandwidth(features, search, record, accept_degenerate, divisions)
 
-    small = search.sample_size <= BLOCK_ROWS
-    attempts = engine.each(attempt, candidates) if small else [attempt(make) for make in candidates]
-    for _, _, rows in attempts:
-        for row in rows:
-            record(row)
-    trials = [trial for _, trial, _ in attempts if trial is not None]
-    if len(trials) < 2:
-        return trials
-    labelings = np.array([trial.labels for trial in trials])
-    embeddings = [candidate.z for candidate, _, _ in attempts]
-    scores = leave_one_out_scores(labelings, embeddings, attempts[0][0].weights)
-    scored = [replace(trial, score=float(score)) for trial, score in zip(trials, scores, strict=True)]
+    in_threads = search.sample_size <= BLOCK_ROWS
+    found = run_starts(engine, follow, candidates, record, in_threads)
+    restarts = [restart for _, restart in found if restart is not None]
+    if len(restarts) < 2:
+        return restarts
+    labelings = np.array([restart.labels for restart in restarts])
+    embeddings = [features.z for features, _ in found]
+    scores = leave_one_out_scores(labelings, embeddings, found[0][0].weights)
+    scored = [
+        replace(restart, leave_one_out=float(score)) for restart, score in zip(restarts, scores, strict=True)
+    ]
     return sorted(scored, key=_rank)
 
 
-def _rank(trial: RestartResult) -> tuple[bool, float]:
-    clean = trial.score <= CLEAN_SCORE
-    return not clean, -trial.relative_norm2 if clean else trial.score
+def _rank(restart: RestartResult) -> tuple[bool, float]:
+    clean = restart.leave_one_out <= CLEAN_SCORE
+    return not clean, -restart.relative_norm2 if clean else restart.leave_one_out
 
 
 def fit_random_labels(
-    trial: RestartResult, search: SearchConfig, labels: Labels | None = None
+    restart: RestartResult, search: SearchConfig, labels: Labels | None = None
 ) -> SubproblemResult:
     """What random labels reach on the sample, at the last C: what a fit has to beat."""
-    planes = trial.candidate.new_planes()
-    labels = labels or coin_flip(planes.problem.n_samples, np.random.RandomState(search.seed))
-    planes.relabel(labels)
-    most = RANDOM_PLANES_OF_SEVERAL if isinstance(trial.kernel, MultipleKernels) else RANDOM_PLANES
-    planes.max_planes = min(planes.max_planes, most)
-    given = trial.objective, search.path[-1], LOOSE_ETA, _ignore, SweepBudget()
-    return cutting_plane(planes, labels, *given)
-
-
-def _ignore(row: dict[str, Any]) -> None:
-    """Record nothing."""
+    working_set = restart.candidate.new_working_set()
+    labels = labels or coin_flip(working_set.training_set.n_samples, np.random.RandomState(search.seed))
+    working_set.relabel(labels)
+    most = RANDOM_PLANES_OF_SEVERAL if isinstance(restart.kernel, MultipleKernels) else RANDOM_PLANES
+    working_set.max_planes = min(working_set.max_planes, most)
+    given = restart.objective, search.path[-1], LOOSE_ETA, ignore, SweepBudget()
+    return cutting_plane(working_set, labels, *given)

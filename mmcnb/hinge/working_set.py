@@ -8,15 +8,23 @@ loses convexity); when they change, all planes are signed anew.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mmcnb.engine.run import Engine
+from mmcnb.features.kernel import Kernel, KernelSamples
+from mmcnb.features.multiple_kernels import MultipleKernels
+from mmcnb.features.nystroem import normalization_of
 from mmcnb.features.rules import Hyperplane, Labels
 from mmcnb.hinge.cutting_plane import ConstraintStatistics
 from mmcnb.hinge.qp import PlaneSolution, Threshold, solve_planes
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.samples.matrix import row_shares
+from mmcnb.samples import Samples
+from mmcnb.samples.derived import cache_features
+from mmcnb.samples.matrix import as_matrix, row_shares
 
 
 class WorkingSet(ABC):
@@ -30,8 +38,8 @@ class WorkingSet(ABC):
 
     max_planes = 1000  # planes added in one loop
 
-    def __init__(self, problem: TrainingSet) -> None:
-        self.problem = problem
+    def __init__(self, training_set: TrainingSet) -> None:
+        self.training_set = training_set
         self.generators: list[Any] = [self.all_rows()]
         self.s = self.t = np.empty(0)
         self.centred = self.coefs = np.empty((0, 0))
@@ -55,7 +63,7 @@ class WorkingSet(ABC):
     @property
     def evaluations(self) -> int:
         """Kernel evaluations spent so far, in units of the number of rows."""
-        return 0 if self.problem.basis is None else self.problem.basis.shape[0]
+        return 0 if self.training_set.basis is None else self.training_set.basis.shape[0]
 
     @property
     def gram(self) -> np.ndarray:
@@ -79,11 +87,11 @@ class WorkingSet(ABC):
     def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
         """w = Σ λ_k P_k with mean decision value beta."""
         coef = self.combine(multipliers)
-        return Hyperplane(coef, beta - float(self.problem.mean @ coef))
+        return Hyperplane(coef, beta - float(self.training_set.mean @ coef))
 
-    def over(self, problem: TrainingSet) -> "WorkingSet":
+    def over(self, training_set: TrainingSet) -> "WorkingSet":
         """A working set on other rows in the same features; one that grows its basis begins anew."""
-        return FixedBasisWorkingSet(problem)
+        return FixedBasisWorkingSet(training_set)
 
     def keep(self, kept: np.ndarray) -> None:
         """Drop the planes that are not kept; basis vectors stay."""
@@ -108,30 +116,30 @@ class FixedBasisWorkingSet(WorkingSet):
 
     def all_rows(self) -> tuple[Hyperplane, float]:
         """A zero hyperplane and an infinite threshold."""
-        return Hyperplane(np.zeros(self.problem.mean.shape[0]), 0.0), np.inf
+        return Hyperplane(np.zeros(self.training_set.mean.shape[0]), 0.0), np.inf
 
-    def over(self, problem: Any) -> WorkingSet:
+    def over(self, training_set: Any) -> WorkingSet:
         """The same generators on other rows."""
-        planes = type(self)(problem)
+        planes = type(self)(training_set)
         planes.generators = list(self.generators)
         return planes
 
     def relabel(self, labels: Labels) -> None:
         """Rebuild all planes under the labels, in one sweep."""
-        self.s, self.t, row_sums = self.problem.plane_sums(labels, self.generators)
-        self.centred = row_sums - np.outer(self.t, self.problem.mean)
-        self.coefs = self.problem.represent(self.centred)
+        self.s, self.t, row_sums = self.training_set.plane_sums(labels, self.generators)
+        self.centred = row_sums - np.outer(self.t, self.training_set.mean)
+        self.coefs = self.training_set.represent(self.centred)
 
     def find(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[Any, ConstraintStatistics]:
         """One sweep: the most violated constraint and its sums."""
-        row_sum, sums = self.problem.most_violated(labels, hyperplane, rho)
+        row_sum, sums = self.training_set.most_violated(labels, hyperplane, rho)
         return ((hyperplane, rho), row_sum, sums), sums
 
     def add(self, found: Any) -> None:
         """Add a plane that `find` returned."""
         generator, row_sum, sums = found
-        centred = row_sum - sums.signed * self.problem.mean
-        self._append(generator, sums, centred, self.problem.represent(centred))
+        centred = row_sum - sums.signed * self.training_set.mean
+        self._append(generator, sums, centred, self.training_set.represent(centred))
 
 
 class ExactWorkingSet(FixedBasisWorkingSet):
@@ -140,29 +148,94 @@ class ExactWorkingSet(FixedBasisWorkingSet):
     Coefficients of a plane are its signed rows, so no inverse of the kernel matrix is needed.
     """
 
-    def __init__(self, problem: TrainingSet) -> None:
-        super().__init__(problem)
-        self.row_shares = row_shares(problem.n_samples, problem.weights)
+    def __init__(self, training_set: TrainingSet) -> None:
+        super().__init__(training_set)
+        self.row_shares = row_shares(training_set.n_samples, training_set.weights)
 
     def relabel(self, labels: Labels) -> None:
         """Rebuild all planes under the labels."""
-        gram = self.problem.features.block(0, self.problem.n_samples)
-        y = labels.block(gram, 0, self.problem.n_samples)
+        gram = self.training_set.features.block(0, self.training_set.n_samples)
+        y = labels.block(gram, 0, self.training_set.n_samples)
         decisions = np.array([gram @ plane.coef + plane.offset for plane, _ in self.generators])
         active = y * decisions <= np.array([rho for _, rho in self.generators])[:, None]
         signed = active * y * self.row_shares
         self.s, self.t = active @ self.row_shares, signed.sum(axis=1)
-        self.centred = signed @ gram - np.outer(self.t, self.problem.mean)
+        self.centred = signed @ gram - np.outer(self.t, self.training_set.mean)
         self.coefs = signed - np.outer(self.t, self.row_shares)
 
     def find(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[Any, ConstraintStatistics]:
         """One sweep of the kernel matrix."""
-        active, row_sum, sums = self.problem.most_violated_rows(labels, hyperplane, rho)
-        y = labels.block(self.problem.features.block(0, active.shape[0]), 0, active.shape[0])
+        active, row_sum, sums = self.training_set.most_violated_rows(labels, hyperplane, rho)
+        y = labels.block(self.training_set.features.block(0, active.shape[0]), 0, active.shape[0])
         coef = (active * y - sums.signed) * self.row_shares
         return ((hyperplane, rho), row_sum, sums, coef), sums
 
     def add(self, found: Any) -> None:
         """Add a plane that `find` returned."""
         generator, row_sum, sums, coef = found
-        self._append(generator, sums, row_sum - sums.signed * self.problem.mean, coef)
+        self._append(generator, sums, row_sum - sums.signed * self.training_set.mean, coef)
+
+
+@dataclass(frozen=True)
+class KernelFeatures:
+    """The sample under one kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel, KernelStack or None
+        The kernel, or several; None where rows are their own features.
+    z : ndarray or csr_array of shape (m, r)
+        The sample in coordinates in which the kernel is an inner product.
+    weights : ndarray of shape (m,) or None
+        Sample weights.
+    new_planes : callable
+        Makes the working set of a start.
+    """
+
+    kernel: Kernel | MultipleKernels | None
+    z: Any
+    weights: np.ndarray | None
+    new_working_set: Callable[[], WorkingSet]
+
+
+def landmark_features(
+    engine: Engine,
+    sample: Samples,
+    kernel: Kernel,
+    basis: np.ndarray,
+    weights: np.ndarray | None,
+    whole: bool = False,
+) -> KernelFeatures:
+    """The sample on landmarks, its kernel columns held in memory.
+
+    ``whole`` says that every different row is a landmark: then the method is exact, and so are its numbers.
+    """
+    dtype, tolerance = (np.float64, 1e-12) if whole else (np.float32, 1e-6)
+    features = cache_features(KernelSamples(sample, kernel.against(basis), dtype), "memory")
+    normalization = normalization_of(kernel(basis.astype(np.float64), basis.astype(np.float64)), tolerance)
+    training_set = TrainingSet(engine, features, normalization, weights, hold_labels=True, basis=basis)
+    return KernelFeatures(
+        kernel, _rows(training_set) @ normalization, weights, lambda: FixedBasisWorkingSet(training_set)
+    )
+
+
+def exact_features(
+    engine: Engine, sample: Samples, kernel: Kernel, basis: np.ndarray, weights: np.ndarray | None
+) -> KernelFeatures:
+    """The sample with all its rows as the basis: the whole kernel matrix in float64."""
+    features = cache_features(KernelSamples(sample, kernel.against(basis), np.float64), "memory")
+    training_set = TrainingSet(engine, features, None, weights, hold_labels=True, basis=basis)
+    gram = _rows(training_set)
+    return KernelFeatures(
+        kernel, gram @ normalization_of(gram), weights, lambda: ExactWorkingSet(training_set)
+    )
+
+
+def linear_features(engine: Engine, sample: Samples, weights: np.ndarray | None) -> KernelFeatures:
+    """The rows as their own features."""
+    training_set = TrainingSet(engine, sample, None, weights, hold_labels=True)
+    return KernelFeatures(None, _rows(training_set), weights, lambda: FixedBasisWorkingSet(training_set))
+
+
+def _rows(training_set: TrainingSet) -> Any:
+    return as_matrix(training_set.features.block(0, training_set.n_samples)).astype(np.float64)

@@ -244,10 +244,17 @@ def cache_features(features: Samples, store: str) -> Samples:
     return CachedSamples(features, tempfile.gettempdir() if store == "scratch" else None)
 
 
-def scaled(sample: Any, scale: str | None) -> Any:
-    """The sample with its columns as the estimator scales them."""
+def scaled_matrix(sample: Any, mean: np.ndarray | None, deviation: np.ndarray | None) -> Any:
+    """Rows in memory with their columns scaled as those of all rows are; as they are without moments."""
+    rows = open_samples(sample)
+    if mean is not None and deviation is not None:
+        rows = ScaledSamples(rows, mean, deviation)
+    return as_matrix(rows.block(0, rows.n_samples))
+
+
+def standardized(sample: Any, scale: str | None) -> Any:
+    """Rows in memory, scaled by their own moments where ``scale`` is "standard"."""
     if scale != "standard":
         return sample
     mean, square = moments(sample, None)
-    rows = ScaledSamples(open_samples(sample), mean, np.sqrt(np.maximum(square - mean**2, 0)))
-    return as_matrix(rows.block(0, rows.n_samples))
+    return scaled_matrix(sample, mean, np.sqrt(np.maximum(square - mean**2, 0)))

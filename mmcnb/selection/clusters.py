@@ -11,7 +11,14 @@ from mmcnb.features.kernel import Kernel
 from mmcnb.features.nystroem import choose_landmarks, landmark_values
 from mmcnb.features.principal import PrincipalFeatures, principal_features
 from mmcnb.least_squares.stability import DEFAULT_ALPHA, SUBSETS, mean_agreement
-from mmcnb.selection.parameters import SAMPLE_ROWS, fit_subsets, fresh, scaled, seed_and_sample, subsets_of
+from mmcnb.selection.parameters import (
+    SAMPLE_ROWS,
+    fit_subsets,
+    fresh,
+    standardized,
+    seed_and_sample,
+    subsets_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +126,7 @@ def _checked(n_clusters: Iterable[int]) -> list[int]:
 
 def _features(parameters: dict[str, Any], sample: Any, seed: int) -> PrincipalFeatures:
     """The sample in landmark features of its Gaussian kernel."""
-    rows = scaled(sample, parameters.get("scale"))
+    rows = standardized(sample, parameters.get("scale"))
     gamma = parameters.get("gamma")
     kernel = Kernel("rbf", default_gamma("auto" if gamma is None else gamma, "rbf", rows))
     basis = choose_landmarks(rows, min(LANDMARKS, sample.shape[0]), np.random.RandomState(seed))

@@ -21,7 +21,7 @@ from mmcnb.least_squares.stability import (
     most_stable,
 )
 from mmcnb.samples import Samples, open_samples
-from mmcnb.samples.derived import scaled
+from mmcnb.samples.derived import standardized
 from mmcnb.samples.matrix import with_short_indices
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def select_parameters(
     check_positive("widths", widths)
     check_positive("alphas", alphas)
     seed, sample = seed_and_sample(estimator, X, sample_size, random_state)
-    distance = mean_squared_distance(scaled(sample, parameters.get("scale")))
+    distance = mean_squared_distance(standardized(sample, parameters.get("scale")))
     if "alpha" not in parameters:
         found = _own_search(fresh(estimator, seed, gamma="auto"), sample, distance)
         if found is not None:

@@ -88,7 +88,7 @@ def test_continuation_from_coin_flips_never_collapses(engine, data, gamma):
         state, planes, _ = fit(engine, DATA[data](seed), gamma=gamma, seed=seed)
         assert state is not None
         assert state.solution.quadratic.norm2 > 0
-        f = planes.problem.decide(state.solution.hyperplane.shifted(state.threshold))
+        f = planes.training_set.decide(state.solution.hyperplane.shifted(state.threshold))
         assert 0.05 <= np.mean(f >= 0) <= 0.95
 
 
@@ -96,7 +96,7 @@ def test_continuation_from_coin_flips_never_collapses(engine, data, gamma):
 def test_converged_labels_are_a_fixpoint(engine, data):
     state, planes, _ = fit(engine, DATA[data](0), "exact", gamma=2.0)
     assert state.status == "converged"
-    y = signs(planes.problem.decide(state.solution.hyperplane.shifted(state.threshold)))
+    y = signs(planes.training_set.decide(state.solution.hyperplane.shifted(state.threshold)))
     np.testing.assert_array_equal(state.labels.y, y)
     again = continuation(
         planes,
@@ -145,7 +145,7 @@ def test_swapping_the_starting_labels_swaps_the_result(engine):
             lambda row: None,
         )
         found.append(
-            (sign * planes.problem.decide(state.solution.hyperplane), state.solution.quadratic.norm2)
+            (sign * planes.training_set.decide(state.solution.hyperplane), state.solution.quadratic.norm2)
         )
     assert found[0][1] == pytest.approx(found[1][1], rel=1e-6)
     np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-6)

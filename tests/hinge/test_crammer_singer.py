@@ -52,8 +52,8 @@ def test_two_clusters_have_twice_the_objective_of_the_two_cluster_form(engine, k
     two = CrammerSingerWorkingSet(
         MulticlassTrainingSet(
             engine,
-            pair.problem.features,
-            pair.problem.normalization,
+            pair.training_set.features,
+            pair.training_set.normalization,
             (np.ones(2, int), np.full(2, 80)),
             None,
             True,

@@ -24,7 +24,7 @@ def test_gap_at_exit_is_within_eta(engine, kind, threshold, balance, eta, C):
     X, y = two_groups(60, gap=4.0)
     found, planes, _ = solve(engine, kind, X, y, C, eta, threshold, balance)
     assert found.status == "converged"
-    f, quadratic = planes.problem.decide(found.hyperplane), found.quadratic
+    f, quadratic = planes.training_set.decide(found.hyperplane), found.quadratic
     true = reference.hinge_objective(f, y, quadratic.norm2, quadratic.rho, C, threshold=threshold)
     assert found.primal == pytest.approx(true, rel=1e-9, abs=1e-12)
     assert found.objective <= found.primal + 1e-9
@@ -57,13 +57,13 @@ def test_violation_is_the_largest_over_all_constraints(engine, seed, weighted):
     shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
     planes, _ = make_planes("exact", engine, X, weights=weights)
     hyperplane, rho = Hyperplane(rng.standard_normal(n) / n, 0.1), 0.2
-    _, sums = planes.problem.most_violated(given(y), hyperplane, rho)
-    f = planes.problem.decide(hyperplane)
+    _, sums = planes.training_set.most_violated(given(y), hyperplane, rho)
+    f = planes.training_set.decide(hyperplane)
     assert sums.violation == pytest.approx(reference.largest_violation(f, y, rho, shares))
     assert sums.active == pytest.approx(shares @ (y * f <= rho))
     assert sums.signed == pytest.approx((shares * y) @ (y * f <= rho))
     assert sums.positive == pytest.approx(shares @ (f >= 0))
-    assert sums.changed / planes.problem.total_weight == pytest.approx(shares @ ((f >= 0) != (y > 0)))
+    assert sums.changed / planes.training_set.total_weight == pytest.approx(shares @ ((f >= 0) != (y > 0)))
     assert sums.hinge == pytest.approx(reference.largest_violation(f, np.sign(f), rho, shares))
 
 

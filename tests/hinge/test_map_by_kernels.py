@@ -130,10 +130,10 @@ def test_clusters_are_found_and_the_best_of_the_starts_wins(threshold, weighted)
     search = SearchConfig(threshold, 0.0, (1.01, 2.0, 3.5), 0.01, CCCPLimits(5, 0, 0.05), "mixed", 4, 0, 150)
     found = []
     with ThreadEngine(1) as engine:
-        trial = search_clusters(engine, sample, wanted, search, found.append, np.random.RandomState(0))
-    assert sorted(np.bincount(trial.labels).tolist()) == [50, 50, 50]
-    assert all(len(set(trial.labels[h::3].tolist())) == 1 for h in range(3))
+        restart = search_clusters(engine, sample, wanted, search, found.append, np.random.RandomState(0))
+    assert sorted(np.bincount(restart.labels).tolist()) == [50, 50, 50]
+    assert all(len(set(restart.labels[h::3].tolist())) == 1 for h in range(3))
     assert {row["C"] for row in found} == {2.0, 3.5}  # labels of least squares need no C near 1
     ends = {row["start"]: row["primal"] for row in found if row["C"] == 3.5}
-    assert ends[trial.start] == min(ends.values())
-    assert trial.state.solution.quadratic.kernel_weights.shape == (3,)
+    assert ends[restart.start] == min(ends.values())
+    assert restart.state.solution.quadratic.kernel_weights.shape == (3,)

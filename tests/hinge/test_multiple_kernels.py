@@ -35,8 +35,8 @@ def make(engine, X, kernels):
     parts = [embedding(X, kernel) for kernel in kernels]
     ends = np.cumsum([0, *(part.shape[1] for part in parts)])
     columns = [slice(start, stop) for start, stop in pairwise(ends)]
-    problem = TrainingSet(engine, open_samples(np.hstack(parts)), None, hold_labels=True)
-    return MultipleKernelWorkingSet(problem, columns), parts
+    training_set = TrainingSet(engine, open_samples(np.hstack(parts)), None, hold_labels=True)
+    return MultipleKernelWorkingSet(training_set, columns), parts
 
 
 def solve(planes, y, C=3.0, eta=1e-3):
@@ -118,8 +118,8 @@ def make_clusters(engine, X, kernels, kind=MultipleKernelCrammerSingerWorkingSet
     ends = np.cumsum([0, *(part.shape[1] for part in parts)])
     columns = [slice(start, stop) for start, stop in pairwise(ends)]
     bounds = floor_bounds(len(X), k, 0.1)
-    problem = MulticlassTrainingSet(engine, open_samples(np.hstack(parts)), None, bounds, None, True)
-    return (kind(problem, columns) if kind is MultipleKernelCrammerSingerWorkingSet else kind(problem)), parts
+    training_set = MulticlassTrainingSet(engine, open_samples(np.hstack(parts)), None, bounds, None, True)
+    return (kind(training_set, columns) if kind is MultipleKernelCrammerSingerWorkingSet else kind(training_set)), parts
 
 
 def solve_clusters(planes, labels, form=FORM, C=3.0, eta=1e-3):
@@ -188,7 +188,7 @@ def test_planes_over_the_same_rows_are_the_same_planes(engine, kind):
         labels = GivenLabels(y)
     planes.relabel(labels)
     cutting_plane(planes, labels, FORM, 3.0, 1e-3, ignore, SweepBudget())
-    again = planes.over(planes.problem.over(planes.problem.features, None, hold_labels=True))
+    again = planes.over(planes.training_set.over(planes.training_set.features, None, hold_labels=True))
     planes.relabel(labels)
     again.relabel(labels)
     assert len(again.generators) == len(planes.generators) > 1

@@ -43,8 +43,8 @@ def test_share_below_is_the_share_asked_for(engine, centre, share, weighted):
 def test_label_step_on_ties_keeps_two_clusters_and_the_least_share_where_one_can(values, counts, least):
     f = np.repeat(np.array(sorted(values)) + 0.25, counts[: len(values)])
     with ThreadEngine(1) as engine:
-        problem = problem_of(engine, f)
-        q = problem.label_threshold(IDENTITY, np.mean(f >= 0), least)
+        training_set = problem_of(engine, f)
+        q = training_set.label_threshold(IDENTITY, np.mean(f >= 0), least)
     below = share_below(f, q)
     assert 0 < below < 1
     possible = [share_below(f, value) for value in np.unique(f)[1:]]

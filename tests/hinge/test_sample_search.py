@@ -61,22 +61,22 @@ def test_spread_is_the_trace_of_the_centred_kernel(engine, X, make):
 
 
 def test_trials_are_ranked_clean_ones_by_norm_then_others_by_score(engine, X):
-    trials = search_sample(engine, made(candidates(engine, X)), search(), ignore)
-    clean = [trial for trial in trials if trial.score <= CLEAN_SCORE]
-    others = trials[len(clean) :]
+    restarts = search_sample(engine, made(candidates(engine, X)), search(), ignore)
+    clean = [restart for restart in restarts if restart.leave_one_out <= CLEAN_SCORE]
+    others = restarts[len(clean) :]
     assert clean
-    assert trials[: len(clean)] == clean
-    norms, scores = [trial.relative_norm2 for trial in clean], [trial.score for trial in others]
+    assert restarts[: len(clean)] == clean
+    norms, scores = [restart.relative_norm2 for restart in clean], [restart.leave_one_out for restart in others]
     assert norms == sorted(norms, reverse=True)
     assert scores == sorted(scores)
 
 
 def test_more_starts_never_find_less(engine, X):
     (candidate, *_) = candidates(engine, X)
-    gains = [
-        search_sample(engine, made([candidate]), search(n_init), ignore)[0].gain for n_init in (1, 2, 4, 8)
+    scores = [
+        search_sample(engine, made([candidate]), search(n_init), ignore)[0].score for n_init in (1, 2, 4, 8)
     ]
-    assert (np.diff(gains) >= -1e-6 * max(gains)).all()
+    assert (np.diff(scores) >= -1e-6 * max(scores)).all()
 
 
 def test_the_start_wins_that_is_best_at_two_and_at_the_last_c(engine):
@@ -90,7 +90,7 @@ def test_the_start_wins_that_is_best_at_two_and_at_the_last_c(engine):
     judged = ends[2.0] * ends[10.0]
     assert len(ends) > 2
     assert best.start == judged.idxmax() != ends[10.0].idxmax()
-    assert best.gain == pytest.approx(judged.max())
+    assert best.score == pytest.approx(judged.max())
 
 
 def test_rings_beat_random_labels(engine, X):

@@ -18,7 +18,7 @@ def shares_of(n, weights):
 
 def some_hyperplanes(planes, count=4):
     rng = np.random.default_rng(5)
-    p = planes.problem.mean.shape[0]
+    p = planes.training_set.mean.shape[0]
     for _ in range(count):
         yield Hyperplane(rng.standard_normal(p) / p, 0.1 * rng.standard_normal()), float(rng.random() * 0.3)
 
@@ -40,7 +40,7 @@ def test_planes_are_the_weighted_sums_of_their_rows(engine, kind, weighted):
     planes, K = with_some_planes(kind, engine, X, y, weights_of(40, weighted))
     masks = [np.ones(40)]
     for hyperplane, rho in some_hyperplanes(planes):
-        masks.append(y * planes.problem.decide(hyperplane) <= rho)
+        masks.append(y * planes.training_set.decide(hyperplane) <= rho)
     a = np.array(masks) * y * shares
     H = np.eye(40) - np.outer(np.ones(40), shares)
     np.testing.assert_allclose(planes.s, np.array(masks) @ shares, rtol=1e-12)
@@ -86,7 +86,7 @@ def test_exact_planes_and_all_rows_as_basis_agree(engine):
     basis, _ = with_some_planes("all rows", engine, X, y)
     np.testing.assert_allclose(basis.gram, exact.gram, rtol=1e-6, atol=1e-12)
     multipliers = np.linspace(0.1, 1, 5)
-    one, other = (planes.problem.decide(planes.hyperplane(multipliers, 0.2)) for planes in (exact, basis))
+    one, other = (planes.training_set.decide(planes.hyperplane(multipliers, 0.2)) for planes in (exact, basis))
     np.testing.assert_allclose(other, one, atol=1e-6)
 
 
@@ -98,7 +98,7 @@ def test_hyperplane_has_the_asked_mean_and_norm(engine, kind, weighted):
     planes, _ = with_some_planes(kind, engine, X, y, weights_of(40, weighted))
     multipliers = np.linspace(0.1, 1, 5)
     hyperplane = planes.hyperplane(multipliers, 0.37)
-    f = planes.problem.decide(hyperplane)
+    f = planes.training_set.decide(hyperplane)
     assert shares @ f == pytest.approx(0.37)
     # w.P_k, by the decision values and by the Gram matrix.
     products = planes.centred @ hyperplane.coef

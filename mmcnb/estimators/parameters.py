@@ -1,0 +1,315 @@
+"""What a user gives: parameters by the rules that a class declares, rows and weights."""
+
+import numbers
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from mmcnb.engine.memory import parse_bytes
+from mmcnb.engine.run import n_threads
+from mmcnb.errors import InputError
+from mmcnb.features.bandwidth import (
+    GAMMA_NAMES,
+    candidate_gammas,
+    default_gamma,
+    mean_squared_distance,
+    named_gamma,
+)
+from mmcnb.features.kernel import Kernel
+from mmcnb.hinge.cccp import CCCPLimits, greatest_balance, path_to
+from mmcnb.hinge.sample_search import SearchConfig
+from mmcnb.hinge.starts import INITS
+from mmcnb.samples import Samples, open_samples
+
+KERNELS = ("rbf", "linear", "poly")
+
+
+class Rule(Protocol):
+    """What a parameter may be."""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError where a value breaks the rule."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A finite number of a range; NaN and booleans are none.
+
+    Parameters
+    ----------
+    low, high : float
+        The range.
+    open_low, open_high : bool, default=False
+        Whether the end of the range is outside.
+    integer : bool, default=False
+        Whether it must be whole.
+    optional : bool, default=False
+        Whether it may be None.
+    """
+
+    low: float
+    high: float = np.inf
+    open_low: bool = False
+    open_high: bool = False
+    integer: bool = False
+    optional: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError where a value is outside."""
+        if value is None and self.optional:
+            return
+        inside = (
+            not isinstance(value, bool)
+            and isinstance(value, numbers.Integral if self.integer else numbers.Real)
+            and np.isfinite(float(value))
+            and (float(value) > self.low if self.open_low else float(value) >= self.low)
+            and (float(value) < self.high if self.open_high else float(value) <= self.high)
+        )
+        if not inside:
+            what = "a whole number" if self.integer else "a number"
+            above = f"above {self.low:g}" if self.open_low else f"of at least {self.low:g}"
+            end = "below" if self.open_high else "at most"
+            below = "" if self.high == np.inf else f" and {end} {self.high:g}"
+            raise InputError(f"{name}={value!r} is out of range; give {what} {above}{below}.")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few values."""
+
+    choices: tuple[Any, ...]
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError where a value is another."""
+        if not any(
+            value is choice or (isinstance(value, str) and value == choice) for choice in self.choices
+        ):
+            shown = ", ".join(repr(choice) for choice in self.choices)
+            raise InputError(f"{name}={value!r} is unknown; choose one of {shown}.")
+
+
+@dataclass(frozen=True)
+class NumberOr:
+    """A number, or one of a few names."""
+
+    number: Number
+    names: tuple[str, ...]
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError where a value is neither."""
+        if isinstance(value, numbers.Real):
+            self.number.check(name, value)
+        elif not isinstance(value, str) or value not in self.names:
+            shown = ", ".join(repr(choice) for choice in self.names)
+            raise InputError(f"{name}={value!r} is unknown; give a positive number or one of {shown}.")
+
+
+class MemoryLimit:
+    """A number of bytes, or None."""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError where a value is none."""
+        if value is not None:
+            parse_bytes(value)
+
+
+class Threads:
+    """A number of threads, or None."""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError where a value asks for no thread."""
+        if value is not None:
+            n_threads(value)
+
+
+COUNT = Number(1, integer=True)
+POSITIVE = Number(0.0, open_low=True)
+OPTIONAL_COUNT = Number(1, integer=True, optional=True)
+SHARE = Number(0.0, 1.0)
+BALANCE = Number(0.0, 1.0, open_high=True)
+SAMPLE_SIZE = Number(2, integer=True, optional=True)
+SCALE = Choice((None, "standard"))
+KERNEL: Mapping[str, Rule] = {
+    "kernel": Choice(KERNELS),
+    "gamma": NumberOr(POSITIVE, GAMMA_NAMES),
+    "degree": COUNT,
+    "coef0": Number(-np.inf),
+}
+HINGE: Mapping[str, Rule] = {
+    "C": Number(1.0, open_low=True),
+    "balance": BALANCE,
+    "min_share": SHARE,
+    "n_init": COUNT,
+    "eta": Number(0.0, 1.0, open_low=True),
+    "max_rounds": COUNT,
+    "scale": SCALE,
+}
+TWO_CLUSTERS: Mapping[str, Rule] = {
+    **HINGE,
+    "init": Choice(INITS),
+    "threshold": Choice(("adaptive", "fixed")),
+}
+RUNTIME: Mapping[str, Rule] = {"memory_limit": MemoryLimit(), "n_jobs": Threads()}
+# How a fit is done, on which its answer does not depend: never read from a file, and no part of a checkpoint.
+RUNTIME_NAMES = ("memory_limit", "n_jobs", "verbose", "engine", "checkpoint")
+RUNTIME_DOCS = {
+    "memory_limit": """memory_limit : str, int or None, default=None
+        Resident memory of the process, such as "512MiB"; None is what `mmcnb.config` says, or half of what
+        is free.""",
+    "n_jobs": """n_jobs : int or None, default=None
+        Threads; None is what `mmcnb.config` says, or all cores, as is -1. The result does not depend on it.""",
+    "random_state": """random_state : int, RandomState or None, default=None
+        Seed of all random choices of the fit.""",
+    "verbose": """verbose : int, default=0
+        1 shows a progress bar on a terminal.""",
+    "engine": """engine : None, str or dask.distributed.Client, default=None
+        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
+        client, or the address of its scheduler, is a Dask cluster.""",
+    "checkpoint": """checkpoint : path or None, default=None
+        Folder in which the fit keeps how far it has come; a fit of the same rows, parameters and seed
+        goes on from there.""",
+}
+
+
+def check_parameters(estimator: Any) -> None:
+    """Refuse parameters that break the rules of their class.
+
+    Raises
+    ------
+    InputError
+        Naming the parameter, its value and what it may be.
+    """
+    for name, rule in {**estimator.rules, **RUNTIME}.items():
+        rule.check(name, getattr(estimator, name))
+
+
+def check_balance(estimator: Any) -> None:
+    """Refuse a balance at which some labels have no solution.
+
+    Raises
+    ------
+    InputError
+        Naming the largest that works.
+    """
+    most = greatest_balance(estimator.C)
+    if estimator.threshold == "adaptive" and estimator.balance > most:
+        raise InputError(
+            f"balance={estimator.balance:g} is infeasible with C={estimator.C:g}; give a balance of at most "
+            f"{max(0.0, most):.4g}, or raise C."
+        )
+
+
+def search_config(estimator: Any, sample_size: int, seed: int) -> SearchConfig:
+    """What the parameters of a hinge method ask of the search on a sample."""
+    path = path_to(estimator.C) if estimator.continuation else (estimator.C,)
+    least = max(estimator.min_share / 2, min(2.0, sample_size / 4) / sample_size)
+    limits = CCCPLimits(estimator.max_rounds, 0, least)
+    starts = estimator.init, estimator.n_init, seed, sample_size
+    return SearchConfig(estimator.threshold, estimator.balance, path, estimator.eta, limits, *starts)
+
+
+def candidate_kernels(estimator: Any, sample: Any, weights: np.ndarray | None) -> list[Kernel]:
+    """The kernels that a sample is searched with: one, or one for each bandwidth to choose from.
+
+    Raises
+    ------
+    InputError
+        If all rows are equal.
+    """
+    mean_squared_distance(sample, weights)
+    if isinstance(estimator.gamma, numbers.Real):
+        gammas = [float(estimator.gamma)]
+    elif estimator.gamma == "auto" and estimator.kernel == "rbf":
+        gammas = candidate_gammas(sample, weights)
+    else:
+        # A polynomial has no bandwidth to choose: "auto" is scikit-learn's "scale".
+        name = "scale" if estimator.gamma == "auto" else estimator.gamma
+        gammas = [named_gamma(name, sample, weights)]
+    return [
+        Kernel(estimator.kernel, gamma, int(estimator.degree), float(estimator.coef0)) for gamma in gammas
+    ]
+
+
+def default_kernel(estimator: Any, sample: Any, weights: np.ndarray | None) -> Kernel:
+    """The one kernel of a method that tries no bandwidths."""
+    gamma = default_gamma(estimator.gamma, estimator.kernel, sample, weights)
+    return Kernel(estimator.kernel, gamma, int(estimator.degree), float(estimator.coef0))
+
+
+def is_stored(X: Any) -> bool:
+    """Whether X is a path, a Zarr object, a Dask array or opened samples rather than an array in memory."""
+    if isinstance(X, (str, os.PathLike, Samples)):
+        return True
+    module = type(X).__module__
+    return module.split(".")[0] == "zarr" or module.startswith("dask.array")
+
+
+def read_input(estimator: Any, X: Any, reset: bool, least_rows: int = 1) -> Samples:
+    """The rows of whatever a user gave, with scikit-learn's checks where it is an array."""
+    if not is_stored(X):
+        return open_samples(_checked_array(estimator, X, reset, least_rows))
+    samples = open_samples(X)
+    if samples.n_samples < least_rows:
+        raise InputError(
+            f"{samples.name} holds {samples.n_samples} sample(s), while a minimum of {least_rows} is "
+            "required; give more rows."
+        )
+    if reset:
+        estimator.n_features_in_ = samples.n_features
+    elif samples.n_features != estimator.n_features_in_:
+        raise InputError(
+            f"{samples.name} has {samples.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input; give rows with the columns of the fit."
+        )
+    return samples
+
+
+def _checked_array(estimator: Any, X: Any, reset: bool, least_rows: int) -> Any:
+    """An array that passed scikit-learn's checks; what fails them is said in one sentence."""
+    try:
+        return validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,  # open_samples names the row and the column
+            ensure_min_samples=least_rows,
+        )
+    except ValueError as error:
+        first, *rest = str(error).splitlines()
+        if not rest:
+            raise
+        if "1D array" in first or "scalar array" in first:
+            first = f"{first.rstrip(':')}. Reshape your data to rows and columns, such as X.reshape(-1, 1)"
+        raise InputError(f"{first.rstrip('. ')}; give a 2-D array of real numbers.") from error
+
+
+def read_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
+    """Sample weights as float64, or None where all are equal to 1."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(n_samples, float(sample_weight))
+    weights = np.ascontiguousarray(sample_weight, np.float64)
+    if weights.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if weights.shape[0] != n_samples:
+        raise InputError(
+            f"sample_weight has {weights.shape[0]} entries for {n_samples} rows; give one weight a row."
+        )
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"sample_weight of row {row} is {weights[row]}; weights are finite and not negative."
+        )
+    if np.count_nonzero(weights) < 2:
+        raise InputError("fewer than two rows have a sample_weight above zero; give weight to at least two.")
+    return None if (weights == 1).all() else weights

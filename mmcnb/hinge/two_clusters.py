@@ -1,0 +1,247 @@
+"""Two clusters in the hinge form: the best start of the sample, the last steps on all rows, the result."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mmcnb.engine.passes import CombinedPass, GatherPass, RowSumPass, sample_rows
+from mmcnb.engine.plan import larger_sample
+from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.features.model import Model
+from mmcnb.features.rules import Hyperplane, HyperplaneLabels, Labels
+from mmcnb.hinge.cccp import CCCPResult, continuation
+from mmcnb.hinge.cutting_plane import SweepBudget
+from mmcnb.hinge.sample_search import (
+    CLEAN_SCORE,
+    RestartResult,
+    SearchConfig,
+    fit_random_labels,
+    search_sample,
+)
+from mmcnb.hinge.training_set import TrainingSet
+from mmcnb.hinge.working_set import KernelFeatures, WorkingSet
+from mmcnb.samples import open_samples
+from mmcnb.samples.matrix import stack
+
+STILL_SHARE = (
+    5e-4  # share of the labels that may still change in the last round: `python -m benchmarks engine`
+)
+FINAL_ROUNDS = 5  # on all rows after a larger sample, whose labels they only settle
+SMALL_SHARE = 0.3  # of the rows in the smaller cluster, below which the report says so
+AGREEMENT = 0.9  # of labels at two bandwidths, below which the criteria disagree
+NO_CLUSTERS = "no clusters found: |w| is no larger than random labels give; try another gamma."
+DISAGREE = "the judges of the width disagree"
+
+
+def search_starts(
+    session: FitSession, candidates: Sequence[Callable[[], KernelFeatures]], config: SearchConfig
+) -> list[RestartResult]:
+    """Starts at each bandwidth on the sample, the best first.
+
+    Where not even the first C separates the rows, what it gives is taken, and the report says that it is
+    nothing.
+    """
+    given = config, session.record
+    restarts = search_sample(session.engine, candidates, *given)
+    return restarts or search_sample(session.engine, candidates[:1], *given, accept_degenerate=True)
+
+
+def model_of(session: FitSession, restart: RestartResult) -> Model:
+    """The model of a start on the sample, without its hyperplane."""
+    training_set, empty = restart.training_set, Hyperplane(np.empty(0), 0.0)
+    dtype = training_set.features.dtype.name
+    return Model(empty, restart.kernel, training_set.basis, session.mean, session.deviation, dtype)
+
+
+# -- all rows ----------------------------------------------------------------------------------
+
+
+def refine_on_all_rows(
+    session: FitSession, restart: RestartResult, model: Model, config: SearchConfig
+) -> CCCPResult:
+    """Go on with the labels and cutting planes of the sample: on a larger one where there are many rows, then
+    on all.
+    """
+    features = session.engine.cache(model.features(session.samples), session.plan)
+    size = larger_sample(session.samples.n_samples)
+    if size:
+        larger, row_sum = _larger_sample(session, restart, features, size, config.seed)
+        working_set = restart.working_set.over(larger)
+        labels = larger.labels_of(restart.state.boundary)
+        state = last_steps(session, restart, working_set, labels, config, None, "larger sample")
+        # Where reads are few, none is spent on the exact place of a quantile.
+        few = larger if session.plan.few else None
+        training_set = restart.training_set.over(features, session.weights, row_sum=row_sum, sketch=few)
+    else:
+        training_set = restart.training_set.over(features, session.weights)
+        working_set, state = restart.working_set, restart.state
+    labels = training_set.labels_of(state.boundary)
+    return last_steps(session, restart, working_set.over(training_set), labels, config, session.plan.sweeps)
+
+
+def _larger_sample(
+    session: FitSession, restart: RestartResult, features: Any, size: int, seed: int
+) -> tuple[TrainingSet, tuple[np.ndarray, float]]:
+    """A second sample, and the sum of all rows from the same pass."""
+    rows = sample_rows(session.samples.n_samples, size, session.weights, np.random.RandomState(seed))
+    both = CombinedPass((GatherPass(rows), RowSumPass(session.weights)))
+    gathered, row_sum = session.engine.run(both, features, "larger sample")
+    weights = None if session.weights is None else session.weights[rows]
+    return restart.training_set.over(open_samples(stack(gathered)), weights, hold_labels=True), row_sum
+
+
+def last_steps(
+    session: FitSession,
+    restart: RestartResult,
+    working_set: WorkingSet,
+    labels: Labels,
+    config: SearchConfig,
+    sweeps: int | None,
+    stage: str = "all rows",
+) -> CCCPResult:
+    """Rounds at the last C on more rows than the sample.
+
+    Where the labels cannot be separated there at the last C, a lower one has to serve.
+    """
+    training_set, budget = working_set.training_set, SweepBudget(sweeps)
+    most = FINAL_ROUNDS if larger_sample(training_set.n_samples) else config.limits.max_rounds
+    still = STILL_SHARE * training_set.total_weight
+    limits = replace(config.limits, changed=still, max_rounds=min(most, config.limits.max_rounds))
+
+    def record(row: dict[str, Any]) -> None:
+        session.record(row | {"stage": stage, "gamma": restart.gamma})
+
+    steps = [(C, restart.objective.total_variance) for C in reversed(config.path)]
+    for C, total_variance in [*steps, (config.path[0], 0.0)]:
+        objective = replace(restart.objective, total_variance=total_variance)
+        state = continuation(working_set, labels, objective, (C,), config.eta, limits, record, budget)
+        if state is not None:
+            return state
+    raise AssertionError("unreachable: without a total variance nothing is degenerate")
+
+
+# -- the result --------------------------------------------------------------------------------
+
+
+def two_cluster_result(
+    session: FitSession,
+    restarts: list[RestartResult],
+    state: CCCPResult,
+    model: Model,
+    config: SearchConfig,
+    **attributes: Any,
+) -> FitResult:
+    """What a fit says of itself: sizes, what random labels would have given, and reasons for doubt.
+
+    Parameters
+    ----------
+    session : FitSession
+        The fit.
+    restarts : list of RestartResult
+        The best start at each bandwidth, the best of all first.
+    state : CCCPResult
+        Where the fit ended.
+    model : Model
+        Still without its hyperplane.
+    config : SearchConfig
+        What was tried.
+    **attributes
+        Further fitted attributes.
+
+    Returns
+    -------
+    FitResult
+        The clusters are where f is below 0, and where it is not.
+    """
+    restart, solution = restarts[0], state.solution
+    model = replace(model, rule=state.boundary)
+    statistics = solution.sums
+    if state.threshold != 0.0:  # the statistics are those of another threshold
+        training_set = restart.training_set.over(model.features(session.samples), session.weights)
+        labels = HyperplaneLabels(state.boundary)
+        _, statistics = training_set.most_violated(labels, state.boundary, solution.quadratic.rho)
+    random = fit_random_labels(restart, config)
+    found = restart.objective.score(solution) > restart.objective.score(random)
+    share = statistics.positive
+    quiet = _not_clean(restart) + _small_cluster(share)
+    disagree = _disagreements(restarts)
+    refined = 0 if state is restart.state else state.quantile_steps
+    weights = session.weights
+    total = session.samples.n_samples if weights is None else float(weights.sum())
+    return FitResult(
+        model,
+        state.training_set.features if session.has_more_rows else model.features(session.samples),
+        {
+            "rho": solution.quadratic.rho,
+            "objective": restart.objective.value(solution.quadratic, solution.C, statistics.hinge),
+            "converged": state.status == "converged",
+            **attributes,
+        },
+        {
+            **separation(solution, bool(found), random.quadratic.norm2),
+            "score": float(restart.leave_one_out),
+            "gamma": restart.gamma,
+            "widths": [] if restart.gamma is None else [_bandwidth(one) for one in restarts],
+            "kernel_evaluations": int(restart.working_set.evaluations),
+            "quantile_steps": restart.state.quantile_steps + refined,
+        },
+        {"sizes": whole_numbers([round(total * (1 - share), 6), round(total * share, 6)])},
+        warnings=[*([] if found else [NO_CLUSTERS]), *_not_clean(restart), *disagree, *_small_cluster(share)],
+        quiet=quiet,
+    )
+
+
+def separation(solution: Any, found: bool, random_norm2: float) -> dict[str, Any]:
+    """|w| beside what random labels reach, and the end of the last cutting-plane loop, for a report."""
+    return {
+        "clusters_found": found,
+        "w_norm": float(solution.quadratic.norm2**0.5),
+        "w_norm_random": float(random_norm2**0.5),
+        "C": float(solution.C),
+        "gap": float(solution.gap),
+    }
+
+
+def whole_numbers(sizes: Sequence[float]) -> list[float]:
+    """Sizes, those that are whole as integers."""
+    return [int(size) if float(size).is_integer() else float(size) for size in sizes]
+
+
+def _bandwidth(restart: RestartResult) -> dict[str, Any]:
+    """What the search found at one bandwidth: |w|² as a share of the total variance, leave-one-out score."""
+    score = float(restart.leave_one_out)
+    return {"gamma": restart.gamma, "relative_norm": restart.relative_norm2, "score": score}
+
+
+def _not_clean(restart: RestartResult) -> list[str]:
+    if restart.leave_one_out <= CLEAN_SCORE:
+        return []
+    return [
+        f"the division is not clean (leave-one-out score {restart.leave_one_out:.3f}, above {CLEAN_SCORE:g}): "
+        "other divisions may be as good."
+    ]
+
+
+def _small_cluster(share: float) -> list[str]:
+    least = min(share, 1 - share)
+    return [f"the smaller cluster holds only {least:.1%} of the rows."] if least < SMALL_SHARE else []
+
+
+def _disagreements(restarts: list[RestartResult]) -> list[str]:
+    """Criteria that prefer a bandwidth whose labels are others."""
+    preferred = {
+        "|w|²": max(restarts, key=lambda restart: restart.relative_norm2),
+        "the leave-one-out score": min(restarts, key=lambda restart: restart.leave_one_out),
+    }
+    found = []
+    for criterion, other in preferred.items():
+        agreement = float(np.mean(other.labels == restarts[0].labels))
+        agreement = max(agreement, 1 - agreement)
+        if agreement < AGREEMENT:
+            found.append(
+                f"{DISAGREE}: {criterion} prefers gamma={other.gamma:.4g}, whose labels "
+                f"agree on {agreement:.0%} of the sample."
+            )
+    return found
