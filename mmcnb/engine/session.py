@@ -119,6 +119,11 @@ def ignore(row: dict[str, Any]) -> None:
     """Record nothing."""
 
 
+def tag(record: Record, **columns: Any) -> Record:
+    """A record that adds columns to each row."""
+    return lambda row: record(row | columns)
+
+
 def run_starts(
     engine: Engine,
     follow: Callable[[Any, Record], Found],

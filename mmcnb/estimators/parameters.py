@@ -139,17 +139,17 @@ KERNEL: Mapping[str, Rule] = {
     "degree": COUNT,
     "coef0": Number(-np.inf),
 }
-HINGE: Mapping[str, Rule] = {
+LOOP: Mapping[str, Rule] = {
     "C": Number(1.0, open_low=True),
-    "balance": BALANCE,
-    "min_share": SHARE,
     "n_init": COUNT,
     "eta": Number(0.0, 1.0, open_low=True),
     "max_rounds": COUNT,
     "scale": SCALE,
 }
 TWO_CLUSTERS: Mapping[str, Rule] = {
-    **HINGE,
+    **LOOP,
+    "balance": BALANCE,
+    "min_share": SHARE,
     "init": Choice(INITS),
     "threshold": Choice(("adaptive", "fixed")),
 }

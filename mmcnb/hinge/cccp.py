@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.engine.session import Record
+from mmcnb.engine.session import Record, tag
 from mmcnb.features.rules import Labels
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
 from mmcnb.hinge.training_set import TrainingSet
@@ -152,7 +152,7 @@ def rounds(
         if not (signed and number == 0):
             budget.spend()
             working_set.relabel(labels)
-        solution = cutting_plane(working_set, labels, objective, C, eta, _with(record, round=number), budget)
+        solution = cutting_plane(working_set, labels, objective, C, eta, tag(record, round=number), budget)
         if solution.status == "degenerate":
             return state
         step = working_set.training_set.label_step(labels, solution.hyperplane, solution.sums, limits.least)
@@ -167,10 +167,6 @@ def rounds(
         if still or status == "sweeps":
             break
     return state
-
-
-def _with(record: Record, **facts: object) -> Record:
-    return lambda row: record(row | facts)
 
 
 def continuation(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import Record, ignore, run_starts
+from mmcnb.engine.session import Record, ignore, run_starts, tag
 from mmcnb.features.bandwidth import leave_one_out_scores
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.multiple_kernels import MultipleKernels
@@ -169,12 +169,12 @@ def search_bandwidth(
     seen: set[tuple[int, bytes]] = set()  # labels at the ends of the pieces: starts that meet go on as one
     for number, (labels, warm) in enumerate(starts):
         working_set, scores = candidate.new_working_set(), list[float]()
-        tag = _tag(record, number, candidate.kernel)
+        tagged = _tag(record, number, candidate.kernel)
         for piece, path in enumerate(_of_division(pieces) if warm else pieces):
             if not path:
                 continue
             reached = continuation(
-                working_set, labels, objective, path, search.eta, limits, tag, passing=piece > 0
+                working_set, labels, objective, path, search.eta, limits, tagged, passing=piece > 0
             )
             if reached is None:
                 break
@@ -230,7 +230,7 @@ def _of_division(pieces: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ..
 
 def _tag(record: Record, start: int, kernel: Any) -> Record:
     gamma = kernel.gamma if isinstance(kernel, Kernel) else np.nan
-    return lambda row: record(row | {"stage": "sample", "start": start, "gamma": gamma})
+    return tag(record, stage="sample", start=start, gamma=gamma)
 
 
 def search_sample(

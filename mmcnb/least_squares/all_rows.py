@@ -148,9 +148,7 @@ class LandmarkSample:
         """The model of these landmarks, still without a rule."""
         mapped = ridge_map(self.features, self.normalization, alpha)
         empty = Scores(np.empty((0, 0)), np.empty(0))
-        return Model(
-            empty, self.kernel, self.basis, session.found.mean, session.found.deviation, ridge=mapped
-        )
+        return Model(empty, self.kernel, self.basis, session.mean, session.deviation, ridge=mapped)
 
 
 def landmark_sample(

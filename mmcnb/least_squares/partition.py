@@ -8,6 +8,7 @@ import numpy as np
 
 from mmcnb import kernels
 from mmcnb.engine.run import Engine
+from mmcnb.engine.session import Record, ignore, run_starts
 from mmcnb.features.principal import PrincipalFeatures
 from mmcnb.least_squares.local_search import random_labels, search_partition
 from mmcnb.least_squares.objective import (
@@ -26,7 +27,7 @@ LEAST_GAIN = 0.01  # of J: what local search found is left for no less, for so l
 LEADING = 50  # principal axes that k-means sees
 RIDGE_ROWS, LEAST_RIDGE = 400, 0.1  # two clusters: rows up to which the whole ridge grows; least share of it
 MOST_MOVES = 20  # a row, in polishing
-Refine = Callable[[Partition], np.ndarray | None]
+Refine = Callable[[Partition, Record], np.ndarray | None]
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ def partition_sample(
     config: PartitionConfig,
     random_state: np.random.RandomState,
     refine: Refine | None = None,
+    record: Record = ignore,
 ) -> list[Partition]:
     """Divide a sample; the best division comes first.
 
@@ -127,6 +129,8 @@ def partition_sample(
     refine : callable or None, default=None
         Makes other labels of a division, or None. It is tried on the best two, and what it makes counts
         where J rises, by more than 0.01 for what local search found.
+    record : callable, default=ignore
+        Takes the sweeps of ``refine``.
 
     Returns
     -------
@@ -160,8 +164,8 @@ def partition_sample(
     shaken = [] if R is None else _shaken(engine, R, features, config, random_state)
     found = [*shaken, *paths]
     if refine is not None:
-        chosen = _ranked(found)[:REFINED]
-        for one, labels in zip(chosen, engine.each(refine, chosen), strict=True):
+        chosen = sorted(_ranked(found)[:REFINED], key=lambda one: one.start)
+        for one, labels in zip(chosen, run_starts(engine, refine, chosen, record), strict=True):
             refined = one if labels is None else judge(polished(labels), one.start)
             gain = 0.0 if one.start >= config.n_init else LEAST_GAIN
             found += [refined] if refined.objective > one.objective + gain else []

@@ -45,3 +45,8 @@ def moments(X: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]
     square = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
     total = weights.sum()
     return np.asarray(weights @ X).ravel() / total, np.asarray(weights @ square).ravel() / total
+
+
+def dense(rows: Any) -> np.ndarray:
+    """Rows of a dense or CSR matrix as an ndarray."""
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)

@@ -15,8 +15,8 @@ from mmcnb.selection.parameters import (
     SAMPLE_ROWS,
     fit_subsets,
     fresh,
-    standardized,
     seed_and_sample,
+    standardized,
     subsets_of,
 )
 
