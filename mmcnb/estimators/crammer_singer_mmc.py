@@ -14,6 +14,7 @@ from mmcnb.estimators.parameters import (
     OPTIONAL_COUNT,
     SAMPLE_SIZE,
     SHARE,
+    YES_OR_NO,
     Rule,
     default_kernel,
 )
@@ -147,6 +148,7 @@ class CrammerSingerMMC(StreamedClusterer):
     rules: ClassVar[Mapping[str, Rule]] = {
         **LOOP,
         **KERNEL,
+        "continuation": YES_OR_NO,
         "n_clusters": COUNT,
         "n_landmarks": OPTIONAL_COUNT,
         "sample_size": SAMPLE_SIZE,
@@ -176,7 +178,7 @@ class CrammerSingerMMC(StreamedClusterer):
         given = kernel, self._landmarks(rows.shape[0]), self.n_clusters, session.random_state
         sample = landmark_sample(rows, weights, *given)
         objective = Objective("adaptive", 0.0, float(sample.features.variances.sum()))
-        refinement = HingeRefinement(session, sample, partition, objective, config)
+        refinement = HingeRefinement(session.engine, sample, partition, objective, config)
         K = kernel_matrix(rows, kernel) if weights is None else None
         found = partition_sample(
             session.engine,

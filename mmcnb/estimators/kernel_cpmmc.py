@@ -146,8 +146,8 @@ class KernelCPMMC(StreamedClusterer):
         else:
             basis = choose_landmarks(rows, LANDMARKS, session.random_state, weights)
         make = exact_features if basis.shape[0] == rows.shape[0] else landmark_features
-        sample = open_samples(rows)
-        return [partial(make, session.engine, sample, kernel, basis, weights) for kernel in kernels]
+        given = session.engine, open_samples(rows), basis, weights
+        return [partial(make, kernel, *given) for kernel in kernels]
 
 
 def refine_exactly(

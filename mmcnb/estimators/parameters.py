@@ -133,6 +133,7 @@ SHARE = Number(0.0, 1.0)
 BALANCE = Number(0.0, 1.0, open_high=True)
 SAMPLE_SIZE = Number(2, integer=True, optional=True)
 SCALE = Choice((None, "standard"))
+YES_OR_NO = Choice((True, False))
 KERNEL: Mapping[str, Rule] = {
     "kernel": Choice(KERNELS),
     "gamma": NumberOr(POSITIVE, GAMMA_NAMES),
@@ -150,6 +151,7 @@ TWO_CLUSTERS: Mapping[str, Rule] = {
     **LOOP,
     "balance": BALANCE,
     "min_share": SHARE,
+    "continuation": YES_OR_NO,
     "init": Choice(INITS),
     "threshold": Choice(("adaptive", "fixed")),
 }

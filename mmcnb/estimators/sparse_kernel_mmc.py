@@ -20,7 +20,7 @@ from mmcnb.estimators.parameters import (
     search_config,
 )
 from mmcnb.features.nystroem import choose_landmarks
-from mmcnb.hinge.growing import GrowingWorkingSet, growing_features
+from mmcnb.hinge.growing import GrowingWorkingSet, growing_candidates
 from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts, two_cluster_result
 from mmcnb.hinge.working_set import KernelFeatures, landmark_features
 from mmcnb.samples import Samples, open_samples
@@ -178,17 +178,11 @@ class SparseKernelMMC(StreamedClusterer):
         rows, weights = session.sample, session.sample_weights
         kernels = candidate_kernels(self, rows, weights)
         size = basis_size(self.n_landmarks, rows.shape[0])
-        basis, seed = choose_landmarks(rows, size, session.random_state, weights), session.seed()
-        sample, given = open_samples(rows), (basis, weights)
+        basis = choose_landmarks(rows, size, session.random_state, weights)
         if self.basis == "shared":
-            return [
-                partial(growing_features, session.engine, sample, kernel, *given, GrowingWorkingSet, seed)
-                for kernel in kernels
-            ]
-        whole = size == rows.shape[0]
-        return [
-            partial(landmark_features, session.engine, sample, kernel, *given, whole) for kernel in kernels
-        ]
+            return growing_candidates(session, kernels, basis, GrowingWorkingSet)
+        given = session.engine, open_samples(rows), basis, weights, size == rows.shape[0]
+        return [partial(landmark_features, kernel, *given) for kernel in kernels]
 
 
 def basis_size(n_landmarks: int | None, rows: int) -> int:

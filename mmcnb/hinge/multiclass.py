@@ -13,6 +13,7 @@ import numpy as np
 from mmcnb import kernels
 from mmcnb.engine.passes import GatherPass, sample_rows
 from mmcnb.engine.plan import larger_sample
+from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, Record, ignore, tag
 from mmcnb.features.model import Model
 from mmcnb.features.rules import GivenLabels, Scores, ScoresLabels
@@ -50,8 +51,8 @@ class HingeRefinement:
 
     Parameters
     ----------
-    session : FitSession
-        The fit.
+    engine : Engine
+        Runs the passes.
     sample : LandmarkSample
         The sample in landmark features.
     partition : PartitionConfig
@@ -62,7 +63,7 @@ class HingeRefinement:
         Path of C, tolerance and limits.
     """
 
-    session: FitSession
+    engine: Engine
     sample: LandmarkSample
     partition: PartitionConfig
     objective: Objective
@@ -73,7 +74,7 @@ class HingeRefinement:
         weights = self.sample.features.weights
         bounds = self.partition.bounds_by_size(np.bincount(labels, weights, self.partition.n_clusters))
         values = open_samples(self.sample.values)
-        given = self.session.engine, values, self.sample.normalization, bounds, weights
+        given = self.engine, values, self.sample.normalization, bounds, weights
         return CrammerSingerWorkingSet(MulticlassTrainingSet(*given, hold_labels=True))
 
     def follow(self, start: Partition, record: Record) -> np.ndarray | None:

@@ -199,9 +199,9 @@ class KernelFeatures:
 
 
 def landmark_features(
+    kernel: Kernel,
     engine: Engine,
     sample: Samples,
-    kernel: Kernel,
     basis: np.ndarray,
     weights: np.ndarray | None,
     whole: bool = False,
@@ -220,7 +220,7 @@ def landmark_features(
 
 
 def exact_features(
-    engine: Engine, sample: Samples, kernel: Kernel, basis: np.ndarray, weights: np.ndarray | None
+    kernel: Kernel, engine: Engine, sample: Samples, basis: np.ndarray, weights: np.ndarray | None
 ) -> KernelFeatures:
     """The sample with all its rows as the basis: the whole kernel matrix in float64."""
     features = cache_features(KernelSamples(sample, kernel.against(basis), np.float64), "memory")
