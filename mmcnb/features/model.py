@@ -41,7 +41,7 @@ class Model:
     ----------
     rule : Hyperplane or Scores
         Decides the cluster.
-    kernel : Kernel, KernelStack or None
+    kernel : Kernel, MultipleKernels or None
         None for a linear model on the columns.
     basis : ndarray of shape (p, d) or None
         Basis vectors.

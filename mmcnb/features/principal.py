@@ -101,7 +101,7 @@ def ridge_map(features: PrincipalFeatures, normalization: np.ndarray, alpha: flo
     ----------
     features : PrincipalFeatures
         Principal axes of the rows of a sample, in the coordinates ``κ(x) @ metric``.
-    metric : ndarray of shape (p, r)
+    normalization : ndarray of shape (p, r)
         W with WW' the inverse of the kernel matrix of the landmarks.
     alpha : float
         Ridge a row.

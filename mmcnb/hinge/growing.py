@@ -105,7 +105,9 @@ class GrowingWorkingSet(WorkingSet):
         """Every row."""
         return np.ones(self.rows.samples.n_samples, np.int8)
 
-    def find(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[Any, ConstraintStatistics]:
+    def find_most_violated(
+        self, labels: Labels, hyperplane: Hyperplane, rho: float
+    ) -> tuple[Any, ConstraintStatistics]:
         """One sweep of the columns so far."""
         active, _, sums = self.training_set.most_violated_rows(labels, hyperplane, rho)
         return (active, sums), sums

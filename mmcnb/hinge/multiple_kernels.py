@@ -40,7 +40,7 @@ class MultipleKernelMixin(WorkingSet):
 
     Parameters
     ----------
-    problem : Problem
+    training_set : TrainingSet
         The rows, in the features of all kernels; its metric is block diagonal.
     columns : sequence of slice
         The features of each kernel.
@@ -71,7 +71,7 @@ class MultipleKernelMixin(WorkingSet):
         return len(self.columns) * super().evaluations
 
     @property
-    def to_dict(self) -> dict[str, float]:
+    def history_columns(self) -> dict[str, float]:
         """The weights of the kernels."""
         return {f"weight_{k}": float(weight) for k, weight in enumerate(self.kernel_weights)}
 
@@ -118,7 +118,7 @@ class MultipleKernelCrammerSingerWorkingSet(MultipleKernelMixin, CrammerSingerWo
 
     Parameters
     ----------
-    problem : ClustersProblem
+    training_set : ClustersProblem
         The rows.
     columns
         As in `MultipleKernelMixin`.
@@ -139,11 +139,11 @@ class MultipleKernelSample:
 
     Parameters
     ----------
-    kernels : KernelStack
+    kernels : MultipleKernels
         The kernels.
     features : Samples
         Their values against the basis, side by side.
-    metric : tuple of ndarray
+    normalization : tuple of ndarray
         For each kernel M with M M' the inverse of its matrix of the basis, in units of its spread.
     columns : tuple of slice
         The features of each kernel.
@@ -200,7 +200,7 @@ def map_by_kernels(
     ----------
     sample : Samples
         The rows, in memory.
-    kernels : KernelStack
+    kernels : MultipleKernels
         The kernels.
     basis : ndarray of shape (p, d)
         Basis vectors.

@@ -48,7 +48,7 @@ class SearchConfig:
         Rising values of C; one value is the papers' form.
     eta : float
         Tolerance of the last cutting-plane loop.
-    limits : Rounds
+    limits : CCCPLimits
         When rounds stop and which labels they accept.
     init : str
         Kind of starts.
@@ -77,13 +77,13 @@ class RestartResult:
 
     Parameters
     ----------
-    candidate : Candidate
+    candidate : KernelFeatures
         The sample under this kernel.
     objective : Objective
         What was minimised.
-    planes : Planes
+    working_set : WorkingSet
         The working set at the end.
-    state : State
+    state : CCCPResult
         Labels and hyperplane.
     labels : ndarray of shape (m,), int8
         Labels of the sample.
@@ -250,7 +250,7 @@ def search_sample(
         Its threads share the widths where the sample is a single block.
     candidates : sequence of callable
         Each makes the sample under one kernel.
-    search : Search
+    search : SearchConfig
         What to try.
     record : callable
         Called with one dict a sweep, in the order of the candidates; ``clock`` is when it happened.
@@ -259,7 +259,7 @@ def search_sample(
 
     Returns
     -------
-    list of Trial
+    list of RestartResult
         One a width at which some start was separable: first those with a clean division, by their
         relative |w|²; then the others, by their leave-one-out score.
     """
