@@ -1,8 +1,8 @@
 """The cutting-plane loop: labels fixed, planes added until none is violated by more than the tolerance.
 
 Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13). Each subset c of the rows is a constraint on
-the mean of c_i (rho - y_i f(x_i)). The most violated one takes just the rows with y_i f(x_i) <= rho, eq. (12):
-one sweep finds it (`MostViolatedPass`), whatever the number of subsets.
+the mean of c_i (rho - y_i f(x_i)). The most violated one takes the rows with y_i f(x_i) <= rho, eq. (12):
+a single sweep finds it (`MostViolatedPass`).
 """
 
 from dataclasses import dataclass, replace
