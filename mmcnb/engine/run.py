@@ -15,8 +15,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
+from mmcnb._config import n_threads
 from mmcnb._progress import progress
-from mmcnb.errors import InputError
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples.derived import cache_features
 
@@ -139,16 +139,6 @@ class Engine(ABC):
                 total = pass_.combine(total, group)
                 bar.update(GROUP_ROWS)
         return total
-
-
-def n_threads(n_jobs: int | None) -> int:
-    """Number of threads for ``n_jobs``, in scikit-learn's meaning: None is all cores, -1 too."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if n_jobs is None:
-        return cores
-    if n_jobs == 0:
-        raise InputError("n_jobs=0 asks for no thread; give a positive number, or -1 for all cores.")
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
 def task_rows(samples: Samples, threads: int) -> int:

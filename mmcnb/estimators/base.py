@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.choose import connected, open_engine, portable
 from mmcnb.engine.passes import DrawnSample, draw_sample, sample_rows
-from mmcnb.engine.plan import FitPlan, plan_fit, size_of
+from mmcnb.engine.plan import FitNeeds, FitPlan, plan_fit
 from mmcnb.engine.run import Engine, Traffic
 from mmcnb.engine.session import FitSession
 from mmcnb.estimators.persistence import save_estimator
@@ -227,16 +227,14 @@ class StreamedClusterer(ClusterMixin, EngineEstimator):
         return np.concatenate(engine.run(LabelsPass(self.model_.rule), features, "labels"))
 
     def _plan(self, samples: Samples) -> FitPlan:
-        return plan_fit(
-            **size_of(samples, self.n_jobs),
+        needs = FitNeeds(
             n_landmarks=self._basis_size(samples.n_samples),
             sample_size=self._rows_of_sample(),
             sample_bytes=self._sample_bytes(samples.n_samples),
             larger_rows=self._larger_rows(samples.n_samples),
             sweeps=self._sweeps(),
-            memory_limit=self.memory_limit,
-            n_jobs=self.n_jobs,
         )
+        return plan_fit(samples, needs, self.memory_limit, self.n_jobs)
 
     def _basis_size(self, n_samples: int) -> int:
         return 0

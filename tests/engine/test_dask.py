@@ -17,7 +17,7 @@ from mmcnb.engine.choose import connected, open_engine
 from mmcnb.engine.dask import DaskEngine, assign
 from mmcnb.engine.dask_worker import Opened, pickle_pass, unpickle_pass
 from mmcnb.engine.passes import CombinedPass, GatherPass, RowSumPass
-from mmcnb.engine.plan import plan_fit
+from mmcnb.engine.plan import FitNeeds, RowShape, plan_fit
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.features.kernel import BasisMap, Kernel, KernelSamples
@@ -100,7 +100,7 @@ def test_features_are_kept_where_they_were_computed_and_dropped_at_the_end(dask_
     copy = tmp_path / "copy.zarr"
     subprocess.run(["cp", "-r", path, copy], check=True)
     samples = open_samples(copy)
-    plan = plan_fit(N, 2, n_landmarks=5)
+    plan = plan_fit(RowShape(N, 2), FitNeeds(n_landmarks=5))
     with ThreadEngine(1) as threads:
         expected = threads.run(OrderedSum(), features(samples))[1].tobytes()
     with DaskEngine(client) as engine:
@@ -139,7 +139,7 @@ def test_what_does_not_fit_is_computed_anew(dask_client, path, groups):
         for _ in range(2):
             assert threads.run(OrderedSum(), here)[1].tobytes() == expected
             assert not here.cached
-        assert here.cached_bytes == here.room
+        assert here.cached_bytes == here.capacity
 
 
 def test_weights_travel_once_and_by_group(dask_client, path, monkeypatch):
