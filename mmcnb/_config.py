@@ -95,10 +95,12 @@ def n_threads(n_jobs: int | None) -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
         return cores
-    if not isinstance(n_jobs, Integral):
+    try:
+        n_jobs = operator.index(n_jobs)
+    except TypeError:
         raise InputError(
             f"n_jobs={n_jobs!r} is not a whole number; give a positive one, or -1 for all cores."
-        )
+        ) from None
     if n_jobs == 0:
         raise InputError("n_jobs=0 asks for no thread; give a positive number, or -1 for all cores.")
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
