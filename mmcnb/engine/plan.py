@@ -124,10 +124,8 @@ class FitPlan:
         Rows and columns.
     row_bytes : float
         Decoded bytes of a row.
-    n_landmarks : int
-        Basis vectors.
-    threads : int
-        Threads used.
+    n_landmarks, threads : int
+        Basis vectors, and threads used.
     memory_limit : int
         Resident bytes allowed.
     libraries, in_flight, sample, row_state, cache : int
@@ -138,10 +136,8 @@ class FitPlan:
         Estimated seconds for each place that could hold them within the limit.
     scratch : int
         Bytes written to a scratch file.
-    sweeps : int
-        Most sweeps over the kernel columns.
-    reads : int
-        Most reads of the rows.
+    sweeps, reads : int
+        Most sweeps over the kernel columns, and most reads of the rows.
     bytes : int
         Decoded bytes of all those reads.
     seconds : float
@@ -390,12 +386,6 @@ def most_sweeps(n_samples: int, feature_bytes: float) -> int:
     """Sweeps over all rows that a fit may make.
 
     The size of the work alone decides, or the answer would depend on the machine.
-
-    Examples
-    --------
-    >>> from mmcnb.engine.plan import most_sweeps
-    >>> most_sweeps(10**6, 800), most_sweeps(10**7, 800)
-    (300, 5)
     """
     return MANY_SWEEPS if n_samples * feature_bytes <= CACHED_BYTES else FEW_SWEEPS
 
@@ -408,12 +398,5 @@ def expected_sweeps(n_samples: int, feature_bytes: float, needs: FitNeeds) -> tu
 
 
 def larger_sample(n_samples: int) -> int:
-    """Rows of the second sample; 0 where all rows are hardly more.
-
-    Examples
-    --------
-    >>> from mmcnb.engine.plan import larger_sample
-    >>> larger_sample(10**5), larger_sample(10**6)
-    (0, 65536)
-    """
+    """Rows of the second sample; 0 where all rows are hardly more."""
     return LARGER_SAMPLE if n_samples > 2 * LARGER_SAMPLE else 0

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 Total = TypeVar("Total")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 TASK_BYTES = 8 * 2**20  # rows handed to a thread at once, as decoded bytes
 READ_AHEAD = 1  # tasks that wait beside those at work
 
 
 class Pass(Protocol[Total]):
-    """What a pass over the rows has to say: a total for each block, and how totals are combined."""
+    """A pass over the rows: a total for each block, and how totals are combined."""
 
     def start(self) -> Total:
         """The total of no rows."""
@@ -51,20 +51,20 @@ def finish_group(pass_: Pass[Total], total: Total, start: int) -> Total:
 
 @dataclass
 class Traffic:
-    """What has been read so far of some watched rows.
+    """What has been read so far of the watched rows.
 
     Parameters
     ----------
     watched : Samples or None
         The rows; passes over others are not counted.
     reads : int
-        Passes that read the rows from their home.
+        Passes that read the rows from storage.
     sweeps : int
-        Passes served from kept kernel columns.
+        Passes served from cached kernel columns.
     bytes : int
         Decoded bytes of the rows read.
     resumed : bool
-        Whether the last pass was taken from a checkpoint.
+        Whether the last pass was recalled from a checkpoint.
     """
 
     watched: Samples | None = None
@@ -107,11 +107,11 @@ class Engine(ABC):
         """The totals of all groups of rows, in order."""
 
     def cache(self, features: Samples, plan: "FitPlan") -> Samples:
-        """Hold features where the plan says, from their first sweep on."""
+        """Cache features where the plan says, from their first sweep on."""
         return cache_features(features, plan.store)
 
-    def each(self, function: Callable[[Any], Found], items: Sequence[Any]) -> list[Found]:
-        """What a function finds for each item, in order."""
+    def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
+        """The results of a function for all items, in order."""
         return [function(item) for item in items]
 
     def run(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Total:
@@ -159,10 +159,10 @@ def map_blocks(pass_: Pass[Total], samples: Samples, start: int, stop: int) -> I
 
 
 class SingleThreadedBLAS:
-    """BLAS at one thread for as long as any engine of this process runs.
+    """BLAS at one thread while any engine of this process runs.
 
     Blocks run in parallel, so BLAS must not: its result would depend on the number of threads. The limit is
-    global to the process, so engines that overlap in time share one, and the last to leave lifts it.
+    global to the process, so engines that overlap in time share it, and the last to leave lifts it.
     """
 
     _lock = threading.Lock()
@@ -205,7 +205,7 @@ class ThreadEngine(Engine):
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Threads; None and -1 take all cores.
+        Threads; None is what `mmcnb.config` says, -1 is all cores.
     show_progress : bool or None, default=False
         None shows a bar where standard error is a terminal.
 
@@ -234,10 +234,8 @@ class ThreadEngine(Engine):
         self._pool.shutdown(cancel_futures=True)
         self._blas.__exit__()
 
-    def each(self, function: Callable[[Any], Found], items: Sequence[Any]) -> list[Found]:
-        """What a function finds for each item, in order; the items share the threads, and their passes run
-        each in the thread of its item.
-        """
+    def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
+        """The results for all items, in order; the items share the threads, and each runs its passes in its own."""
         return super().each(function, items) if self._alone else list(self._pool.map(function, items))
 
     def _mark_thread(self) -> None:
@@ -298,7 +296,7 @@ def run(pass_: Pass[Total], samples: Samples, n_jobs: int | None = None) -> Tota
     samples : Samples
         The rows.
     n_jobs : int or None, default=None
-        Threads; None and -1 take all cores.
+        Threads; None is what `mmcnb.config` says, -1 is all cores.
 
     Returns
     -------

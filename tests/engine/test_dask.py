@@ -289,25 +289,25 @@ def test_a_cluster_without_workers_ends_in_one_sentence(path, monkeypatch):
     after=st.dictionaries(st.integers(0, 8).map(str), st.integers(1, 4), min_size=1),
 )
 def test_groups_are_shared_out_evenly_and_few_move(groups, before, after):
-    starts, homes = range(groups), {}
-    assign(starts, before, homes)
-    old = dict(homes)
-    assign(starts, before, homes)
-    assert homes == old
-    assign(starts, after, homes)
-    assert set(homes) == set(starts)
+    starts, assigned = range(groups), {}
+    assign(starts, before, assigned)
+    old = dict(assigned)
+    assign(starts, before, assigned)
+    assert assigned == old
+    assign(starts, after, assigned)
+    assert set(assigned) == set(starts)
     for worker, threads in after.items():
         rounds = groups / sum(after.values())
-        assert sum(home == worker for home in homes.values()) <= (rounds + 1) * threads
+        assert sum(own == worker for own in assigned.values()) <= (rounds + 1) * threads
     if after == {worker: threads for worker, threads in before.items() if worker in after}:
-        assert all(homes[start] == old[start] for start in starts if old[start] in after)
+        assert all(assigned[start] == old[start] for start in starts if old[start] in after)
 
 
 # -- which engine --------------------------------------------------------------------------------
 
 
 def test_no_scheduler_is_one_sentence_within_seconds(monkeypatch):
-    monkeypatch.setattr("mmcnb.engine.choose.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("mmcnb.engine.dask.CONNECT_SECONDS", 1)
     started = time.monotonic()
     sentence = r"^no Dask scheduler answers at tcp://127\.0\.0\.1:9 \([^\n]*\); check the address[^\n]*\.$"
     with pytest.raises(InputError, match=sentence), open_engine("tcp://127.0.0.1:9"):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmcnb._config import format_bytes, parse_bytes
-from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample, plan_fit
+from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample, most_sweeps, plan_fit
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.samples import open_samples
 from tests.engine.fakes import FakeSamples
@@ -116,6 +116,11 @@ def test_the_plan_of_rows_is_the_plan_of_their_shape(layout):
     assert (shape.n_samples, shape.n_features, shape.itemsize) == (300, 20, 8)
     assert shape.is_reopenable == (layout == "stored")
     assert plan_fit(samples, needs, "1GiB", 2) == plan_fit(shape, needs, "1GiB", 2)
+
+
+def test_the_size_of_the_work_decides_on_sweeps_and_on_a_second_sample():
+    assert [most_sweeps(n, 800) for n in (10**6, 10**7)] == [300, 5]
+    assert [larger_sample(n) for n in (10**5, 10**6)] == [0, 65536]
 
 
 def test_a_plan_prints_its_lines_and_shows_them_as_a_table():
