@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from mmcnb.engine.journal import PART, DamagedEntryError, fingerprint, read_entry, whole_file, write_entry
@@ -72,9 +71,7 @@ class Checkpoint:
             stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         with self._lock:
             if error is None:
                 self._write_run(finished=True)
@@ -213,9 +210,9 @@ def _plain(value: Any) -> Any:
 
 
 def _held_bytes(samples: Samples) -> float:
-    if samples.is_sparse:
-        return samples.n_samples * samples.row_bytes
-    return samples.n_samples * samples.n_features * samples.dtype.itemsize
+    """Bytes of rows in memory; of derived dense rows, ``row_bytes`` tells what they are computed from."""
+    dense = samples.n_features * samples.dtype.itemsize
+    return samples.n_samples * (samples.row_bytes if samples.is_sparse else dense)
 
 
 def environment() -> dict[str, str]:

@@ -1,11 +1,10 @@
 """Which engine runs the passes."""
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from mmcnb._config import check_engine, configured, is_client
-from mmcnb.engine.dask import Connection, DaskEngine
+from mmcnb._config import configured, is_client
+from mmcnb.engine.dask import DaskEngine, connection
 from mmcnb.engine.run import Engine, ThreadEngine
 
 
@@ -34,39 +33,27 @@ def open_engine(
     InputError
         If ``engine`` is none of these, Dask is not installed, or no scheduler answers.
     """
-    chosen = configured("engine", engine)
-    if chosen is None:
+    engine = configured("engine", engine)
+    if engine is None:
         return ThreadEngine(n_jobs, show_progress)
-    return _open_dask(chosen, n_jobs, show_progress)
+    return DaskEngine(engine, n_jobs, show_progress)
 
 
-@contextmanager
-def _open_dask(engine: Any, n_jobs: int | None, show_progress: bool | None) -> Iterator[Engine]:
-    with connected(engine) as client, DaskEngine(client, n_jobs, show_progress) as opened:
-        yield opened
-
-
-@contextmanager
-def connected(engine: Any = None) -> Iterator[Any]:
-    """Stay connected to the cluster of an engine: blocks within this one share its client.
+def connected(engine: Any = None) -> AbstractContextManager[Any]:
+    """Stay connected to the cluster of an engine: ``with`` blocks inside this one share its client.
 
     Parameters
     ----------
     engine : None, str or dask.distributed.Client, default=None
         As in `open_engine`.
 
-    Yields
-    ------
-    dask.distributed.Client or None
+    Returns
+    -------
+    context manager of dask.distributed.Client or None
         None where the engine is threads.
     """
     engine = configured("engine", engine)
-    check_engine(engine)
-    if not isinstance(engine, str):
-        yield engine
-        return
-    with Connection.to(engine) as client:
-        yield client
+    return nullcontext() if engine is None else connection(engine)
 
 
 def portable(engine: Any) -> Any:

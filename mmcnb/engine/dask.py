@@ -10,14 +10,15 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from threading import RLock
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 import numpy as np
 
-from mmcnb._config import LOCAL
+from mmcnb._config import LOCAL, check_engine
 from mmcnb.engine.dask_worker import Opened, group_total, pickle_pass, same
 from mmcnb.engine.run import Engine, Pass, Result, ThreadEngine, Total
 from mmcnb.errors import InputError
@@ -39,17 +40,17 @@ class DaskEngine(Engine):
 
     Parameters
     ----------
-    client : dask.distributed.Client
-        A connected client; it stays open.
+    engine : str or dask.distributed.Client
+        A client, or an address as in `open_engine`.
     n_jobs : int or None, default=None
         Threads of this process, for rows that are in its memory.
     show_progress : bool or None, default=False
         None shows a bar where standard error is a terminal.
     """
 
-    def __init__(self, client: Any, n_jobs: int | None = None, show_progress: bool | None = False) -> None:
+    def __init__(self, engine: Any, n_jobs: int | None = None, show_progress: bool | None = False) -> None:
         super().__init__(show_progress)
-        self.client = client
+        self.engine = engine
         self._threads = ThreadEngine(n_jobs)
         self._assigned: dict[int, str] = {}  # the worker of each group, by its first row
         # By the id of an object, which is held too so that the id stays its own.
@@ -57,16 +58,15 @@ class DaskEngine(Engine):
         self._held: dict[tuple[str, int, Any], tuple[Any, Any]] = {}  # with the future of what workers hold
 
     def __enter__(self) -> Self:
-        self._threads.__enter__()
+        with ExitStack() as stack:
+            self.client = stack.enter_context(connection(self.engine))
+            stack.enter_context(self._threads)
+            stack.callback(self._forget)
+            self._exit = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        # By hand: frames of Dask's own errors may hold futures for long.
-        for _object, future in self._held.values():
-            future.release()
-        self._held.clear()
-        self._names.clear()
-        self._threads.__exit__()
+        self._exit.close()
 
     def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
         """The results for all items, in order, from threads of this process."""
@@ -124,6 +124,13 @@ class DaskEngine(Engine):
         if key not in self._held:
             self._held[key] = value, send()
         return self._held[key][1]
+
+    def _forget(self) -> None:
+        """Release all by hand: frames of Dask's own errors may hold futures for long."""
+        for _object, future in self._held.values():
+            future.release()
+        self._held.clear()
+        self._names.clear()
 
     def forget_lost(self) -> None:
         """Forget what was lost with a worker, so that it is sent again; what others hold stays."""
@@ -282,8 +289,9 @@ class _Sweep:
     def _dying(self, starts: Collection[int]) -> InputError:
         stop = min(max(starts) + GROUP_ROWS, self.samples.n_samples)
         return InputError(
-            f"workers of the Dask cluster at {self.engine.address} died again and again at rows {min(starts)} "
-            f"to {stop}, most often for want of memory; give them more memory, or look at their logs."
+            f"workers of the Dask cluster at {self.engine.address} died again and again at rows "
+            f"{min(starts)} to {stop}, most often for want of memory; give them more memory, or look at "
+            "their logs."
         )
 
 
@@ -321,35 +329,45 @@ def assign(starts: range, threads: Mapping[str, int], assigned: dict[int, str]) 
             load[assigned[start]] += 1
 
 
-class Connection:
-    """A client of our own, shared by the blocks that are open for one address in this process."""
+@dataclass
+class _Shared:
+    """A client of our own, and how many ``with`` blocks use it."""
 
-    _lock = RLock()
-    _open: ClassVar["dict[str, Connection]"] = {}
+    client: Any
+    users: int = 0
 
-    def __init__(self, address: str) -> None:
-        self.client, self.users = _connect(address), 0
 
-    @classmethod
-    @contextmanager
-    def to(cls, address: str) -> Iterator[Any]:
-        """The client of an address; the last to leave closes it, and the cluster where it is ours."""
-        with cls._lock:
-            connection = cls._open.get(address)
-            if connection is None or connection.client.status != "running":
-                connection = cls._open[address] = cls(address)
-            connection.users += 1
-        try:
-            yield connection.client
-        finally:
-            with cls._lock:
-                connection.users -= 1
-                if connection.users == 0:
-                    if cls._open.get(address) is connection:
-                        del cls._open[address]
-                    connection.client.close()
-                    if connection.client.cluster is not None:
-                        connection.client.cluster.close()
+_shared: dict[str, _Shared] = {}  # by address
+_sharing = RLock()
+
+
+@contextmanager
+def connection(engine: Any) -> Iterator[Any]:
+    """The client of a cluster: ``engine`` itself, or one for its address.
+
+    The ``with`` blocks that are open for one address in this process share a client; the last to end closes
+    it, and the cluster where it was started here.
+    """
+    check_engine(engine)
+    if not isinstance(engine, str):
+        yield engine
+        return
+    with _sharing:
+        shared = _shared.get(engine)
+        if shared is None or shared.client.status != "running":
+            shared = _shared[engine] = _Shared(_connect(engine))
+        shared.users += 1
+    try:
+        yield shared.client
+    finally:
+        with _sharing:
+            shared.users -= 1
+            if shared.users == 0:
+                if _shared.get(engine) is shared:
+                    del _shared[engine]
+                shared.client.close()
+                if shared.client.cluster is not None:
+                    shared.client.cluster.close()
 
 
 def _connect(address: str) -> Any:

@@ -190,13 +190,9 @@ class FitPlan:
         return "; ".join([chosen, *others])
 
     def _words(self) -> dict[str, str]:
-        held = {
-            "libraries": self.libraries,
-            "blocks in flight": self.in_flight,
-            "sample": self.sample,
-            "labels": self.row_state,
-        }
-        parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in held.items())
+        sizes = {"libraries": self.libraries, "blocks in flight": self.in_flight}
+        sizes |= {"sample": self.sample, "labels": self.row_state}
+        parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in sizes.items())
         return {
             "rows": f"{self.n_samples:,} x {self.n_features:,}, {self.n_landmarks} basis vectors",
             "kernel columns": self._columns(),
@@ -209,7 +205,7 @@ class FitPlan:
 
     def lines(self) -> list[str]:
         """The plan for people, one fact a line."""
-        return [f"{name:<17}{words}" for name, words in self._words().items()]
+        return [f"{name:<17}{text}" for name, text in self._words().items()]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -378,8 +374,7 @@ def square_rows(bytes_allowed: int, matrices: int) -> int:
 # -- how often the hinge methods sweep over all rows, and their second sample ------------------------
 
 LARGER_SAMPLE = GROUP_ROWS  # rows of the second sample, where there are more than twice as many
-MANY_SWEEPS, FEW_SWEEPS = 300, 5
-LIKELY_SWEEPS = 20  # until a fit converges
+MANY_SWEEPS, FEW_SWEEPS, LIKELY_SWEEPS = 300, 5, 20
 
 
 def most_sweeps(n_samples: int, feature_bytes: float) -> int:

@@ -235,7 +235,7 @@ class ThreadEngine(Engine):
         self._blas.__exit__()
 
     def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
-        """The results for all items, in order; the items share the threads, and each runs its passes in its own."""
+        """The results for all items, in order; each item runs its passes in one thread."""
         return super().each(function, items) if self._alone else list(self._pool.map(function, items))
 
     def _mark_thread(self) -> None:
