@@ -1,4 +1,4 @@
-"""Settings of the process, and what a parameter means that is None."""
+"""Settings of the process, which fits use where their own parameter is None."""
 
 import operator
 import os
@@ -18,16 +18,16 @@ _UNITS = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 class config:
-    """Set, for the whole process, what fits use that do not say so themselves.
+    """Settings of the process, for fits that do not set them themselves.
 
-    The settings that are passed hold from the call on, in all threads; the others stay as they are. At the
-    end of a ``with`` block, what held before holds again. An estimator's own parameter comes first.
+    Only the settings that are passed change. They hold from the call on, in all threads; a ``with`` block
+    restores them at its end. An estimator's own parameter comes first.
 
     Parameters
     ----------
     engine : None, str or dask.distributed.Client, optional
-        Who runs the passes over the rows. None is threads of this process; a client, or the address of its
-        scheduler, is a Dask cluster; ``"local:4"`` is a cluster of four processes on this machine.
+        Who runs the passes over the rows: threads of this process (None), a Dask cluster (a client or the
+        address of its scheduler), or a cluster of four processes on this machine (``"local:4"``).
     memory_limit : str, int or None, optional
         Resident memory of the process, such as ``"512MiB"``. None is half of what is free.
     n_jobs : int or None, optional
@@ -36,7 +36,7 @@ class config:
     Raises
     ------
     InputError
-        If a setting is none of these; nothing is changed then.
+        If a setting is none of these; no setting changes then.
 
     Examples
     --------
@@ -216,6 +216,6 @@ def check_engine(engine: Any) -> None:
 
 
 def is_client(engine: Any) -> bool:
-    """Whether an object is a client of a Dask cluster, told without loading Dask."""
+    """Whether an object is a client of a Dask cluster. Dask is not loaded for it."""
     distributed = sys.modules.get("distributed")
     return distributed is not None and isinstance(engine, distributed.Client)

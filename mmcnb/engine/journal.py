@@ -1,4 +1,4 @@
-"""Totals of passes as files, which are whole or absent, checked when read, and give back the same bits.
+"""Totals of passes as files: complete or absent, checked when read, with the same bits again.
 
 A file holds a digest of what follows: one line of JSON (the fingerprint of the pass and the form of its
 total), and the arrays of the total one after the other in NumPy's own format.
@@ -64,7 +64,7 @@ def _add(digest: Any, value: Any) -> None:
 
 
 def write_entry(path: Path, mark: str, total: Any) -> None:
-    """Write the total of a pass to a file, whole or not at all.
+    """Write the total of a pass to a file, which appears complete or not at all.
 
     Parameters
     ----------

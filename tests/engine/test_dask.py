@@ -12,6 +12,7 @@ import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mmcnb
 from mmcnb.engine import dask as dask_engine
 from mmcnb.engine.choose import connected, open_engine
 from mmcnb.engine.dask import DaskEngine, assign
@@ -95,7 +96,7 @@ def test_rows_in_memory_are_not_sent(dask_client, X):
         assert cluster.run(Local(), samples)[1].tobytes() == threads.run(Local(), samples)[1].tobytes()
 
 
-def test_features_are_kept_where_they_were_computed_and_dropped_at_the_end(dask_client, path, tmp_path):
+def test_features_are_cached_where_they_were_computed_and_dropped_at_the_end(dask_client, path, tmp_path):
     client = dask_client(2)
     copy = tmp_path / "copy.zarr"
     subprocess.run(["cp", "-r", path, copy], check=True)
@@ -104,12 +105,12 @@ def test_features_are_kept_where_they_were_computed_and_dropped_at_the_end(dask_
     with ThreadEngine(1) as threads:
         expected = threads.run(OrderedSum(), features(samples))[1].tobytes()
     with DaskEngine(client) as engine:
-        kept = engine.cache(features(samples), plan)
-        assert not kept.cached
-        assert engine.run(OrderedSum(), kept)[1].tobytes() == expected
-        assert kept.cached
+        cached = engine.cache(features(samples), plan)
+        assert not cached.cached
+        assert engine.run(OrderedSum(), cached)[1].tobytes() == expected
+        assert cached.cached
         subprocess.run(["rm", "-r", copy], check=True)
-        assert engine.run(OrderedSum(), kept)[1].tobytes() == expected
+        assert engine.run(OrderedSum(), cached)[1].tobytes() == expected
         assert held_on_workers(client) == 2
     wait_until(lambda: held_on_workers(client) == 0)
 
@@ -142,7 +143,7 @@ def test_what_does_not_fit_is_computed_anew(dask_client, path, groups):
         assert here.cached_bytes == here.capacity
 
 
-def test_weights_travel_once_and_by_group(dask_client, path, monkeypatch):
+def test_weights_are_sent_once_and_by_group(dask_client, path, monkeypatch):
     samples, rng = open_samples(path), np.random.default_rng(1)
     weights, rows = rng.random(N), np.sort(rng.choice(N, 1000, replace=False))
     sweep = CombinedPass((GatherPass(rows), RowSumPass(weights)))
@@ -340,6 +341,8 @@ def test_a_client_that_is_closed_is_one_sentence(dask_client):
     client.close()
     with pytest.raises(InputError, match=r"^engine is a Dask client that is closed"), open_engine(client):
         pass
+    with pytest.raises(InputError, match=r"^engine is a Dask client that is closed"):
+        mmcnb.config(engine=client)
 
 
 def test_an_address_is_connected_once_and_left_at_the_end(dask_client, path):
@@ -360,7 +363,7 @@ def test_a_cluster_of_processes_here_ends_with_the_block(path):
     wait_until(lambda: subprocess.run(["kill", "-0", str(pid)], capture_output=True).returncode != 0)
 
 
-def test_kept_features_travel_without_their_rows(path):
+def test_cached_features_are_pickled_without_their_rows(path):
     cached = CachedSamples(features(open_samples(path)))
     with ThreadEngine(1) as threads:
         before = len(pickle.dumps(cached))
