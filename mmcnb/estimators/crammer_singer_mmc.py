@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from mmcnb.engine.plan import FitNeeds, larger_sample
+from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
@@ -160,7 +160,7 @@ class CrammerSingerMMC(StreamedClusterer):
         super()._check_parameters()
         target_shares(self.cluster_sizes, self.n_clusters)
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
         size = self.sample_size or rows_of_sample(self.n_clusters)
         rows = min(size, samples.n_samples)
         check_matrices(rows, self.n_clusters, self.memory_limit)

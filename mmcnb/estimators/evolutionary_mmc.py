@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.engine.memory import format_bytes, resolve_memory_limit
+from mmcnb._config import format_bytes, resolve_memory_limit
 from mmcnb.engine.plan import FitPlan, square_rows
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import ClusterWarning, MemoryLimitError

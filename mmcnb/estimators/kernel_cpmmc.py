@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mmcnb.engine.memory import LIBRARIES, format_bytes, resolve_memory_limit
-from mmcnb.engine.plan import FitNeeds, larger_sample
+from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
+from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import MemoryLimitError
 from mmcnb.estimators.base import MARGIN_FITTED, SAMPLE_ROWS, StreamedClusterer, estimator
@@ -117,7 +117,7 @@ class KernelCPMMC(StreamedClusterer):
         super()._check_parameters()
         check_balance(self)
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
         n, limit = samples.n_samples, resolve_memory_limit(self.memory_limit)
         held = LIBRARIES + 8 * n * n * (CANDIDATES if n <= EXACT_SEARCH else 2)
         if held > limit:

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mmcnb.engine.memory import format_bytes, resolve_memory_limit
-from mmcnb.engine.plan import FitNeeds, larger_sample
+from mmcnb._config import format_bytes, resolve_memory_limit
+from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
@@ -209,7 +209,7 @@ class MultipleKernelClustering(StreamedClusterer):
                 "parameters, or leave checkpoint out."
             )
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
         size = self._sample_size()
         rows, sample_bytes = min(size, samples.n_samples), 0.0
         if self.basis == "exact":

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from mmcnb.engine.plan import FitNeeds, larger_sample
+from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, SAMPLE_ROWS, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
@@ -111,7 +111,7 @@ class OwnBasisMMC(StreamedClusterer):
         super()._check_parameters()
         check_balance(self)
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
         rows = self.sample_size or SAMPLE_ROWS
         n_landmarks = basis_size(self.n_landmarks, min(samples.n_samples, rows))
         return FitNeeds(n_landmarks, rows, larger_rows=larger_sample(samples.n_samples))

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from mmcnb.engine.memory import parse_bytes
+from mmcnb._config import parse_bytes
 from mmcnb.engine.run import n_threads
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import (

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar
 
-from mmcnb.engine.plan import FitNeeds, larger_sample
+from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import MARGIN_FITTED, SAMPLE_ROWS, StreamedClusterer, estimator
@@ -160,7 +160,7 @@ class SparseKernelMMC(StreamedClusterer):
                 f"basis={self.basis!r} needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
             )
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
         rows = self.sample_size or SAMPLE_ROWS
         n_landmarks = basis_size(self.n_landmarks, min(samples.n_samples, rows))
         return FitNeeds(n_landmarks, rows, larger_rows=larger_sample(samples.n_samples))

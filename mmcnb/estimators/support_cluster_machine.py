@@ -10,9 +10,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb.engine.choose import connected, open_engine
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.run import Engine
+from mmcnb.engine.session import connected, open_engine
 from mmcnb.estimators.base import SAMPLE_ROWS, EngineEstimator
 from mmcnb.estimators.classes import check_class_weight, check_counts, read_classes, weight_of_rows
 from mmcnb.estimators.kernel_kmeans import KERNELS, KernelKMeans
