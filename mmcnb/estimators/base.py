@@ -333,7 +333,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         for sentence in result.warnings:
             logger.info(sentence)
             if sentence not in result.quiet:
-                warnings.warn(sentence, ClusterWarning, stacklevel=5)
+                warnings.warn(sentence, ClusterWarning, stacklevel=4)
 
 
 def first_row_order(session: FitSession, result: FitResult) -> list[int]:

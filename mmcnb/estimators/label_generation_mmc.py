@@ -1,22 +1,27 @@
 """Maximum margin clustering by generated labels: two clusters in up to a thousand rows."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 
-from mmcnb.engine.session import FitSession
-from mmcnb.estimators.parameters import check_number
-from mmcnb.estimators.relaxed import RelaxedClusterer, Rounded, Rows
-from mmcnb.features.rules import balanced_threshold, signs
-from mmcnb.relaxations.label_generation import generate_labels
-from mmcnb.relaxations.label_mixture import LabelMixture
+from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator
+from mmcnb.estimators.parameters import COUNT, Number, Rule
+from mmcnb.estimators.relaxed import RELAXED, Rounded, centred_rows, needs_of_all_rows, relaxed_result
+from mmcnb.relaxations.label_generation import generate_labels, mixture_labels
 from mmcnb.relaxations.sdp import solve_svm
+from mmcnb.samples import Samples
 
 MOST_ROWS = 1000
+MATRICES = 8  # held by a step of the mixture and by the search for a swap
 NOT_YET = "labels that lower the objective were still found after max_iter={}; raise it."
 UNSOLVED = "rounding errors ended the label generation early; scale the columns or lower C."
 
 
 @estimator
-class LabelGenerationMMC(RelaxedClusterer):
+class LabelGenerationMMC(StreamedClusterer):
     """Maximum margin clustering by generated labels (LG-MMC; Li, Tsang, Kwok and Zhou).
 
     One support vector machine is trained under a mixture of labellings, as several kernels are mixed. A
@@ -116,48 +121,36 @@ class LabelGenerationMMC(RelaxedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    fitted_names = (*RelaxedClusterer.fitted_names, "n_iter")
-    most_rows = MOST_ROWS
-    matrices = 8  # held by a step of the mixture and by the search for a swap
-    slow = "label generation grows with about the cube"
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **RELAXED,
+        "tol": Number(0.0, 1.0, open_low=True),
+        "max_iter": COUNT,
+    }
+    fitted_names: ClassVar[tuple[str, ...]] = (*FITTED, "n_iter")
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("tol", self.tol, 0.0, 1.0, open_low=True)
-        check_number("max_iter", self.max_iter, 1, integer=True)
+    def _needs(self, samples: Samples) -> FitNeeds:
+        slow = "label generation grows with about the cube"
+        return needs_of_all_rows(samples, MOST_ROWS, MATRICES, slow)
 
-    def _rounded(self, rows: Rows, session: FitSession) -> Rounded:
-        """The best of the mixture's labels and of all that were generated, and the machine they train."""
-
-        def record(number: int, value: float, bound: float, labellings: int) -> None:
-            facts = {"stage": "sample", "round": number, "objective": value, "bound": bound}
-            session.record(facts | {"labellings": labellings})
-
-        limits = float(self.tol), int(self.max_iter)
-        found = generate_labels(rows.gram, rows.bounds, rows.shares, float(self.balance), *limits, record)
-        mixture, self.n_iter_ = found.mixture, found.rounds
-        of_mixture, share = self._of_mixture(mixture, rows)
+    def _fit(self, session: FitSession) -> FitResult:
+        rows, balance = centred_rows(self, session), float(self.balance)
+        problem, limits = (rows.gram, rows.bounds, rows.shares, balance), (float(self.tol), int(self.max_iter))
+        found = generate_labels(*problem, *limits, session.record)
+        mixture = found.mixture
+        of_mixture, share = mixture_labels(mixture, rows.gram, rows.shares, balance)
         tried = [of_mixture, *mixture.labels]
-        machines = [solve_svm(rows.gram, y, rows.bounds) for y in tried]
-        best = int(np.argmin([value for _, value in machines]))
-        alpha, value = machines[best]
-        facts = {
+        svms = [solve_svm(rows.gram, y, rows.bounds) for y in tried]
+        best = int(np.argmin([value for _, value in svms]))
+        alpha, value = svms[best]
+        report = {
             "relaxed": mixture.value,
             "bound": found.bound,
             "labellings": mixture.labels.shape[0],
             "weighted_labellings": int((mixture.weights > 1e-3).sum()),
             "eigenvalue_share": share,
-            "of_mixture": machines[0][1],
+            "of_mixture": svms[0][1],
             "labels_of": "labelling" if best else "mixture",
         }
-        doubt = NOT_YET.format(self.max_iter) if found.rounds == self.max_iter else UNSOLVED
-        return Rounded(tried[best], alpha * tried[best], value, found.converged, facts, doubt)
-
-    def _of_mixture(self, mixture: LabelMixture, rows: Rows) -> tuple[np.ndarray, float]:
-        """The labels that the mixture rounds to, in balance, and the share of the largest eigenvalue."""
-        root = np.sqrt(rows.shares)  # a weight of 2 is the row given twice, in the eigenvectors too
-        labels = np.sqrt(mixture.weights)[:, None] * mixture.labels
-        _, sizes, vectors = np.linalg.svd(labels * root, full_matrices=False)
-        f = rows.gram @ (mixture.multipliers * vectors[0] / root)
-        y = signs(f - balanced_threshold(f, rows.shares, float(self.balance)))
-        return y, float(sizes[0] ** 2 / (sizes**2).sum())
+        warning = NOT_YET.format(self.max_iter) if found.rounds == self.max_iter else UNSOLVED
+        rounded = Rounded(tried[best], alpha * tried[best], value, found.converged, report, warning)
+        return relaxed_result(session, rows, rounded, balance, n_iter=found.rounds)

@@ -1,18 +1,23 @@
 """Maximum margin clustering as a semidefinite programme: two clusters in a few hundred rows."""
 
-import numpy as np
+from collections.abc import Mapping
+from typing import ClassVar
 
-from mmcnb.engine.session import FitSession
-from mmcnb.estimators.relaxed import RelaxedClusterer, Rounded, Rows
-from mmcnb.features.rules import balanced_threshold, signs
-from mmcnb.relaxations.sdp import solve_label_matrix, solve_svm
+from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.estimators.base import StreamedClusterer, estimator
+from mmcnb.estimators.parameters import Rule
+from mmcnb.estimators.relaxed import RELAXED, Rounded, centred_rows, needs_of_all_rows, relaxed_result
+from mmcnb.relaxations.sdp import leading_labels, solve_label_matrix, solve_svm
+from mmcnb.samples import Samples
 
 MOST_ROWS = 500
+MATRICES = 24  # held by a Newton step
 UNSOLVED = "rounding errors ended the semidefinite programme early; scale the columns or lower C."
 
 
 @estimator
-class SDPMMC(RelaxedClusterer):
+class SDPMMC(StreamedClusterer):
     """Maximum margin clustering as a semidefinite programme (Xu, Neufeld, Larson and Schuurmans).
 
     Labels y are seen as the matrix M = y y', which is relaxed to be positive semidefinite with ones on its
@@ -95,22 +100,17 @@ class SDPMMC(RelaxedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    most_rows = MOST_ROWS
-    matrices = 24  # held by a Newton step
-    slow = "semidefinite programme grows with about the fourth power"
+    rules: ClassVar[Mapping[str, Rule]] = RELAXED
 
-    def _rounded(self, rows: Rows, session: FitSession) -> Rounded:
-        """The labels of the leading eigenvector, in balance, and the machine that they train."""
+    def _needs(self, samples: Samples) -> FitNeeds:
+        slow = "semidefinite programme grows with about the fourth power"
+        return needs_of_all_rows(samples, MOST_ROWS, MATRICES, slow)
 
-        def record(steps: int, value: float, gap: float) -> None:
-            session.record({"stage": "sample", "steps": steps, "objective": value, "gap": gap})
-
-        balance = float(self.balance)
-        relaxed = solve_label_matrix(rows.gram, rows.bounds, rows.shares, balance, record)
-        root = np.sqrt(rows.shares)  # a weight of 2 is the row given twice, in the eigenvectors too
-        values, vectors = np.linalg.eigh(root[:, None] * relaxed.matrix * root)
-        leading = vectors[:, -1] / root
-        y = signs(leading - balanced_threshold(leading, rows.shares, balance))
+    def _fit(self, session: FitSession) -> FitResult:
+        rows, balance = centred_rows(self, session), float(self.balance)
+        relaxed = solve_label_matrix(rows.gram, rows.bounds, rows.shares, balance, session.record)
+        y, share = leading_labels(relaxed.matrix, rows.shares, balance)
         alpha, value = solve_svm(rows.gram, y, rows.bounds)
-        facts = {"relaxed": relaxed.value, "eigenvalue_share": float(values[-1] / values.sum())}
-        return Rounded(y, alpha * y, value, relaxed.converged, facts, UNSOLVED)
+        report = {"relaxed": relaxed.value, "eigenvalue_share": share}
+        rounded = Rounded(y, alpha * y, value, relaxed.converged, report, UNSOLVED)
+        return relaxed_result(session, rows, rounded, balance)
