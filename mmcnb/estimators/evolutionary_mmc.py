@@ -234,9 +234,7 @@ class EvolutionaryMMC(StreamedClusterer):
         normalization = normalization_of(kernel(vectors, vectors), SMALLEST_EIGENVALUE)
         return model, feature_fitness(columns, normalization, *given)
 
-    def _warnings(
-        self, labels: np.ndarray, objective: float, converged: bool, agreement: float
-    ) -> list[str]:
+    def _warnings(self, labels: np.ndarray, objective: float, converged: bool, agreement: float) -> list[str]:
         found = []
         if (labels == labels[0]).all() or objective > 1 - NOTHING:
             found.append(ONE_CLUSTER)

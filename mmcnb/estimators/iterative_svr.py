@@ -22,9 +22,8 @@ from mmcnb.estimators.parameters import (
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, balanced_threshold, coin_flip, signs
-from mmcnb.hinge.shrinking import dense
 from mmcnb.samples import Samples
-from mmcnb.samples.matrix import row_shares, with_short_indices
+from mmcnb.samples.matrix import dense, row_shares, with_short_indices
 
 CACHE_MIB = 100  # of kernel columns in scikit-learn's solver
 ONE_CLUSTER = "the machine gives all rows one decision value, which parts nothing; give another gamma or C."

@@ -134,7 +134,10 @@ class LabelGenerationMMC(StreamedClusterer):
 
     def _fit(self, session: FitSession) -> FitResult:
         rows, balance = centred_rows(self, session), float(self.balance)
-        problem, limits = (rows.gram, rows.bounds, rows.shares, balance), (float(self.tol), int(self.max_iter))
+        problem, limits = (
+            (rows.gram, rows.bounds, rows.shares, balance),
+            (float(self.tol), int(self.max_iter)),
+        )
         found = generate_labels(*problem, *limits, session.record)
         mixture = found.mixture
         of_mixture, share = mixture_labels(mixture, rows.gram, rows.shares, balance)

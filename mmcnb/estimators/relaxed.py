@@ -13,9 +13,8 @@ from mmcnb.estimators.parameters import BALANCE, KERNEL, POSITIVE, SCALE, Rule, 
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, balanced_threshold, signs
-from mmcnb.hinge.shrinking import dense
 from mmcnb.samples import Samples, open_samples
-from mmcnb.samples.matrix import row_shares, with_short_indices
+from mmcnb.samples.matrix import dense, row_shares, with_short_indices
 
 RELAXED: Mapping[str, Rule] = {**KERNEL, "C": POSITIVE, "balance": BALANCE, "scale": SCALE}
 ONE_CLUSTER = "the machine puts all rows on one side, which parts nothing; give another gamma or C."

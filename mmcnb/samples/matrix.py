@@ -25,6 +25,11 @@ def stack(parts: list[Any]) -> Any:
     return np.concatenate(parts)
 
 
+def dense(rows: Any) -> np.ndarray:
+    """Rows of a dense or sparse matrix as a C-ordered array of float64."""
+    return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows, np.float64)
+
+
 def row_shares(n_samples: int, weights: np.ndarray | None) -> np.ndarray:
     """Share of each row in the total weight."""
     return np.full(n_samples, 1 / n_samples) if weights is None else weights / weights.sum()

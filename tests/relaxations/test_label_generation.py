@@ -6,8 +6,7 @@ import cvxpy
 import numpy as np
 import pytest
 
-from mmcnb.relaxations.label_generation import _Search, balanced_labels_of, generate_labels
-from mmcnb.relaxations.label_mixture import mix_labels
+from mmcnb.relaxations.label_generation import LabelSearch, balanced_labels_of, generate_labels, mix_labels
 from mmcnb.relaxations.sdp import solve_label_matrix, solve_svm
 
 
@@ -128,7 +127,7 @@ def test_the_search_finds_the_largest_form_of_all_labels(n, balance):
         some = labels[rng.choice(len(labels), 5, replace=False)]
         bounds = np.full(n, 10.0 ** rng.uniform(-1, 1))
         alpha = mix_labels(gram, some, bounds).multipliers if seed % 2 else bounds * rng.uniform(size=n)
-        search = _Search(gram, even(n), balance)
+        search = LabelSearch(gram, even(n), balance)
         found, forms = search.best(alpha, np.c_[search.axes, some.T])
         Q = alpha[:, None] * gram * alpha
         np.testing.assert_allclose(forms, np.einsum("ti,ij,tj->t", found, Q, found), atol=1e-12)
@@ -166,10 +165,10 @@ def test_two_tight_groups_leave_no_gap():
 
 def test_the_objective_falls_and_the_bound_rises_to_it():
     n, seen = 60, []
-    found = generate_labels(
-        *(centred_gram(n), np.ones(n), even(n), 0.4, 1e-3), record=lambda *facts: seen.append(facts)
+    found = generate_labels(*(centred_gram(n), np.ones(n), even(n), 0.4, 1e-3), record=seen.append)
+    rounds, values, bounds, labellings = (
+        np.array([row[name] for row in seen]) for name in ("round", "objective", "bound", "labellings")
     )
-    rounds, values, bounds, labellings = map(np.array, zip(*seen, strict=True))
     assert found.converged
     assert found.rounds == len(seen) > 3
     np.testing.assert_array_equal(rounds, np.arange(len(seen)))
