@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,11 +14,9 @@ from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     BALANCE,
     COUNT,
-    KERNEL,
     OPTIONAL_COUNT,
     POSITIVE,
-    SAMPLE_SIZE,
-    SCALE,
+    SAMPLED,
     Choice,
     Rule,
     default_kernel,
@@ -44,15 +42,16 @@ class EvolutionaryMMC(StreamedClusterer):
 
     Finds the two clusters, of about equal size, on which kernel ridge regression leaves the smallest error:
     label vectors are mutated by flips, the fittest live on. The evolution runs on a sample, or on all rows
-    where there are no more; the ridge regression of the labels it ends with then labels all rows in one pass.
+    where there are no more. The ridge regression of the labels it ends with then labels all rows in one pass.
     So ``labels_`` are those of the model: rows at its boundary can differ from the evolved labels, most where
-    ``balance`` forces rows to the other side, and ``report_["agreement"]`` is the share that does not.
+    ``balance`` forces rows to the other side. ``report_["agreement"]`` is the share that does not differ.
 
     Parameters
     ----------
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" is sigma = 0.55 times
-        the root mean squared distance between two rows; the other names are those of `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
+        sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
+        `SparseKernelMMC`.
     alpha : float, default=1e-3
         Ridge a row: lambda of the paper.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
@@ -95,7 +94,7 @@ class EvolutionaryMMC(StreamedClusterer):
         the m rows of the sample, with weights w of mean 1; f is of the kernel centred on the sample. It lies
         between 0 and 1; the smaller, the better.
     gamma_ : float
-        Width of the kernel.
+        Gamma of the kernel.
     converged_ : bool
         Whether the best evolution stood still before ``max_generations``.
     history_ : DataFrame
@@ -143,14 +142,12 @@ class EvolutionaryMMC(StreamedClusterer):
     coef0: float = 1.0
 
     rules: ClassVar[Mapping[str, Rule]] = {
-        **KERNEL,
+        **SAMPLED,
         "alpha": POSITIVE,
         "balance": BALANCE,
         "centre": Choice((True, False)),
         **dict.fromkeys(("n_init", "n_parents", "n_offspring", "max_generations"), COUNT),
         **dict.fromkeys(("n_landmarks", "patience"), OPTIONAL_COUNT),
-        "sample_size": SAMPLE_SIZE,
-        "scale": SCALE,
     }
 
     def _needs(self, samples: Samples) -> FitNeeds:

@@ -11,10 +11,8 @@ from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     BALANCE,
     COUNT,
-    KERNEL,
     POSITIVE,
-    SAMPLE_SIZE,
-    SCALE,
+    SAMPLED,
     Choice,
     Rule,
     default_kernel,
@@ -33,18 +31,19 @@ ONE_CLUSTER = "the machine gives all rows one decision value, which parts nothin
 class IterativeSVR(StreamedClusterer):
     """Maximum margin clustering by support vector regression on its own labels (IterSVR, IterSVM).
 
-    From the labels of k-means a support vector machine is trained, its bias is moved until both clusters are
-    large enough, its signs are the labels to train on next, until they stand still. The absolute loss, which
-    punishes rows far on the right side too, keeps it from standing still at once, as the hinge does. It runs
-    on a sample, or on all rows where there are no more, and the last machine labels all rows in one pass.
+    An SVM is trained on the labels of k-means. Its bias is moved until both clusters are large enough, and
+    its signs are the labels to train on next, until they stand still. With the hinge they do so at once; the
+    absolute loss, which punishes rows far on the right side too, prevents it. The method runs on a sample, or
+    on all rows where there are no more, and the last SVM labels all rows in one pass.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the loss of a row, scikit-learn's.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" is sigma = 0.55 times
-        the root mean squared distance between two rows; the other names are those of `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
+        sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
+        `SparseKernelMMC`.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     loss : {"epsilon_insensitive", "hinge"}, default="epsilon_insensitive"
@@ -72,16 +71,16 @@ class IterativeSVR(StreamedClusterer):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, 0 for the cluster of the first row; equal to ``predict(X)``.
     objective_ : float
-        1/2 |w|² + C Σ_i w_i loss(y_i, f_i) over the sample, for the labels y_i that the machine gives itself.
+        1/2 |w|² + C Σ_i w_i loss(y_i, f_i) over the sample, for the labels y_i that the SVM gives itself.
     gamma_ : float
-        Width of the kernel.
+        Gamma of the kernel.
     converged_ : bool
         Whether the labels stood still.
     history_ : DataFrame
         One row a round: stage, round, objective, changed labels, support vectors; and so far: reads, sweeps,
         bytes, resumed, seconds.
     report_ : dict
-        Sizes of the clusters of the sample, width, support vectors, warnings.
+        Sizes of the clusters of the sample, gamma, support vectors, warnings.
     n_features_in_ : int
         Columns of the fit.
 
@@ -117,15 +116,13 @@ class IterativeSVR(StreamedClusterer):
     coef0: float = 1.0
 
     rules: ClassVar[Mapping[str, Rule]] = {
-        **KERNEL,
+        **SAMPLED,
         "C": POSITIVE,
         "loss": Choice(("epsilon_insensitive", "hinge")),
         "epsilon": BALANCE,  # the same range
         "balance": BALANCE,
         "init": Choice(("k-means", "random")),
         "max_rounds": COUNT,
-        "sample_size": SAMPLE_SIZE,
-        "scale": SCALE,
     }
 
     def _needs(self, samples: Samples) -> FitNeeds:

@@ -13,10 +13,8 @@ from mmcnb.engine.session import FitResult, FitSession, Record, run_starts
 from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     COUNT,
-    KERNEL,
     OPTIONAL_COUNT,
-    SAMPLE_SIZE,
-    SCALE,
+    SAMPLED,
     Choice,
     Number,
     Rule,
@@ -40,11 +38,10 @@ BLOCKS = 16  # that have scores, or sums that wait to be added, at a time; about
 class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedClusterer):
     """k-means in the feature space of a kernel.
 
-    Rows are seen through landmarks, in whose features each row is an explicit vector, so that k-means is
-    exact: with as many landmarks as there are different rows it is kernel k-means itself. A sample is
-    divided from several k-means++ starts; passes over all rows follow, each of which labels the rows by
-    the nearest mean and renews the means from sums of k (p + 1) numbers, until the means stand still.
-    Nothing of the length of the data is kept.
+    In landmark features each row is an explicit vector, so that k-means is exact. With as many landmarks as
+    there are different rows it is kernel k-means itself. A sample is clustered from several k-means++ starts.
+    Passes over all rows follow, each of which labels the rows by the nearest mean and renews the means from
+    sums of k (p + 1) numbers, until the means stand still. Nothing of the length of the data is kept.
 
     Parameters
     ----------
@@ -53,8 +50,9 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" is sigma = 0.55 times
-        the root mean squared distance between two rows; the other names are those of `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
+        sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
+        `SparseKernelMMC`.
     n_landmarks : int or None, default=None
         Basis vectors of the model; None is 300.
     n_init : int, default=4
@@ -90,7 +88,7 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
     inertia_ : float
         Σ|φ(x) - m|² over the rows, m the mean of the cluster of a row; eq. (4) of the paper.
     gamma_ : float
-        Width of the kernel.
+        Gamma of the kernel.
     n_iter_ : int
         Passes over all rows in which labels were given and means renewed.
     converged_ : bool
@@ -105,7 +103,7 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
 
     See Also
     --------
-    UnsupervisedRLS : Finds groups that k-means does not: with a ridge, sizes that are held, local search.
+    UnsupervisedRLS : Finds groups that k-means does not: a ridge, size constraints, local search.
 
     Notes
     -----
@@ -144,15 +142,13 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
 
     inertia_: float = field(init=False, repr=False)
     rules: ClassVar[Mapping[str, Rule]] = {
-        **KERNEL,
+        **SAMPLED,
         "n_clusters": COUNT,
         "n_landmarks": OPTIONAL_COUNT,
         "n_init": COUNT,
         "max_iter": COUNT,
         "tol": Number(0.0),
         "algorithm": Choice(("full", "mini-batch")),
-        "sample_size": SAMPLE_SIZE,
-        "scale": SCALE,
     }
     fitted_names: ClassVar[tuple[str, ...]] = ("inertia", "gamma", "n_iter", "converged", "report")
 

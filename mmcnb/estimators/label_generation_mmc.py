@@ -24,19 +24,20 @@ UNSOLVED = "rounding errors ended the label generation early; scale the columns 
 class LabelGenerationMMC(StreamedClusterer):
     """Maximum margin clustering by generated labels (LG-MMC; Li, Tsang, Kwok and Zhou).
 
-    One support vector machine is trained under a mixture of labellings, as several kernels are mixed. A
-    cutting plane generates the labellings: each round adds those that lower the objective of the mixture the
-    most, and weighs all of them anew. The mixture is a convex problem: no starts, no seeds, and a bound
-    closer than that of `SDPMMC`. From it labels are made, and the machine trained on them, without
-    offset in centred features, labels the rows. All rows take part, and more than 1,000 are refused.
+    One SVM is trained under a mixture of labellings, as several kernels are mixed. A cutting plane generates
+    the labellings: each round adds those that lower the objective of the mixture the most, and weighs all of
+    them anew. The mixture is a convex problem: no starts, no seeds, and a bound closer than that of `SDPMMC`.
+    It is rounded to labels, and the SVM trained on them, without offset in centred features, labels the
+    rows. All rows take part, and more than 1,000 are refused.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the loss of a row, scikit-learn's.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" is sigma = 0.55 times
-        the root mean squared distance between two rows; the other names are those of `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
+        sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
+        `SparseKernelMMC`.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     balance : float, default=0.4
@@ -58,9 +59,9 @@ class LabelGenerationMMC(StreamedClusterer):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, 0 for the cluster of the first row; equal to ``predict(X)``.
     objective_ : float
-        1/2 |w|² + C Σ_i w_i max(0, 1 - abs(f_i)): for the labels that the machine gives itself.
+        1/2 |w|² + C Σ_i w_i max(0, 1 - abs(f_i)): for the labels that the SVM gives itself.
     gamma_ : float
-        Width of the kernel.
+        Gamma of the kernel.
     converged_ : bool
         Whether no labels were found that lower the objective of the mixture by more than ``tol``.
     n_iter_ : int
@@ -73,8 +74,8 @@ class LabelGenerationMMC(StreamedClusterer):
         Sizes of the clusters; the objective of the mixture and its bound, the labellings and how many of them
         have a weight, the share of the largest eigenvalue of their mixture (1 where it is one of them), the
         objective of the labels it rounds to and of those chosen, and whether these are its or a labelling;
-        the share of rows that the machine labels like them, by how much its threshold was moved for the
-        balance, width, warnings.
+        the share of rows that the SVM labels like them, by how much its threshold was moved for the
+        balance, gamma, warnings.
     n_features_in_ : int
         Columns of the fit.
 
@@ -91,8 +92,9 @@ class LabelGenerationMMC(StreamedClusterer):
     better ones than the mixture rounds to.
 
     The most violated labels are searched for, as all of them are too many; so "relaxed" is at least the
-    optimum over all labellings, and "bound" can lie above it where the search misses some. At 8 to 12 rows
-    it misses none in the tests. The time grows with about the cube of the rows.
+    optimum over all labellings, and "bound" can lie above it where the search misses some. At 8 rows it
+    misses none in the tests; with more rows their order can decide which labellings it finds. The time grows
+    with about the cube of the rows.
 
     References
     ----------

@@ -313,3 +313,7 @@ def read_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     if np.count_nonzero(weights) < 2:
         raise InputError("fewer than two rows have a sample_weight above zero; give weight to at least two.")
     return None if (weights == 1).all() else weights
+
+
+# Of the methods with a kernel, a sample and no hinge form.
+SAMPLED: Mapping[str, Rule] = {**KERNEL, "sample_size": SAMPLE_SIZE, "scale": SCALE}

@@ -41,45 +41,45 @@ LEVELS = {"balance": 1.0, "miss-rate": 0.1}
 class SupportClusterMachine(ClassifierMixin, Estimator):
     """Support vector machine for many rows of which one class is rare, trained on clusters of the others.
 
-    The rows of the more common class are clustered in feature space, and a machine is trained on the rare
-    rows and on one row of each cluster, whose bound is the weight of the cluster, eq. (6). Rows of the
-    common class far from its boundary, abs(f) above a threshold, are dropped, eq. (11); what is left is
-    clustered again, finer, until the classes are balanced. What was dropped goes on counting through its
-    representatives: so each machine is that of a partition of all rows, coarse where they are far from the
-    boundary and fine where they are near.
+    The rows of the majority class are clustered in feature space. An SVM is trained on the minority rows and
+    on one row of each cluster, whose bound is the weight of the cluster, eq. (6). Majority rows far from its
+    boundary, abs(f) above a threshold, are dropped, eq. (11). What is left is clustered again, finer, until
+    the classes are balanced. Dropped rows still count through their representatives: so each SVM is that of
+    a partition of all rows, coarse where they are far from the boundary and fine where they are near.
 
     Parameters
     ----------
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" is sigma = 0.55 times
-        the root mean squared distance between two rows; the other names are those of `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
+        sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
+        `SparseKernelMMC`.
     C : float, default=1.0
         Weight of the loss of a row, scikit-learn's.
     class_weight : {None, "balanced"} or dict, default="balanced"
-        Factors of C for the rows of each class; "balanced" gives both sides of a machine the same weight, and
-        None each row: then most of the rare ones are given up where classes overlap.
+        Factors of C for the rows of each class. "balanced" gives both sides of an SVM the same weight, and
+        None each row: then most minority rows are given up where classes overlap.
     n_clusters : int or None, default=None
-        Clusters of a round; None is twice as many as there are rare rows, at least 100 and at most 1,000. Of
-        no more rows than that, each represents itself.
+        Clusters of a round; None is twice as many as there are minority rows, at least 100 and at most 1,000.
+        Of no more rows than that, each represents itself.
     shrink_threshold : float, default=1.0
-        The paper's gamma: rows of the common class whose abs(f) is above it are dropped.
+        The paper's gamma: majority rows whose abs(f) is above it are dropped.
     stop : {"balance", "miss-rate"}, default="balance"
-        "balance" ends with a machine on all common rows that are left, once they are no more than ``level``
-        for each rare one; "miss-rate" ends before a machine misses more than ``level`` of the rare rows. A
-        round that drops less than a fifth of the rows ends both.
+        "balance" ends with an SVM on all majority rows that are left, once they are no more than ``level``
+        for each minority row. "miss-rate" ends before an SVM misses more than ``level`` of the minority rows.
+        A round that drops less than a fifth of the rows ends both.
     level : float or None, default=None
         None is 1 for "balance" and 0.1 for "miss-rate".
     max_rounds : int, default=10
         Rounds at most.
     representative : {"member", "pseudo-centre"}, default="member"
         What stands for a cluster: a row of it, drawn at random, or the row nearest to its mean in feature
-        space, eq. (10). Rows near means are closer together than rows are, and where classes overlap a
-        machine on them draws its boundary too closely; drawn rows keep the spread.
+        space, eq. (10). Rows near means lie closer together than all rows, so that where classes overlap the
+        boundary of an SVM on them is too narrow. Drawn rows keep the variance.
     clustered : {"negatives", "both"}, default="negatives"
-        "both" also clusters the rare rows, where they are more than ``n_clusters``; for classes that are
-        large alike. They are not dropped; and the last machine is trained on clusters of both.
+        "both" also clusters the minority rows, where they are more than ``n_clusters``; for two large
+        classes. They are not dropped, and the last SVM is trained on clusters of both.
     scale : {None, "standard"}, default=None
         "standard" divides columns by their deviation (and centres dense ones).
     degree : int, default=3
@@ -93,13 +93,13 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     classes_ : ndarray of shape (n_classes,)
         The classes.
     gamma_ : float
-        Width of the kernel.
+        Gamma of the kernel.
     history_ : DataFrame
-        One row a round: round, class (the one against the others, or the rare one of two), representatives,
+        One row a round: round, class (that against the others, or the smaller of two), representatives,
         settled (those of dropped rows), negatives (rows left), positives, support_vectors, miss_rate (share
         of the positives with f below 0), seconds.
     report_ : dict
-        Classes and their counts, width, support vectors, and for each machine why it ended: "balance",
+        Classes and their counts, gamma, support vectors, and for each SVM why its rounds ended: "balance",
         "all negatives", "miss-rate", "nothing to drop" or "max_rounds".
     n_features_in_ : int
         Columns of the fit.
@@ -111,8 +111,8 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     Notes
     -----
     Of several classes each is set against all others, and the largest decision value wins; the side with
-    fewer rows plays the rare class. Rows in play are held in memory once they are 65,536 or fewer, or have
-    2^25 values or fewer.
+    fewer rows is the minority. Rows that are not dropped are held in memory once they are 65,536 or fewer, or
+    have 2^25 values or fewer.
 
     References
     ----------
@@ -319,22 +319,12 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         )
 
     def _clusterer(self, kernel: Kernel, random_state: Any) -> Callable[[int], KernelKMeans]:
+        shared: dict[str, Any] = {"kernel": kernel.name, "gamma": kernel.gamma, "n_landmarks": LANDMARKS}
+        names = ("degree", "coef0", "memory_limit", "n_jobs", "verbose", "engine")
+        shared |= {"n_init": 1, "max_iter": PASSES} | {name: getattr(self, name) for name in names}
+
         def clusterer(n_clusters: int) -> KernelKMeans:
-            return KernelKMeans(
-                n_clusters,
-                kernel=kernel.name,
-                gamma=kernel.gamma,
-                degree=kernel.degree,
-                coef0=kernel.coef0,
-                n_landmarks=LANDMARKS,
-                n_init=1,
-                max_iter=PASSES,
-                sample_size=max(SAMPLE_ROWS, ROWS_A_CLUSTER * n_clusters),
-                memory_limit=self.memory_limit,
-                n_jobs=self.n_jobs,
-                random_state=int(random_state.randint(2**31 - 1)),
-                verbose=self.verbose,
-                engine=self.engine,
-            )
+            size, seed = max(SAMPLE_ROWS, ROWS_A_CLUSTER * n_clusters), int(random_state.randint(2**31 - 1))
+            return KernelKMeans(n_clusters, sample_size=size, random_state=seed, **shared)
 
         return clusterer

@@ -13,10 +13,8 @@ from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     COUNT,
-    KERNEL,
     POSITIVE,
-    SAMPLE_SIZE,
-    SCALE,
+    SAMPLED,
     SHARE,
     Choice,
     Number,
@@ -48,40 +46,41 @@ from mmcnb.samples import Samples
 class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedClusterer):
     """Clusters that kernel ridge regression fits best, any number of them (UMC-RLS).
 
-    Labels are sought for which regularised least squares, trained on them, leaves the smallest error. A
-    sample is divided by local search with shaking and by falling ridges; a few passes over all rows
-    follow, each of which labels the rows by the model and renews the model by sums of k (p + 1) numbers,
-    so that nothing of the length of the data is kept.
+    The labels are those for which regularised least squares, trained on them, leaves the smallest error. A
+    sample is clustered by local search (the paper's "shaking") and along regularisation paths. A few passes
+    over all rows follow, each of which labels the rows by the model and renews the model from sums of
+    k (p + 1) numbers. Nothing of the length of the data is kept.
 
     Parameters
     ----------
     n_clusters : int, default=2
         Number of clusters.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" is sigma = 0.55 times
-        the root mean squared distance between two rows; the other names are those of `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
+        sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
+        `SparseKernelMMC`.
     alpha : float or "auto", default=1e-3
-        Ridge a row: the papers' lambda divided by n. "auto" takes that of 1e-4, 3e-4 and 1e-3, and with
-        ``gamma="auto"`` the width sigma of 0.4, 0.55 and 0.75 times the root mean squared distance, at which
-        fits of five subsets of the sample agree most, unless those at the defaults agree nearly as well. It
-        reads no more rows, but takes several times as long; on average its clusters are no nearer to known
-        classes than those of the default.
+        Ridge a row: the papers' lambda divided by n. "auto" tries 1e-4, 3e-4 and 1e-3. With ``gamma="auto"``
+        it tries bandwidths sigma of 0.4, 0.55 and 0.75 times the root mean squared distance, too. It takes
+        the setting at which fits of five subsets of the sample agree most, unless those at the defaults agree
+        nearly as well. It reads no more rows, but takes several times as long; on average its clusters are
+        no nearer to known classes than those of the default.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     search : {"shaking", "steepest", "stochastic"}, default="shaking"
         Local search on the sample: Alg. 3, 2 or 1 of the paper.
     schedule : {"mixed", "paper"}, default="mixed"
-        "mixed" varies amplitude, decay and kind of start, polishes, and adds ridge paths; "paper" is as
-        published, whose first wave wipes out the start where there are two clusters.
+        "mixed" varies amplitude, decay and kind of start, ends with steepest descent, and adds regularisation
+        paths. "paper" is as published; of two clusters its first round wipes out the start.
     n_init : int, default=8
         Starts of the local search.
-    cluster_sizes : {"auto", "equal"} or array of n_clusters shares, default="auto"
-        Sizes that are held. "auto" is free sizes for two clusters and equal ones for more. Shares are in any
-        order: the largest is that of the largest cluster.
+    cluster_sizes : {"auto", "equal"} or array of n_clusters proportions, default="auto"
+        Size constraints. "auto" is a minimum size only for two clusters, and equal sizes for more.
+        Proportions are in any order: the largest is that of the largest cluster.
     size_tolerance : float, default=0.1
-        How far held sizes may lie from their shares, relatively.
+        How far constrained sizes may lie from their proportions, relatively.
     min_share : float, default=0.5
-        Least size of a cluster where sizes are free, as a share of n/n_clusters.
+        Minimum size of a cluster where there is no other constraint, as a fraction of n/n_clusters.
     sample_size : int or None, default=None
         Rows of the sample; None is max(2000, 100 n_clusters).
     n_landmarks : int, default=300
@@ -106,11 +105,11 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         J = Σ|S_h|²/n_h of the labels, the larger the better; in [0, n_clusters - 1] where the sample is all
         rows, and about so otherwise.
     gamma_ : float
-        Width of the kernel.
+        Gamma of the kernel.
     alpha_ : float
         Ridge a row.
     converged_ : bool
-        Whether under 1 % of the labels changed in the last pass.
+        Whether at most 1 % of the labels changed in the last pass.
     history_ : DataFrame
         One row a start on the sample and one a pass: stage, start, round, objective, changed labels, and so
         far: reads, sweeps, bytes, resumed, seconds.
@@ -158,7 +157,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
     coef0: float = 1.0
 
     rules: ClassVar[Mapping[str, Rule]] = {
-        **KERNEL,
+        **SAMPLED,
         "n_clusters": COUNT,
         "alpha": NumberOr(POSITIVE, ("auto",)),
         "search": Choice(("shaking", "steepest", "stochastic")),
@@ -166,10 +165,8 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         "n_init": COUNT,
         "size_tolerance": SHARE,
         "min_share": SHARE,
-        "sample_size": SAMPLE_SIZE,
         "n_landmarks": Number(2, integer=True),
         "max_passes": COUNT,
-        "scale": SCALE,
     }
     fitted_names: ClassVar[tuple[str, ...]] = ("objective", "gamma", "alpha", "converged", "report")
 

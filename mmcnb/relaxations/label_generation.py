@@ -1,7 +1,7 @@
 """Maximum margin clustering by generated labels (LG-MMC): a cutting plane over labellings.
 
-Li, Tsang, Kwok and Zhou (AISTATS 2009) seek a mixture of all labellings in balance under which the SVM has the
-least objective. Each labelling alone is a mixture, so the optimum bounds the objective of every one from below:
+Li, Tsang, Kwok and Zhou (AISTATS 2009) seek a mixture of all labellings in balance under which the SVM has
+the least objective. Each labelling alone is a mixture, so the optimum is a lower bound of all objectives:
 
     max over α   e'α - 1/2 max over y in B  α'(K∘yy')α      s.t.  0 <= α_i <= u_i,   B: abs(s'y) <= balance
 
@@ -23,7 +23,7 @@ not lower the quadratic form. So a fit ends when the search finds nothing more.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
@@ -124,7 +124,8 @@ class _Point(NamedTuple):
     eta: float
 
     def moved(self, step: "_Point", length: float) -> "_Point":
-        return _Point(*(one + length * other for one, other in zip(self, step, strict=True)))
+        parts: Any = zip(self, step, strict=True)
+        return _Point(*(one + length * other for one, other in parts))
 
     def steps_to_edge(self, step: "_Point") -> float:
         """How often the step fits in before a bound is reached."""
