@@ -11,9 +11,9 @@ import scipy.sparse
 
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import InputError, MemoryLimitError
-from mmcnb.samples._aside import Aside, is_store_folder
 from mmcnb.samples._base import CSRBlock, Samples, block_dtype
 from mmcnb.samples._csv import CSVTable
+from mmcnb.samples._inventory import is_store_folder
 from mmcnb.samples._labels import class_labels_array, open_class_labels
 from mmcnb.samples._libsvm import looks_like_libsvm, read_libsvm
 from mmcnb.samples._npy import Blocks, NumpyFile, step_rows
@@ -26,6 +26,7 @@ from mmcnb.samples._write import (
     create_csr_store,
     create_dense_store,
 )
+from mmcnb.samples.atomic import AtomicOutput
 
 WORK_BYTES = 160 * 2**20  # pieces, chunks and libraries on top of what the process holds, measured
 DENSE_FROM = 0.5  # share of values from which layout="auto" writes sparse sources dense
@@ -113,7 +114,7 @@ def convert(
         raise InputError(f"dtype={dtype!r} cannot be converted to: give 'float32' or 'float64'.")
     if n_features is not None and n_features < 1:
         raise InputError(f"n_features={n_features} is too small: give at least 1.")
-    place = Aside(out, overwrite)
+    place = AtomicOutput(out, overwrite)
     _check_apart(source, place.target)
     stream = _open_stream(source, label_column, element, zero_based, n_features, dtype, progress)
     _check_memory(memory_limit, stream)
@@ -282,7 +283,7 @@ def _write_dense(
 
 
 def _write_sparse(
-    stream: _Stream, place: Aside, layout: str, overwrite: bool, show_progress: bool | None
+    stream: _Stream, place: AtomicOutput, layout: str, overwrite: bool, show_progress: bool | None
 ) -> None:
     """Write a CSR store aside; then move it to its place, or write it there as a dense one."""
     try:

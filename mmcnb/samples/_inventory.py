@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from mmcnb.errors import DamagedStoreError, InputError
 
 ATTRIBUTE = "mmcnb"
 FORMAT = 1
+ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray")
 REMEDY = "restore it from a copy or convert the data again"
 
 
@@ -134,6 +135,11 @@ def _nodes(paths: Iterable[str]) -> set[str]:
         parts = PurePosixPath(path).parts
         nodes |= {"/".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
     return nodes
+
+
+def is_store_folder(path: Path) -> bool:
+    """Whether a folder is the root of a Zarr array or group."""
+    return any((path / mark).is_file() for mark in ZARR_MARKS)
 
 
 def join(*parts: str) -> str:

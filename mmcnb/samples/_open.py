@@ -13,10 +13,9 @@ import zarr
 from zarr.storage import LocalStore, ZipStore
 
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples._aside import is_store_folder
 from mmcnb.samples._base import Samples
 from mmcnb.samples._dask import dask_samples
-from mmcnb.samples._inventory import REMEDY, Inventory, find_inventory, join
+from mmcnb.samples._inventory import REMEDY, Inventory, find_inventory, is_store_folder, join
 from mmcnb.samples._memory import ArraySamples, CSRSamples
 from mmcnb.samples._remote import RemoteStore, open_address
 from mmcnb.samples._zarr import ZarrArraySamples, ZarrCSRSamples

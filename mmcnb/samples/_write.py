@@ -12,7 +12,6 @@ from zarr.storage import LocalStore
 
 from mmcnb.errors import InputError
 from mmcnb.samples._array_writer import ArrayWriter, chunk_rows_for, set_record
-from mmcnb.samples._aside import Aside
 from mmcnb.samples._base import (
     ContentDigest,
     CSRBlock,
@@ -24,6 +23,7 @@ from mmcnb.samples._base import (
     check_shape,
 )
 from mmcnb.samples._csr import check_indptr, csr_block
+from mmcnb.samples.atomic import AtomicOutput
 
 CSR_CHUNK_VALUES = 2**18  # smaller, as rows do not begin where chunks do
 LABEL_CHUNK_ROWS = 2**18
@@ -42,9 +42,9 @@ class StoreWriter(ABC):
         attributes: dict[str, Any] | None,
         name: str | None = None,
     ) -> None:
-        self._aside = Aside(path, overwrite, name)
+        self._output = AtomicOutput(path, overwrite, name)
         self._dtype = np.dtype(dtype)
-        check_dtype(self._dtype, f"the dtype to write {self._aside.name} with")
+        check_dtype(self._dtype, f"the dtype to write {self._output.name} with")
         if self._dtype.kind == "b":
             self._dtype = np.dtype(np.uint8)
         self._attributes = attributes or {}
@@ -56,25 +56,20 @@ class StoreWriter(ABC):
 
     def __enter__(self) -> Self:
         """Begin the store aside of its place."""
-        try:
-            self._store = LocalStore(self._aside.path)
+        with self._output.discarding():
+            self._store = LocalStore(self._output.path)
             self._root = zarr.create_group(store=self._store, zarr_format=3)
             self._begin()
-        except OSError as error:
-            self._aside.finish(error)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Finish the store and move it to its place, or remove it after an error."""
-        if error is None:
-            try:
-                self._finish()
-            except BaseException as failure:
-                self._aside.finish(failure)
-                raise
-        self._aside.finish(error)
+        with self._output:
+            if error is not None:
+                raise error
+            self._finish()
 
     @abstractmethod
     def _begin(self) -> None:
@@ -90,7 +85,7 @@ class StoreWriter(ABC):
         """Columns of the store, as far as they are known."""
 
     def _finish(self) -> None:
-        check_shape((self._n_samples, self.n_features), self._aside.name)
+        check_shape((self._n_samples, self.n_features), self._output.name)
         inventory = self._close_arrays()
         if self._labels is not None:
             if self.class_names is not None:
@@ -108,13 +103,13 @@ class StoreWriter(ABC):
 
     def _append_labels(self, y: Any, n_rows: int) -> None:
         if (y is None) != (self._labels is None) and self._n_samples:
-            raise InputError(f"{self._aside.name}: class labels must be given with all rows or with none.")
+            raise InputError(f"{self._output.name}: class labels must be given with all rows or with none.")
         if y is None:
             return
         labels = np.asarray(y)
         if labels.shape != (n_rows,) or labels.dtype.kind not in "biu":
             raise InputError(
-                f"{self._aside.name}: class labels must be one integer a row ({n_rows} here), "
+                f"{self._output.name}: class labels must be one integer a row ({n_rows} here), "
                 f"but y is {labels.dtype} of shape {labels.shape}."
             )
         if self._labels is None:
@@ -153,7 +148,7 @@ class DenseStoreWriter(StoreWriter):
     def _close_arrays(self) -> dict[str, list[str]]:
         if self._expected is not None and self._expected != self._n_samples:
             raise InputError(
-                f"{self._aside.name}: {self._n_samples} rows came where {self._expected} were said."
+                f"{self._output.name}: {self._n_samples} rows came where {self._expected} were said."
             )
         return {"X": self._rows.close()}
 
@@ -169,17 +164,17 @@ class DenseStoreWriter(StoreWriter):
         X = np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self._n_features:
             raise InputError(
-                f"{self._aside.name}: rows of shape {X.shape} came, not of {self._n_features} columns."
+                f"{self._output.name}: rows of shape {X.shape} came, not of {self._n_features} columns."
             )
         check_dtype(X.dtype, "X")
         with np.errstate(over="ignore", invalid="ignore"):
             stored = np.ascontiguousarray(X, dtype=self._dtype)
         if self._dtype.kind in "iu" and X.dtype != self._dtype and not np.array_equal(stored, X):
             raise InputError(
-                f"{self._aside.name}: X holds numbers that {self._dtype} cannot: write a wider dtype."
+                f"{self._output.name}: X holds numbers that {self._dtype} cannot: write a wider dtype."
             )
         block = as_block(stored)
-        _check_written(X, block, self._aside.name, self._n_samples)
+        _check_written(X, block, self._output.name, self._n_samples)
         self._append_labels(y, len(X))
         self._rows.append(stored)
         self._digest.update(block)
@@ -245,7 +240,7 @@ class CSRStoreWriter(StoreWriter):
             data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
         data, indices, indptr = np.asarray(data), np.asarray(indices), np.asarray(indptr, dtype=np.int64)
         check_dtype(data.dtype, "X")
-        target, n_rows = self._aside.name, len(indptr) - 1
+        target, n_rows = self._output.name, len(indptr) - 1
         check_indptr(indptr - indptr[0], n_rows, len(data), len(indices), target)
         width = self._given
         if width is None:
