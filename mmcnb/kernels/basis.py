@@ -2,7 +2,7 @@
 
 The fixed point of Wu & Zhang, eq. (46) and (47), moves a basis vector b to a weighted mean of rows
 with the weights z_i K(x_i, b). Numerator and denominator are sums over rows: each routine returns
-those of its block in float64, and the caller adds them in block order. The weights z may have mixed
+those of its block in float64, and the caller adds them in block order. Arrays are C-ordered. The weights z may have mixed
 signs, so the denominator can vanish: the caller decides what to do then. The ``_csr`` twins take the
 rows of a CSR matrix.
 """
@@ -12,13 +12,6 @@ import math
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
-
-__all__ = [
-    "basis_fixed_point_sums",
-    "basis_fixed_point_sums_csr",
-    "weighted_row_sum",
-    "weighted_row_sum_csr",
-]
 
 
 @njit(fastmath=VECTORISED)
