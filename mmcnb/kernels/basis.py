@@ -2,9 +2,9 @@
 
 The fixed point of Wu & Zhang, eq. (46) and (47), moves a basis vector b to a weighted mean of rows
 with the weights z_i K(x_i, b). Numerator and denominator are sums over rows: each routine returns
-those of its block in float64, and the caller adds them in block order. Arrays are C-ordered. The weights z may have mixed
+those of its block in float64, and the caller adds them in block order. The weights z may have mixed
 signs, so the denominator can vanish: the caller decides what to do then. The ``_csr`` twins take the
-rows of a CSR matrix.
+rows of a CSR matrix. Arrays are C-ordered.
 """
 
 import math

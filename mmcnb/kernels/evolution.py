@@ -118,7 +118,7 @@ def _partner(y, i, flipped, state):
 
 
 @njit()
-def _mutate(M, matrix, y, product, excess, limit, n_flips, order, flips, flipped, scratch, state):
+def _mutate(M, matrix, y, product, excess, limit, most, order, flips, flipped, scratch, state):
     """Choose coordinates of y to flip; returns their number, the change of y'Ry and the new sum of y.
 
     A flip that would break the balance becomes a swap with a row of the other cluster; a row that has
@@ -128,7 +128,7 @@ def _mutate(M, matrix, y, product, excess, limit, n_flips, order, flips, flipped
     count, change = 0, 0.0
     if not matrix:
         scratch[:] = product
-    for step in range(n_flips):
+    for step in range(most):
         chosen = step + _below(state, n - step)
         order[step], order[chosen] = order[chosen], order[step]
         i, partner = order[step], -1
@@ -257,11 +257,11 @@ def evolve_labels(M, matrix, population, limit, n_offspring, generations, patien
     best = np.empty(generations)
     idle = t = 0
     while t < generations and idle < patience:
-        n_flips = max(1, n // (t + 1))
+        most = max(1, n // (t + 1))
         for child in range(n_offspring):
             p = _below(state, mu)
             count, change, balance = _mutate(
-                M, matrix, population[p], products[p], excess[p], limit, n_flips, order, flips[child], flipped,
+                M, matrix, population[p], products[p], excess[p], limit, most, order, flips[child], flipped,
                 scratch, state,
             )  # fmt: skip
             parents[child], counts[child] = p, count

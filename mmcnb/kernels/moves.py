@@ -117,7 +117,8 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
     """Steepest descent with shaking: Pahikkala et al., Algorithm 3.
 
     In round i each cluster h in turn claims ``amplitude * decay**i * m * proportions[h]`` rows beyond those
-    that bring it to its proportion of the rows. The published schedule is equal proportions, amplitude 1, decay 1/2, 21 rounds.
+    that bring it to its proportion of the rows. The published schedule is equal proportions, amplitude 1,
+    decay 1/2 and 21 rounds.
 
     Parameters
     ----------
