@@ -11,7 +11,7 @@ import scipy.sparse
 
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import InputError, MemoryLimitError
-from mmcnb.samples._base import CSRBlock, Samples, block_dtype
+from mmcnb.samples._base import Samples
 from mmcnb.samples._csv import CSVTable
 from mmcnb.samples._inventory import is_store_folder
 from mmcnb.samples._labels import class_labels_array, open_class_labels
@@ -27,6 +27,7 @@ from mmcnb.samples._write import (
     create_dense_store,
 )
 from mmcnb.samples.atomic import AtomicOutput
+from mmcnb.samples.matrix import CSRBlock, block_dtype
 
 WORK_BYTES = 160 * 2**20  # pieces, chunks and libraries on top of what the process holds, measured
 DENSE_FROM = 0.5  # share of values from which layout="auto" writes sparse sources dense

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from mmcnb.errors import InputError
-from mmcnb.samples._base import CSRBlock, all_finite
 from mmcnb.samples._text import read_pieces
+from mmcnb.samples.matrix import CSRBlock, all_finite
 
 LARGEST_INDEX = 2**31 - 2
 _LINE = re.compile(rb"\s*[-+.\d]\S*(\s+(qid:\d+|\d+:\S+))*\s*(#.*)?$")

@@ -12,8 +12,15 @@ from typing import IO
 import numpy as np
 
 from mmcnb.errors import InputError
-from mmcnb.samples._base import CSRBlock, check_dtype, check_finite, check_shape
-from mmcnb.samples._csr import check_index_dtype, check_indptr, csr_block
+from mmcnb.samples.matrix import (
+    CSRBlock,
+    check_dtype,
+    check_finite,
+    check_index_dtype,
+    check_indptr,
+    check_shape,
+    csr_block,
+)
 
 STEP_BYTES = 2**23
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, CSRBlock, Samples
+from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, Samples
 from mmcnb.samples._inventory import Inventory, chunk_digest, damaged_chunks, find_inventory, join
 from mmcnb.samples._labels import class_labels_array
-from mmcnb.samples._open import describe, open_node, open_samples, reopen
+from mmcnb.samples._open import ZarrArraySamples, ZarrCSRSamples, describe, open_node, open_samples, reopen
 from mmcnb.samples._stored import StoredArray
-from mmcnb.samples._zarr import ZarrArraySamples, ZarrCSRSamples
+from mmcnb.samples.matrix import CSRBlock
 
 MOST_CLASSES = 1000
 

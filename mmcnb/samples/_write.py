@@ -12,18 +12,19 @@ from zarr.storage import LocalStore
 
 from mmcnb.errors import InputError
 from mmcnb.samples._array_writer import ArrayWriter, chunk_rows_for, set_record
-from mmcnb.samples._base import (
-    ContentDigest,
+from mmcnb.samples._base import ContentDigest
+from mmcnb.samples.atomic import AtomicOutput
+from mmcnb.samples.matrix import (
     CSRBlock,
     all_finite,
     as_block,
     block_dtype,
     check_dtype,
     check_finite,
+    check_indptr,
     check_shape,
+    csr_block,
 )
-from mmcnb.samples._csr import check_indptr, csr_block
-from mmcnb.samples.atomic import AtomicOutput
 
 CSR_CHUNK_VALUES = 2**18  # smaller, as rows do not begin where chunks do
 LABEL_CHUNK_ROWS = 2**18

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from mmcnb.errors import InputError
-from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, CSRBlock, Samples, slice_rows
+from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples._open import open_samples
-from mmcnb.samples.matrix import as_matrix, moments
+from mmcnb.samples.matrix import CSRBlock, as_matrix, moments, slice_rows, stack_blocks
 
 
 class DerivedSamples(Samples):
@@ -43,7 +43,7 @@ class DerivedSamples(Samples):
 
     def block(self, start: int, stop: int) -> Any:
         """Rows start to stop, derived in the fixed blocks of the reduction."""
-        return _stack(list(self.blocks(start, stop)))
+        return stack_blocks(list(self.blocks(start, stop)))
 
     def blocks(self, start: int, stop: int) -> Iterator[Any]:
         """Rows start to stop in fixed blocks, derived one by one."""
@@ -52,18 +52,6 @@ class DerivedSamples(Samples):
     def gather(self, rows: np.ndarray) -> Any:
         """The given rows."""
         return self.derive(self.base.gather(rows))
-
-
-def _stack(parts: list[Any]) -> Any:
-    """Blocks one below the other."""
-    if len(parts) == 1:
-        return parts[0]
-    if not isinstance(parts[0], CSRBlock):
-        return np.concatenate(parts)
-    first = np.cumsum([0, *(part.indptr[-1] for part in parts)])
-    indptr = [part.indptr[:-1] + start for part, start in zip(parts, first[:-1], strict=True)]
-    data, indices = (np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "indices"))
-    return CSRBlock(data, indices, np.concatenate([*indptr, first[-1:]]), parts[0].n_features)
 
 
 class ScaledSamples(DerivedSamples):
@@ -157,7 +145,7 @@ class CachedSamples(DerivedSamples):
             return self._read(start, stop)
         if self.is_sparse:
             first = numbers.start * BLOCK_ROWS
-            return slice_rows(_stack([self._sparse[k] for k in numbers]), start - first, stop - first)
+            return slice_rows(stack_blocks([self._sparse[k] for k in numbers]), start - first, stop - first)
         parts = []
         for group in range(start // GROUP_ROWS * GROUP_ROWS, stop, GROUP_ROWS):
             held = self._groups[group // GROUP_ROWS]
@@ -165,7 +153,7 @@ class CachedSamples(DerivedSamples):
             parts.append(held[max(start - group, 0) : stop - group])
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def _take_room(self, size: int) -> bool:
+    def _take_capacity(self, size: int) -> bool:
         """Whether there is room for some more bytes, which is taken."""
         if self.cached_bytes + size > self.capacity:
             return False
@@ -177,7 +165,7 @@ class CachedSamples(DerivedSamples):
         number = start // GROUP_ROWS
         shape = min(GROUP_ROWS, self.n_samples - start), self.n_features
         with self._allocating:
-            if self._groups[number] is None and self._take_room(math.prod(shape) * self.dtype.itemsize):
+            if self._groups[number] is None and self._take_capacity(math.prod(shape) * self.dtype.itemsize):
                 self._groups[number] = np.empty(shape, self.dtype)
         return self._groups[number]
 
@@ -185,7 +173,7 @@ class CachedSamples(DerivedSamples):
         """Keep one block where there is room for it."""
         if isinstance(rows, CSRBlock):
             with self._allocating:
-                if not self._take_room(sum(part.nbytes for part in rows[:3])):
+                if not self._take_capacity(sum(part.nbytes for part in rows[:3])):
                     return
                 self._sparse[start // BLOCK_ROWS] = rows
         elif self._file is None:
