@@ -8,20 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.samples.matrix import (
-    CSRBlock,
-    as_block,
-    block_dtype,
-    check_dtype,
-    check_finite,
-    check_index_dtype,
-    check_indptr,
-    check_rows,
-    check_shape,
-    csr_block,
-    row_positions,
-    slice_rows,
-)
+from mmcnb.samples import matrix
+from mmcnb.samples.matrix import CSRBlock
 
 BLOCK_ROWS = 4096
 """Rows in the fixed block of reduction, counted by row number."""
@@ -75,14 +63,14 @@ class Samples(ABC):
     def _describe(self, name: str, shape: tuple[int, ...], stored_dtype: Any) -> None:
         """Take a name, a shape and a type, refusing what is no table of real numbers."""
         self.name = name
-        self.n_samples, self.n_features = check_shape(shape, name)
+        self.n_samples, self.n_features = matrix.check_shape(shape, name)
         self.stored_dtype = np.dtype(stored_dtype)
-        check_dtype(self.stored_dtype, name)
+        matrix.check_dtype(self.stored_dtype, name)
 
     @property
     def dtype(self) -> np.dtype:
         """float32 or float64: the type of the numbers in a block."""
-        return block_dtype(self.stored_dtype)
+        return matrix.block_dtype(self.stored_dtype)
 
     @abstractmethod
     def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:
@@ -104,7 +92,7 @@ class Samples(ABC):
         """Read the rows ``start <= row < stop`` once and hand them out in blocks of ``BLOCK_ROWS``."""
         rows = self.block(start, stop)
         for first in range(0, stop - start, BLOCK_ROWS):
-            yield slice_rows(rows, first, min(first + BLOCK_ROWS, stop - start))
+            yield matrix.slice_rows(rows, first, min(first + BLOCK_ROWS, stop - start))
 
     @abstractmethod
     def gather(self, rows: np.ndarray) -> np.ndarray | CSRBlock:
@@ -148,12 +136,12 @@ class DenseSamples(Samples):
 
     def gather(self, rows: np.ndarray) -> np.ndarray:
         """Read rows by number."""
-        rows = check_rows(rows, self.n_samples)
+        rows = matrix.check_rows(rows, self.n_samples)
         return self._checked(self._rows.gather(rows), rows)
 
     def _checked(self, values: np.ndarray, rows: int | np.ndarray) -> np.ndarray:
-        block = as_block(values)
-        check_finite(block, self.name, rows)
+        block = matrix.as_block(values)
+        matrix.check_finite(block, self.name, rows)
         return block
 
 
@@ -168,12 +156,12 @@ class SparseSamples(Samples):
 
     def gather(self, rows: np.ndarray) -> CSRBlock:
         """Read rows by number."""
-        rows = check_rows(rows, self.n_samples)
+        rows = matrix.check_rows(rows, self.n_samples)
         return self._checked(self._gather(rows), rows)
 
     def _checked(self, parts: CSRParts, rows: int | np.ndarray) -> CSRBlock:
-        block = csr_block(*parts, self.n_features, self.name, rows)
-        check_finite(block, self.name, rows)
+        block = matrix.csr_block(*parts, self.n_features, self.name, rows)
+        matrix.check_finite(block, self.name, rows)
         return block
 
     @abstractmethod
@@ -195,12 +183,10 @@ class ContentDigest:
 
     def update(self, block: np.ndarray | CSRBlock) -> None:
         """Add the next rows."""
+        arrays = [block]
         if isinstance(block, CSRBlock):
             arrays = [block.data, block.indices, np.diff(block.indptr)]
-            self._n_samples += len(block.indptr) - 1
-        else:
-            arrays = [block]
-            self._n_samples += len(block)
+        self._n_samples += matrix.n_rows_of(block)
         for part, array in zip(self._parts, arrays, strict=True):
             part.update(np.ascontiguousarray(array).data)
 
@@ -225,15 +211,15 @@ class ArraySamples(Samples):
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
         if self.stored_dtype.kind == "f":
             for start in range(0, self.n_samples, BLOCK_ROWS):
-                check_finite(self.block(start, start + BLOCK_ROWS), name, start)
+                matrix.check_finite(self.block(start, start + BLOCK_ROWS), name, start)
 
     def block(self, start: int, stop: int) -> np.ndarray:
         """Read the rows ``start <= row < stop``."""
-        return as_block(self._array[start:stop])
+        return matrix.as_block(self._array[start:stop])
 
     def gather(self, rows: np.ndarray) -> np.ndarray:
         """Read rows by number."""
-        return as_block(self._array[check_rows(rows, self.n_samples)])
+        return matrix.as_block(self._array[matrix.check_rows(rows, self.n_samples)])
 
 
 class CSRSamples(Samples):
@@ -243,34 +229,34 @@ class CSRSamples(Samples):
     checksummed = True
     chunk_rows = BLOCK_ROWS
 
-    def __init__(self, matrix: Any, name: str = "array") -> None:
-        csr = matrix.tocsr()
+    def __init__(self, source: Any, name: str = "array") -> None:
+        csr = source.tocsr()
         self._describe(name, csr.shape, csr.dtype)
-        check_index_dtype(csr.indices.dtype, "indices", name)
-        check_index_dtype(csr.indptr.dtype, "indptr", name)
+        matrix.check_index_dtype(csr.indices.dtype, "indices", name)
+        matrix.check_index_dtype(csr.indptr.dtype, "indptr", name)
         self._indptr = csr.indptr.astype(np.int64, copy=False)
         # SciPy allows room behind the last value; where both arrays have it, it holds no data.
         end = max(int(self._indptr[-1]), 0) if len(self._indptr) else 0
         spare = end < len(csr.data) and len(csr.data) == len(csr.indices)
         self._data = csr.data[:end] if spare else csr.data
         self._indices = csr.indices[:end] if spare else csr.indices
-        check_indptr(self._indptr, self.n_samples, len(self._data), len(self._indices), name)
+        matrix.check_indptr(self._indptr, self.n_samples, len(self._data), len(self._indices), name)
         self.row_bytes = len(self._data) / self.n_samples * (self.dtype.itemsize + 4) + 8
         for start in range(0, self.n_samples, BLOCK_ROWS):
-            check_finite(self.block(start, start + BLOCK_ROWS), name, start)
+            matrix.check_finite(self.block(start, start + BLOCK_ROWS), name, start)
 
     def block(self, start: int, stop: int) -> CSRBlock:
         """Read the rows ``start <= row < stop``."""
         indptr = self._indptr[start : stop + 1]
         part = slice(indptr[0], indptr[-1])
-        return csr_block(
+        return matrix.csr_block(
             self._data[part], self._indices[part], indptr - indptr[0], self.n_features, self.name, start
         )
 
     def gather(self, rows: np.ndarray) -> CSRBlock:
         """Read rows by number."""
-        rows = check_rows(rows, self.n_samples)
-        positions, indptr = row_positions(self._indptr[rows], self._indptr[rows + 1])
-        return csr_block(
+        rows = matrix.check_rows(rows, self.n_samples)
+        positions, indptr = matrix.row_positions(self._indptr[rows], self._indptr[rows + 1])
+        return matrix.csr_block(
             self._data[positions], self._indices[positions], indptr, self.n_features, self.name, rows
         )

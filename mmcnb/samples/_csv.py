@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mmcnb._progress import progress
 from mmcnb.errors import InputError
-from mmcnb.samples._text import decompressed, plain_name, reading
+from mmcnb.samples._text import opened, plain_name
 
 CELLS_AT_ONCE = 2**16
 Row = tuple[int, list[str]]  # number of its line, from 1, and its cells
@@ -48,25 +47,19 @@ class CSVTable:
         head = list(islice(self._rows(show_progress=False), 2))
         if not head:
             raise InputError(f"{path} has no rows: give it at least one.")
-        self._width = len(head[0][1])
-        self._label = self._label_number(label_column, head[0][1])
-        self._has_header = any(
-            not _is_number(cell) for column, cell in enumerate(head[0][1]) if column != self._label
-        )
-        if isinstance(label_column, str):
-            self._has_header = True
-        self._header = head[0][1] if self._has_header else None
+        top = head[0][1]
+        self._width = len(top)
+        self._label = self._label_number(label_column, top)
+        numbers = all(_is_number(cell) for column, cell in enumerate(top) if column != self._label)
+        self._has_header = isinstance(label_column, str) or not numbers
+        self._header = top if self._has_header else None
         self.n_features = self._width - (self._label is not None)
         body = head[self._has_header :]
         if not body:
             raise InputError(f"{path} has a header and no rows: give it at least one.")
-        self.class_names: list[str] | None = None
-        if (
-            self._label is not None
-            and len(body[0][1]) == self._width
-            and not _is_whole(body[0][1][self._label])
-        ):
-            self.class_names = []
+        first, label = body[0][1], self._label
+        named = label is not None and len(first) == self._width and not _is_whole(first[label])
+        self.class_names: list[str] | None = [] if named else None
         self._codes: dict[str, int] = {}
 
     def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
@@ -81,23 +74,18 @@ class CSVTable:
             yield self._numbers(part), labels
 
     def _rows(self, show_progress: bool | None) -> Iterator[Row]:
-        with reading(self.path), self.path.open("rb") as raw:
-            total = self.path.stat().st_size
-            with (
-                progress(total, f"reading {self.path.name}", "B", show_progress) as bar,
-                decompressed(self.path, raw) as data,
-                io.TextIOWrapper(data, encoding="utf-8-sig", newline="") as text,
-            ):
-                told, lines = 0, csv.reader(text, delimiter=self._delimiter, skipinitialspace=True)
-                try:
-                    for cells in lines:
-                        if cells and (len(cells) > 1 or cells[0].strip()):
-                            yield lines.line_num, cells
-                        if raw.tell() != told:
-                            bar.update(raw.tell() - told)
-                            told = raw.tell()
-                except csv.Error as error:
-                    raise InputError(f"{self.path}, line {lines.line_num}: {error}; correct it.") from error
+        with (
+            opened(self.path, show_progress) as (data, tell),
+            io.TextIOWrapper(data, encoding="utf-8-sig", newline="") as text,
+        ):
+            lines = csv.reader(text, delimiter=self._delimiter, skipinitialspace=True)
+            try:
+                for cells in lines:
+                    if cells and (len(cells) > 1 or cells[0].strip()):
+                        yield lines.line_num, cells
+                    tell()
+            except csv.Error as error:
+                raise InputError(f"{self.path}, line {lines.line_num}: {error}; correct it.") from error
 
     def _label_number(self, label_column: str | int | None, first: list[str]) -> int | None:
         if label_column is None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,6 +14,8 @@ from zarr.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 
 from mmcnb.errors import DamagedStoreError, InputError
+
+PathLike = str | os.PathLike[str]
 
 ATTRIBUTE = "mmcnb"
 FORMAT = 1

@@ -3,7 +3,6 @@
 import os
 from dataclasses import dataclass
 from functools import lru_cache
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +12,7 @@ from zarr.storage import LocalStore
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples._array_writer import create_array, set_record
 from mmcnb.samples._base import GROUP_ROWS, ContentDigest, Samples
-from mmcnb.samples._inventory import chunk_digest, find_inventory
+from mmcnb.samples._inventory import PathLike, chunk_digest, find_inventory
 from mmcnb.samples._open import describe, open_node, reopen
 from mmcnb.samples._stored import StoredArray
 from mmcnb.samples.atomic import AtomicOutput, write_error
@@ -129,7 +128,7 @@ class LabelsWriter:
 
     chunk_rows = GROUP_ROWS
 
-    def __init__(self, path: str | os.PathLike[str], n_samples: int, overwrite: bool = False) -> None:
+    def __init__(self, path: PathLike, n_samples: int, overwrite: bool = False) -> None:
         self._output = AtomicOutput(path, overwrite)
         self._expected = n_samples
         self._finished = False
@@ -183,9 +182,7 @@ class LabelsWriter:
         set_record(array, self._store, record)
         self._finished = True
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Finish the array and move it to its place, or remove it after an error."""
         with self._output:
             if error is not None:

@@ -14,6 +14,7 @@ import zarr
 from zarr.storage import LocalStore, ZipStore
 
 from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.samples import matrix
 from mmcnb.samples._base import (
     BLOCK_ROWS,
     ArraySamples,
@@ -27,16 +28,8 @@ from mmcnb.samples._dask import dask_samples
 from mmcnb.samples._inventory import REMEDY, Inventory, find_inventory, is_store_folder, join
 from mmcnb.samples._remote import RemoteStore, open_address
 from mmcnb.samples._stored import EdgeChunks, StoredArray, edge_bytes
-from mmcnb.samples.matrix import (
-    check_index_dtype,
-    check_indptr_ends,
-    check_indptr_length,
-    check_indptr_rises,
-    row_positions,
-)
 
 Node = zarr.Array | zarr.Group
-PathLike = str | os.PathLike[str]
 
 
 class _ZarrSamples(Samples):
@@ -83,17 +76,17 @@ class ZarrCSRSamples(_ZarrSamples, SparseSamples):
     def __init__(self, group: zarr.Group, name: str, inventory: Inventory | None) -> None:
         parts = {part: _part(group, part, name) for part in ("data", "indices", "indptr")}
         self._describe(name, _shape(group, name), parts["data"].dtype)
-        check_index_dtype(parts["indices"].dtype, "indices", name)
-        check_index_dtype(parts["indptr"].dtype, "indptr", name)
+        matrix.check_index_dtype(parts["indices"].dtype, "indices", name)
+        matrix.check_index_dtype(parts["indptr"].dtype, "indptr", name)
         self._set_arrays(list(parts.values()), inventory)
         edges = EdgeChunks(3)
         self._data = StoredArray(parts["data"], inventory, name, edges)
         self._indices = StoredArray(parts["indices"], inventory, name, edges)
         self._indptr = StoredArray(parts["indptr"], inventory, name, edges, lookahead=1)
         n_data = self._data.length
-        check_indptr_length(self._indptr.length, self.n_samples, n_data, self._indices.length, name)
+        matrix.check_indptr_length(self._indptr.length, self.n_samples, n_data, self._indices.length, name)
         ends = self._indptr.gather(np.array([0, self.n_samples])).astype(np.int64)
-        check_indptr_ends(int(ends[0]), int(ends[1]), n_data, name)
+        matrix.check_indptr_ends(int(ends[0]), int(ends[1]), n_data, name)
         stored = [self._data, self._indices, self._indptr]
         self.edge_bytes = edge_bytes(
             [part.chunk_bytes for part in stored], sum(part.length * part.row_bytes for part in stored)
@@ -105,7 +98,7 @@ class ZarrCSRSamples(_ZarrSamples, SparseSamples):
 
     def _read(self, start: int, stop: int) -> CSRParts:
         indptr = self._indptr.read(start, stop).astype(np.int64, copy=False)
-        check_indptr_rises(indptr[:-1], indptr[1:], self._data.length, self.name, start)
+        matrix.check_indptr_rises(indptr[:-1], indptr[1:], self._data.length, self.name, start)
         first, last = int(indptr[0]), int(indptr[-1])
         return self._data.read(first, last), self._indices.read(first, last), indptr - first
 
@@ -113,9 +106,9 @@ class ZarrCSRSamples(_ZarrSamples, SparseSamples):
         around = np.union1d(rows, rows + 1)
         pointers = self._indptr.gather(around).astype(np.int64)
         starts, stops = (pointers[np.searchsorted(around, place)] for place in (rows, rows + 1))
-        check_indptr_rises(starts, stops, self._data.length, self.name, rows)
-        check_indptr_rises(stops[:-1], starts[1:], self._data.length, self.name, rows)
-        positions, indptr = row_positions(starts, stops)
+        matrix.check_indptr_rises(starts, stops, self._data.length, self.name, rows)
+        matrix.check_indptr_rises(stops[:-1], starts[1:], self._data.length, self.name, rows)
+        positions, indptr = matrix.row_positions(starts, stops)
         return self._data.gather(positions), self._indices.gather(positions), indptr
 
 

@@ -1,6 +1,5 @@
 """What `mmcnb verify` and `mmcnb info` tell of a store."""
 
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, Samples
-from mmcnb.samples._inventory import Inventory, chunk_digest, damaged_chunks, find_inventory, join
+from mmcnb.samples._inventory import Inventory, PathLike, chunk_digest, damaged_chunks, find_inventory, join
 from mmcnb.samples._labels import class_labels_array
 from mmcnb.samples._open import ZarrArraySamples, ZarrCSRSamples, describe, open_node, open_samples, reopen
 from mmcnb.samples._stored import StoredArray
@@ -19,9 +18,7 @@ from mmcnb.samples.matrix import CSRBlock
 MOST_CLASSES = 1000
 
 
-def verify_store(
-    path: str | os.PathLike[str], element: str | None = None, progress: bool | None = None
-) -> dict[str, Any]:
+def verify_store(path: PathLike, element: str | None = None, progress: bool | None = None) -> dict[str, Any]:
     """Read a store back whole and compare it with what was written.
 
     Parameters
@@ -122,7 +119,7 @@ def _unchecked(name: str) -> str:
     )
 
 
-def describe_store(path: str | os.PathLike[str], element: str | None = None) -> dict[str, Any]:
+def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]:
     """Tell what a store holds, reading no rows.
 
     Parameters

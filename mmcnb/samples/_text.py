@@ -4,7 +4,7 @@ import bz2
 import gzip
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -36,10 +36,24 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def decompressed(path: Path, raw: IO[bytes]) -> IO[bytes]:
-    """The file's text as bytes."""
-    opener = _OPENERS.get(path.suffix.lower())
-    return opener(raw, "rb") if opener else raw
+@contextmanager
+def opened(path: Path, show_progress: bool | None = None) -> Iterator[tuple[IO[bytes], Callable[[], None]]]:
+    """Open a file's text as bytes, with a function that brings the progress bar up to date."""
+    shown = 0
+
+    def tell() -> None:
+        nonlocal shown
+        if raw.tell() != shown:
+            bar.update(raw.tell() - shown)
+            shown = raw.tell()
+
+    with reading(path), path.open("rb") as raw:
+        opener, total = _OPENERS.get(path.suffix.lower()), path.stat().st_size
+        with (
+            progress(total, f"reading {path.name}", "B", show_progress) as bar,
+            opener(raw, "rb") if opener else raw as text,
+        ):
+            yield text, tell
 
 
 def read_pieces(path: Path, show_progress: bool | None = None) -> Iterator[tuple[int, bytes]]:
@@ -57,30 +71,24 @@ def read_pieces(path: Path, show_progress: bool | None = None) -> Iterator[tuple
     line, piece : int, bytes
         Number of the piece's first line, from 1, and its lines.
     """
-    with reading(path), path.open("rb") as raw:
-        total = path.stat().st_size
-        with (
-            progress(total, f"reading {path.name}", "B", show_progress) as bar,
-            decompressed(path, raw) as text,
-        ):
-            line, rest, told = 1, b"", 0
-            while data := text.read(PIECE_BYTES):
-                bar.update(raw.tell() - told)
-                told = raw.tell()
-                end = data.rfind(b"\n") + 1
-                if not end:
-                    rest += data
-                    continue
-                piece = rest + data[:end]
-                rest = data[end:]
-                yield line, piece
-                line += piece.count(b"\n")
-            if rest:
-                yield line, rest
+    with opened(path, show_progress) as (text, tell):
+        line, rest = 1, b""
+        while data := text.read(PIECE_BYTES):
+            tell()
+            end = data.rfind(b"\n") + 1
+            if not end:
+                rest += data
+                continue
+            piece = rest + data[:end]
+            rest = data[end:]
+            yield line, piece
+            line += piece.count(b"\n")
+        if rest:
+            yield line, rest
 
 
 def first_line(path: Path) -> bytes:
     """First line with something other than a comment on it; empty if none comes soon."""
-    with reading(path), path.open("rb") as raw, decompressed(path, raw) as text:
+    with opened(path, show_progress=False) as (text, _):
         lines = text.read(2**16).splitlines()
     return next((line for line in lines if line.split(b"#")[0].strip()), b"")

@@ -10,19 +10,16 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self
 
 from mmcnb.errors import InputError
-from mmcnb.samples._inventory import is_store_folder
+from mmcnb.samples._inventory import PathLike, is_store_folder
 
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's quota, the process's limit
 
 
 @contextmanager
-def atomic_write(
-    path: str | os.PathLike[str], *, sync: bool = False, part: Path | None = None
-) -> Iterator[IO[bytes]]:
+def atomic_write(path: PathLike, *, sync: bool = False, part: Path | None = None) -> Iterator[IO[bytes]]:
     """Open a file that replaces ``path`` when the ``with`` block ends without an error.
 
     Parameters
@@ -114,12 +111,10 @@ class AtomicOutput:
         be written.
     """
 
-    def __init__(
-        self, target: str | os.PathLike[str], overwrite: bool = False, name: str | None = None
-    ) -> None:
+    def __init__(self, target: PathLike, overwrite: bool = False, name: str | None = None) -> None:
         self.target = Path(target).absolute()
         self.name = name or str(self.target)
-        self._overwrite = overwrite
+        self.overwrite = overwrite
         self._check()
         self.path = _beside(self.target)
 
@@ -128,7 +123,7 @@ class AtomicOutput:
             raise InputError(f"{self.name}: the folder {self.target.parent} does not exist: make it first.")
         if not os.path.lexists(self.target):
             return
-        if not self._overwrite:
+        if not self.overwrite:
             raise InputError(
                 f"{self.name} exists already: choose another path, or replace it with --overwrite."
             )
@@ -140,9 +135,7 @@ class AtomicOutput:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Commit, or discard after an error."""
         with self.discarding():
             if error is not None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from mmcnb.errors import InputError
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
+from mmcnb.samples._inventory import PathLike
 from mmcnb.samples._open import open_samples
 from mmcnb.samples.matrix import CSRBlock, as_matrix, moments, slice_rows, stack_blocks
 
@@ -88,9 +89,7 @@ class CachedSamples(DerivedSamples):
         Whether other processes have computed and kept all features: a pickle carries none.
     """
 
-    def __init__(
-        self, base: Samples, folder: str | os.PathLike[str] | None = None, capacity: float = math.inf
-    ) -> None:
+    def __init__(self, base: Samples, folder: PathLike | None = None, capacity: float = math.inf) -> None:
         super().__init__(base)
         self.folder, self.capacity = folder, capacity
         self.cached_elsewhere = False

@@ -63,6 +63,11 @@ def block_dtype(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32 if native in _FLOAT32_EXACT else np.float64)
 
 
+def n_rows_of(block: np.ndarray | CSRBlock) -> int:
+    """Number of rows of a block."""
+    return len(block.indptr) - 1 if isinstance(block, CSRBlock) else len(block)
+
+
 def check_dtype(dtype: np.dtype, name: str) -> None:
     """Refuse text, complex numbers and whatever else is not real numbers."""
     if np.dtype(dtype).kind not in "biuf":
@@ -80,16 +85,12 @@ def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
             f"{name} is a {len(shape)}-D array of shape {shape}; rows x features (2-D) is needed: "
             "reshape it, with one row per sample."
         )
-    if shape[0] == 0:
-        raise InputError(
-            f"Found array with 0 sample(s) (shape={shape}) in {name} while a minimum of 1 is required: "
-            "give it rows."
-        )
-    if shape[1] == 0:
-        raise InputError(
-            f"Found array with 0 feature(s) (shape={shape}) in {name} while a minimum of 1 is required: "
-            "give it columns."
-        )
+    for length, what, remedy in zip(shape, ("sample", "feature"), ("rows", "columns"), strict=True):
+        if length == 0:
+            raise InputError(
+                f"Found array with 0 {what}(s) (shape={shape}) in {name} while a minimum of 1 is required: "
+                f"give it {remedy}."
+            )
     return int(shape[0]), int(shape[1])
 
 
