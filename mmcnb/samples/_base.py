@@ -22,28 +22,28 @@ CSRParts = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Samples(ABC):
-    """Rows that can be read block by block, wherever they live.
+    """Rows that can be read block by block, wherever they are stored.
 
-    The same numbers give bit-identical blocks whatever their home and however they are chunked.
+    The same numbers give bit-identical blocks, whatever their storage and chunks.
 
     Attributes
     ----------
     n_samples, n_features : int
-    stored_dtype : dtype of the numbers as they are kept
+    stored_dtype : dtype of the numbers as they are stored
     is_sparse : bool
     name : str
         For messages: the path, or "array".
     chunk_rows : int
-        Rows held by one storage chunk; reading in multiples of it decodes no chunk twice.
+        Rows of one storage chunk; reads in multiples of it decode no chunk twice.
     row_bytes : float
         Average bytes of a row as ``block`` gives it.
     checksummed : bool
-        True when damage to the stored bytes would be found on reading.
+        Whether damage to the stored bytes is detected on reading.
     edge_bytes : int
-        Most bytes of decoded chunks that are kept between reads, for reads that need parts of a chunk.
+        Most bytes of decoded chunks that are cached between reads, for reads that need parts of a chunk.
     path, element : str or None
         What ``open_samples(path, element)`` needs to open the rows again; None for data in memory.
-    travels : bool
+    is_reopenable : bool
         Whether the rows can be opened again in another process, so that a pickle holds no numbers.
     """
 
@@ -110,7 +110,7 @@ class Samples(ABC):
 
     @cached_property
     def digest(self) -> str:
-        """blake2b of the numbers; the same for any home, chunking and byte order."""
+        """blake2b of the numbers; the same for any storage, chunks and byte order."""
         digest = ContentDigest(self.is_sparse, self.dtype)
         step = max(self.chunk_rows, BLOCK_ROWS)
         for start in range(0, self.n_samples, step):
@@ -235,7 +235,7 @@ class CSRSamples(Samples):
         matrix.check_index_dtype(csr.indices.dtype, "indices", name)
         matrix.check_index_dtype(csr.indptr.dtype, "indptr", name)
         self._indptr = csr.indptr.astype(np.int64, copy=False)
-        # SciPy allows room behind the last value; where both arrays have it, it holds no data.
+        # SciPy allows unused capacity behind the last value, in both arrays or in none.
         end = max(int(self._indptr[-1]), 0) if len(self._indptr) else 0
         spare = end < len(csr.data) and len(csr.data) == len(csr.indices)
         self._data = csr.data[:end] if spare else csr.data

@@ -36,7 +36,7 @@ LIBSVM_NAMES = (".libsvm", ".svm", ".svmlight")
 
 @dataclass
 class _Stream:
-    """Rows on their way: blocks with class labels, and what is known of them before."""
+    """Rows being converted: blocks with class labels, and what is known of them in advance."""
 
     blocks: Blocks
     is_sparse: bool
@@ -70,7 +70,7 @@ def convert(
         LIBSVM text or CSV (plain, .gz, .bz2 or .xz), .npy, .npz, a Zarr or AnnData store, or rows in
         memory. A file with another ending is taken for LIBSVM text if its first line looks so.
     out : str or path-like
-        The store; it appears when it is whole.
+        The store; it appears when it is complete.
     layout : {"auto", "dense", "csr"}, default="auto"
         ``"auto"`` keeps dense rows dense, and sparse rows sparse unless more than half of their values
         are stored.
@@ -79,7 +79,7 @@ def convert(
     element : str, default=None
         Element of a Zarr store; None is ``"X"``.
     memory_limit : int, default=None
-        Bytes the process may hold; refused if it is too small.
+        Bytes of resident memory the process may use; a limit that is too small is refused.
     overwrite : bool, default=False
         Replace a store that is there.
     zero_based : bool, default=False
@@ -222,9 +222,9 @@ def _store_stream(samples: Samples, dtype: Any) -> _Stream:
             yield samples.block(start, stop), None if y is None else y[start:stop]
 
     written = _written_dtype(samples, samples.stored_dtype, dtype)
-    held = int(2 * samples.chunk_rows * samples.row_bytes) + (0 if y is None else y.nbytes)
+    cached = int(2 * samples.chunk_rows * samples.row_bytes) + (0 if y is None else y.nbytes)
     return _Stream(
-        blocks(), samples.is_sparse, written, samples.n_features, samples.n_samples, held, class_names=names
+        blocks(), samples.is_sparse, written, samples.n_features, samples.n_samples, cached, class_names=names
     )
 
 
@@ -234,8 +234,8 @@ def _write(stream: _Stream, writer: StoreWriter, show_progress: bool | None) -> 
     with writer, progress_bar(stream.n_samples, "writing", enabled=shown) as bar:
         for block, y in stream.blocks:
             if isinstance(writer, CSRStoreWriter):
-                rows: Any = block[:3] if isinstance(block, CSRBlock) else (scipy.sparse.csr_array(block),)
-                writer.append(*rows, y=y)
+                csr = block if isinstance(block, CSRBlock) else scipy.sparse.csr_array(block)
+                writer.append(csr.data, csr.indices, csr.indptr, y)
             elif isinstance(writer, DenseStoreWriter):
                 _append_dense(writer, as_matrix(block), y)
             bar.update(n_rows_of(block))

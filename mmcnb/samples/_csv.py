@@ -18,9 +18,9 @@ Row = tuple[int, list[str]]  # number of its line, from 1, and its cells
 class CSVTable:
     """Rows of a CSV or TSV file.
 
-    The first line is a header when a cell outside the label column is not a number. Class labels are
-    kept where the first one is a whole number; otherwise they are names, numbered in the order of
-    their first appearance.
+    The first line is a header when a cell outside the label column is not a number. Class labels stay as
+    they are where the first one is a whole number. Otherwise they are names, numbered in the order of their
+    first appearance.
 
     Parameters
     ----------

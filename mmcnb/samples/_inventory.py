@@ -1,4 +1,4 @@
-"""The list of all chunks of a store we wrote, kept in its attributes, and how damage is told from it."""
+"""The list of all chunks of a store that mmcnb wrote, in its attributes, and the checks against it."""
 
 import hashlib
 import json
@@ -151,7 +151,7 @@ def join(*parts: str) -> str:
 
 
 def read_key(store: Store, key: str) -> bytes | None:
-    """Bytes kept under a key of any Zarr store; None where it is missing."""
+    """Bytes stored under a key of any Zarr store; None where it is missing."""
     value = sync(store.get(key, prototype=default_buffer_prototype()))
     return None if value is None else value.to_bytes()
 

@@ -199,7 +199,7 @@ def _as_labels(labels: Any, name: str) -> np.ndarray:
 
 
 def open_class_labels(source: Any) -> np.ndarray | None:
-    """Class labels kept beside the rows of a store.
+    """Class labels stored beside the rows of a store.
 
     Parameters
     ----------

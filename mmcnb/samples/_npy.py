@@ -39,9 +39,9 @@ class _Member:
     def read(self, n_rows: int) -> np.ndarray:
         """The next rows."""
         shape = (n_rows, *self.shape[1:])
-        wanted = int(np.prod(shape)) * self.dtype.itemsize
-        data = self._file.read(wanted)
-        if len(data) < wanted:
+        n_bytes = int(np.prod(shape)) * self.dtype.itemsize
+        data = self._file.read(n_bytes)
+        if len(data) < n_bytes:
             raise EOFError("an array ends early")
         return np.frombuffer(data, dtype=self.dtype).reshape(shape)
 
@@ -63,8 +63,8 @@ class NumpyFile:
     is_sparse : bool
     n_samples, n_features : int
     dtype : dtype
-    held_bytes : int
-        What must be in memory at once: row pointers, or an array kept by columns.
+    cached_bytes : int
+        What must be in memory at once: row pointers, or an array stored by columns.
     """
 
     def __init__(self, path: Path) -> None:

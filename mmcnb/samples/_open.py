@@ -217,7 +217,7 @@ def _read_node(node: Node, inventory: Inventory | None) -> Samples:
             + f", which has no reader: write it as one of {', '.join(known)}, or as a 2-D array."
         )
     samples = reader(node, name, inventory)
-    samples.path, samples.element = _home(node), node.path or None
+    samples.path, samples.element = _storage_of(node), node.path or None
     samples.is_reopenable = samples.path is not None
     return samples
 
@@ -283,19 +283,21 @@ def _split(path: Path) -> tuple[Path, str]:
 def _find_element(group: zarr.Group, element: str | None, name: str) -> Node:
     if element is None and (READERS.get((zarr.Group, *encoding(group))) or "indptr" in group):
         return group
-    wanted = (element or "X").strip("/")
+    path = (element or "X").strip("/")
     try:
-        node = group.get(wanted)
+        node = group.get(path)
     except InputError:
         raise
     except Exception as error:  # as for the store itself
-        raise DamagedStoreError(f"{name}: the metadata of {wanted} cannot be read: {REMEDY}.") from error
+        raise DamagedStoreError(f"{name}: the metadata of {path} cannot be read: {REMEDY}.") from error
     if node is not None:
         return node
     if not group.store.supports_listing:
-        raise InputError(f"{name} has no element {wanted!r}: name one that it has with element (--element).")
-    found = ", ".join(_elements(group)) or "none"
-    raise InputError(f"{name} has no element {wanted!r}; it has: {found}. Name one with element (--element).")
+        raise InputError(f"{name} has no element {path!r}: name one that it has with element (--element).")
+    elements = ", ".join(_elements(group)) or "none"
+    raise InputError(
+        f"{name} has no element {path!r}; it has: {elements}. Name one with element (--element)."
+    )
 
 
 def encoding(node: Node) -> tuple[str, str]:
@@ -314,7 +316,7 @@ def _elements(group: zarr.Group, prefix: str = "") -> Iterator[str]:
             yield from _elements(node, f"{name}/")
 
 
-def _home(node: Node) -> str | None:
+def _storage_of(node: Node) -> str | None:
     """Path or address to open a node's store again; None where there is none."""
     store = node.store
     if isinstance(store, RemoteStore):
@@ -326,4 +328,4 @@ def _home(node: Node) -> str | None:
 
 def describe(node: Node) -> str:
     """Name of a node for messages: its store's path and its own inside."""
-    return join(_home(node) or str(node.store), "" if node.path == "X" else node.path)
+    return join(_storage_of(node) or str(node.store), "" if node.path == "X" else node.path)

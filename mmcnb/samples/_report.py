@@ -1,4 +1,4 @@
-"""What `mmcnb verify` and `mmcnb info` tell of a store."""
+"""What `mmcnb verify` and `mmcnb info` report about a store."""
 
 from collections import Counter
 from pathlib import Path
@@ -120,7 +120,7 @@ def _unchecked(name: str) -> str:
 
 
 def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]:
-    """Tell what a store holds, reading no rows.
+    """Describe a store without reading its rows.
 
     Parameters
     ----------

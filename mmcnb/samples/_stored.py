@@ -24,7 +24,7 @@ from zarr.storage import LocalStore
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples._inventory import REMEDY, Inventory, damaged_chunks, join, read_key
 
-EDGE_BYTES = 64 * 2**20  # decoded chunks kept for neighbouring reads; at least two chunks of each array
+EDGE_BYTES = 64 * 2**20  # decoded chunks cached for neighbouring reads; at least two chunks of each array
 GATHER_BYTES = 16 * 2**20  # decoded at once while single rows are gathered
 
 _ZSTD = Zstd()
@@ -60,16 +60,16 @@ class _Entry:
 
 
 class EdgeChunks:
-    """Decoded chunks of which a read needed only a part, kept for the reads beside it.
+    """Decoded chunks of which a read needed only a part, cached for the neighbouring reads.
 
     The first reader of a chunk decodes it and others wait for the result. A chunk is dropped when all
-    its rows were handed out, and the one used longest ago where more than ``EDGE_BYTES`` are kept, so
+    its rows were handed out, and the least recently used one where more than ``EDGE_BYTES`` are cached, so
     a pass in row order decodes each chunk once, whatever its tasks and threads.
 
     Parameters
     ----------
     n_arrays : int
-        Arrays that share it; two chunks of each are always kept.
+        Arrays that share it; two chunks of each are always cached.
     """
 
     def __init__(self, n_arrays: int = 1) -> None:
@@ -105,18 +105,18 @@ class EdgeChunks:
         entry.chunk.set_result(chunk)
 
     def _shrink(self) -> None:
-        kept = sum(entry.n_bytes for entry in self._entries.values())
-        for place in list(self._entries):  # the one used longest ago comes first
+        cached = sum(entry.n_bytes for entry in self._entries.values())
+        for place in list(self._entries):  # the least recently used one comes first
             entry = self._entries[place]
-            if kept <= EDGE_BYTES or len(self._entries) <= self._least:
+            if cached <= EDGE_BYTES or len(self._entries) <= self._least:
                 return
             if entry.chunk.done():
-                kept -= entry.n_bytes
+                cached -= entry.n_bytes
                 del self._entries[place]
 
 
 def edge_bytes(chunk_bytes: list[int], n_bytes: int) -> int:
-    """Most bytes that `EdgeChunks` keeps of arrays with chunks of these sizes and ``n_bytes`` in all."""
+    """Most bytes that `EdgeChunks` caches of arrays with chunks of these sizes and ``n_bytes`` in all."""
     return min(n_bytes, max(EDGE_BYTES, 2 * len(chunk_bytes) * max(chunk_bytes)))
 
 
@@ -137,7 +137,7 @@ class ChunkedRows(ABC):
     length : int
         Number of rows.
     edges : EdgeChunks
-        Keeps chunks that are needed in part.
+        Caches chunks that are needed in part.
     lookahead : int, default=0
         Rows that each read gets beyond those asked for, 0 or 1; row pointers need one.
     """
@@ -200,7 +200,7 @@ class StoredArray(ChunkedRows):
     name : str
         For messages.
     edges : EdgeChunks or None, default=None
-        Keeps chunks that are needed in part; None keeps them for this array alone.
+        Caches chunks that are needed in part; None is a cache for this array alone.
     lookahead : int, default=0
         Values that each read gets beyond those asked for.
     """

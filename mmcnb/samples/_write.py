@@ -243,7 +243,7 @@ def create_dense_store(
     path : str or path-like
     n_features : int
     dtype : dtype, default="float32"
-        Type in which numbers are kept; integers are read back as floats.
+        Type of the stored numbers; integers are read back as floats.
     chunk_rows : int, default=None
         Rows of a chunk; None makes chunks of 2 to 4 MiB that divide ``GROUP_ROWS``.
     overwrite : bool, default=False

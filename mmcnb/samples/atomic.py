@@ -85,14 +85,14 @@ def _sync_folder(folder: Path) -> None:
 class AtomicOutput:
     """A file or folder that is written at `path` and moved to ``target`` when a ``with`` block ends.
 
-    After an error what was written is removed, and what stood at the target still stands.
+    After an error what was written is removed, and the target is as before.
 
     Parameters
     ----------
     target : path-like
-        Where the output shall stand.
+        Where the output appears.
     overwrite : bool, default=False
-        Replace what stands there; a folder is replaced only if it is a Zarr store.
+        Replace what is there; a folder is replaced only if it is a Zarr store.
     name : str or None, default=None
         For messages; None is the target's path.
 
