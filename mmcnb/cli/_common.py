@@ -1,7 +1,5 @@
 """What several verbs share: their arguments, and how numbers are worded."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping
 from typing import Any

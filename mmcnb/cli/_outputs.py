@@ -1,7 +1,5 @@
 """Outputs are checked before any work, and appear whole or not at all."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """Rows that are not there yet, to plan for."""
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 import numpy as np

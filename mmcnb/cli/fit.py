@@ -1,7 +1,5 @@
 """Cluster the rows of a store and write the model, and the labels where wanted."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import sys
@@ -56,7 +54,7 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
     from mmcnb.errors import ClusterWarning
 
     warnings.simplefilter("ignore", ClusterWarning)  # the verdict says it
-    estimator = make_estimator(arguments, **_limits(arguments), verbose=int(sys.stderr.isatty()))
+    estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=int(sys.stderr.isatty()))
     samples = open_samples(arguments.store, arguments.element)
     if not samples.checksummed:
         _warn_unchecked(samples.name)
@@ -121,15 +119,6 @@ def _sizes(report: dict[str, Any]) -> Iterator[str]:
         where = f" of a sample of {sum(sizes):,} rows"
     shares = ", ".join(f"{size:,} ({size / sum(sizes):.1%})" for size in sizes)
     yield f"cluster sizes    {shares}{where}"
-
-
-def _limits(arguments: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "memory_limit": arguments.memory_limit,
-        "checkpoint": arguments.checkpoint,
-        "n_jobs": arguments.jobs,
-        "engine": arguments.dask,
-    }
 
 
 def _verdict(estimator: Any) -> dict[str, Any]:

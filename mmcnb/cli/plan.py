@@ -27,8 +27,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Plan the fit."""
     with option_names():
         samples = _samples(arguments)
-        limits = {"memory_limit": arguments.memory_limit, "n_jobs": arguments.jobs}
-        estimator = make_estimator(arguments, **limits)
+        estimator = make_estimator(arguments)
         estimator._check_parameters()
         plan = estimator._plan(samples)
     return {"method": arguments.method, **plan.as_dict(), "lines": list(plan.lines())}

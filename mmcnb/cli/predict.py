@@ -1,7 +1,5 @@
 """Label the rows of a store with a model that was written before."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
@@ -9,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mmcnb.cli._common import add_dask, add_limits, add_overwrite, add_store
-from mmcnb.cli._methods import option_names
+from mmcnb.cli._methods import limits_of, option_names
 from mmcnb.cli._outputs import whole_outputs
 
 
@@ -35,10 +33,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 def _predict(arguments: argparse.Namespace, labels: str) -> dict[str, Any]:
     from mmcnb import load, open_samples
 
-    limits = {"memory_limit": arguments.memory_limit, "n_jobs": arguments.jobs, "engine": arguments.dask}
     estimator = load(arguments.model)
-    estimator.set_params(**{name: limit for name, limit in limits.items() if limit is not None})
-    estimator.set_params(verbose=int(sys.stderr.isatty()))
+    estimator.set_params(**limits_of(arguments), verbose=int(sys.stderr.isatty()))
     samples = open_samples(arguments.store, arguments.element)
     started = time.perf_counter()
     estimator.predict(samples, out=labels)

@@ -12,13 +12,11 @@ import scipy.sparse
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.samples._base import Samples
-from mmcnb.samples._csv import CSVTable
 from mmcnb.samples._inventory import PathLike, is_store_folder
 from mmcnb.samples._labels import class_labels_array, open_class_labels
-from mmcnb.samples._libsvm import looks_like_libsvm, read_libsvm
 from mmcnb.samples._npy import Blocks, NumpyFile, step_rows
 from mmcnb.samples._open import open_samples
-from mmcnb.samples._text import first_line, plain_name
+from mmcnb.samples._text import CSVTable, first_line, looks_like_libsvm, plain_name, read_libsvm
 from mmcnb.samples._write import (
     CSRStoreWriter,
     DenseStoreWriter,

@@ -294,10 +294,8 @@ def _find_element(group: zarr.Group, element: str | None, name: str) -> Node:
         return node
     if not group.store.supports_listing:
         raise InputError(f"{name} has no element {path!r}: name one that it has with element (--element).")
-    elements = ", ".join(_elements(group)) or "none"
-    raise InputError(
-        f"{name} has no element {path!r}; it has: {elements}. Name one with element (--element)."
-    )
+    known = ", ".join(_elements(group)) or "none"
+    raise InputError(f"{name} has no element {path!r}; it has: {known}. Name one with element (--element).")
 
 
 def encoding(node: Node) -> tuple[str, str]:
