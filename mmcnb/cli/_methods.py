@@ -155,7 +155,7 @@ def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
 
     named = {name: getattr(arguments, name, None) for name in PARAMETERS} | others
     given = {name: value for name, value in named.items() if value is not None} | limits_of(arguments)
-    takes = {method: _parameters_of(getattr(mmcnb, METHODS[method])) for method in METHODS}
+    takes = {method: inspect.signature(getattr(mmcnb, name)).parameters for method, name in METHODS.items()}
     for name in given:
         if name not in takes[arguments.method]:
             able = " or ".join(method for method in METHODS if name in takes[method])
@@ -180,10 +180,6 @@ def option_names() -> Iterator[None]:
         yield
     except InputError as error:
         raise type(error)(_as_options(str(error))) from error
-
-
-def _parameters_of(estimator: type) -> set[str]:
-    return set(inspect.signature(estimator).parameters)
 
 
 def _option(name: str) -> str:

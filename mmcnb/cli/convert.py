@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from mmcnb.cli._common import add_element, add_memory_limit, add_overwrite
+from mmcnb.cli._common import add_options
 from mmcnb.cli._common import table as lines
 from mmcnb.cli._outputs import check_paths
 
@@ -31,9 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dtype", choices=["float32", "float64"], help="type of the values (default: as in IN)"
     )
-    add_element(parser)
-    add_memory_limit(parser)
-    add_overwrite(parser)
+    add_options(parser, "element", "memory-limit", "overwrite")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:

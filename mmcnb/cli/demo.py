@@ -120,16 +120,12 @@ def _compare(store: Path, peer: np.ndarray, peer_seconds: float, *options: str) 
 
     report = _fit(store, *options)
     y = np.asarray(open_class_labels(store))  # only now: known classes are for measuring
-    return {
-        "n_samples": report["n_samples"],
-        "n_features": report["n_features"],
+    of_fit = ("n_samples", "n_features", "rows_per_second", "passes", "peak_memory_bytes")
+    return {name: report[name] for name in of_fit} | {
         "k_means_error": balanced_clustering_error(y, peer),
         "mmcnb_error": balanced_clustering_error(y, _read_labels(store)),
         "k_means_seconds": peer_seconds,
         "seconds": report["fit_seconds"] + report["labels_seconds"],
-        "rows_per_second": report["rows_per_second"],
-        "passes": report["passes"],
-        "peak_memory_bytes": report["peak_memory_bytes"],
     }
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mmcnb.cli._common import add_limits, add_store
+from mmcnb.cli._common import add_options, add_store
 from mmcnb.cli._methods import add_method, make_estimator, option_names
 from mmcnb.errors import InputError
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, help="plan for this many rows instead of a store's")
     parser.add_argument("--features", type=int, help="plan for this many features instead of a store's")
     add_method(parser, "n_clusters", "kernels", "basis", "n_landmarks", "sample_size")
-    add_limits(parser)
+    add_options(parser, "memory-limit", "jobs")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from mmcnb.cli._common import add_dask, add_limits, add_overwrite, add_store
+from mmcnb.cli._common import add_options, add_store
 from mmcnb.cli._methods import limits_of, option_names
 from mmcnb.cli._outputs import whole_outputs
 
@@ -18,9 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--labels", required=True, help="Zarr array the labels are written to, one integer a row"
     )
-    add_limits(parser)
-    add_dask(parser)
-    add_overwrite(parser)
+    add_options(parser, "memory-limit", "jobs", "dask", "overwrite")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:

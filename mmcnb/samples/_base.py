@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 
 from mmcnb.samples import matrix
-from mmcnb.samples.matrix import CSRBlock
+from mmcnb.samples.matrix import CSRBlock, CSRParts
 
 BLOCK_ROWS = 4096
 """Rows in the fixed block of reduction, counted by row number."""
 
 GROUP_ROWS = 16 * BLOCK_ROWS
 """Rows whose partial results are combined before those of other groups; a chunk of a labels array."""
-
-
-CSRParts = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Samples(ABC):

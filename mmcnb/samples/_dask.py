@@ -7,9 +7,9 @@ import numpy as np
 import scipy.sparse
 
 from mmcnb.errors import InputError
-from mmcnb.samples._base import CSRParts, DenseSamples, Samples, SparseSamples
+from mmcnb.samples._base import DenseSamples, Samples, SparseSamples
 from mmcnb.samples._stored import ChunkedRows, EdgeChunks, edge_bytes
-from mmcnb.samples.matrix import check_index_dtype, stack
+from mmcnb.samples.matrix import CSRParts, check_index_dtype, stack
 
 
 class _DaskRows(ChunkedRows):

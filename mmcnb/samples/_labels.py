@@ -12,8 +12,8 @@ from zarr.storage import LocalStore
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples._array_writer import create_array, set_record
 from mmcnb.samples._base import GROUP_ROWS, ContentDigest, Samples
-from mmcnb.samples._inventory import PathLike, chunk_digest, find_inventory
-from mmcnb.samples._open import describe, open_node, reopen
+from mmcnb.samples._inventory import PathLike, chunk_digest
+from mmcnb.samples._open import open_node, reopen, stored_array
 from mmcnb.samples._stored import StoredArray
 from mmcnb.samples.atomic import AtomicOutput, write_error
 
@@ -227,8 +227,7 @@ def open_class_labels(source: Any) -> np.ndarray | None:
     array = class_labels_array(source)
     if array is None:
         return None
-    name = describe(array)
-    stored = StoredArray(array, find_inventory(array, name), name)
+    stored = stored_array(array)
     labels = stored.read(0, stored.length)
     return labels if labels.dtype.kind in "iu" else np.unique(labels, return_inverse=True)[1]
 

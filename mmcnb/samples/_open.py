@@ -15,15 +15,7 @@ from zarr.storage import LocalStore, ZipStore
 
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import matrix
-from mmcnb.samples._base import (
-    BLOCK_ROWS,
-    ArraySamples,
-    CSRParts,
-    CSRSamples,
-    DenseSamples,
-    Samples,
-    SparseSamples,
-)
+from mmcnb.samples._base import BLOCK_ROWS, ArraySamples, CSRSamples, DenseSamples, Samples, SparseSamples
 from mmcnb.samples._dask import dask_samples
 from mmcnb.samples._inventory import REMEDY, Inventory, find_inventory, is_store_folder, join
 from mmcnb.samples._remote import RemoteStore, open_address
@@ -96,13 +88,13 @@ class ZarrCSRSamples(_ZarrSamples, SparseSamples):
         rows = min(self._data.chunk_length / row_values, self.n_samples)
         self.chunk_rows = BLOCK_ROWS * max(1, int(rows // BLOCK_ROWS))
 
-    def _read(self, start: int, stop: int) -> CSRParts:
+    def _read(self, start: int, stop: int) -> matrix.CSRParts:
         indptr = self._indptr.read(start, stop).astype(np.int64, copy=False)
         matrix.check_indptr_rises(indptr[:-1], indptr[1:], self._data.length, self.name, start)
         first, last = int(indptr[0]), int(indptr[-1])
         return self._data.read(first, last), self._indices.read(first, last), indptr - first
 
-    def _gather(self, rows: np.ndarray) -> CSRParts:
+    def _gather(self, rows: np.ndarray) -> matrix.CSRParts:
         around = np.union1d(rows, rows + 1)
         pointers = self._indptr.gather(around).astype(np.int64)
         starts, stops = (pointers[np.searchsorted(around, place)] for place in (rows, rows + 1))
@@ -254,6 +246,12 @@ def _open_store(store: Any, inner: str, name: str) -> Node:
 def reopen(store: Any, path: str) -> Node:
     """Open a node by its own metadata: a consolidated copy would escape the inventory."""
     return zarr.open(store, mode="r", path=path or None, use_consolidated=False)
+
+
+def stored_array(array: zarr.Array) -> StoredArray:
+    """An open array to be read by slices, checked against the inventory of its store."""
+    name = describe(array)
+    return StoredArray(array, find_inventory(array, name), name)
 
 
 def _check_path(path: Path) -> Path:

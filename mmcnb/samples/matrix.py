@@ -12,6 +12,10 @@ _FLOAT32_EXACT = {
 _REMEDY = "write the matrix again (scipy.sparse's check_format names what is wrong)."
 
 
+CSRParts = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Data, indices and row pointers."""
+
+
 class CSRBlock(NamedTuple):
     """Rows of a sparse matrix: column indices rise within each row and ``indptr[0] == 0``.
 
