@@ -229,8 +229,7 @@ class CSRSamples(Samples):
     def __init__(self, source: Any, name: str = "array") -> None:
         csr = source.tocsr()
         self._describe(name, csr.shape, csr.dtype)
-        matrix.check_index_dtype(csr.indices.dtype, "indices", name)
-        matrix.check_index_dtype(csr.indptr.dtype, "indptr", name)
+        matrix.check_index_dtypes(name, indices=csr.indices, indptr=csr.indptr)
         self._indptr = csr.indptr.astype(np.int64, copy=False)
         # SciPy allows unused capacity behind the last value, in both arrays or in none.
         end = max(int(self._indptr[-1]), 0) if len(self._indptr) else 0

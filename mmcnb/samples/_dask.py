@@ -9,7 +9,7 @@ import scipy.sparse
 from mmcnb.errors import InputError
 from mmcnb.samples._base import DenseSamples, Samples, SparseSamples
 from mmcnb.samples._stored import ChunkedRows, EdgeChunks, edge_bytes
-from mmcnb.samples.matrix import CSRParts, check_index_dtype, stack
+from mmcnb.samples.matrix import CSRParts, check_index_dtypes, stack
 
 
 class _DaskRows(ChunkedRows):
@@ -31,12 +31,9 @@ class _DaskRows(ChunkedRows):
 
     def load(self, start: int, stop: int) -> Any:
         """Compute whole chunks."""
-        numbers = dict.fromkeys(self.chunk_number(row) for row in self._firsts(start, stop))
+        firsts = self._offsets[(self._offsets >= start) & (self._offsets < stop)].tolist()
+        numbers = dict.fromkeys(self.chunk_number(row) for row in firsts)
         return _joined([self._compute(chunk) for chunk in numbers])
-
-    def _firsts(self, start: int, stop: int) -> list[int]:
-        inside = (self._offsets >= start) & (self._offsets < stop)
-        return self._offsets[inside].tolist()
 
     def _compute(self, chunk: int) -> Any:
         shape = (self._array.chunks[0][chunk], self._array.shape[1])
@@ -151,7 +148,7 @@ class DaskCSRSamples(_DaskSamples, SparseSamples):
         return self._parts(self._rows.gather(rows))
 
     def _parts(self, matrix: Any) -> CSRParts:
-        check_index_dtype(matrix.indices.dtype, "indices", self.name)
+        check_index_dtypes(self.name, indices=matrix.indices)
         indptr = matrix.indptr.astype(np.int64)
         first, last = int(indptr[0]), int(indptr[-1])
         return matrix.data[first:last], matrix.indices[first:last], indptr - first

@@ -117,7 +117,7 @@ class NumpyFile:
         self._rows, self._indices = self._member("data"), self._member("indices")
         shape = self._member("shape").read_all()
         self.n_samples, self.n_features = matrix.check_shape(tuple(int(n) for n in shape), self._name)
-        matrix.check_index_dtype(self._indices.dtype, "indices", self._name)
+        matrix.check_index_dtypes(self._name, indices=self._indices)
         self._indptr = self._member("indptr").read_all().astype(np.int64)
         lengths = self.n_samples, self._rows.shape[0], self._indices.shape[0]
         matrix.check_indptr(self._indptr, *lengths, self._name)

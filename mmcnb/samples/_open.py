@@ -68,8 +68,7 @@ class ZarrCSRSamples(_ZarrSamples, SparseSamples):
     def __init__(self, group: zarr.Group, name: str, inventory: Inventory | None) -> None:
         parts = {part: _part(group, part, name) for part in ("data", "indices", "indptr")}
         self._describe(name, _shape(group, name), parts["data"].dtype)
-        matrix.check_index_dtype(parts["indices"].dtype, "indices", name)
-        matrix.check_index_dtype(parts["indptr"].dtype, "indptr", name)
+        matrix.check_index_dtypes(name, indices=parts["indices"], indptr=parts["indptr"])
         self._set_arrays(list(parts.values()), inventory)
         edges = EdgeChunks(3)
         self._data = StoredArray(parts["data"], inventory, name, edges)

@@ -13,7 +13,7 @@ from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, Samples
 from mmcnb.samples._inventory import Inventory, PathLike, chunk_digest, damaged_chunks, find_inventory, join
 from mmcnb.samples._labels import class_labels_array
 from mmcnb.samples._stored import StoredArray
-from mmcnb.samples.matrix import CSRBlock
+from mmcnb.samples.matrix import n_bytes_of
 
 MOST_CLASSES = 1000
 
@@ -99,8 +99,7 @@ def _read_unchecked(samples: Samples, show_progress: bool | None) -> dict[str, A
         for start in range(0, samples.n_samples, step):
             block = samples.block(start, min(start + step, samples.n_samples))
             digest.update(block)
-            parts = block[:3] if isinstance(block, CSRBlock) else (block,)
-            n_bytes += sum(part.nbytes for part in parts)
+            n_bytes += n_bytes_of(block)
             bar.update(min(step, samples.n_samples - start))
     return {
         "store": samples.name,

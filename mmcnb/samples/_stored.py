@@ -101,7 +101,8 @@ class EdgeChunks:
                 self._entries.pop(place, None)
             entry.chunk.set_exception(error)
             raise
-        entry.n_bytes = _n_bytes(chunk)
+        parts = (chunk,) if isinstance(chunk, np.ndarray) else (chunk.data, chunk.indices, chunk.indptr)
+        entry.n_bytes = sum(part.nbytes for part in parts)
         entry.chunk.set_result(chunk)
 
     def _shrink(self) -> None:
@@ -118,13 +119,6 @@ class EdgeChunks:
 def edge_bytes(chunk_bytes: list[int], n_bytes: int) -> int:
     """Most bytes that `EdgeChunks` caches of arrays with chunks of these sizes and ``n_bytes`` in all."""
     return min(n_bytes, max(EDGE_BYTES, 2 * len(chunk_bytes) * max(chunk_bytes)))
-
-
-def _n_bytes(chunk: Any) -> int:
-    """Bytes of an array or of a SciPy CSR matrix."""
-    if isinstance(chunk, np.ndarray):
-        return chunk.nbytes
-    return sum(part.nbytes for part in (chunk.data, chunk.indices, chunk.indptr))
 
 
 class ChunkedRows(ABC):

@@ -14,7 +14,7 @@ from mmcnb.errors import InputError
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples._inventory import PathLike
 from mmcnb.samples._open import open_samples
-from mmcnb.samples.matrix import CSRBlock, as_matrix, moments, slice_rows, stack_blocks
+from mmcnb.samples.matrix import CSRBlock, as_matrix, moments, n_bytes_of, slice_rows, stack_blocks
 
 
 class DerivedSamples(Samples):
@@ -172,7 +172,7 @@ class CachedSamples(DerivedSamples):
         """Cache one block where the capacity allows it."""
         if isinstance(rows, CSRBlock):
             with self._allocating:
-                if not self._take_capacity(sum(part.nbytes for part in rows[:3])):
+                if not self._take_capacity(n_bytes_of(rows)):
                     return
                 self._sparse[start // BLOCK_ROWS] = rows
         elif self._file is None:

@@ -72,6 +72,13 @@ def n_rows_of(block: np.ndarray | CSRBlock) -> int:
     return len(block.indptr) - 1 if isinstance(block, CSRBlock) else len(block)
 
 
+def n_bytes_of(block: Any) -> int:
+    """Bytes of an array, a CSR block or a SciPy CSR matrix."""
+    if isinstance(block, np.ndarray):
+        return block.nbytes
+    return block.data.nbytes + block.indices.nbytes + block.indptr.nbytes
+
+
 def check_dtype(dtype: np.dtype, name: str) -> None:
     """Refuse text, complex numbers and whatever else is not real numbers."""
     if np.dtype(dtype).kind not in "biuf":
@@ -188,12 +195,13 @@ def check_indptr_rises(
         )
 
 
-def check_index_dtype(dtype: np.dtype, part: str, name: str) -> None:
+def check_index_dtypes(name: str, **arrays: Any) -> None:
     """Refuse indices that are not integers."""
-    if np.dtype(dtype).kind not in "iu":
-        raise InputError(
-            f"{name}: {part} has dtype {dtype} where integers are needed: write the matrix again."
-        )
+    for part, array in arrays.items():
+        if np.dtype(array.dtype).kind not in "iu":
+            raise InputError(
+                f"{name}: {part} has dtype {array.dtype} where integers are needed: write the matrix again."
+            )
 
 
 def csr_block(
