@@ -17,13 +17,7 @@ from mmcnb.samples._labels import class_labels_array, open_class_labels
 from mmcnb.samples._npy import Blocks, NumpyFile, step_rows
 from mmcnb.samples._open import open_samples
 from mmcnb.samples._text import CSVTable, first_line, looks_like_libsvm, plain_name, read_libsvm
-from mmcnb.samples._write import (
-    CSRStoreWriter,
-    DenseStoreWriter,
-    StoreWriter,
-    create_csr_store,
-    create_dense_store,
-)
+from mmcnb.samples._write import CSRStoreWriter, DenseStoreWriter, StoreWriter
 from mmcnb.samples.atomic import AtomicOutput
 from mmcnb.samples.matrix import CSRBlock, as_matrix, block_dtype, n_rows_of
 
@@ -253,20 +247,19 @@ def _append_dense(writer: DenseStoreWriter, rows: Any, y: np.ndarray | None) -> 
 def _write_dense(stream: _Stream, output: AtomicOutput, layout: str, show_progress: bool | None) -> None:
     """Write rows that come dense, or shall be so."""
     assert stream.n_features is not None
-    writer: StoreWriter
+    place, width = AtomicOutput(output.target, output.overwrite), stream.n_features
     if layout == "csr":
-        dtype = block_dtype(stream.dtype)
-        writer = create_csr_store(output.target, stream.n_features, dtype, output.overwrite)
+        writer: StoreWriter = CSRStoreWriter(width, place, block_dtype(stream.dtype))
     else:
-        width, overwrite = stream.n_features, output.overwrite
-        writer = create_dense_store(output.target, width, stream.dtype, overwrite=overwrite)
+        writer = DenseStoreWriter(width, None, None, place, stream.dtype)
     _write(stream, writer, show_progress)
 
 
 def _write_sparse(stream: _Stream, output: AtomicOutput, layout: str, show_progress: bool | None) -> None:
     """Write a CSR store aside; then move it to its place, or write it there as a dense one."""
     try:
-        writer = CSRStoreWriter(stream.n_features, path=output.path, dtype=stream.dtype, name=output.name)
+        aside = AtomicOutput(output.path, name=output.name)
+        writer = CSRStoreWriter(stream.n_features, aside, stream.dtype)
         _write(stream, writer, show_progress)
         rows = open_samples(output.path)
         density = writer.n_values / (rows.n_samples * rows.n_features)

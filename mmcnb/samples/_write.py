@@ -26,16 +26,8 @@ class StoreWriter(ABC):
     is_sparse: bool
     n_features: int  # as far as columns are known
 
-    def __init__(
-        self,
-        path: PathLike,
-        dtype: Any,
-        overwrite: bool = False,
-        attributes: dict[str, Any] | None = None,
-        name: str | None = None,
-    ) -> None:
-        self._output = AtomicOutput(path, overwrite, name)
-        self._dtype = np.dtype(dtype)
+    def __init__(self, output: AtomicOutput, dtype: Any, attributes: dict[str, Any] | None = None) -> None:
+        self._output, self._dtype = output, np.dtype(dtype)
         matrix.check_dtype(self._dtype, f"the dtype to write {self._output.name} with")
         if self._dtype.kind == "b":
             self._dtype = np.dtype(np.uint8)
@@ -118,10 +110,8 @@ class DenseStoreWriter(StoreWriter):
 
     is_sparse = False
 
-    def __init__(
-        self, n_features: int, chunk_rows: int | None, n_samples: int | None, **options: Any
-    ) -> None:
-        super().__init__(**options)
+    def __init__(self, n_features: int, chunk_rows: int | None, n_samples: int | None, *store: Any) -> None:
+        super().__init__(*store)
         self.n_features, self._expected = int(n_features), n_samples
         self._chunk_rows = chunk_rows or chunk_rows_for(max(1, self.n_features) * self._dtype.itemsize)
 
@@ -166,8 +156,8 @@ class CSRStoreWriter(StoreWriter):
 
     is_sparse = True
 
-    def __init__(self, n_features: int | None, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, n_features: int | None, *store: Any) -> None:
+        super().__init__(*store)
         if self._dtype not in (np.float32, np.float64):
             raise InputError(f"dtype is {self._dtype}; sparse rows are written as float32 or float64.")
         self._given = n_features
@@ -273,8 +263,8 @@ def create_dense_store(
     ...     open_samples(f"{folder}/small.zarr").n_samples
     2
     """
-    options = {"path": path, "dtype": dtype, "overwrite": overwrite, "attributes": attributes}
-    return DenseStoreWriter(n_features, chunk_rows, n_samples, **options)
+    output = AtomicOutput(path, overwrite)
+    return DenseStoreWriter(n_features, chunk_rows, n_samples, output, dtype, attributes)
 
 
 def create_csr_store(
@@ -317,4 +307,4 @@ def create_csr_store(
     ...     open_samples(f"{folder}/small.zarr").n_features
     3
     """
-    return CSRStoreWriter(n_features, path=path, dtype=dtype, overwrite=overwrite, attributes=attributes)
+    return CSRStoreWriter(n_features, AtomicOutput(path, overwrite), dtype, attributes)
