@@ -1,17 +1,12 @@
 """Tell what a fit would read, hold and write, before any work."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mmcnb.cli._common import add_options, add_store
 from mmcnb.cli._methods import add_method, make_estimator, option_names
 from mmcnb.errors import InputError
-
-if TYPE_CHECKING:
-    from mmcnb.samples import Samples
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +33,8 @@ def lines(report: dict[str, Any]) -> Iterable[str]:
     return report["lines"]
 
 
-def _samples(arguments: argparse.Namespace) -> Samples:
+def _samples(arguments: argparse.Namespace) -> Any:
+    """The rows of the store, or as many as are planned for."""
     by_hand = (arguments.rows, arguments.features)
     if arguments.store is not None and by_hand == (None, None):
         from mmcnb.samples import open_samples

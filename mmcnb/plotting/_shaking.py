@@ -162,12 +162,7 @@ def panels(start: np.ndarray, waves: list[tuple[int, int, np.ndarray]]) -> list[
 
 
 def shaking_waves(
-    R: np.ndarray,
-    labels: np.ndarray,
-    proportions: np.ndarray,
-    amplitude: float,
-    decay: float,
-    rounds: int,
+    R: np.ndarray, labels: np.ndarray, proportions: np.ndarray, amplitude: float, decay: float, rounds: int
 ) -> Iterator[tuple[int, int, np.ndarray]]:
     """The search of `mmcnb.kernels.shake`, and the labels after each claim: round, cluster, labels."""
     m, k = R.shape[0], proportions.shape[0]
