@@ -37,7 +37,7 @@ def test_scores_keep_a_value_that_is_no_number():
 @pytest.mark.parametrize(
     ("rows", "p", "k"), [(0, 3, 3), (1, 1, 2), (1, 4, 5), (300, 7, 2), (301, 9, 6), (20, 3, 1)]
 )
-def test_most_violated_rivals_equal_the_plain_loop(rows, p, k, grain, dtype):
+def test_most_violated_runner_ups_equal_the_plain_loop(rows, p, k, grain, dtype):
     F, _ = rows_and_basis(rows, p, 0, dtype)
     scores, labels, weights = problem(rows, k, grain)
     for rho in (-0.3, 0.0, 0.5, 10.0):
@@ -47,7 +47,7 @@ def test_most_violated_rivals_equal_the_plain_loop(rows, p, k, grain, dtype):
             np.testing.assert_allclose(value, wanted, rtol=1e-11, atol=1e-12)
 
 
-def test_what_a_row_gives_its_cluster_it_takes_from_its_rival():
+def test_what_a_row_gives_its_cluster_it_takes_from_its_runner_up():
     scores, labels, weights = problem(200, 4)
     F = np.random.default_rng(0).standard_normal((200, 3))
     row_sums, shares, _ = kernels.most_violated_runner_ups(F, scores, labels, weights, 1.0)

@@ -1,14 +1,12 @@
 """Sums over the rows of one block for the margin between k clusters (Crammer and Singer).
 
-The rival of a row of cluster c is the other cluster of the largest score, of equal ones the first; its
-margin is f_c - f_rival.
+The runner-up r of a row of cluster c is the other cluster of the largest score, of equal ones the first. The
+margin of the row is f_c - f_r, and its hinge max(0, rho - (f_c - f_r)).
 """
 
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
-
-__all__ = ["cluster_scores", "most_violated_runner_ups"]
 
 
 @njit(fastmath=VECTORISED)
@@ -74,7 +72,7 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
     """The most violated constraint of k scores, with the labels held fixed.
 
     A row is in it where its margin is at most rho; it adds itself to its cluster and takes itself from its
-    rival.
+    runner-up.
 
     Parameters
     ----------
@@ -92,9 +90,9 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
     Returns
     -------
     row_sums : ndarray of shape (k, p), float64
-        Weighted sum of (e_c - e_rival) F over the constraint's rows.
+        Weighted sum of (e_c - e_r) F over the constraint's rows.
     shares : ndarray of shape (k,), float64
-        Weighted sum of (e_c - e_rival): what a constant column of F would give.
+        Weighted sum of (e_c - e_r): what a constant column of F would give.
     sums : ndarray of shape (4,), float64
         Over the constraint's rows: weight, and weighted rho - margin; over all rows: weight of those whose
         largest score is of another cluster, and weighted max(0, rho - margin) under the labels of the scores.
@@ -113,11 +111,11 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
     active = violation = changed = hinge = 0.0
     for i in range(F.shape[0]):
         c, weight = labels[i], weights[i]
-        rival = _largest(scores[i], c)
-        if rival < 0:
+        r = _largest(scores[i], c)
+        if r < 0:
             continue
-        margin = scores[i, c] - scores[i, rival]
-        top = c if margin > 0 or (margin == 0 and c < rival) else rival
+        margin = scores[i, c] - scores[i, r]
+        top = c if margin > 0 or (margin == 0 and c < r) else r
         own = margin if top == c else scores[i, top] - scores[i, _largest(scores[i], top)]
         changed += weight if top != c else 0.0
         hinge += weight * max(0.0, rho - own)
@@ -125,6 +123,6 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
             active += weight
             violation += weight * (rho - margin)
             shares[c] += weight
-            shares[rival] -= weight
-            _add_difference(row_sums[c], row_sums[rival], F[i], weight)
+            shares[r] -= weight
+            _add_difference(row_sums[c], row_sums[r], F[i], weight)
     return row_sums, shares, np.array([active, violation, changed, hinge])

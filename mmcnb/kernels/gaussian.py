@@ -1,17 +1,9 @@
-"""Kernel values between a block of rows and a few basis vectors, written into an array.
+"""Values of the Gaussian kernel between a block of rows and a few basis vectors, exp(-gamma |x - b|²).
 
-- ``rbf_kernel_block_into(X, B, gamma, out)``: exp(-gamma |x - b|²)
-- ``rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma, out)``
-- ``linear_kernel_block_into(X, B, out)``: x·b
-- ``linear_kernel_block_csr_into(data, indices, indptr, B_T, out)``
-- ``polynomial_kernel_block_into(X, B, gamma, coef0, degree, out)``: (gamma x·b + coef0)^degree
-- ``polynomial_kernel_block_csr_into(data, indices, indptr, B_T, gamma, coef0, degree, out)``
-
-X is (rows, d) and B is (p, d), C-ordered, float32 or float64; ``out`` is (rows, p), float32 or
-float64, and is overwritten. Rows in CSR form may hold their columns in any order; the twins take the
-basis transposed, ``B_T = np.ascontiguousarray(B.T)``, with ``b_norms = squared_norms(B)`` and
-``tiles = column_tiles(B)``, so that blocks which share a basis share that work.
-`mmcnb.kernels.blocks` returns new arrays instead.
+X is (rows, d) and B is (p, d), float32 or float64; ``out`` is (rows, p), float32 or float64, and is
+overwritten. All arrays are C-ordered. Rows in CSR form may hold their columns in any order. Their twin takes
+the basis transposed, with ``b_norms = squared_norms(B)`` and ``tiles = column_tiles(B)``: blocks that share
+a basis share that work. `rbf_kernel_block` and `rbf_kernel_block_csr` return new arrays instead.
 
 A block gives the same bits in whatever thread it is computed, as long as BLAS runs single-threaded.
 """
@@ -22,31 +14,14 @@ import numpy as np
 
 from mmcnb._numba import SIMD_WIDTH, VECTORISED, njit, sum_scaled_rows
 
-__all__ = [
-    "column_tiles",
-    "linear_kernel_block_csr_into",
-    "linear_kernel_block_into",
-    "polynomial_kernel_block_csr_into",
-    "polynomial_kernel_block_into",
-    "rbf_kernel_block_csr_into",
-    "rbf_kernel_block_into",
-    "squared_norms",
-]
-
 TILE_ROWS = 256  # the shifted rows and their products stay in the second-level cache
 TILE_VALUES = 2**20  # bounds the memory of a tile of many columns
 NEAR_CSR = 2.0**10  # up to here float32 products of CSR rows err by at most 2^-14 in the exponent
 
 # exp of float32, exp(r + n ln 2) = 2^n exp(r) with |r| <= ln 2 / 2: coefficients of Cephes' expf.
-LOG2_E = np.float32(1.44269504088896341)
-LN2_HIGH = np.float32(0.693359375)
-LN2_LOW = np.float32(-2.12194440e-4)
-EXP_2 = np.float32(5.0000001201e-1)
-EXP_3 = np.float32(1.6666665459e-1)
-EXP_4 = np.float32(4.1665795894e-2)
-EXP_5 = np.float32(8.3334519073e-3)
-EXP_6 = np.float32(1.3981999507e-3)
-EXP_7 = np.float32(1.9875691500e-4)
+LOG2_E, LN2_HIGH, LN2_LOW = (np.float32(x) for x in (1.44269504088896341, 0.693359375, -2.12194440e-4))
+EXP_2, EXP_3, EXP_4 = (np.float32(x) for x in (5.0000001201e-1, 1.6666665459e-1, 4.1665795894e-2))
+EXP_5, EXP_6, EXP_7 = (np.float32(x) for x in (8.3334519073e-3, 1.3981999507e-3, 1.9875691500e-4))
 ZERO, ONE, TWO = np.float32(0), np.float32(1), np.float32(2)
 LOWEST = np.float32(-87)  # below, exp is no normal float32 and becomes 0
 ROUND = np.float32(1.5 * 2**23)  # adding it leaves the nearest whole number in the low bits
@@ -165,7 +140,7 @@ def rbf_kernel_block_into(X, B, gamma, out):
     X : ndarray of shape (rows, d), float32 or float64
     B : ndarray of shape (p, d), float32 or float64
     gamma : float
-        1/(2 sigma²).
+        1/(2 sigma²), at least 0.
     out : ndarray of shape (rows, p), float32 or float64
         Distances are computed in the dtype of X. The absolute error stays below 1e-3 for float32 X
         in the worst case, and a few 1e-6 where |x - mean(B)| is a few sigma. float32 values below
@@ -215,6 +190,7 @@ def rbf_kernel_block_into(X, B, gamma, out):
         _exp_distances(products, TWO, x_norms, b_norms, out[start : start + n])
 
 
+# Stands in `mmcnb.kernels.inner_products` too: the compile cache does not see changes of another file.
 @njit(fastmath=VECTORISED)
 def _csr_products(data, indices, start, stop, B_T, products):
     """x·b for one row and all basis vectors."""
@@ -326,7 +302,7 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
     tiles : ndarray of shape (ceil(p / 64), d, 64), float32
         ``column_tiles(B)``.
     gamma : float
-        1/(2 sigma²).
+        1/(2 sigma²), at least 0.
     out : ndarray of shape (rows, p), float32 or float64
         float32 values below exp(-87) are 0.
 
@@ -355,126 +331,61 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
             out[i] = np.nan
 
 
-@njit()
-def linear_kernel_block_into(X, B, out):
-    """Inner products of the rows of a block with the basis, x·b, into ``out``.
+def rbf_kernel_block(X: np.ndarray, B: np.ndarray, gamma: float) -> np.ndarray:
+    """Gaussian kernel between the rows of a block and the basis, exp(-gamma |x - b|²).
 
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64
     B : ndarray of shape (p, d), float32 or float64
-    out : ndarray of shape (rows, p), float32 or float64
-        Products are computed in the dtype of X.
+    gamma : float
+        1/(2 sigma²), at least 0.
+
+    Returns
+    -------
+    ndarray of shape (rows, p)
+        Of the dtype of X; for the accuracy see `rbf_kernel_block_into`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import linear_kernel_block_into
-    >>> out = np.empty((1, 2))
-    >>> linear_kernel_block_into(np.array([[3.0, 1.0]]), np.eye(2), out)
-    >>> out
-    array([[3., 1.]])
+    >>> from mmcnb.kernels import rbf_kernel_block
+    >>> rbf_kernel_block(np.array([[0.0, 1.0]]), np.array([[0.0, 1.0], [0.0, 2.0]]), gamma=1.0).round(4)
+    array([[1.    , 0.3679]])
     """
-    B_T = B.T.astype(X.dtype)
-    for start in range(0, X.shape[0], TILE_ROWS):
-        stop = min(start + TILE_ROWS, X.shape[0])
-        out[start:stop] = np.dot(X[start:stop], B_T)
+    X, B = np.ascontiguousarray(X), np.ascontiguousarray(B)
+    out = np.empty((X.shape[0], B.shape[0]), X.dtype)
+    rbf_kernel_block_into(X, B, float(gamma), out)
+    return out
 
 
-@njit()
-def linear_kernel_block_csr_into(data, indices, indptr, B_T, out):
-    """Inner products of the rows of a CSR block with the basis, x·b, into ``out``.
+def rbf_kernel_block_csr(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, B: np.ndarray, gamma: float
+) -> np.ndarray:
+    """Gaussian kernel between the rows of a CSR block and the basis: twin of `rbf_kernel_block`.
 
     Parameters
     ----------
     data, indices, indptr : ndarray
-        The rows, columns in any order; ``indptr`` may start above 0.
-    B_T : ndarray of shape (d, p), float32 or float64
-        The basis, transposed.
-    out : ndarray of shape (rows, p), float32 or float64
-        Products are computed in float64.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.kernels import linear_kernel_block_csr_into
-    >>> out = np.empty((1, 2))
-    >>> linear_kernel_block_csr_into(np.array([3.0]), np.array([1]), np.array([0, 1]), np.eye(2), out)
-    >>> out
-    array([[0., 3.]])
-    """
-    products = np.empty(B_T.shape[1])
-    for i in range(indptr.size - 1):
-        _csr_products(data, indices, indptr[i], indptr[i + 1], B_T, products)
-        out[i] = products
-
-
-@njit()
-def _power(products, gamma, coef0, degree, out):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            base = gamma * products[i, j] + coef0
-            power = 1.0
-            for _ in range(degree):
-                power *= base
-            out[i, j] = power
-
-
-@njit()
-def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
-    """Polynomial kernel between the rows of a block and the basis, (gamma x·b + coef0)^degree.
-
-    Parameters
-    ----------
-    X : ndarray of shape (rows, d), float32 or float64
+        The rows, columns in any order, none twice in a row.
     B : ndarray of shape (p, d), float32 or float64
-    gamma, coef0 : float
-    degree : int
-        At least 0.
-    out : ndarray of shape (rows, p), float32 or float64
-        Products are computed in the dtype of X, powers in float64.
+    gamma : float
+        1/(2 sigma²), at least 0.
+
+    Returns
+    -------
+    ndarray of shape (rows, p)
+        Of the dtype of data.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import polynomial_kernel_block_into
-    >>> out = np.empty((1, 2))
-    >>> polynomial_kernel_block_into(np.array([[3.0, 1.0]]), np.eye(2), 1.0, 1.0, 2, out)
-    >>> out
-    array([[16.,  4.]])
+    >>> from mmcnb.kernels import rbf_kernel_block_csr
+    >>> row = np.array([1.0]), np.array([1]), np.array([0, 1])
+    >>> rbf_kernel_block_csr(*row, np.array([[0.0, 1.0], [0.0, 2.0]]), gamma=1.0).round(4)
+    array([[1.    , 0.3679]])
     """
-    B_T = B.T.astype(X.dtype)
-    for start in range(0, X.shape[0], TILE_ROWS):
-        stop = min(start + TILE_ROWS, X.shape[0])
-        _power(np.dot(X[start:stop], B_T), gamma, coef0, degree, out[start:stop])
-
-
-@njit()
-def polynomial_kernel_block_csr_into(data, indices, indptr, B_T, gamma, coef0, degree, out):
-    """Polynomial kernel between the rows of a CSR block and the basis, into ``out``.
-
-    Parameters
-    ----------
-    data, indices, indptr : ndarray
-        The rows, columns in any order; ``indptr`` may start above 0.
-    B_T : ndarray of shape (d, p), float32 or float64
-        The basis, transposed.
-    gamma, coef0 : float
-    degree : int
-        At least 0.
-    out : ndarray of shape (rows, p), float32 or float64
-        Computed in float64.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.kernels import polynomial_kernel_block_csr_into
-    >>> row, out = (np.array([3.0]), np.array([1]), np.array([0, 1])), np.empty((1, 2))
-    >>> polynomial_kernel_block_csr_into(*row, np.eye(2), 1.0, 1.0, 2, out)
-    >>> out
-    array([[ 1., 16.]])
-    """
-    products = np.empty((1, B_T.shape[1]))
-    for i in range(indptr.size - 1):
-        _csr_products(data, indices, indptr[i], indptr[i + 1], B_T, products[0])
-        _power(products, gamma, coef0, degree, out[i : i + 1])
+    out = np.empty((indptr.size - 1, B.shape[0]), data.dtype)
+    basis = np.ascontiguousarray(B.T), squared_norms(np.ascontiguousarray(B)), column_tiles(B)
+    rbf_kernel_block_csr_into(data, indices, indptr, *basis, float(gamma), out)
+    return out
