@@ -42,14 +42,12 @@ def reading(path: Path) -> Iterator[None]:
     """Turn what goes wrong while a file is read into one sentence."""
     try:
         yield
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} cannot be decompressed ({error}): get the file again.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text ({error.reason}): convert its encoding.") from error
-    except OSError as error:
-        if error.errno is None:  # bz2 reports damaged data so
-            raise InputError(f"{path} cannot be decompressed ({error}): get the file again.") from error
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # gzip and bz2 report damage without
+            raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+        raise InputError(f"{path} cannot be decompressed ({error}): get the file again.") from error
 
 
 @contextmanager
