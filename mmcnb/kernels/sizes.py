@@ -11,7 +11,7 @@ import numpy as np
 
 from mmcnb._numba import njit
 
-ROUNDING = 1e-12
+ROUNDING = 1e-12  # of the largest score: far above the error of the sums along a path, in float64
 
 
 @njit()

@@ -23,9 +23,9 @@ from mmcnb._progress import progress
 from mmcnb.errors import InputError
 from mmcnb.samples.matrix import CSRBlock, all_finite
 
-PIECE_BYTES = 2**21
-CELLS_AT_ONCE = 2**16
-LARGEST_INDEX = 2**31 - 2
+PIECE_BYTES = 2**21  # text parsed at once: small beside the memory that conversion needs anyway
+CELLS_AT_ONCE = 2**16  # cells of a CSV table held as Python strings
+LARGEST_INDEX = 2**31 - 2  # with it the number of columns is still an int32, as SciPy's indices are
 _LINE = re.compile(rb"\s*[-+.\d]\S*(\s+(qid:\d+|\d+:\S+))*\s*(#.*)?$")
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
