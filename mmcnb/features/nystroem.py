@@ -7,9 +7,7 @@ import numpy as np
 
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import Kernel, KernelSamples
-from mmcnb.features.rules import (
-    Scores,
-)
+from mmcnb.features.rules import Scores
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
 
@@ -46,7 +44,7 @@ class RidgeMap:
         return np.where(sizes[:, None] > 0, row_sums / filled[:, None] @ self.matrix - self.centre, 0.0)
 
     def scores(self, means: np.ndarray, shares: np.ndarray | None = None) -> Scores:
-        """Scores of clusters: the nearest mean; with shares given z·S_h, for sizes that are held.
+        """Scores of clusters: the nearest mean; with shares given z·S_h, for size constraints.
 
         Parameters
         ----------
@@ -75,7 +73,7 @@ def check_places(n_places: int, n_clusters: int) -> None:
         )
 
 
-SMALLEST_EIGENVALUE = 1e-7  # of the landmarks' kernel matrix, as a share of the largest
+SMALLEST_EIGENVALUE = 1e-7  # of the landmarks' kernel matrix, as a share of the largest: rounding of float32
 
 
 def landmark_values(sample: Any, kernel: Kernel, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

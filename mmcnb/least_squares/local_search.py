@@ -23,12 +23,18 @@ from mmcnb.least_squares.objective import (
 SearchName = Literal["shaking", "steepest", "stochastic"]
 Schedule = Literal["mixed", "paper"]
 PAPER_SCHEDULE = (1.0, 0.5, 21)  # amplitude, decay, rounds: Pahikkala et al., eq. (11) with s = 20
-MIXED_SCHEDULES = tuple(  # `python -m benchmarks rls`
+MIXED_SCHEDULES = tuple(  # measured by `python -m benchmarks rls`
     (amplitude, *rest) for amplitude in (1.0, 0.5, 0.25) for rest in ((0.5, 21), (0.8, 41))
 )
-SCANNED_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the larger of two clusters: `python -m benchmarks rls`
+SCANNED_SHARES = (
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.9,
+)  # of the larger of two clusters, measured by `python -m benchmarks rls`
 SCANNING_STARTS = 2  # starts that try every proportion; each costs as much as five others
-MOST_MOVES = 20  # a row, in refinement and in steepest descent; rls counts about one (section "steps")
+MOST_MOVES = 20  # a row, in refinement and in steepest descent; `python -m benchmarks rls` counts them
 MOST_SWEEPS = 1000  # of stochastic descent, which ends long before
 TIE = 1e-6  # of J: smaller differences are rounding
 
@@ -184,38 +190,47 @@ def search_partition(
     >>> search_partition(R, 2, random_state=np.random.RandomState(0))[0].labels.tolist()
     [0, 0, 0, 0, 0, 1, 1, 1, 1]
     """
-    if search not in ("shaking", "steepest", "stochastic"):
-        raise InputError(f'search is "shaking", "steepest" or "stochastic", not {search!r}.')
     m, paper = R.shape[0], schedule == "paper"
-    free = n_clusters == 2 and isinstance(cluster_sizes, str) and cluster_sizes == "auto"
+    free = n_clusters == 2 and isinstance(cluster_sizes, str) and cluster_sizes == "auto" and not paper
     shares = target_shares(cluster_sizes, n_clusters)
     if paper:
         bounds = np.ones(n_clusters, np.int64), np.full(n_clusters, m)
     else:
         bounds = floor_bounds(m, 2, min_share) if free else size_bounds(m, shares, size_tolerance)
-    scan = free and not paper
-    targets = [np.array([p, 1 - p]) for p in SCANNED_SHARES] if scan else [shares]
+    targets = [np.array([p, 1 - p]) for p in SCANNED_SHARES] if free else [shares]
     given = points if search == "shaking" else None
     labelings = list(enumerate(partition_starts(n_init, m, shares, random_state, given)))
     starts = [(*one, np.arange(m) if paper else random_state.permutation(m)) for one in labelings]
 
     def attempt(start: tuple[int, np.ndarray, np.ndarray], record: Record = ignore) -> Partition:
-        number, labels, order = start
-        if search == "shaking":
-            ends = [kernels.shake(R, labels, target, *schedule_of(schedule, number))[0] for target in targets]
-            if not paper:
-                ends = [kernels.refine(R, end, *bounds, MOST_MOVES * m)[0] for end in ends]
-        elif search == "steepest":
-            ends = [kernels.steepest_moves(R, labels, *bounds, MOST_MOVES * m)[0]]
-        else:
-            ends = [kernels.stochastic_moves(R, labels, *bounds, order, MOST_SWEEPS)[0]]
-        return best_partition(Partition(end, mean_objective(R, end, n_clusters), number) for end in ends)
+        ends = _ends(R, start, targets, bounds, search, schedule)
+        return best_partition(Partition(end, mean_objective(R, end, n_clusters), start[0]) for end in ends)
 
     follow = partial(run_starts, engine, attempt) if engine else partial(map, attempt)
     found = list(follow(starts[:SCANNING_STARTS]))
-    if scan:  # the other starts keep to the proportion that the first ones found best
+    if free:  # the other starts keep to the proportion that the first ones found best
         larger = max(np.bincount(best_partition(found).labels)) / m
         targets = [min(targets, key=lambda target: abs(target[0] - larger))]
     found += follow(starts[SCANNING_STARTS:])
     found.sort(key=lambda partition: -round(partition.objective / TIE))
     return [Partition(canonical_labels(one.labels), one.objective, one.start) for one in found]
+
+
+def _ends(
+    R: np.ndarray,
+    start: tuple[int, np.ndarray, np.ndarray],
+    targets: list[np.ndarray],
+    bounds: tuple[np.ndarray, np.ndarray],
+    search: str,
+    schedule: Schedule,
+) -> list[np.ndarray]:
+    """Labels that the search of one start ends with, for each target proportion."""
+    (number, labels, order), most = start, MOST_MOVES * R.shape[0]
+    if search == "steepest":
+        return [kernels.steepest_moves(R, labels, *bounds, most)[0]]
+    if search == "stochastic":
+        return [kernels.stochastic_moves(R, labels, *bounds, order, MOST_SWEEPS)[0]]
+    if search != "shaking":
+        raise InputError(f'search is "shaking", "steepest" or "stochastic", not {search!r}.')
+    ends = [kernels.shake(R, labels, target, *schedule_of(schedule, number))[0] for target in targets]
+    return ends if schedule == "paper" else [kernels.refine(R, end, *bounds, most)[0] for end in ends]

@@ -21,7 +21,7 @@ from mmcnb.least_squares.objective import (
 )
 from mmcnb.least_squares.regularization_path import REGULARIZATION_PATH, regularization_path
 
-# All by `python -m benchmarks rls`, section "defaults".
+# Measured by `python -m benchmarks rls`, section "defaults".
 PATH_STARTS = 4
 REFINED = 2
 LEAST_GAIN = 0.01  # of J: what local search found is given up for no smaller gain

@@ -23,7 +23,7 @@ from mmcnb.least_squares.all_rows import LandmarkSample, constrained_scores, sam
 from mmcnb.least_squares.local_search import TIE
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 
-# All by `python -m benchmarks selection`.
+# Measured by `python -m benchmarks selection`.
 WIDTHS = (0.4, 0.55, 0.75)  # sigma in units of the root mean squared pairwise distance
 ALPHAS = (1e-4, 3e-4, 1e-3)  # ridge a row
 DEFAULT_ALPHA = 1e-3
