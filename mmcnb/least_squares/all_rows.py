@@ -21,7 +21,7 @@ from mmcnb.features.model import Model
 from mmcnb.features.nystroem import RidgeMap, check_places, choose_landmarks, landmark_values
 from mmcnb.features.principal import PrincipalFeatures, principal_features, ridge_map
 from mmcnb.features.rules import Scores
-from mmcnb.least_squares.partition import PartitionConfig
+from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.samples import Samples
 
 SAMPLE_ROWS, ROWS_A_CLUSTER = 2000, 100  # of the sample, measured by `python -m benchmarks rls`
