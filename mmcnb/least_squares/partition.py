@@ -80,7 +80,7 @@ def partition_sample(
     if R is not None:
         found = local_search(R, config, random_state, features.z[:, :LEADING], engine) + found
     if refine is not None:
-        chosen = sorted(found, key=_rank)[:REFINED]
+        chosen = sorted(sorted(found, key=_rank)[:REFINED], key=lambda one: one.start)
         for one, labels in zip(chosen, run_starts(engine, refine, chosen, record), strict=True):
             refined = one if labels is None else scored(labels, one.start)
             gain = 0.0 if one.start >= first_path else LEAST_GAIN
