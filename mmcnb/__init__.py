@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "CPMMC": "mmcnb.estimators.cpmmc",
+    "CrammerSingerMMC": "mmcnb.estimators.crammer_singer_mmc",
     "EvolutionaryMMC": "mmcnb.estimators.evolutionary_mmc",
     "KernelCPMMC": "mmcnb.estimators.kernel_cpmmc",
     "KernelKMeans": "mmcnb.estimators.kernel_kmeans",

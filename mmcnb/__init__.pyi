@@ -3,6 +3,7 @@ from mmcnb._config import config as config
 from mmcnb.errors import ClusterWarning as ClusterWarning
 from mmcnb.errors import InputError as InputError
 from mmcnb.estimators.cpmmc import CPMMC as CPMMC
+from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC as CrammerSingerMMC
 from mmcnb.estimators.evolutionary_mmc import EvolutionaryMMC as EvolutionaryMMC
 from mmcnb.estimators.kernel_cpmmc import KernelCPMMC as KernelCPMMC
 from mmcnb.estimators.kernel_kmeans import KernelKMeans as KernelKMeans
@@ -17,6 +18,7 @@ __version__: str
 __all__ = [
     "CPMMC",
     "ClusterWarning",
+    "CrammerSingerMMC",
     "EvolutionaryMMC",
     "InputError",
     "KernelCPMMC",

@@ -2,6 +2,7 @@
 
 from mmcnb.estimators.iterative_svr import IterativeSVR
 from mmcnb.estimators.label_generation_mmc import LabelGenerationMMC
+from mmcnb.estimators.own_basis_mmc import OwnBasisMMC
 from mmcnb.estimators.sdp_mmc import SDPMMC
 
-__all__ = ["SDPMMC", "IterativeSVR", "LabelGenerationMMC"]
+__all__ = ["SDPMMC", "IterativeSVR", "LabelGenerationMMC", "OwnBasisMMC"]

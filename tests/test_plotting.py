@@ -158,7 +158,7 @@ def test_the_map_reads_no_more_than_its_sample(three_blobs):
     "model",
     [
         mmcnb.SparseKernelMMC(gamma="median", n_init=1, random_state=0),
-        mmcnb.SparseKernelMMC(n_clusters=3, n_init=1, random_state=0),
+        mmcnb.CrammerSingerMMC(3, n_init=1, random_state=0),
         mmcnb.KernelCPMMC(gamma="median", n_init=1, random_state=0),
         mmcnb.CPMMC(n_init=1, random_state=0, scale="standard"),
     ],
@@ -230,9 +230,7 @@ def test_one_row_and_one_column_have_a_map():
 def test_the_legend_of_the_map_says_shares_of_the_rows_drawn():
     points, labels = np.zeros((4, 2)), np.array([0, 0, 0, 12])
     margins, spread = np.array([0.1, 2.0, 2.0, 2.0]), np.array([0.5, 0.25])
-    display = ClusterMapDisplay(
-        points, labels, margins, threshold=1.0, spread=spread, n_samples=99
-    ).plot()
+    display = ClusterMapDisplay(points, labels, margins, threshold=1.0, spread=spread, n_samples=99).plot()
     texts = [text.get_text() for text in display.legend_.get_texts()]
     assert texts == ["0: 75.0%", "12: 25.0%", "margin < 1: 25.0%"]
     assert display.legend_.get_title().get_text() == "4 of 99 rows"

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Convert, then describe what was written."""
     check_paths([arguments.out], [arguments.source])
 
-    from mmcnb.engine.memory import parse_bytes
+    from mmcnb._config import parse_bytes
     from mmcnb.samples import convert, describe_store
 
     options: dict[str, Any] = {}

@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
     """Word what was measured."""
-    from mmcnb.engine.memory import format_bytes
+    from mmcnb._config import format_bytes
 
     digits, rings = report["digits"], report["rings"]
     yield "Balanced clustering error, default settings, no labels used:"

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -> dict[str, Any]:
     from mmcnb import open_samples
-    from mmcnb.engine.choose import connected
+    from mmcnb.engine.session import connected
     from mmcnb.errors import ClusterWarning
 
     warnings.simplefilter("ignore", ClusterWarning)  # the verdict says it
@@ -87,7 +87,7 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
     """Word the verdict."""
-    from mmcnb.engine.memory import format_bytes
+    from mmcnb._config import format_bytes
 
     yield f"{report['n_samples']:,} rows x {report['n_features']:,} features of {report['store']}"
     yield from _sizes(report)

@@ -11,6 +11,7 @@ from mmcnb.cli._methods import add_method, make_estimator, option_names
 from mmcnb.errors import InputError
 
 if TYPE_CHECKING:
+    from mmcnb.engine.plan import RowShape
     from mmcnb.samples import Samples
 
 
@@ -29,9 +30,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         samples = _samples(arguments)
         limits = {"memory_limit": arguments.memory_limit, "n_jobs": arguments.jobs}
         estimator = make_estimator(arguments, **limits)
-        estimator._check_parameters()
-        plan = estimator._plan(samples)
-    return {"method": arguments.method, **plan.as_dict(), "lines": list(plan.lines())}
+        plan = estimator.plan(samples)
+    return {"method": arguments.method, **plan.to_dict(), "lines": plan.lines()}
 
 
 def lines(report: dict[str, Any]) -> Iterable[str]:
@@ -39,7 +39,7 @@ def lines(report: dict[str, Any]) -> Iterable[str]:
     return report["lines"]
 
 
-def _samples(arguments: argparse.Namespace) -> Samples:
+def _samples(arguments: argparse.Namespace) -> Samples | RowShape:
     by_hand = (arguments.rows, arguments.features)
     if arguments.store is not None and by_hand == (None, None):
         from mmcnb.samples import open_samples
@@ -49,6 +49,6 @@ def _samples(arguments: argparse.Namespace) -> Samples:
         raise InputError("plan takes either STORE or both --rows and --features.")
     if min(by_hand) < 1:
         raise InputError(f"--rows {arguments.rows} --features {arguments.features}: give at least 1 of each.")
-    from mmcnb.cli._rows import UnwrittenSamples
+    from mmcnb.engine.plan import RowShape
 
-    return UnwrittenSamples(arguments.rows, arguments.features)
+    return RowShape(arguments.rows, arguments.features)

@@ -18,11 +18,10 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mmcnb.engine.checkpoint import CheckpointEngine
-from mmcnb.engine.choose import connected, open_engine, portable
 from mmcnb.engine.passes import draw_sample, sample_rows
-from mmcnb.engine.plan import FitNeeds, FitPlan, plan_fit, size_of
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.run import Engine, Traffic
-from mmcnb.engine.session import FitResult, FitSession, History
+from mmcnb.engine.session import FitResult, FitSession, History, connected, open_engine, portable
 from mmcnb.errors import ClusterWarning
 from mmcnb.estimators.parameters import RUNTIME_DOCS, Rule, check_parameters, read_input, read_weights
 from mmcnb.estimators.persistence import save_estimator
@@ -149,7 +148,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
     # -- what a class has to say ---------------------------------------------------------------
 
     @abstractmethod
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
         """What a fit of some rows holds and does; raises where that cannot be."""
 
     @abstractmethod
@@ -210,7 +209,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         Parameters
         ----------
         X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
-            The rows.
+            The rows, or the shape of rows that are not there yet.
 
         Returns
         -------
@@ -223,6 +222,8 @@ class StreamedClusterer(ClusterMixin, Estimator):
             If a parameter cannot be used, or the memory limit is too small.
         """
         self._check_parameters()
+        if isinstance(X, RowShape):
+            return self._plan(X)
         return self._plan(read_input(copy(self), X, reset=True, least_rows=2))
 
     def predict(self, X: Any, out: str | os.PathLike[str] | None = None) -> np.ndarray | None:
@@ -267,15 +268,8 @@ class StreamedClusterer(ClusterMixin, Estimator):
 
     # -- the fit -------------------------------------------------------------------------------
 
-    def _plan(self, samples: Samples) -> FitPlan:
-        needs = self._needs(samples)
-        given: dict[str, Any] = dict(vars(needs))
-        del given["sample_copies"], given["max_threads"]
-        limits: dict[str, Any] = {"memory_limit": self.memory_limit, "n_jobs": self.n_jobs}
-        plan = plan_fit(**size_of(samples, self.n_jobs), **given, **limits)
-        return (
-            plan if needs.max_threads is None else replace(plan, threads=min(plan.threads, needs.max_threads))
-        )
+    def _plan(self, samples: Samples | RowShape) -> FitPlan:
+        return plan_fit(samples, self._needs(samples), self.memory_limit, self.n_jobs)
 
     def _fit_samples(self, samples: Samples, sample_weight: Any, with_labels: bool) -> None:
         """Fit, and label the rows while their features are cached."""

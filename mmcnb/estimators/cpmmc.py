@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mmcnb.engine.plan import FitNeeds, larger_sample
+from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, SAMPLE_ROWS, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import SAMPLE_SIZE, TWO_CLUSTERS, Rule, check_balance, search_config
@@ -101,7 +101,7 @@ class CPMMC(StreamedClusterer):
         super()._check_parameters()
         check_balance(self)
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
         rows = self.sample_size or SAMPLE_ROWS
         return FitNeeds(sample_size=rows, larger_rows=larger_sample(samples.n_samples))
 

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mmcnb.engine.memory import format_bytes, resolve_memory_limit
-from mmcnb.engine.plan import FitNeeds, FitPlan, square_rows
+from mmcnb._config import format_bytes, resolve_memory_limit
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, square_rows
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import MemoryLimitError
 from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
@@ -27,6 +27,7 @@ from mmcnb.features.nystroem import SMALLEST_EIGENVALUE, choose_landmarks, norma
 from mmcnb.features.rules import Hyperplane, signs
 from mmcnb.least_squares.evolution import Fitness, feature_fitness, matrix_fitness, run_evolutions
 from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
+from mmcnb.samples.matrix import dense
 
 PLANNED_LANDMARKS = 200  # for the plan where the basis is the sample; its columns are counted apart
 MATRICES = 3  # of the size of the kernel matrix, while it is inverted
@@ -150,7 +151,7 @@ class EvolutionaryMMC(StreamedClusterer):
         **dict.fromkeys(("n_landmarks", "patience"), OPTIONAL_COUNT),
     }
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
         rows = min(samples.n_samples, self.sample_size or SAMPLE_ROWS)
         size = min(rows, self.n_landmarks or PLANNED_LANDMARKS)
         if self.n_landmarks is not None:
@@ -165,12 +166,12 @@ class EvolutionaryMMC(StreamedClusterer):
             )
         return FitNeeds(size, rows, sample_bytes=held, sweeps=1)
 
-    def _column_bytes(self, samples: Samples) -> float:
+    def _column_bytes(self, samples: Samples | RowShape) -> float:
         """Of the kernel columns of a block against the whole sample, which every thread holds."""
         rows = min(samples.n_samples, self.sample_size or SAMPLE_ROWS)
         return 8.0 * rows * min(samples.n_samples, BLOCK_ROWS)
 
-    def _plan(self, samples: Samples) -> FitPlan:
+    def _plan(self, samples: Samples | RowShape) -> FitPlan:
         plan = super()._plan(samples)
         if self.n_landmarks is not None:
             return plan
@@ -217,7 +218,7 @@ class EvolutionaryMMC(StreamedClusterer):
         sample, given = session.sample, (float(self.alpha), session.sample_weights, bool(self.centre))
         m, exact = sample.shape[0], self.n_landmarks is None
         if self.n_landmarks is None:
-            basis = np.ascontiguousarray(sample.toarray() if hasattr(sample, "toarray") else sample)
+            basis = np.ascontiguousarray(dense(sample))
         else:
             size = min(m, self.n_landmarks)
             basis = choose_landmarks(sample, size, session.random_state, session.sample_weights)

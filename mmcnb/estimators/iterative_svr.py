@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
@@ -125,7 +125,7 @@ class IterativeSVR(StreamedClusterer):
         "max_rounds": COUNT,
     }
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
         rows = min(samples.n_samples, self.sample_size or SAMPLE_ROWS)
         return FitNeeds(rows, rows, sample_bytes=CACHE_MIB * 2.0**20, sweeps=1)  # the labels
 
@@ -148,7 +148,7 @@ class IterativeSVR(StreamedClusterer):
                 break
             y = signs(f)
         rule = Hyperplane(dense(svm.dual_coef_).ravel(), float(svm.intercept_[0]) - threshold)
-        basis = dense(svm.support_vectors_)
+        basis = np.ascontiguousarray(dense(svm.support_vectors_))
         model = Model(rule, kernel, basis, session.mean, session.deviation, "float64")
         unsettled = f"the labels still changed after max_rounds={self.max_rounds} rounds; raise it."
         return FitResult(

@@ -1,38 +1,43 @@
 """Exact kernel cutting-plane maximum margin clustering, for data whose kernel matrix fits."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
-from mmcnb.engine.memory import format_bytes
-from mmcnb.engine.plan import FitPlan
-from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitSession
+from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
+from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample
+from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import MemoryLimitError
-from mmcnb.estimators.sparse_kernel_mmc import MOST_LANDMARKS, KernelClusterer
-from mmcnb.features.kernel import Kernel
-from mmcnb.features.model import Model
-from mmcnb.features.rules import Labels
-from mmcnb.hinge.sample_search import (
-    KernelFeatures,
-    RestartResult,
-    SearchConfig,
-    exact_features,
-    landmark_features,
+from mmcnb.estimators.base import MARGIN_FITTED, SAMPLE_ROWS, StreamedClusterer, estimator
+from mmcnb.estimators.parameters import (
+    KERNEL,
+    TWO_CLUSTERS,
+    Rule,
+    candidate_kernels,
+    check_balance,
+    search_config,
 )
+from mmcnb.features.model import Model
+from mmcnb.features.nystroem import choose_landmarks
+from mmcnb.hinge.cccp import CCCPResult
+from mmcnb.hinge.sample_search import RestartResult, SearchConfig
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.working_set import ExactWorkingSet, WorkingSet
-from mmcnb.samples import Samples
+from mmcnb.hinge.two_clusters import last_steps, model_of, search_starts, two_cluster_result
+from mmcnb.hinge.working_set import ExactWorkingSet, KernelFeatures, exact_features, landmark_features
+from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.derived import cache_features
-from mmcnb.samples.matrix import as_matrix
+from mmcnb.samples.matrix import as_matrix, dense
 
-EXACT_SEARCH = 1000  # rows up to which every width is tried on the whole kernel matrix
+EXACT_SEARCH = 1000  # rows up to which every bandwidth is tried on the whole kernel matrix
 CANDIDATES = 20  # kernel matrices' worth of memory in such a search
+LANDMARKS = 200  # of the search on a sample of more rows
 
 
 @estimator
-class KernelCPMMC(KernelClusterer):
+class KernelCPMMC(StreamedClusterer):
     """Kernel cutting-plane maximum margin clustering on the whole kernel matrix.
 
     Every row is a basis vector, so storage grows with the square of the number
@@ -105,54 +110,56 @@ class KernelCPMMC(KernelClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    sample_size = None
+    rules: ClassVar[Mapping[str, Rule]] = {**TWO_CLUSTERS, **KERNEL}
+    fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 
-    def _plan(self, samples: Samples) -> FitPlan:
-        plan = super()._plan(samples)
-        n = samples.n_samples
-        held = plan.libraries + 8 * n * n * (CANDIDATES if self._searches_exactly(n) else 2)
-        if held > plan.memory_limit:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_balance(self)
+
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
+        n, limit = samples.n_samples, resolve_memory_limit(self.memory_limit)
+        held = LIBRARIES + 8 * n * n * (CANDIDATES if n <= EXACT_SEARCH else 2)
+        if held > limit:
             raise MemoryLimitError(
                 f"the kernel matrix of {n:,} rows takes {format_bytes(8 * n * n)} and the fit "
-                f"{held:,} bytes, of {plan.memory_limit:,} allowed; raise memory_limit or use "
+                f"{held:,} bytes, of {limit:,} allowed; raise memory_limit or use "
                 "SparseKernelMMC, which needs no matrix."
             )
-        return plan
+        n_landmarks = n if n <= EXACT_SEARCH else LANDMARKS
+        return FitNeeds(n_landmarks, SAMPLE_ROWS, larger_rows=larger_sample(n))
 
-    def _searches_exactly(self, n_samples: int) -> bool:
-        return n_samples <= EXACT_SEARCH
+    def _fit(self, session: FitSession) -> FitResult:
+        config = search_config(self, session.sample.shape[0], session.seed())
+        restarts = search_starts(session, self._candidates(session), config)
+        state, model = restarts[0].state, model_of(session, restarts[0])
+        if session.has_more_rows:
+            state, model = refine_exactly(session, restarts[0], model, config)
+        return two_cluster_result(session, restarts, state, model, config, gamma=restarts[0].gamma)
 
-    def _basis_size(self, n_samples: int) -> int:
-        return n_samples if self._searches_exactly(n_samples) else MOST_LANDMARKS
+    def _candidates(self, session: FitSession) -> list[Callable[[], KernelFeatures]]:
+        """What makes the features of the sample under each kernel."""
+        rows, weights = session.sample, session.sample_weights
+        kernels = candidate_kernels(self, rows, weights)
+        if rows.shape[0] <= EXACT_SEARCH:
+            basis = np.ascontiguousarray(dense(rows))
+        else:
+            basis = choose_landmarks(rows, LANDMARKS, session.random_state, weights)
+        make = exact_features if basis.shape[0] == rows.shape[0] else landmark_features
+        given = session.engine, open_samples(rows), basis, weights
+        return [partial(make, kernel, *given) for kernel in kernels]
 
-    def _choose_basis(self, sample: Any, weights: np.ndarray | None, random_state: Any) -> np.ndarray:
-        if self._searches_exactly(sample.shape[0]):
-            return np.ascontiguousarray(sample.toarray() if hasattr(sample, "toarray") else sample)
-        return super()._choose_basis(sample, weights, random_state)
 
-    def _candidate(
-        self,
-        engine: Engine,
-        sample: Samples,
-        kernel: Kernel,
-        basis: np.ndarray,
-        weights: np.ndarray | None,
-        seed: int,
-    ) -> KernelFeatures:
-        make = exact_features if basis.shape[0] == sample.n_samples else landmark_features
-        return make(engine, sample, kernel, basis, weights)
-
-    def _start_on_all_rows(
-        self, session: FitSession, search: SearchConfig, restart: RestartResult, model: Model
-    ) -> tuple[WorkingSet, Labels, Model]:
-        """All rows as their own basis, with the labels that the sample's model gives them."""
-        engine, samples, weights = session.engine, session.samples, session.weights
-        coarse = TrainingSet(
-            engine, model.features(samples), restart.training_set.normalization, weights, hold_labels=True
-        )
-        rows = as_matrix(model.scaled(samples).block(0, samples.n_samples))
-        basis = np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows)
-        exact = replace(model, basis=basis, feature_dtype="float64")
-        features = cache_features(exact.features(samples), "memory")
-        training_set = TrainingSet(engine, features, None, weights, hold_labels=True)
-        return ExactWorkingSet(training_set), coarse.labels_of(restart.state.boundary), exact
+def refine_exactly(
+    session: FitSession, restart: RestartResult, model: Model, config: SearchConfig
+) -> tuple[CCCPResult, Model]:
+    """Go on with all rows as their own basis, from the labels that the model of the sample gives them."""
+    engine, samples, weights = session.engine, session.samples, session.weights
+    normalization = restart.training_set.normalization
+    coarse = TrainingSet(engine, model.features(samples), normalization, weights, hold_labels=True)
+    rows = as_matrix(model.scaled(samples).block(0, samples.n_samples))
+    exact = replace(model, basis=np.ascontiguousarray(dense(rows)), feature_dtype="float64")
+    features = cache_features(exact.features(samples), "memory")
+    working_set = ExactWorkingSet(TrainingSet(engine, features, None, weights, hold_labels=True))
+    labels = coarse.labels_of(restart.state.boundary)
+    return last_steps(session, restart, working_set, labels, config, session.plan.sweeps), exact

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts
 from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
@@ -191,7 +191,7 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
     def _n_features_out(self) -> int:
         return len(self.report_["sizes"])
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
         k = int(self.n_clusters)
         rows = min(samples.n_samples, self.sample_size or max(SAMPLE_ROWS, ROWS_A_CLUSTER * k))
         p = min(rows, self.n_landmarks or LANDMARKS)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import COUNT, Number, Rule
@@ -130,7 +130,7 @@ class LabelGenerationMMC(StreamedClusterer):
     }
     fitted_names: ClassVar[tuple[str, ...]] = (*FITTED, "n_iter")
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
         slow = "label generation grows with about the cube"
         return needs_of_all_rows(samples, MOST_ROWS, MATRICES, slow)
 

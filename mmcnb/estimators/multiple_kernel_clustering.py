@@ -1,21 +1,27 @@
 """Multiple kernel clustering: labels, margin and a combination of kernels, learned together."""
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from mmcnb.engine.memory import format_bytes, resolve_memory_limit
-from mmcnb.engine.passes import DrawnSample
-from mmcnb.engine.plan import FitPlan
-from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitSession
-from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
-from mmcnb.estimators.margin import MarginClusterer
-from mmcnb.estimators.parameters import check_choice, check_number
-from mmcnb.estimators.sparse_kernel_mmc import MOST_LANDMARKS
+from mmcnb._config import format_bytes, resolve_memory_limit
+from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample
+from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
+from mmcnb.estimators.parameters import (
+    COUNT,
+    OPTIONAL_COUNT,
+    SAMPLE_SIZE,
+    TWO_CLUSTERS,
+    Choice,
+    Rule,
+    check_balance,
+    search_config,
+)
+from mmcnb.estimators.sparse_kernel_mmc import basis_size
 from mmcnb.features.base_kernels import (
     base_kernels,
     check_base_kernels,
@@ -23,16 +29,11 @@ from mmcnb.features.base_kernels import (
     distinct_kernels,
     n_kernels,
 )
-from mmcnb.features.model import Model
 from mmcnb.features.nystroem import check_places, choose_landmarks
-from mmcnb.features.rules import GivenLabels
-from mmcnb.hinge.cccp import CCCPResult
-from mmcnb.hinge.crammer_singer import MarginPass
-from mmcnb.hinge.cutting_plane import SubproblemResult
-from mmcnb.hinge.multiclass import ALPHA, ROUNDS
+from mmcnb.hinge.multiclass import ROUNDS, fit_random_clusters, multiclass_result, sample_partition
 from mmcnb.hinge.multiple_kernels import MultipleKernelSample, map_by_kernels, search_clusters
-from mmcnb.hinge.report import report_of_clusters
-from mmcnb.hinge.sample_search import KernelFeatures, RestartResult, SearchConfig, fit_random_labels
+from mmcnb.hinge.sample_search import RestartResult, SearchConfig
+from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts, two_cluster_result
 from mmcnb.least_squares.all_rows import (
     check_clusters,
     check_matrices,
@@ -40,19 +41,16 @@ from mmcnb.least_squares.all_rows import (
     relative_weights,
     rows_of_sample,
 )
-from mmcnb.least_squares.local_search import random_labels
-from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import Samples, open_samples
 
-BASES = ("landmarks", "exact")
 EXACT_MATRICES = 6  # of rows squared for each kernel: values, coordinates, the basis's own, and copies
 EVERY_ROW = 2**62
-SHAKES = 2  # starts of shaking for each start, with more than two clusters
+SEARCHES = 2  # starts of local search for each start, with more than two clusters: `python -m benchmarks mkc`
 JUDGED = 50  # rows at least under which kernels are compared
 
 
 @estimator
-class MultipleKernelClustering(MarginClusterer):
+class MultipleKernelClustering(StreamedClusterer):
     """Maximum margin clustering under several kernels, whose combination is learned (MKC).
 
     Which kernel, which width? Base kernels are given, and the fit finds the labels, the widest margin and the
@@ -173,6 +171,15 @@ class MultipleKernelClustering(MarginClusterer):
 
     fitted_names = ("objective", "rho", "kernel_names", "converged", "report")
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **TWO_CLUSTERS,
+        "n_clusters": COUNT,
+        "basis": Choice(("landmarks", "exact")),
+        "n_landmarks": OPTIONAL_COUNT,
+        "sample_size": SAMPLE_SIZE,
+    }
+    fitted_names: ClassVar[tuple[str, ...]] = ("objective", "rho", "kernel_names", "converged", "report")
+
     @property
     def kernel_weights_(self) -> np.ndarray:
         """Weights of the kernels."""
@@ -180,15 +187,12 @@ class MultipleKernelClustering(MarginClusterer):
         assert weights is not None
         return weights
 
-    # -- parameters and plan -----------------------------------------------------------------
+    # -- parameters and needs ------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number("n_clusters", self.n_clusters, 1, integer=True)
+        check_balance(self)
         check_base_kernels(self.kernels, self.columns)
-        check_choice("basis", self.basis, BASES)
-        if self.n_landmarks is not None:
-            check_number("n_landmarks", self.n_landmarks, 1, integer=True)
         if self.basis == "exact":
             for name in ("n_landmarks", "sample_size"):
                 if getattr(self, name) is not None:
@@ -198,136 +202,110 @@ class MultipleKernelClustering(MarginClusterer):
                 f"balance and init are for two clusters; with n_clusters={self.n_clusters} leave them at 0.0 "
                 "and 'mixed'."
             )
-        if (
-            self.checkpoint is not None
-            and not isinstance(self.kernels, str)
-            and any(map(callable, self.kernels))
-        ):
+        named = isinstance(self.kernels, str) or not any(map(callable, self.kernels))
+        if self.checkpoint is not None and not named:
             raise InputError(
                 "a checkpoint knows kernels by name alone; give functions and kernel objects by name and "
                 "parameters, or leave checkpoint out."
             )
 
-    def _rows_of_sample(self) -> int:
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
+        size = self._sample_size()
+        rows, sample_bytes = min(size, samples.n_samples), 0.0
+        if self.basis == "exact":
+            self._check_exact(rows)
+        if self.n_clusters != 2:
+            sample_bytes = matrix_bytes(rows)
+            if self.basis != "exact":
+                check_matrices(rows, self.n_clusters, self.memory_limit)
+        n_landmarks = n_kernels(self.kernels) * self._landmarks(rows)
+        return FitNeeds(
+            n_landmarks, size, sample_bytes=sample_bytes, larger_rows=larger_sample(samples.n_samples)
+        )
+
+    def _sample_size(self) -> int:
         if self.basis == "exact":
             return EVERY_ROW
-        if self.n_clusters == 2 or self.sample_size is not None:
-            return super()._rows_of_sample()
-        return rows_of_sample(self.n_clusters)
+        return self.sample_size or (SAMPLE_ROWS if self.n_clusters == 2 else rows_of_sample(self.n_clusters))
 
-    def _landmarks(self, n_samples: int) -> int:
+    def _landmarks(self, rows: int) -> int:
         """Basis vectors of each kernel."""
-        rows = min(n_samples, self._rows_of_sample())
-        if self.basis == "exact":
-            return rows
-        return min(rows, self.n_landmarks) if self.n_landmarks else max(2, min(MOST_LANDMARKS, rows // 2))
+        return rows if self.basis == "exact" else basis_size(self.n_landmarks, rows)
 
-    def _basis_size(self, n_samples: int) -> int:
-        return n_kernels(self.kernels) * self._landmarks(n_samples)
+    def _check_exact(self, rows: int) -> None:
+        held, limit = 8 * EXACT_MATRICES * n_kernels(self.kernels) * rows**2, self.memory_limit
+        if held > resolve_memory_limit(limit):
+            raise MemoryLimitError(
+                f"the kernel matrices of {rows:,} rows and what is made of them take "
+                f"{format_bytes(held)} of {format_bytes(resolve_memory_limit(limit))} allowed; raise "
+                "memory_limit or use basis='landmarks', which needs no matrix."
+            )
 
-    def _sample_bytes(self, n_samples: int) -> float:
-        rows = min(self._rows_of_sample(), n_samples)
-        return matrix_bytes(rows) if self.n_clusters != 2 else 0.0
+    # -- the fit -------------------------------------------------------------------------------
 
-    def _plan(self, samples: Samples) -> FitPlan:
-        rows = min(self._rows_of_sample(), samples.n_samples)
-        if self.basis == "exact":
-            held, limit = 8 * EXACT_MATRICES * n_kernels(self.kernels) * rows**2, self.memory_limit
-            if held > resolve_memory_limit(limit):
-                raise MemoryLimitError(
-                    f"the kernel matrices of {rows:,} rows and what is made of them take "
-                    f"{format_bytes(held)} of {format_bytes(resolve_memory_limit(limit))} allowed; raise "
-                    "memory_limit or use basis='landmarks', which needs no matrix."
-                )
-        elif self.n_clusters != 2:
-            check_matrices(rows, self.n_clusters, self.memory_limit)
-        return super()._plan(samples)
+    def _fit(self, session: FitSession) -> FitResult:
+        fit = self._fit_two if self.n_clusters == 2 else self._fit_many
+        return fit(session, search_config(self, session.sample.shape[0], session.seed()))
 
-    # -- the fit -----------------------------------------------------------------------------
+    def _fit_two(self, session: FitSession, config: SearchConfig) -> FitResult:
+        sample, names = self._mapped(session, session.sample_weights)
+        restarts = search_starts(session, [lambda: sample.candidate(session.engine)], config)
+        state, model = restarts[0].state, model_of(session, restarts[0])
+        if session.has_more_rows:
+            state = refine_on_all_rows(session, restarts[0], model, config)
+        model = replace(model, kernel_weights=state.solution.quadratic.kernel_weights)
+        return two_cluster_result(session, restarts, state, model, config, kernel_names=names)
 
-    def _candidates(
-        self, engine: Engine, found: DrawnSample, weights: np.ndarray | None, random_state: Any
-    ) -> list[Callable[[], KernelFeatures]]:
-        sample = self._stacked(found, weights, random_state)
-        return [lambda: sample.candidate(engine)]
+    def _fit_many(self, session: FitSession, config: SearchConfig) -> FitResult:
+        check_clusters(self.n_clusters, session.sample, session.samples.n_samples)
+        # Labels of many clusters never quite stand still, and later rounds gain nothing.
+        limits = replace(config.limits, max_rounds=min(ROUNDS, self.max_rounds))
+        config = replace(config, limits=limits)
+        sample, names = self._mapped(session, relative_weights(session.sample_weights))
+        restart = self._best_start(session, sample, config)
+        state, model = restart.state, model_of(session, restart)
+        if session.has_more_rows:  # sizes are counted in rows
+            counted = replace(session, weights=relative_weights(session.weights))
+            state = refine_on_all_rows(counted, restart, model, config)
+        model = replace(model, rule=state.boundary, kernel_weights=state.solution.quadratic.kernel_weights)
+        random = fit_random_clusters(restart, config, self._partition().shares)
+        found = restart.objective.score(state.solution) > restart.objective.score(random)
+        features = state.training_set.features
+        result = multiclass_result(
+            session, model, features, state.solution, restart.objective, found, random.quadratic.norm2
+        )
+        told = {"converged": state.status == "converged", "kernel_names": names}
+        features = features if session.has_more_rows else model.features(session.samples)
+        return replace(result, features=features, attributes=result.attributes | told)
 
-    def _stacked(
-        self, found: DrawnSample, weights: np.ndarray | None, random_state: Any
-    ) -> MultipleKernelSample:
-        """The sample under all kernels that say something of their own."""
-        kernels = base_kernels(self.kernels, self.columns, found.sample, weights)
-        wanted = self._landmarks(found.sample.shape[0])
-        basis = choose_landmarks(found.sample, wanted, random_state, weights)
-        exact, judged = wanted == found.sample.shape[0], basis
+    def _best_start(
+        self, session: FitSession, sample: MultipleKernelSample, config: SearchConfig
+    ) -> RestartResult:
+        given = session, sample, self._partition(), config
+        restart = search_clusters(*given) or search_clusters(*given, separable=False)
+        assert restart is not None  # where nothing has to be separable, nothing fails
+        return restart
+
+    def _partition(self) -> Any:
+        """How the sample is clustered by least squares; sizes are held while it is."""
+        starts, least = SEARCHES * int(self.n_init), float(self.min_share)
+        return sample_partition(int(self.n_clusters), starts, "equal", 0.1, least)
+
+    def _mapped(
+        self, session: FitSession, weights: np.ndarray | None
+    ) -> tuple[MultipleKernelSample, list[str]]:
+        """The sample under all kernels that say something of their own, and their names."""
+        rows = session.sample
+        kernels = base_kernels(self.kernels, self.columns, rows, weights)
+        size = self._landmarks(rows.shape[0])
+        basis = choose_landmarks(rows, size, session.random_state, weights)
+        exact, judged = size == rows.shape[0], basis
         if basis.shape[0] < JUDGED:  # under one or two rows all kernels are alike
-            judged = choose_landmarks(found.sample, JUDGED, np.random.RandomState(0), weights)
+            judged = choose_landmarks(rows, JUDGED, np.random.RandomState(0), weights)
         check_places(max(basis.shape[0], judged.shape[0]), self.n_clusters)
         if isinstance(self.kernels, str):
             kernels = kernels.only(distinct_kernels(kernels.stack, judged, exact))
         else:
             check_kernels(kernels.stack, kernels.names, judged, exact)
-        self.kernel_names_ = list(kernels.names)
-        return map_by_kernels(open_samples(found.sample), kernels.stack, basis, weights, exact)
-
-    def _coarse(
-        self, session: FitSession, search: SearchConfig, random_state: Any
-    ) -> tuple[list[RestartResult], Model]:
-        if self.n_clusters == 2:
-            return super()._coarse(session, search, random_state)
-        check_clusters(self.n_clusters, session.found.sample, session.samples.n_samples)
-        sample = self._stacked(session.found, relative_weights(session.sample_weights), random_state)
-        given = session.engine, sample, self._division(), search, session.record, random_state
-        restart = search_clusters(*given) or search_clusters(*given, separable=False)
-        assert restart is not None  # where nothing has to be separable, nothing fails
-        return [restart], self._model_of(session, restart)
-
-    def _refine(
-        self, session: FitSession, search: SearchConfig, restart: RestartResult, model: Model
-    ) -> tuple[CCCPResult, Model]:
-        if self.n_clusters != 2:  # whose sizes are counted in rows
-            session = replace(session, weights=relative_weights(session.weights))
-        return super()._refine(session, search, restart, model)
-
-    def _search(self, n_samples: int, seed: int) -> SearchConfig:
-        search = super()._search(n_samples, seed)
-        if self.n_clusters == 2:
-            return search
-        # Labels of many clusters never quite stand still, and later rounds gain nothing.
-        return replace(search, limits=replace(search.limits, max_rounds=min(ROUNDS, self.max_rounds)))
-
-    def _division(self) -> PartitionConfig:
-        starts = SHAKES * int(self.n_init)
-        sizes = "equal", 0.1, float(self.min_share)  # held while the sample is divided
-        return PartitionConfig(int(self.n_clusters), ALPHA, "shaking", "mixed", starts, *sizes)
-
-    def _finish(
-        self,
-        session: FitSession,
-        search: SearchConfig,
-        state: CCCPResult,
-        restarts: list[RestartResult],
-        model: Model,
-    ) -> None:
-        model = replace(model, kernel_weights=state.solution.quadratic.kernel_weights)
-        if self.n_clusters == 2:
-            super()._finish(session, search, state, restarts, model)
-            return
-        rule, solution, restart = state.boundary, state.solution, restarts[0]
-        sweep = MarginPass(session.weights, rule, solution.quadratic.rho)
-        hinge, sizes, first = session.engine.run(sweep, state.training_set.features, "margins")
-        order = np.argsort(first, kind="stable")
-        self.model_ = replace(model, rule=rule.ordered(order))
-        self.rho_ = solution.quadratic.rho
-        self.objective_ = restart.objective.value(solution.quadratic, solution.C, hinge / sizes.sum())
-        self.converged_ = state.status == "converged"
-        random = self._random_solution(restart, search)
-        found = restart.objective.score(solution) > restart.objective.score(random)
-        self.report_ = report_of_clusters(sizes[order], solution, found, random.quadratic.norm2)
-        for sentence in self.report_["warnings"]:
-            warnings.warn(sentence, ClusterWarning, stacklevel=5)
-
-    def _random_solution(self, restart: RestartResult, search: SearchConfig) -> SubproblemResult:
-        """What random labels of equal sizes reach on the sample."""
-        shares = self._division().shares
-        labels = random_labels(restart.training_set.n_samples, shares, np.random.RandomState(search.seed))
-        return fit_random_labels(restart, search, GivenLabels(labels))
+        sample = map_by_kernels(open_samples(rows), kernels.stack, basis, weights, exact)
+        return sample, list(kernels.names)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from mmcnb.engine.memory import parse_bytes
+from mmcnb._config import parse_bytes
 from mmcnb.engine.run import n_threads
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import (
@@ -133,23 +133,25 @@ SHARE = Number(0.0, 1.0)
 BALANCE = Number(0.0, 1.0, open_high=True)
 SAMPLE_SIZE = Number(2, integer=True, optional=True)
 SCALE = Choice((None, "standard"))
+YES_OR_NO = Choice((True, False))
 KERNEL: Mapping[str, Rule] = {
     "kernel": Choice(KERNELS),
     "gamma": NumberOr(POSITIVE, GAMMA_NAMES),
     "degree": COUNT,
     "coef0": Number(-np.inf),
 }
-HINGE: Mapping[str, Rule] = {
+LOOP: Mapping[str, Rule] = {
     "C": Number(1.0, open_low=True),
-    "balance": BALANCE,
-    "min_share": SHARE,
     "n_init": COUNT,
     "eta": Number(0.0, 1.0, open_low=True),
     "max_rounds": COUNT,
     "scale": SCALE,
 }
 TWO_CLUSTERS: Mapping[str, Rule] = {
-    **HINGE,
+    **LOOP,
+    "balance": BALANCE,
+    "min_share": SHARE,
+    "continuation": YES_OR_NO,
     "init": Choice(INITS),
     "threshold": Choice(("adaptive", "fixed")),
 }

@@ -1,19 +1,38 @@
-"""Fitted estimators as files, and back."""
+"""Fitted estimators as files, and back.
 
+A file is trusted as little as any other input: what is read from it goes through lists of what may be there,
+and nothing in it decides where a fit or a prediction runs.
+"""
+
+import numbers
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from mmcnb.errors import InputError
+from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.features.model import Model, read_model, write_model
 
 CLASSES = (
-    *("SparseKernelMMC", "KernelCPMMC", "CPMMC", "UnsupervisedRLS", "EvolutionaryMMC", "IterativeSVR"),
-    *("LabelGenerationMMC", "SDPMMC", "MultipleKernelClustering", "KernelKMeans", "SupportClusterMachine"),
+    *("SparseKernelMMC", "CrammerSingerMMC", "KernelCPMMC", "CPMMC", "UnsupervisedRLS", "EvolutionaryMMC"),
+    *("MultipleKernelClustering", "KernelKMeans", "SupportClusterMachine"),
 )
+BASELINES = ("IterativeSVR", "LabelGenerationMMC", "OwnBasisMMC", "SDPMMC")
 PLAIN = (str, int, float, bool, type(None))  # a RandomState is not kept
-HERE = ("engine", "checkpoint")  # of this machine, and not of the model
+WRITTEN_BY_FORMAT_2 = {"memory_limit", "n_jobs", "verbose"}  # and not read
+FITTED_TYPES: Mapping[str, Any] = {  # of the attributes that a file holds
+    "alpha": numbers.Real,
+    "converged": bool,
+    "gamma": (numbers.Real, type(None)),
+    "inertia": numbers.Real,
+    "kernel_names": list,
+    "n_iter": numbers.Integral,
+    "objective": numbers.Real,
+    "report": dict,
+    "rho": numbers.Real,
+}
 
 
 def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -21,11 +40,11 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
     from mmcnb import __version__
 
     given = estimator.get_params(deep=False).items()
-    plain = {name: _plain(value) for name, value in given}
+    plain = {name: _plain(value) for name, value in given if name not in RUNTIME_NAMES}
     header = {
         "class": type(estimator).__name__,
         "version": __version__,
-        "parameters": {name: value for name, value in plain.items() if _is_plain(value) and name not in HERE},
+        "parameters": {name: value for name, value in plain.items() if _is_plain(value)},
         "model": estimator.model_.to_dict(),
         "n_features_in": estimator.n_features_in_,
         **{name: getattr(estimator, f"{name}_") for name in estimator.fitted_names},
@@ -53,6 +72,9 @@ def _is_plain(value: Any) -> bool:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that ``save`` or ``mmcnb fit --model`` wrote.
 
+    How a prediction runs is yours to say: ``memory_limit``, ``n_jobs``, ``verbose``, ``engine`` and
+    ``checkpoint`` have their defaults, whatever the file holds.
+
     Parameters
     ----------
     path : path
@@ -66,7 +88,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     InputError
-        If the file is missing, damaged or of another format.
+        If the file is missing, damaged, of another format, or holds what no model of its class has.
 
     Examples
     --------
@@ -77,25 +99,71 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     mmcnb.load(file.name).predict(X[:1])
     array([0], dtype=int32)
     """
-    import mmcnb
-
     header, arrays = read_model(path)
     try:
-        if header["class"] not in CLASSES:
-            name = header["class"]
-            raise InputError(f"{path} holds a {name}, which this version does not know; upgrade mmcnb.")
-        known = mmcnb if hasattr(mmcnb, header["class"]) else mmcnb.baselines
-        return _restore(getattr(known, header["class"])(**header["parameters"]), header, arrays)
-    except (KeyError, TypeError) as error:
+        name, parameters = _upgraded(header)
+        estimator = _estimator(path, name, parameters)
+        return _restore(path, estimator, header, arrays)
+    except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} is no whole model of mmcnb; fit again to write it anew.") from error
 
 
-def _restore(estimator: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+def _upgraded(header: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Class and parameters, those of format 2 by the names of today."""
+    name, parameters = header["class"], dict(header["parameters"])
+    if header["format"] > 2:
+        return name, parameters
+    parameters = {key: value for key, value in parameters.items() if key not in WRITTEN_BY_FORMAT_2}
+    if name == "SparseKernelMMC":
+        many = {key: parameters.pop(key, None) for key in ("n_clusters", "cluster_sizes", "size_tolerance")}
+        if many["n_clusters"] not in (2, None):
+            for key in ("threshold", "basis", "balance", "init", "min_share"):
+                parameters.pop(key, None)
+            return "CrammerSingerMMC", parameters | many
+        if parameters.get("basis") == "own":
+            for key in ("basis", "kernel", "degree", "coef0"):
+                parameters.pop(key, None)
+            return "OwnBasisMMC", parameters
+    return name, parameters
+
+
+def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
+    """An estimator of a known class, each parameter one that it has and of a value that it may have."""
+    import mmcnb
+
+    if name not in (*CLASSES, *BASELINES):
+        raise InputError(f"{path} holds a {name}, which this version does not know; upgrade mmcnb.")
+    cls = getattr(mmcnb if name in CLASSES else mmcnb.baselines, name)
+    allowed = set(cls._get_param_names()) - set(RUNTIME_NAMES)
+    for key, value in parameters.items():
+        if key not in allowed:
+            raise InputError(
+                f"{path} gives {name} the parameter {key!r}, which no model file holds; do not trust this "
+                "file, and fit again to write it anew."
+            )
+        if key == "random_state" and not isinstance(value, int | None):
+            raise InputError(f"{path} has random_state={value!r}, which is no seed; fit again.")
+    estimator = cls(**parameters)
+    try:
+        estimator._check_parameters()
+    except InputError as error:
+        raise InputError(f"{path} holds a parameter that cannot be: {error}") from error
+    return estimator
+
+
+def _restore(path: Any, estimator: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     import pandas as pd
 
     estimator.model_ = Model.restore(arrays, header["model"])
-    estimator.n_features_in_ = header["n_features_in"]
+    estimator.n_features_in_ = _checked(path, "n_features_in", header["n_features_in"], int)
     for name in estimator.fitted_names:
-        setattr(estimator, f"{name}_", header[name])
-    estimator.history_ = pd.DataFrame(header["history"])
+        setattr(estimator, f"{name}_", _checked(path, name, header[name], FITTED_TYPES[name]))
+    estimator.history_ = pd.DataFrame(_checked(path, "history", header["history"], dict))
     return estimator
+
+
+def _checked(path: Any, name: str, value: Any, kind: Any) -> Any:
+    """A fitted attribute of the type that it has."""
+    if not isinstance(value, kind):
+        raise InputError(f"{path} has {name}={value!r}, which is of no model; fit again to write it anew.")
+    return value

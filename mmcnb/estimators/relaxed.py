@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.parameters import BALANCE, KERNEL, POSITIVE, SCALE, Rule, default_kernel
@@ -48,7 +48,7 @@ class CentredRows:
     shares: np.ndarray
 
 
-def needs_of_all_rows(samples: Samples, most_rows: int, matrices: int, slow: str) -> FitNeeds:
+def needs_of_all_rows(samples: Samples | RowShape, most_rows: int, matrices: int, slow: str) -> FitNeeds:
     """What a relaxation over all rows holds.
 
     Parameters
@@ -79,7 +79,11 @@ def needs_of_all_rows(samples: Samples, most_rows: int, matrices: int, slow: str
 def centred_rows(estimator: Any, session: FitSession) -> CentredRows:
     """The rows of a fit and their kernel matrix."""
     sample, weights = with_short_indices(session.sample.astype(np.float64)), session.sample_weights
-    m, kernel, basis = sample.shape[0], default_kernel(estimator, sample, weights), dense(sample)
+    m, kernel, basis = (
+        sample.shape[0],
+        default_kernel(estimator, sample, weights),
+        np.ascontiguousarray(dense(sample)),
+    )
     columns = KernelSamples(open_samples(sample), kernel.against(basis), np.dtype(np.float64))
     matrix, shares = columns.block(0, m), row_shares(m, weights)
     means = matrix @ shares

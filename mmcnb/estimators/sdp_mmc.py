@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import Rule
@@ -103,7 +103,7 @@ class SDPMMC(StreamedClusterer):
 
     rules: ClassVar[Mapping[str, Rule]] = RELAXED
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
         slow = "semidefinite programme grows with about the fourth power"
         return needs_of_all_rows(samples, MOST_ROWS, MATRICES, slow)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar
 
-from mmcnb.engine.plan import FitNeeds, larger_sample
+from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import MARGIN_FITTED, SAMPLE_ROWS, StreamedClusterer, estimator
@@ -20,7 +20,7 @@ from mmcnb.estimators.parameters import (
     search_config,
 )
 from mmcnb.features.nystroem import choose_landmarks
-from mmcnb.hinge.growing import GrowingWorkingSet, growing_features
+from mmcnb.hinge.growing import GrowingWorkingSet, growing_candidates
 from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts, two_cluster_result
 from mmcnb.hinge.working_set import KernelFeatures, landmark_features
 from mmcnb.samples import Samples, open_samples
@@ -160,7 +160,7 @@ class SparseKernelMMC(StreamedClusterer):
                 f"basis={self.basis!r} needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
             )
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
         rows = self.sample_size or SAMPLE_ROWS
         n_landmarks = basis_size(self.n_landmarks, min(samples.n_samples, rows))
         return FitNeeds(n_landmarks, rows, larger_rows=larger_sample(samples.n_samples))
@@ -178,17 +178,11 @@ class SparseKernelMMC(StreamedClusterer):
         rows, weights = session.sample, session.sample_weights
         kernels = candidate_kernels(self, rows, weights)
         size = basis_size(self.n_landmarks, rows.shape[0])
-        basis, seed = choose_landmarks(rows, size, session.random_state, weights), session.seed()
-        sample, given = open_samples(rows), (basis, weights)
+        basis = choose_landmarks(rows, size, session.random_state, weights)
         if self.basis == "shared":
-            return [
-                partial(growing_features, session.engine, sample, kernel, *given, GrowingWorkingSet, seed)
-                for kernel in kernels
-            ]
-        whole = size == rows.shape[0]
-        return [
-            partial(landmark_features, session.engine, sample, kernel, *given, whole) for kernel in kernels
-        ]
+            return growing_candidates(session, kernels, basis, GrowingWorkingSet)
+        given = session.engine, open_samples(rows), basis, weights, size == rows.shape[0]
+        return [partial(landmark_features, kernel, *given) for kernel in kernels]
 
 
 def basis_size(n_landmarks: int | None, rows: int) -> int:

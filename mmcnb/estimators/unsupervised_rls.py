@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
@@ -201,7 +201,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         super()._check_parameters()
         target_shares(self.cluster_sizes, self.n_clusters)
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
         rows = min(self.sample_size or rows_of_sample(self.n_clusters), samples.n_samples)
         check_matrices(rows, self.n_clusters, self.memory_limit)
         held, sweeps = matrix_bytes(rows), int(self.max_passes)  # the first pass reads, one more labels

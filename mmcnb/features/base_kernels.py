@@ -25,7 +25,7 @@ class BaseKernels:
 
     Parameters
     ----------
-    stack : KernelStack
+    stack : MultipleKernels
         The kernels, with the columns that each sees.
     names : tuple of str
         Such as "rbf, gamma=0.5" or "linear, columns 0 to 3".

@@ -20,7 +20,7 @@ from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import ScaledSamples
 
-FORMAT = 2
+FORMAT, OLDEST = 3, 2  # of model files: what is written, and the oldest that is read
 DAMAGE = (
     zipfile.BadZipFile,
     ValueError,
@@ -41,7 +41,7 @@ class Model:
     ----------
     rule : Hyperplane or Scores
         Decides the cluster.
-    kernel : Kernel, KernelStack or None
+    kernel : Kernel, MultipleKernels or None
         None for a linear model on the columns.
     basis : ndarray of shape (p, d) or None
         Basis vectors.
@@ -164,9 +164,9 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         raise InputError(
             f"{target} is no model of mmcnb, or it is damaged; fit again to write it anew."
         ) from error
-    if version != FORMAT:
+    if version not in range(OLDEST, FORMAT + 1):
         raise InputError(
-            f"{target} has model format {version}, and this version reads {FORMAT}; "
+            f"{target} has model format {version}, and this version reads {OLDEST} to {FORMAT}; "
             "read it with the version that wrote it."
         )
     return header, arrays

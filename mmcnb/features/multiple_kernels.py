@@ -123,7 +123,7 @@ class MultipleKernels:
 
     Parameters
     ----------
-    kernels : tuple of Kernel or BlockKernel, of length M
+    kernels : tuple of Kernel or CallableKernel, of length M
         The kernels.
     columns : tuple of (ndarray of int64, strictly increasing) or None, of length M
         The columns that each kernel sees, of rows and basis alike; None for all.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.engine.session import Record
+from mmcnb.engine.session import Record, tag
 from mmcnb.features.rules import Labels
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
 from mmcnb.hinge.training_set import TrainingSet
@@ -52,7 +52,7 @@ class CCCPResult:
     ----------
     labels : Labels
         The labels.
-    solution : Solution
+    solution : SubproblemResult
         The solution of the last round that did not degenerate.
     threshold : float or ndarray of shape (k,)
         Decision value that separates the clusters: 0, or a quantile where the smaller cluster
@@ -60,7 +60,7 @@ class CCCPResult:
     status : {"converged", "stalled", "sweeps", "rounds"}
         "converged" where the labels stood still and the last cutting-plane loop reached its tolerance;
         otherwise what ended the rounds.
-    problem : Problem
+    training_set : TrainingSet
         The features in which the hyperplane is written.
     quantile_steps : int
         How often the labels had to be shifted into their bounds, on the whole path.
@@ -124,7 +124,7 @@ def rounds(
 
     Parameters
     ----------
-    planes : Planes
+    working_set : WorkingSet
         The working set; each round signs it with its labels.
     labels : Labels
         Labels to start from.
@@ -132,7 +132,7 @@ def rounds(
         Form of the problem.
     C, eta : float
         Weight of the slack, tolerance of the cutting-plane loop.
-    limits : Rounds
+    limits : CCCPLimits
         When to stop.
     record : callable
         Called with one dict a sweep.
@@ -143,7 +143,7 @@ def rounds(
 
     Returns
     -------
-    State or None
+    CCCPResult or None
         None where the first round degenerates: the labels cannot be separated at this C.
     """
     state: CCCPResult | None = None
@@ -152,7 +152,7 @@ def rounds(
         if not (signed and number == 0):
             budget.spend()
             working_set.relabel(labels)
-        solution = cutting_plane(working_set, labels, objective, C, eta, _with(record, round=number), budget)
+        solution = cutting_plane(working_set, labels, objective, C, eta, tag(record, round=number), budget)
         if solution.status == "degenerate":
             return state
         step = working_set.training_set.label_step(labels, solution.hyperplane, solution.sums, limits.least)
@@ -167,10 +167,6 @@ def rounds(
         if still or status == "sweeps":
             break
     return state
-
-
-def _with(record: Record, **facts: object) -> Record:
-    return lambda row: record(row | facts)
 
 
 def continuation(
@@ -188,7 +184,7 @@ def continuation(
 
     Parameters
     ----------
-    planes : Planes
+    working_set : WorkingSet
         The working set.
     labels : Labels
         Labels to start from.
@@ -198,7 +194,7 @@ def continuation(
         Rising values of C.
     eta : float
         Tolerance of the last rounds; the others run at a loose one.
-    limits : Rounds
+    limits : CCCPLimits
         When rounds stop.
     record : callable
         Called with one dict a sweep.
@@ -209,7 +205,7 @@ def continuation(
 
     Returns
     -------
-    State or None
+    CCCPResult or None
         The last state that did not degenerate; None where there is none.
     """
     budget = budget or SweepBudget()

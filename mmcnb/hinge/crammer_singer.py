@@ -190,7 +190,7 @@ class CrammerSingerWorkingSet(WorkingSet):
 
     Parameters
     ----------
-    problem : ClustersProblem
+    training_set : ClustersProblem
         The rows.
     """
 
@@ -207,7 +207,9 @@ class CrammerSingerWorkingSet(WorkingSet):
         self.s, self.t = sums[:, 0], np.zeros(sums.shape[0])
         self.centred, self.coefs = self._flat(row_sums, shares)
 
-    def find(self, labels: Labels, hyperplane: Any, rho: float) -> tuple[Any, ConstraintStatistics]:
+    def find_most_violated(
+        self, labels: Labels, hyperplane: Any, rho: float
+    ) -> tuple[Any, ConstraintStatistics]:
         """One sweep: the most violated constraint and its sums."""
         generator = hyperplane, rho
         row_sums, shares, sums = self.training_set.runner_ups(labels, [generator])

@@ -1,10 +1,12 @@
 """The cutting-plane loop: labels fixed, planes added until none is violated by more than the tolerance.
 
-Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13).
+Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13). Each subset c of the rows is a constraint on
+the mean of c_i (rho - y_i f(x_i)). The most violated one takes the rows with y_i f(x_i) <= rho, eq. (12):
+a single sweep finds it (`MostViolatedPass`).
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,8 +20,9 @@ from mmcnb.features.rules import (
 from mmcnb.hinge.qp import PlaneQPError, PlaneSolution, Threshold
 from mmcnb.samples import CSRBlock
 
-if TYPE_CHECKING:
-    from mmcnb.hinge.working_set import WorkingSet
+DEGENERATE = 1e-6  # |w|² below this share of the total variance: the labels cannot be separated
+IDLE_SOLVES = 3  # programmes without weight after which a plane is dropped: `python -m benchmarks engine`
+STALL_PLANES, STALL_SHARE = 30, 1e-6  # planes that lift the lower bound by no more than this share of it
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,19 @@ class ConstraintStatistics:
 
 @dataclass(frozen=True)
 class MostViolatedPass(WeightedPass):
-    """The most violated constraint of a hyperplane, with its sums; optionally which rows are in it."""
+    """The most violated constraint of a hyperplane: the rows with y f(x) <= rho, and the sum of their y F(x).
+
+    Parameters
+    ----------
+    labels : Labels
+        The labels y.
+    hyperplane : Hyperplane
+        f(x) = F(x)·w + b.
+    rho : float
+        Threshold of the margin.
+    keep_rows : bool, default=False
+        Whether to say which rows are in it, one byte a row.
+    """
 
     labels: Labels
     hyperplane: Hyperplane
@@ -77,9 +92,32 @@ class MostViolatedPass(WeightedPass):
         return [a + b for a, b in zip(total, other, strict=True)]
 
 
-DEGENERATE = 1e-6  # |w|² below this share of the spread of the features: the labels cannot be separated
-IDLE_SOLVES = 3
-STALL_PLANES, STALL_SHARE = 30, 1e-6
+class CuttingPlanes(Protocol):
+    """What the loop asks of a working set of cutting planes."""
+
+    s: np.ndarray
+    max_planes: int
+
+    def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
+        """Solve the quadratic programme of the planes."""
+
+    def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
+        """The hyperplane that the planes add up to."""
+
+    def find_most_violated(
+        self, labels: Labels, hyperplane: Any, rho: float
+    ) -> tuple[Any, ConstraintStatistics]:
+        """One sweep: the most violated constraint of a hyperplane, not yet added, and its statistics."""
+
+    def add(self, found: Any) -> None:
+        """Add a constraint that was found."""
+
+    def keep(self, kept: np.ndarray) -> None:
+        """Drop the planes that are not kept."""
+
+    @property
+    def history_columns(self) -> dict[str, float]:
+        """What else the history tells of a sweep."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +130,7 @@ class Objective:
         SKMMC or SKMMCv2.
     balance : float
         l/n, in units of rho.
-    spread : float
+    total_variance : float
         Mean squared distance of the features from their mean, trace(K̃)/n.
     """
 
@@ -100,7 +138,7 @@ class Objective:
     balance: float
     total_variance: float
 
-    def solve(self, working_set: "WorkingSet", C: float) -> PlaneSolution:
+    def solve(self, working_set: CuttingPlanes, C: float) -> PlaneSolution:
         """Solve the programme of the planes."""
         return working_set.solve(C, self.balance, self.threshold)
 
@@ -130,7 +168,7 @@ class SubproblemResult:
         Solution of the last quadratic programme.
     C : float
         Its C.
-    sums : Sums
+    sums : ConstraintStatistics
         The sweep that found no plane violated by more than the tolerance.
     objective : float
         J_CP, the lower bound given by the planes.
@@ -166,7 +204,7 @@ class SweepBudget:
 
 
 def cutting_plane(
-    working_set: "WorkingSet",
+    working_set: CuttingPlanes,
     labels: Labels,
     objective: Objective,
     C: float,
@@ -178,8 +216,8 @@ def cutting_plane(
 
     Parameters
     ----------
-    planes : Planes
-        The working set; planes are added and idle ones dropped.
+    working_set : CuttingPlanes
+        Planes are added and idle ones dropped.
     labels : Labels
         The labels, fixed.
     objective : Objective
@@ -195,7 +233,7 @@ def cutting_plane(
 
     Returns
     -------
-    Solution
+    SubproblemResult
         With ``gap <= eta`` where the status is "converged".
     """
     idle = np.zeros(working_set.s.shape[0], np.int64)
@@ -210,7 +248,7 @@ def cutting_plane(
             return replace(solution, status="stalled")  # the last plane was too near the others
         hyperplane = working_set.hyperplane(quadratic.multipliers, quadratic.beta)
         budget.spend()
-        found, sums = working_set.find(labels, hyperplane, quadratic.rho)
+        found, sums = working_set.find_most_violated(labels, hyperplane, quadratic.rho)
         lower, upper = (objective.value(quadratic, C, slack) for slack in (quadratic.xi, sums.violation))
         solution = SubproblemResult(hyperplane, quadratic, C, sums, lower, upper, "converged")
         record(_row(solution, working_set))
@@ -238,7 +276,7 @@ def _stalls(lowers: list[float]) -> bool:
     return lowers[-1] - max(lowers[:-STALL_PLANES]) <= STALL_SHARE * abs(lowers[-1])
 
 
-def _row(solution: SubproblemResult, working_set: "WorkingSet") -> dict[str, Any]:
+def _row(solution: SubproblemResult, working_set: CuttingPlanes) -> dict[str, Any]:
     return {
         "C": solution.C,
         "objective": solution.objective,
@@ -248,5 +286,5 @@ def _row(solution: SubproblemResult, working_set: "WorkingSet") -> dict[str, Any
         "violation": solution.sums.violation - solution.quadratic.xi,
         "planes": working_set.s.shape[0],
         "changed": solution.sums.changed,
-        **working_set.to_dict,
+        **working_set.history_columns,
     }

@@ -5,13 +5,16 @@ A basis vector is a fixed point of App. C, eq. (47): the place where one Gaussia
 average, iterations are capped, and the best place seen is kept.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mmcnb import kernels
 from mmcnb.engine.run import Engine
+from mmcnb.engine.session import FitSession
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.nystroem import normalization_of
 from mmcnb.features.rules import Hyperplane, Labels
@@ -102,7 +105,9 @@ class GrowingWorkingSet(WorkingSet):
         """Every row."""
         return np.ones(self.rows.samples.n_samples, np.int8)
 
-    def find(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[Any, ConstraintStatistics]:
+    def find_most_violated(
+        self, labels: Labels, hyperplane: Hyperplane, rho: float
+    ) -> tuple[Any, ConstraintStatistics]:
         """One sweep of the columns so far."""
         active, _, sums = self.training_set.most_violated_rows(labels, hyperplane, rho)
         return (active, sums), sums
@@ -224,16 +229,28 @@ class OwnBasisWorkingSet(GrowingWorkingSet):
         self.coefs, self.centred = coefs, coefs @ self.gram_of_basis
 
 
+def growing_candidates(
+    session: FitSession,
+    kernels: Sequence[Kernel],
+    basis: np.ndarray,
+    working_set: type[GrowingWorkingSet],
+) -> list[Callable[[], KernelFeatures]]:
+    """What makes the sample under each kernel, with a basis that grows; landmarks serve its starts alone."""
+    sample, seed = open_samples(session.sample), session.seed()
+    given = session.engine, sample, session.sample_weights, seed, basis, working_set
+    return [partial(growing_features, kernel, *given) for kernel in kernels]
+
+
 def growing_features(
+    kernel: Kernel,
     engine: Engine,
     sample: Samples,
-    kernel: Kernel,
-    basis: np.ndarray,
     weights: np.ndarray | None,
-    working_set: type[GrowingWorkingSet],
     seed: int,
+    basis: np.ndarray,
+    working_set: type[GrowingWorkingSet],
 ) -> KernelFeatures:
-    """The sample with a basis that grows with the planes; landmarks serve its starts alone."""
-    z = landmark_features(engine, sample, kernel, basis, weights).z
+    """The sample with a basis that grows with the cutting planes."""
+    z = landmark_features(kernel, engine, sample, basis, weights).z
     rows = Rows(engine, sample, kernel, weights, seed)
     return KernelFeatures(kernel, z, weights, lambda: working_set(rows))

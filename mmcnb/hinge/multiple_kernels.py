@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import Record, gathered
+from mmcnb.engine.session import FitSession, Record, run_starts, tag
 from mmcnb.errors import InputError
 from mmcnb.features.base_kernels import grams_of
 from mmcnb.features.kernel import KernelSamples
@@ -40,7 +40,7 @@ class MultipleKernelMixin(WorkingSet):
 
     Parameters
     ----------
-    problem : Problem
+    training_set : TrainingSet
         The rows, in the features of all kernels; its metric is block diagonal.
     columns : sequence of slice
         The features of each kernel.
@@ -71,7 +71,7 @@ class MultipleKernelMixin(WorkingSet):
         return len(self.columns) * super().evaluations
 
     @property
-    def to_dict(self) -> dict[str, float]:
+    def history_columns(self) -> dict[str, float]:
         """The weights of the kernels."""
         return {f"weight_{k}": float(weight) for k, weight in enumerate(self.kernel_weights)}
 
@@ -118,7 +118,7 @@ class MultipleKernelCrammerSingerWorkingSet(MultipleKernelMixin, CrammerSingerWo
 
     Parameters
     ----------
-    problem : ClustersProblem
+    training_set : ClustersProblem
         The rows.
     columns
         As in `MultipleKernelMixin`.
@@ -139,11 +139,11 @@ class MultipleKernelSample:
 
     Parameters
     ----------
-    kernels : KernelStack
+    kernels : MultipleKernels
         The kernels.
     features : Samples
         Their values against the basis, side by side.
-    metric : tuple of ndarray
+    normalization : tuple of ndarray
         For each kernel M with M M' the inverse of its matrix of the basis, in units of its spread.
     columns : tuple of slice
         The features of each kernel.
@@ -200,7 +200,7 @@ def map_by_kernels(
     ----------
     sample : Samples
         The rows, in memory.
-    kernels : KernelStack
+    kernels : MultipleKernels
         The kernels.
     basis : ndarray of shape (p, d)
         Basis vectors.
@@ -244,66 +244,58 @@ def _narrow(z: np.ndarray) -> np.ndarray:
 
 
 def search_clusters(
-    engine: Engine,
+    session: FitSession,
     sample: MultipleKernelSample,
-    config: PartitionConfig,
-    search: SearchConfig,
-    record: Record,
-    random_state: np.random.RandomState,
+    partition: PartitionConfig,
+    config: SearchConfig,
     separable: bool = True,
 ) -> RestartResult | None:
-    """Divide a sample by least squares, and follow the best divisions through rising C.
+    """Cluster a sample by least squares, and follow the best partitions through rising C.
 
     Parameters
     ----------
-    engine : Engine
+    session : FitSession
         Its threads share the starts.
-    sample : StackedSample
+    sample : MultipleKernelSample
         The sample.
-    wanted : Division
-        What is asked of a division; the sizes are held while it is sought, and free but for a floor after.
-    search : Search
+    partition : PartitionConfig
+        What is asked of a partition; its sizes are held while it is sought, and free but for a floor after.
+    config : SearchConfig
         What to try.
-    record : callable
-        Called with one dict a sweep.
-    random_state : RandomState
-        Source of randomness.
     separable : bool, default=True
         Whether a fit whose margin is nothing is none.
 
     Returns
     -------
-    Trial or None
-        The best objective wins; None where no division can be separated.
+    RestartResult or None
+        The best objective wins; None where no partition can be separated.
     """
     z = sample.z / np.sqrt(len(sample.columns))
     features = principal_features(z, sample.weights)
     K = z @ z.T if sample.weights is None else None
-    divisions = partition_sample(engine, K, features, config, random_state)
-    distinct = {canonical_labels(one.labels).tobytes(): one.labels for one in divisions}
-    starts = list(distinct.values())[: search.n_init]
-    bounds = config.floor(features.total if sample.weights is None else float(sample.weights.sum()))
-    candidate = sample.clusters_candidate(engine, bounds)
-    form = Objective(
-        search.threshold, search.balance, total_variance_of(sample.z, sample.weights) if separable else 0.0
-    )
-    path = tuple(C for C in search.path if C >= FIRST_C) or search.path[-1:]
+    partitions = partition_sample(session.engine, K, features, partition, session.random_state)
+    distinct = {canonical_labels(one.labels).tobytes(): one.labels for one in partitions}
+    starts = list(enumerate(distinct.values()))[: config.n_init]
+    bounds = partition.floor(features.total if sample.weights is None else float(sample.weights.sum()))
+    candidate = sample.clusters_candidate(session.engine, bounds)
+    total_variance = total_variance_of(sample.z, sample.weights) if separable else 0.0
+    objective = Objective(config.threshold, config.balance, total_variance)
+    path = tuple(C for C in config.path if C >= FIRST_C) or config.path[-1:]
 
-    def follow(number: int) -> tuple[RestartResult | None, list[dict[str, Any]]]:
-        labels, planes = GivenLabels(starts[number]), candidate.new_working_set()
-        rows, keep = gathered({"stage": "sample", "start": number})
-        state = continuation(planes, labels, form, path, search.eta, search.limits, keep)
+    def follow(start: tuple[int, np.ndarray], record: Record) -> RestartResult | None:
+        number, labels = start
+        working_set = candidate.new_working_set()
+        tagged = tag(record, stage="sample", start=number)
+        given = objective, path, config.eta, config.limits, tagged
+        state = continuation(working_set, GivenLabels(labels), *given)
         if state is None:
-            return None, rows
-        found = state.labels.block(None, 0, sample.features.n_samples)
-        return RestartResult(
-            candidate, form, planes, state, found, number, (form.score(state.solution),)
-        ), rows
+            return None
+        ends = state.labels.block(None, 0, sample.features.n_samples)
+        scores = (objective.score(state.solution),)
+        return RestartResult(candidate, objective, working_set, state, ends, number, scores)
 
     best: RestartResult | None = None
-    for restart, rows in engine.each(follow, range(len(starts))):
-        for row in rows:
-            record(row)
+    for restart in run_starts(session.engine, follow, starts, session.record):
         if restart is not None and restart.is_better_than(best, TIE):
             best = restart
     return best

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import Record, ignore, run_starts
+from mmcnb.engine.session import Record, ignore, run_starts, tag
 from mmcnb.features.bandwidth import leave_one_out_scores
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.multiple_kernels import MultipleKernels
@@ -48,7 +48,7 @@ class SearchConfig:
         Rising values of C; one value is the papers' form.
     eta : float
         Tolerance of the last cutting-plane loop.
-    limits : Rounds
+    limits : CCCPLimits
         When rounds stop and which labels they accept.
     init : str
         Kind of starts.
@@ -77,13 +77,13 @@ class RestartResult:
 
     Parameters
     ----------
-    candidate : Candidate
+    candidate : KernelFeatures
         The sample under this kernel.
     objective : Objective
         What was minimised.
-    planes : Planes
+    working_set : WorkingSet
         The working set at the end.
-    state : State
+    state : CCCPResult
         Labels and hyperplane.
     labels : ndarray of shape (m,), int8
         Labels of the sample.
@@ -169,12 +169,12 @@ def search_bandwidth(
     seen: set[tuple[int, bytes]] = set()  # labels at the ends of the pieces: starts that meet go on as one
     for number, (labels, warm) in enumerate(starts):
         working_set, scores = candidate.new_working_set(), list[float]()
-        tag = _tag(record, number, candidate.kernel)
+        tagged = _tag(record, number, candidate.kernel)
         for piece, path in enumerate(_of_division(pieces) if warm else pieces):
             if not path:
                 continue
             reached = continuation(
-                working_set, labels, objective, path, search.eta, limits, tag, passing=piece > 0
+                working_set, labels, objective, path, search.eta, limits, tagged, passing=piece > 0
             )
             if reached is None:
                 break
@@ -230,7 +230,7 @@ def _of_division(pieces: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ..
 
 def _tag(record: Record, start: int, kernel: Any) -> Record:
     gamma = kernel.gamma if isinstance(kernel, Kernel) else np.nan
-    return lambda row: record(row | {"stage": "sample", "start": start, "gamma": gamma})
+    return tag(record, stage="sample", start=start, gamma=gamma)
 
 
 def search_sample(
@@ -250,7 +250,7 @@ def search_sample(
         Its threads share the widths where the sample is a single block.
     candidates : sequence of callable
         Each makes the sample under one kernel.
-    search : Search
+    search : SearchConfig
         What to try.
     record : callable
         Called with one dict a sweep, in the order of the candidates; ``clock`` is when it happened.
@@ -259,7 +259,7 @@ def search_sample(
 
     Returns
     -------
-    list of Trial
+    list of RestartResult
         One a width at which some start was separable: first those with a clean division, by their
         relative |w|²; then the others, by their leave-one-out score.
     """

@@ -54,7 +54,7 @@ class TrainingSet:
         Runs the passes.
     features : Samples
         One row of features a sample: kernel values against a basis, or the rows themselves.
-    metric : ndarray of shape (p, r), tuple of such, or None
+    normalization : ndarray of shape (p, r), tuple of such, or None
         M with M M' the inverse of the kernel matrix of the basis, so that F M has the inner products
         of the landmark space (Nyström); several are the blocks of M, for features side by side; None where
         features are already orthonormal coordinates.
@@ -66,7 +66,7 @@ class TrainingSet:
         The basis vectors; None where rows are their own features.
     row_sum : (ndarray of shape (p,), float) or None, default=None
         What `RowSumPass` gives, where a pass before has it already.
-    sketch : Problem or None, default=None
+    sketch : TrainingSet or None, default=None
         A uniform sample of the rows on which quantiles are taken; None takes them on all rows.
     """
 
@@ -183,7 +183,7 @@ class TrainingSet:
             The labels before.
         hyperplane : Hyperplane
             The hyperplane.
-        sums : Sums
+        sums : ConstraintStatistics
             Its sums under these labels.
         least : float
             Least share of the smaller cluster.

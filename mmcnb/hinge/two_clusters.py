@@ -219,8 +219,8 @@ def _not_clean(restart: RestartResult) -> list[str]:
     if restart.leave_one_out <= CLEAN_SCORE:
         return []
     return [
-        f"the division is not clean (leave-one-out score {restart.leave_one_out:.3f}, above {CLEAN_SCORE:g}): "
-        "other divisions may be as good."
+        f"the division is not clean (leave-one-out score {restart.leave_one_out:.3f}, "
+        f"above {CLEAN_SCORE:g}): other divisions may be as good."
     ]
 
 

@@ -32,7 +32,7 @@ class WorkingSet(ABC):
 
     Parameters
     ----------
-    problem : Problem
+    training_set : TrainingSet
         The rows.
     """
 
@@ -53,7 +53,9 @@ class WorkingSet(ABC):
         """Compute all planes under the given labels."""
 
     @abstractmethod
-    def find(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[Any, ConstraintStatistics]:
+    def find_most_violated(
+        self, labels: Labels, hyperplane: Hyperplane, rho: float
+    ) -> tuple[Any, ConstraintStatistics]:
         """The most violated constraint of a hyperplane, not yet added, and the sums of the sweep."""
 
     @abstractmethod
@@ -72,7 +74,7 @@ class WorkingSet(ABC):
         return (product + product.T) / 2
 
     @property
-    def to_dict(self) -> dict[str, float]:
+    def history_columns(self) -> dict[str, float]:
         """What else is told of each sweep."""
         return {}
 
@@ -130,7 +132,9 @@ class FixedBasisWorkingSet(WorkingSet):
         self.centred = row_sums - np.outer(self.t, self.training_set.mean)
         self.coefs = self.training_set.represent(self.centred)
 
-    def find(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[Any, ConstraintStatistics]:
+    def find_most_violated(
+        self, labels: Labels, hyperplane: Hyperplane, rho: float
+    ) -> tuple[Any, ConstraintStatistics]:
         """One sweep: the most violated constraint and its sums."""
         row_sum, sums = self.training_set.most_violated(labels, hyperplane, rho)
         return ((hyperplane, rho), row_sum, sums), sums
@@ -163,7 +167,9 @@ class ExactWorkingSet(FixedBasisWorkingSet):
         self.centred = signed @ gram - np.outer(self.t, self.training_set.mean)
         self.coefs = signed - np.outer(self.t, self.row_shares)
 
-    def find(self, labels: Labels, hyperplane: Hyperplane, rho: float) -> tuple[Any, ConstraintStatistics]:
+    def find_most_violated(
+        self, labels: Labels, hyperplane: Hyperplane, rho: float
+    ) -> tuple[Any, ConstraintStatistics]:
         """One sweep of the kernel matrix."""
         active, row_sum, sums = self.training_set.most_violated_rows(labels, hyperplane, rho)
         y = labels.block(self.training_set.features.block(0, active.shape[0]), 0, active.shape[0])
@@ -182,13 +188,13 @@ class KernelFeatures:
 
     Parameters
     ----------
-    kernel : Kernel, KernelStack or None
+    kernel : Kernel, MultipleKernels or None
         The kernel, or several; None where rows are their own features.
     z : ndarray or csr_array of shape (m, r)
         The sample in coordinates in which the kernel is an inner product.
     weights : ndarray of shape (m,) or None
         Sample weights.
-    new_planes : callable
+    new_working_set : callable
         Makes the working set of a start.
     """
 
@@ -199,9 +205,9 @@ class KernelFeatures:
 
 
 def landmark_features(
+    kernel: Kernel,
     engine: Engine,
     sample: Samples,
-    kernel: Kernel,
     basis: np.ndarray,
     weights: np.ndarray | None,
     whole: bool = False,
@@ -220,7 +226,7 @@ def landmark_features(
 
 
 def exact_features(
-    engine: Engine, sample: Samples, kernel: Kernel, basis: np.ndarray, weights: np.ndarray | None
+    kernel: Kernel, engine: Engine, sample: Samples, basis: np.ndarray, weights: np.ndarray | None
 ) -> KernelFeatures:
     """The sample with all its rows as the basis: the whole kernel matrix in float64."""
     features = cache_features(KernelSamples(sample, kernel.against(basis), np.float64), "memory")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb import kernels
-from mmcnb.engine.memory import format_bytes, resolve_memory_limit
+from mmcnb._config import format_bytes, resolve_memory_limit
 from mmcnb.engine.passes import WeightedPass, first_rows
 from mmcnb.engine.plan import square_rows
 from mmcnb.engine.session import FitSession

@@ -25,11 +25,6 @@ def stack(parts: list[Any]) -> Any:
     return np.concatenate(parts)
 
 
-def dense(rows: Any) -> np.ndarray:
-    """Rows of a dense or sparse matrix as a C-ordered array of float64."""
-    return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows, np.float64)
-
-
 def row_shares(n_samples: int, weights: np.ndarray | None) -> np.ndarray:
     """Share of each row in the total weight."""
     return np.full(n_samples, 1 / n_samples) if weights is None else weights / weights.sum()
@@ -50,3 +45,8 @@ def moments(X: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]
     square = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
     total = weights.sum()
     return np.asarray(weights @ X).ravel() / total, np.asarray(weights @ square).ravel() / total
+
+
+def dense(rows: Any) -> np.ndarray:
+    """Rows of a dense or CSR matrix as an ndarray."""
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)

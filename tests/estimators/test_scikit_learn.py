@@ -19,12 +19,13 @@ EXPECTED_FAILURES = {
 @parametrize_with_checks(
     [
         mmcnb.SparseKernelMMC(),
-        mmcnb.SparseKernelMMC(n_clusters=3, n_init=1),
+        mmcnb.CrammerSingerMMC(n_clusters=3, n_init=1),
         mmcnb.KernelCPMMC(),
         mmcnb.CPMMC(),
         mmcnb.UnsupervisedRLS(),
         mmcnb.EvolutionaryMMC(),
         mmcnb.baselines.IterativeSVR(),
+        mmcnb.baselines.OwnBasisMMC(gamma="median", n_init=1, eta=0.1),
         mmcnb.baselines.SDPMMC(),
         mmcnb.baselines.LabelGenerationMMC(),
         mmcnb.MultipleKernelClustering(),

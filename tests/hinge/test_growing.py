@@ -20,7 +20,9 @@ def grown(engine, planes, X, y, weights=None, count=4):
     rng = np.random.default_rng(1)
     for _ in range(count):
         multipliers = rng.random(len(planes.s))
-        found, _ = planes.find(given(y), planes.hyperplane(multipliers, 0.05 * rng.standard_normal()), 0.1)
+        found, _ = planes.find_most_violated(
+            given(y), planes.hyperplane(multipliers, 0.05 * rng.standard_normal()), 0.1
+        )
         planes.add(found)
     return planes, np.array(planes.generators) * y * shares, shares
 

@@ -1,5 +1,7 @@
 """A sample under several kernels: one spread, kernels that say something, clusters that are parted."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -130,7 +132,8 @@ def test_clusters_are_found_and_the_best_of_the_starts_wins(threshold, weighted)
     search = SearchConfig(threshold, 0.0, (1.01, 2.0, 3.5), 0.01, CCCPLimits(5, 0, 0.05), "mixed", 4, 0, 150)
     found = []
     with ThreadEngine(1) as engine:
-        restart = search_clusters(engine, sample, wanted, search, found.append, np.random.RandomState(0))
+        session = SimpleNamespace(engine=engine, record=found.append, random_state=np.random.RandomState(0))
+        restart = search_clusters(session, sample, wanted, search)
     assert sorted(np.bincount(restart.labels).tolist()) == [50, 50, 50]
     assert all(len(set(restart.labels[h::3].tolist())) == 1 for h in range(3))
     assert {row["C"] for row in found} == {2.0, 3.5}  # labels of least squares need no C near 1

@@ -10,6 +10,8 @@ from mmcnb.features.principal import principal_features
 from mmcnb.hinge.cccp import CCCPLimits
 from mmcnb.hinge.cutting_plane import Objective
 from mmcnb.hinge.multiclass import HingeRefinement
+from mmcnb.hinge.sample_search import SearchConfig
+from mmcnb.least_squares.all_rows import LandmarkSample
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 from mmcnb.samples import open_samples
 
@@ -32,22 +34,14 @@ def divisions(engine, X, division, with_refine, weights=None):
     normalization = normalization_of(KERNEL(X[:40], X[:40]))
     features = principal_features(values @ normalization, weights)
     form = Objective("adaptive", 0.0, float(features.variances.sum()))
-    refine = HingeRefinement(
-        engine,
-        open_samples(values),
-        normalization,
-        features.weights,
-        division,
-        form,
-        (1.01, 2.0, C),
-        0.01,
-        CCCPLimits(5),
-    )
+    mapped = LandmarkSample(KERNEL, X[:40], values, normalization, features)
+    search = SearchConfig("adaptive", 0.0, (1.01, 2.0, C), 0.01, CCCPLimits(5), "mixed", 2, 0, len(X))
+    refine = HingeRefinement(engine, mapped, division, form, search)
     K = kernel_matrix(X, KERNEL) if weights is None else None
-    found = partition_sample(
-        engine, K, features, division, np.random.RandomState(0), refine if with_refine else None
-    )
-    return found, refine, features
+    sweeps = []
+    given = engine, K, features, division, np.random.RandomState(0)
+    found = partition_sample(*given, refine.follow if with_refine else None, sweeps.append)
+    return found, refine, features, sweeps
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -59,11 +53,12 @@ def test_refining_never_lowers_the_best_j(seed, weighted, shares):
     if weighted:
         weights /= weights.mean()
     with ThreadEngine(1) as engine:
-        plain, _, _ = divisions(engine, X, division, False, weights)
-        refined, refine, features = divisions(engine, X, division, True, weights)
+        plain, *_, none = divisions(engine, X, division, False, weights)
+        refined, _, features, sweeps = divisions(engine, X, division, True, weights)
     assert refined[0].objective >= plain[0].objective
-    assert len(refine.sweeps) == 2
-    assert {row["C"] for rows in refine.sweeps.values() for row in rows} <= {2.0, C}
+    assert none == []
+    assert len({row["start"] for row in sweeps}) == 2
+    assert {row["C"] for row in sweeps} <= {2.0, C}
     assert [one.objective for one in refined] == sorted((one.objective for one in refined), reverse=True)
     kept = {(one.start, one.objective) for one in refined}
     assert kept >= {(one.start, one.objective) for one in plain}
@@ -79,9 +74,7 @@ def test_threads_do_not_change_what_is_found():
     found = []
     for threads in (1, 3):
         with ThreadEngine(threads) as engine:
-            divided, refine, _ = divisions(engine, sample(5), config(), True)
-        rows = []
-        refine.tell(rows.append)
+            divided, _, _, rows = divisions(engine, sample(5), config(), True)
         found.append((divided, [{k: v for k, v in row.items() if k != "clock"} for row in rows]))
     for one, other in zip(found[0][0], found[1][0], strict=True):
         assert one.objective == other.objective
@@ -92,6 +85,6 @@ def test_threads_do_not_change_what_is_found():
 def test_random_labels_reach_less_than_clusters_do():
     X = 2 * sample(0)
     with ThreadEngine(1) as engine:
-        _, refine, _ = divisions(engine, X, config(), True)
-        reached = [rows[-1]["norm"] ** 2 for rows in refine.sweeps.values()]
-        assert refine.random_norm2(C, 0) < min(reached)
+        _, refine, _, sweeps = divisions(engine, X, config(), True)
+        reached = {row["start"]: row["norm"] ** 2 for row in sweeps}  # at the end of each start
+        assert refine.random_norm2(C) < min(reached.values())

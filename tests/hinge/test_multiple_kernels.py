@@ -119,7 +119,9 @@ def make_clusters(engine, X, kernels, kind=MultipleKernelCrammerSingerWorkingSet
     columns = [slice(start, stop) for start, stop in pairwise(ends)]
     bounds = floor_bounds(len(X), k, 0.1)
     training_set = MulticlassTrainingSet(engine, open_samples(np.hstack(parts)), None, bounds, None, True)
-    return (kind(training_set, columns) if kind is MultipleKernelCrammerSingerWorkingSet else kind(training_set)), parts
+    return (
+        kind(training_set, columns) if kind is MultipleKernelCrammerSingerWorkingSet else kind(training_set)
+    ), parts
 
 
 def solve_clusters(planes, labels, form=FORM, C=3.0, eta=1e-3):

@@ -12,11 +12,10 @@ from mmcnb.hinge.cccp import CCCPLimits, path_to
 from mmcnb.hinge.sample_search import (
     CLEAN_SCORE,
     SearchConfig,
-    exact_features,
     fit_random_labels,
-    landmark_features,
     search_sample,
 )
+from mmcnb.hinge.working_set import exact_features, landmark_features
 from mmcnb.samples import open_samples
 from tests import reference
 from tests.hinge.problems import rings
@@ -40,7 +39,7 @@ def search(n_init=4, seed=0):
 
 
 def candidates(engine, X, make=exact_features):
-    return [make(engine, open_samples(X), Kernel("rbf", gamma), X, None) for gamma in candidate_gammas(X)]
+    return [make(Kernel("rbf", gamma), engine, open_samples(X), X, None) for gamma in candidate_gammas(X)]
 
 
 def made(some):
@@ -66,7 +65,10 @@ def test_trials_are_ranked_clean_ones_by_norm_then_others_by_score(engine, X):
     others = restarts[len(clean) :]
     assert clean
     assert restarts[: len(clean)] == clean
-    norms, scores = [restart.relative_norm2 for restart in clean], [restart.leave_one_out for restart in others]
+    norms, scores = (
+        [restart.relative_norm2 for restart in clean],
+        [restart.leave_one_out for restart in others],
+    )
     assert norms == sorted(norms, reverse=True)
     assert scores == sorted(scores)
 

@@ -27,7 +27,7 @@ def with_some_planes(kind, engine, X, y, weights=None):
     planes, K = make_planes(kind, engine, X, weights=weights)
     planes.relabel(given(y))
     for hyperplane, rho in some_hyperplanes(planes):
-        found, _ = planes.find(given(y), hyperplane, rho)
+        found, _ = planes.find_most_violated(given(y), hyperplane, rho)
         planes.add(found)
     return planes, K
 
@@ -86,7 +86,9 @@ def test_exact_planes_and_all_rows_as_basis_agree(engine):
     basis, _ = with_some_planes("all rows", engine, X, y)
     np.testing.assert_allclose(basis.gram, exact.gram, rtol=1e-6, atol=1e-12)
     multipliers = np.linspace(0.1, 1, 5)
-    one, other = (planes.training_set.decide(planes.hyperplane(multipliers, 0.2)) for planes in (exact, basis))
+    one, other = (
+        planes.training_set.decide(planes.hyperplane(multipliers, 0.2)) for planes in (exact, basis)
+    )
     np.testing.assert_allclose(other, one, atol=1e-6)
 
 

@@ -21,7 +21,7 @@ def blobs(n=900, k=3, seed=0, total_variance=0.6):
 
 def hinge(n_clusters=3, **parameters):
     settings = {"n_init": 1, "sample_size": 200, "n_landmarks": 40, "random_state": 0} | parameters
-    return mmcnb.SparseKernelMMC(n_clusters=n_clusters, **settings)
+    return mmcnb.CrammerSingerMMC(n_clusters, **settings)
 
 
 def norm2_of(model):
@@ -98,7 +98,7 @@ def test_the_gap_at_the_end_is_at_most_eta():
 def test_labels_are_near_those_of_least_squares():
     X, y = blobs(3000, 5, total_variance=1.2)
     settings = {"sample_size": 1000, "n_landmarks": 100, "random_state": 0}
-    ours = mmcnb.SparseKernelMMC(5, **settings).fit(X).labels_
+    ours = mmcnb.CrammerSingerMMC(5, **settings).fit(X).labels_
     theirs = mmcnb.UnsupervisedRLS(5, **settings).fit(X).labels_
     assert adjusted_rand_score(ours, theirs) > 0.9
     assert adjusted_rand_score(y, ours) > adjusted_rand_score(y, theirs) - 0.02
@@ -223,21 +223,13 @@ def test_labels_without_a_margin_end_at_a_lower_C():
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        (
-            {"threshold": "fixed"},
-            r"threshold='fixed' is for two clusters; with n_clusters=3 leave it at 'adaptive'",
-        ),
-        ({"basis": "shared"}, "basis='shared' is for two clusters"),
-        ({"basis": "own"}, "basis='own' is for two clusters"),
-        ({"balance": 0.1}, "balance=0.1 is for two clusters"),
-        ({"init": "random"}, "init='random' is for two clusters"),
         ({"n_clusters": 0}, "n_clusters=0 is out of range"),
         ({"n_clusters": 2.5}, "n_clusters=2.5 is out of range"),
         ({"n_clusters": 101}, "n_clusters=101 is more than the 100 rows there are"),
         ({"n_clusters": 60, "sample_size": 50}, "sample_size=50 is smaller than n_clusters=60"),
         ({"cluster_sizes": [0.5, 0.5]}, "one share for each of the 3 clusters"),
         ({"size_tolerance": 2.0}, "size_tolerance=2.0 is out of range"),
-        ({"n_clusters": 2, "cluster_sizes": [0.6, 0.4]}, "cluster_sizes is for more than two clusters"),
+        ({"continuation": "no"}, "continuation='no' is unknown"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(parameters, sentence):

@@ -1,0 +1,219 @@
+"""Maximum margin clustering into any number of clusters, by scores with the widest margin."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample
+from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
+from mmcnb.estimators.parameters import (
+    COUNT,
+    KERNEL,
+    LOOP,
+    OPTIONAL_COUNT,
+    SAMPLE_SIZE,
+    SHARE,
+    YES_OR_NO,
+    Rule,
+    default_kernel,
+)
+from mmcnb.features.kernel import kernel_matrix
+from mmcnb.hinge.cccp import CCCPLimits, path_to
+from mmcnb.hinge.cutting_plane import Objective
+from mmcnb.hinge.multiclass import (
+    ALPHA,
+    LEAST_SQUARES,
+    PASSES,
+    ROUNDS,
+    HingeRefinement,
+    least_squares_record,
+    multiclass_result,
+    sample_partition,
+    size_constrained,
+    widest_margin,
+)
+from mmcnb.hinge.sample_search import SearchConfig
+from mmcnb.least_squares.all_rows import (
+    check_clusters,
+    check_matrices,
+    label_all_rows,
+    landmark_sample,
+    matrix_bytes,
+    relative_weights,
+    rows_of_sample,
+)
+from mmcnb.least_squares.objective import target_shares
+from mmcnb.least_squares.partition import PartitionConfig, partition_sample
+from mmcnb.samples import Samples
+
+LANDMARKS = 300  # as in `UnsupervisedRLS`: `python -m benchmarks peers`
+MORE_SEARCHES = 2  # starts of local search beyond n_init
+
+
+@estimator
+class CrammerSingerMMC(StreamedClusterer):
+    """Maximum margin clustering into any number of clusters.
+
+    Each cluster has a score, and the margin of a row is its largest score less the second (Crammer and
+    Singer). Least squares clusters the sample, as in `UnsupervisedRLS`. Rounds of the hinge form at rising C
+    move on from the best two partitions, and are kept where least squares agrees. Three passes of least
+    squares then label all rows, and the scores are those that separate these labels by the widest margin.
+    The sizes of the clusters are held.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    C : float, default=10.0
+        Final weight of the slack; above 1. 1/C is the nu of the nu-SVM.
+    gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
+        sigma = 0.55 times the root mean squared distance; the other names are those of `SparseKernelMMC`.
+    kernel : {"rbf", "linear", "poly"}, default="rbf"
+        Kernel function.
+    n_landmarks : int or None, default=None
+        Number of basis vectors; None is 300.
+    continuation : bool, default=True
+        Raise C from near 1; False takes the last C at once.
+    n_init : int, default=6
+        Number of starts on the sample: so many and two more of local search, beside four that follow a
+        regularisation path.
+    sample_size : int or None, default=None
+        Rows of the sample; None is 2,000, or 100 n_clusters where that is more.
+    cluster_sizes : "equal" or array of n_clusters shares, default="equal"
+        Sizes that are held.
+    size_tolerance : float, default=0.1
+        How far sizes may lie from their shares, relatively.
+    scale : {None, "standard"}, default=None
+        "standard" scales the columns inside the stream (sparse columns are not centred).
+    eta : float, default=0.01
+        Tolerance of the cutting-plane loop: no constraint is violated by more than xi + eta rho.
+    max_rounds : int, default=30
+        Rounds over labels at one C at most; more than five gain nothing and are not made.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1.0
+        Constant of the polynomial kernel.
+    {runtime}
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,), int32
+        Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
+    objective_ : float
+        1/2|W|² - rho + C mean(max(0, rho - m)) for margins m, the largest column of `decision_function` less
+        the second, as it can be recomputed from the model; |W|² is the sum over the clusters.
+    rho_, gamma_, converged_, history_, report_, n_features_in_
+        As in `SparseKernelMMC`; the history has J, the objective of least squares, where that labels.
+
+    See Also
+    --------
+    UnsupervisedRLS : Any number of clusters by least squares alone.
+    SparseKernelMMC : Two clusters, of any sizes.
+
+    References
+    ----------
+    K. Crammer and Y. Singer, On the algorithmic implementation of multiclass kernel-based vector machines.
+
+    B. Zhao, F. Wang and C. Zhang, Efficient multiclass maximum margin clustering.
+
+    Examples
+    --------
+    >>> import mmcnb
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.metrics import adjusted_rand_score
+    >>> X, y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    >>> model = mmcnb.CrammerSingerMMC(3, random_state=0).fit(X)
+    >>> adjusted_rand_score(y, model.labels_)
+    1.0
+    """
+
+    n_clusters: int = 8
+    C: float = 10.0
+    gamma: float | str = "auto"
+    kernel: str = "rbf"
+    n_landmarks: int | None = None
+    continuation: bool = True
+    n_init: int = 6
+    sample_size: int | None = None
+    cluster_sizes: Any = "equal"
+    size_tolerance: float = 0.1
+    scale: str | None = None
+    eta: float = 0.01
+    max_rounds: int = 30
+    degree: int = 3
+    coef0: float = 1.0
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **LOOP,
+        **KERNEL,
+        "continuation": YES_OR_NO,
+        "n_clusters": COUNT,
+        "n_landmarks": OPTIONAL_COUNT,
+        "sample_size": SAMPLE_SIZE,
+        "size_tolerance": SHARE,
+    }
+    fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        target_shares(self.cluster_sizes, self.n_clusters)
+
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
+        size = self.sample_size or rows_of_sample(self.n_clusters)
+        rows = min(size, samples.n_samples)
+        check_matrices(rows, self.n_clusters, self.memory_limit)
+        larger = larger_sample(samples.n_samples)
+        return FitNeeds(self._landmarks(rows), size, sample_bytes=matrix_bytes(rows), larger_rows=larger)
+
+    def _landmarks(self, rows: int) -> int:
+        return min(rows, self.n_landmarks or LANDMARKS)
+
+    def _fit(self, session: FitSession) -> FitResult:
+        rows, weights = session.sample, relative_weights(session.sample_weights)
+        check_clusters(self.n_clusters, rows, session.samples.n_samples)
+        kernel = default_kernel(self, rows, session.sample_weights)
+        config, partition = self._config(rows.shape[0], session.seed()), self._partition()
+        given = kernel, self._landmarks(rows.shape[0]), self.n_clusters, session.random_state
+        sample = landmark_sample(rows, weights, *given)
+        objective = Objective("adaptive", 0.0, float(sample.features.variances.sum()))
+        refinement = HingeRefinement(session.engine, sample, partition, objective, config)
+        K = kernel_matrix(rows, kernel) if weights is None else None
+        found = partition_sample(
+            session.engine,
+            K,
+            sample.features,
+            partition,
+            session.random_state,
+            refinement.follow,
+            session.record,
+        )
+        for one in found:
+            session.record({"stage": LEAST_SQUARES, "start": one.start, "J": one.objective})
+        model = sample.model(session, ALPHA)
+        features = session.engine.cache(model.features(session.samples), session.plan)
+        least_squares = replace(session, record=least_squares_record(session.record))
+        given = least_squares, partition, sample, sample.ridge_map(ALPHA)
+        labelled = label_all_rows(*given, features, found[0].labels, PASSES)
+        solution = widest_margin(session, config, objective, sample, labelled, features)
+        model = replace(model, rule=size_constrained(solution, sample, labelled.bounds), ridge=None)
+        random_norm2 = refinement.random_norm2(solution.C)
+        separated = solution.quadratic.norm2 > random_norm2
+        told = {"gamma": kernel.gamma, "sample_objective": float(found[0].objective)}
+        result = multiclass_result(
+            session, model, features, solution, objective, separated, random_norm2, **told
+        )
+        converged = labelled.settled and solution.status == "converged"
+        fitted = {"gamma": kernel.gamma, "converged": converged}
+        return replace(result, attributes=result.attributes | fitted)
+
+    def _config(self, sample_size: int, seed: int) -> SearchConfig:
+        path = path_to(self.C) if self.continuation else (self.C,)
+        limits = CCCPLimits(min(ROUNDS, self.max_rounds))
+        return SearchConfig("adaptive", 0.0, path, self.eta, limits, "mixed", self.n_init, seed, sample_size)
+
+    def _partition(self) -> PartitionConfig:
+        sizes = "equal" if isinstance(self.cluster_sizes, str) else self.cluster_sizes
+        starts, tolerance = int(self.n_init) + MORE_SEARCHES, float(self.size_tolerance)
+        return sample_partition(int(self.n_clusters), starts, sizes, tolerance, 0.0)

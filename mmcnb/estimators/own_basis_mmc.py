@@ -1,0 +1,129 @@
+"""Sparse kernel maximum margin clustering with the basis that its paper prints: one vector a cutting plane."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample
+from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.estimators.base import MARGIN_FITTED, SAMPLE_ROWS, StreamedClusterer, estimator
+from mmcnb.estimators.parameters import (
+    OPTIONAL_COUNT,
+    POSITIVE,
+    SAMPLE_SIZE,
+    TWO_CLUSTERS,
+    NumberOr,
+    Rule,
+    candidate_kernels,
+    check_balance,
+    search_config,
+)
+from mmcnb.estimators.sparse_kernel_mmc import basis_size
+from mmcnb.features.bandwidth import GAMMA_NAMES
+from mmcnb.features.nystroem import choose_landmarks
+from mmcnb.hinge.growing import OwnBasisWorkingSet, growing_candidates
+from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts, two_cluster_result
+from mmcnb.samples import Samples
+
+
+@estimator(kw_only=True)
+class OwnBasisMMC(StreamedClusterer):
+    """Sparse kernel maximum margin clustering, each cutting plane on a basis vector of its own.
+
+    `mmcnb.SparseKernelMMC` on landmarks is quicker and more precise. This form is kept for comparison with the
+    paper: its basis is found with the cutting planes, one fixed point each, and keeps a kernel column a plane
+    for the sample. On further rows the basis that was found serves like landmarks.
+
+    Parameters
+    ----------
+    C : float, default=10.0
+        Final weight of the slack; above 1.
+    gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
+        Gamma of the Gaussian kernel, as in `mmcnb.SparseKernelMMC`.
+    threshold : {"adaptive", "fixed"}, default="adaptive"
+        "adaptive" makes the margin's threshold rho a variable (SKMMC); "fixed" sets it to 1 (SKMMCv2).
+    n_landmarks : int or None, default=None
+        Landmarks of the starts alone; None is min(200, half the sample).
+    continuation : bool, default=True
+        Raise C from near 1; False is the papers' form, directly at C.
+    init : {"mixed", "random", "k-means"}, default="mixed"
+        Kind of starts; see `mmcnb.SparseKernelMMC`.
+    n_init : int, default=6
+        Number of starts.
+    sample_size : int or None, default=None
+        Rows of the sample; None is 2,000.
+    balance : float, default=0.0
+        l/n: bound of the mean decision value in units of rho.
+    min_share : float, default=0.1
+        Least share of a cluster, as a fraction of one half.
+    scale : {None, "standard"}, default=None
+        "standard" scales the columns inside the stream (sparse columns are not centred).
+    eta : float, default=0.01
+        Tolerance of the cutting-plane loop, which sets the number of basis vectors.
+    max_rounds : int, default=30
+        Rounds over labels at one C at most.
+    {runtime}
+
+    Attributes
+    ----------
+    labels_, objective_, rho_, gamma_, converged_, history_, report_, n_features_in_
+        As in `mmcnb.SparseKernelMMC`.
+
+    References
+    ----------
+    J. Wu and X.-L. Zhang, Sparse kernel maximum margin clustering, Alg. 3 and 4.
+
+    Examples
+    --------
+    >>> from mmcnb.baselines import OwnBasisMMC
+    >>> from sklearn.datasets import make_blobs
+    >>> X, y = make_blobs(100, centers=[[0, 0], [9, 9]], random_state=0)
+    >>> model = OwnBasisMMC(gamma="median", n_init=1, random_state=0).fit(X)
+    >>> bool((model.labels_ == (y != y[0])).all())
+    True
+    """
+
+    C: float = 10.0
+    gamma: float | str = "auto"
+    threshold: str = "adaptive"
+    n_landmarks: int | None = None
+    continuation: bool = True
+    init: str = "mixed"
+    n_init: int = 6
+    sample_size: int | None = None
+    balance: float = 0.0
+    min_share: float = 0.1
+    scale: str | None = None
+    eta: float = 0.01
+    max_rounds: int = 30
+
+    kernel: ClassVar[str] = "rbf"
+    degree: ClassVar[int] = 3
+    coef0: ClassVar[float] = 1.0
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **TWO_CLUSTERS,
+        "gamma": NumberOr(POSITIVE, GAMMA_NAMES),
+        "n_landmarks": OPTIONAL_COUNT,
+        "sample_size": SAMPLE_SIZE,
+    }
+    fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_balance(self)
+
+    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
+        rows = self.sample_size or SAMPLE_ROWS
+        n_landmarks = basis_size(self.n_landmarks, min(samples.n_samples, rows))
+        return FitNeeds(n_landmarks, rows, larger_rows=larger_sample(samples.n_samples))
+
+    def _fit(self, session: FitSession) -> FitResult:
+        config = search_config(self, session.sample.shape[0], session.seed())
+        kernels = candidate_kernels(self, session.sample, session.sample_weights)
+        size = basis_size(self.n_landmarks, session.sample.shape[0])
+        basis = choose_landmarks(session.sample, size, session.random_state, session.sample_weights)
+        candidates = growing_candidates(session, kernels, basis, OwnBasisWorkingSet)
+        restarts = search_starts(session, candidates, config)
+        state, model = restarts[0].state, model_of(session, restarts[0])
+        if session.has_more_rows:
+            state = refine_on_all_rows(session, restarts[0], model, config)
+        return two_cluster_result(session, restarts, state, model, config, gamma=restarts[0].gamma)

@@ -1,0 +1,149 @@
+"""What a model file says is believed as little as other input, and old files are still read."""
+
+import json
+import socket
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mmcnb
+from mmcnb.errors import InputError
+from mmcnb.features.model import FORMAT, read_model, write_model
+from tests.estimators.conftest import make, make_blobs
+
+OLD = Path(__file__).parent / "format2"
+EXPECTED = json.loads((OLD / "expected.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def model_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "model"
+    make("SparseKernelMMC", n_init=1, n_landmarks=5, n_jobs=1, memory_limit="2GiB").fit(make_blobs(80)).save(
+        path
+    )
+    return path
+
+
+def rewritten(path, target, change):
+    """A file with sound checksums, whose header was changed."""
+    header, arrays = read_model(path)
+    change(header)
+    write_model(target, header, arrays)
+    return target
+
+
+@pytest.fixture
+def listener():
+    """A port that somebody listens at, and whether anyone came."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.5)
+
+        def came():
+            try:
+                server.accept()[0].close()
+            except TimeoutError:
+                return False
+            return True
+
+        yield f"tcp://127.0.0.1:{server.getsockname()[1]}", came
+
+
+@pytest.mark.parametrize("version", [2, FORMAT])
+@pytest.mark.parametrize("place", ["parameters", "header"])
+def test_a_model_file_decides_nothing_about_whom_we_connect_to(
+    model_file, tmp_path, listener, version, place
+):
+    address, came = listener
+
+    def change(header):
+        (header["parameters"] if place == "parameters" else header)["engine"] = address
+        header["format"] = version
+
+    path = rewritten(model_file, tmp_path / "hostile", change)
+    if place == "parameters":
+        with pytest.raises(InputError, match=r"^[^\n]*hostile gives SparseKernelMMC the parameter 'engine'"):
+            mmcnb.load(path)
+    else:
+        model = mmcnb.load(path)
+        assert model.engine is None
+        assert model.predict(make_blobs(20)).shape == (20,)
+    assert not came()
+
+
+def test_the_command_does_not_connect_either(model_file, tmp_path, listener, capsys):
+    from mmcnb.cli import main
+    from mmcnb.samples import create_dense_store
+
+    address, came = listener
+    path = rewritten(
+        model_file, tmp_path / "hostile", lambda header: header["parameters"].update(engine=address)
+    )
+    with create_dense_store(tmp_path / "rows.zarr", 3) as writer:
+        writer.append(make_blobs(20))
+    assert main(["predict", str(path), str(tmp_path / "rows.zarr"), "--labels", str(tmp_path / "out")]) == 2
+    assert "do not trust this file" in capsys.readouterr().err
+    assert not came()
+    assert not (tmp_path / "out").exists()
+
+
+def test_how_a_fit_was_run_is_not_in_its_file(model_file):
+    header, _ = read_model(model_file)
+    runtime = {"memory_limit", "n_jobs", "verbose", "engine", "checkpoint"}
+    assert not runtime & set(header["parameters"])
+    again = mmcnb.load(model_file)
+    assert (again.memory_limit, again.n_jobs, again.engine, again.checkpoint) == (None,) * 4
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"checkpoint": "/somewhere"}, "the parameter 'checkpoint', which no model file holds"),
+        ({"memory_limit": "1GiB"}, "the parameter 'memory_limit', which no model file holds"),
+        ({"colour": "red"}, "the parameter 'colour', which no model file holds"),
+        ({"C": -1.0}, r"holds a parameter that cannot be: C=-1\.0 is out of range"),
+        ({"kernel": "__import__"}, "holds a parameter that cannot be: kernel='__import__' is unknown"),
+        ({"n_init": [1]}, r"holds a parameter that cannot be: n_init=\[1\] is out of range"),
+        ({"random_state": "0"}, "has random_state='0', which is no seed"),
+    ],
+)
+def test_parameters_are_those_of_the_class_and_of_its_values(model_file, tmp_path, parameters, sentence):
+    path = rewritten(model_file, tmp_path / "odd", lambda header: header["parameters"].update(parameters))
+    with pytest.raises(InputError, match=rf"^[^\n]*odd [^\n]*{sentence}[^\n]*\.$"):
+        mmcnb.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("objective", "low"), ("converged", 1.5), ("report", []), ("n_features_in", "3"), ("history", None)],
+)
+def test_fitted_attributes_have_their_types(model_file, tmp_path, name, value):
+    path = rewritten(model_file, tmp_path / "odd", lambda header: header.update({name: value}))
+    with pytest.raises(InputError, match=rf"^[^\n]*odd has {name}=[^\n]*\.$"):
+        mmcnb.load(path)
+
+
+@pytest.mark.parametrize("name", ["BaseEstimator", "OwnBasis", "load"])
+def test_other_classes_are_refused(model_file, tmp_path, name):
+    path = rewritten(model_file, tmp_path / "odd", lambda header: header.update({"class": name}))
+    with pytest.raises(InputError, match=rf"^[^\n]*odd holds a {name}, which this version does not know"):
+        mmcnb.load(path)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_models_of_format_2_are_read_and_decide_the_same(name, tmp_path):
+    model = mmcnb.load(OLD / f"{name}.model")
+    renamed = {"sparse_kernel_mmc_of_3": "CrammerSingerMMC", "sparse_kernel_mmc_own": "OwnBasisMMC"}
+    assert type(model).__name__ == renamed.get(name, EXPECTED[name]["class"])
+    rows = np.array(EXPECTED[name]["rows"])
+    np.testing.assert_allclose(model.decision_function(rows), EXPECTED[name]["decisions"], atol=1e-6)
+    model.save(tmp_path / "again")
+    again = mmcnb.load(tmp_path / "again")
+    assert read_model(tmp_path / "again")[0]["format"] == FORMAT
+    assert again.decision_function(rows).tobytes() == model.decision_function(rows).tobytes()
+    assert again.get_params() == model.get_params()
+
+
+def test_parameters_of_three_clusters_are_taken_over():
+    model = mmcnb.load(OLD / "sparse_kernel_mmc_of_3.model")
+    assert (model.n_clusters, model.cluster_sizes, model.size_tolerance) == (3, [0.3, 0.3, 0.4], 0.2)
