@@ -10,10 +10,11 @@ from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.parameters import BALANCE, KERNEL, POSITIVE, SCALE, Rule, default_kernel
-from mmcnb.features.kernel import Kernel, KernelSamples
+from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
+from mmcnb.features.nystroem import kernel_values
 from mmcnb.features.rules import Hyperplane, balanced_threshold, signs
-from mmcnb.samples import Samples, open_samples
+from mmcnb.samples import Samples
 from mmcnb.samples.matrix import dense, row_shares, with_short_indices
 
 RELAXED: Mapping[str, Rule] = {**KERNEL, "C": POSITIVE, "balance": BALANCE, "scale": SCALE}
@@ -79,13 +80,9 @@ def needs_of_all_rows(samples: Samples | RowShape, most_rows: int, matrices: int
 def centred_rows(estimator: Any, session: FitSession) -> CentredRows:
     """The rows of a fit and their kernel matrix."""
     sample, weights = with_short_indices(session.sample.astype(np.float64)), session.sample_weights
-    m, kernel, basis = (
-        sample.shape[0],
-        default_kernel(estimator, sample, weights),
-        np.ascontiguousarray(dense(sample)),
-    )
-    columns = KernelSamples(open_samples(sample), kernel.against(basis), np.dtype(np.float64))
-    matrix, shares = columns.block(0, m), row_shares(m, weights)
+    kernel, m = default_kernel(estimator, sample, weights), sample.shape[0]
+    basis = np.ascontiguousarray(dense(sample))
+    matrix, shares = kernel_values(sample, kernel, basis, np.float64), row_shares(m, weights)
     means = matrix @ shares
     centred = matrix - means[:, None] - means + shares @ means
     bounds = float(estimator.C) * (np.ones(m) if weights is None else weights)
