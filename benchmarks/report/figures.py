@@ -15,8 +15,7 @@ import pandas as pd
 from benchmarks.report.summary import PAPER, PUBLISHED, YARDSTICKS, View, is_ours, is_share, row_names
 from benchmarks.report.tables import label
 
-# Distinct for colour-blind readers together with the markers, and dark enough for text on white. On the page
-# each is a variable of the style sheet, which has a lighter twin for dark screens.
+# Distinct for colour-blind readers with their markers, dark enough for text on white; variables of the page.
 COLOURS = ("#0072b2", "#b34700", "#00735c", "#a0458a", "#7a5c00", "#5b4fbf", "#8b1e3f", "#4a5560")
 MARKERS = "osD^vP*X<>"
 INK, GRID = "#1a1a1b", "#d6d6d7"

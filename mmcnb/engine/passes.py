@@ -1,7 +1,7 @@
 """Passes that look at the rows once: some rows by number, the moments of the columns, several at a time."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
@@ -13,33 +13,60 @@ from mmcnb.samples.matrix import as_matrix, stack
 
 
 @dataclass(frozen=True)
-class GatherPass:
+class WeightedPass:
+    """What every pass needs: the sample weights of a block."""
+
+    weights: np.ndarray | None
+
+    def weights_of(self, start: int, stop: int) -> np.ndarray:
+        return np.ones(stop - start) if self.weights is None else self.weights[start:stop]
+
+
+@dataclass(frozen=True)
+class SumPass(WeightedPass):
+    """A pass whose totals are lists of sums, each added to its own."""
+
+    n_sums: ClassVar[int] = 2
+
+    def start(self) -> list[Any]:
+        """Sums of no rows."""
+        return [0.0] * self.n_sums
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Sums of both."""
+        return [a + b for a, b in zip(total, other, strict=True)]
+
+
+@dataclass(frozen=True)
+class CollectingPass:
+    """A pass whose totals are lists with an entry for each block, in the order of the rows."""
+
+    def start(self) -> list[Any]:
+        """No entry."""
+        return []
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """The entries of both."""
+        return total + other
+
+
+@dataclass(frozen=True)
+class GatherPass(CollectingPass):
     """Some rows, given by strictly increasing numbers."""
 
     rows: np.ndarray
-
-    def start(self) -> list[Any]:
-        """No rows."""
-        return []
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """The rows of one block."""
         first, last = np.searchsorted(self.rows, (start, stop))
         return [as_matrix(rows)[self.rows[first:last] - start]]
 
-    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """The rows of both."""
-        return total + other
-
 
 @dataclass(frozen=True)
-class _MomentsPass:
+class _MomentsPass(SumPass):
     """Weighted sums of the columns and of their squares, and the weight."""
 
-    weights: np.ndarray | None
-
-    def start(self) -> list[Any]:
-        return [0.0, 0.0, 0.0]
+    n_sums: ClassVar[int] = 3
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         matrix = as_matrix(rows)
@@ -48,9 +75,6 @@ class _MomentsPass:
             matrix.multiply(matrix) if isinstance(rows, CSRBlock) else np.square(matrix, dtype=np.float64)
         )
         return [weights @ matrix, weights @ square, weights.sum()]
-
-    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        return [a + b for a, b in zip(total, other, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -119,7 +143,7 @@ def draw_sample(
 
     Returns
     -------
-    Survey
+    DrawnSample
         The rows and the moments.
     """
     if not moments:
@@ -142,22 +166,8 @@ def first_rows(labels: np.ndarray, n_clusters: int, start: int = 0) -> np.ndarra
 
 
 @dataclass(frozen=True)
-class WeightedPass:
-    """What every pass needs: the sample weights of a block."""
-
-    weights: np.ndarray | None
-
-    def weights_of(self, start: int, stop: int) -> np.ndarray:
-        return np.ones(stop - start) if self.weights is None else self.weights[start:stop]
-
-
-@dataclass(frozen=True)
-class RowSumPass(WeightedPass):
+class RowSumPass(SumPass):
     """Weighted sum of the features, and the weight."""
-
-    def start(self) -> list[Any]:
-        """Nothing yet."""
-        return [0.0, 0.0]
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sum of one block."""
@@ -165,10 +175,6 @@ class RowSumPass(WeightedPass):
         if isinstance(rows, CSRBlock):
             return [kernels.weighted_row_sum_csr(*rows[:3], weights, rows.n_features), float(weights.sum())]
         return [kernels.weighted_row_sum(rows, weights), float(weights.sum())]
-
-    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Sum of both."""
-        return [a + b for a, b in zip(total, other, strict=True)]
 
 
 def sample_rows(n_samples: int, wanted: int, weights: np.ndarray | None, random_state: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The Nyström map: landmarks, the normalization of their kernel matrix, and principal axes of the features."""
+"""The Nyström map: landmarks, the normalization of their kernel matrix, and principal axes of features."""
 
 from dataclasses import dataclass
 from typing import Any

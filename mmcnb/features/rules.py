@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mmcnb import kernels
+from mmcnb.engine.passes import CollectingPass
 from mmcnb.samples import CSRBlock, LabelsSink
 from mmcnb.samples.matrix import as_matrix
 
@@ -150,22 +151,14 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True)
-class DecisionPass:
+class DecisionPass(CollectingPass):
     """Decision values of all rows, in order."""
 
     rule: Rule
 
-    def start(self) -> list[np.ndarray]:
-        """Nothing yet."""
-        return []
-
     def block(self, rows: Any, start: int, stop: int) -> list[np.ndarray]:
         """Decision values of one block."""
         return [self.rule.decide(rows)]
-
-    def combine(self, total: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
-        """Decision values of both."""
-        return total + other
 
 
 def coin_flip(n_samples: int, random_state: np.random.RandomState) -> GivenLabels:
@@ -177,7 +170,7 @@ def coin_flip(n_samples: int, random_state: np.random.RandomState) -> GivenLabel
 
 
 @dataclass(frozen=True)
-class LabelsPass:
+class LabelsPass(CollectingPass):
     """Label the rows.
 
     With a sink each group of labels is written as one chunk, and the total is the chunks' digests.
@@ -186,17 +179,9 @@ class LabelsPass:
     rule: Hyperplane | Scores
     sink: LabelsSink | None = None
 
-    def start(self) -> list[Any]:
-        """Nothing yet."""
-        return []
-
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Labels of one block."""
         return [self.rule.label(rows)]
-
-    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Labels of both, or digests of both."""
-        return total + other
 
     def group(self, total: list[Any], start: int) -> list[Any]:
         """Write the labels of a group."""

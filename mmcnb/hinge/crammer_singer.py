@@ -11,12 +11,12 @@ two clusters W = (w, -w), rho and the objective are twice those of the two-clust
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mmcnb import kernels
-from mmcnb.engine.passes import WeightedPass, first_rows
+from mmcnb.engine.passes import SumPass, WeightedPass, first_rows
 from mmcnb.engine.run import Engine
 from mmcnb.features.rules import GivenLabels, Labels, Scores, ScoresLabels
 from mmcnb.hinge.cutting_plane import ConstraintStatistics
@@ -52,7 +52,7 @@ class MarginPass(WeightedPass):
 
 
 @dataclass(frozen=True)
-class RunnerUpPass:
+class RunnerUpPass(SumPass):
     """The constraints that some scores violate most: one plane for each of them.
 
     Parameters
@@ -60,23 +60,18 @@ class RunnerUpPass:
     labels : Labels
         Cluster of each row.
     generators : sequence of (Scores, float)
-        Scores and their rho; of an infinite rho all rows are active, and rivals are all other clusters alike.
-    weights : ndarray of shape (n,) or None
-        Sample weights.
+        Scores and their rho. Of an infinite rho all rows are active, and all other clusters are runners-up
+        alike.
     """
 
     labels: Labels
     generators: Any
-    weights: np.ndarray | None
-
-    def start(self) -> list[Any]:
-        """Nothing yet: what `most_violated_runner_ups` gives, for each plane."""
-        return [0.0, 0.0, 0.0]
+    n_sums: ClassVar[int] = 3
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sums of one block."""
         rows, labels = as_matrix(rows), self.labels.block(rows, start, stop)
-        weights = np.ones(stop - start) if self.weights is None else self.weights[start:stop]
+        weights = self.weights_of(start, stop)
         found = []
         for scores, rho in self.generators:
             if np.isinf(rho):
@@ -85,10 +80,6 @@ class RunnerUpPass:
                 values = scores.decide(rows)
                 found.append(kernels.most_violated_runner_ups(rows, values, labels, weights, rho))
         return [np.array(sums) for sums in zip(*found, strict=True)]
-
-    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Sums of both."""
-        return [a + b for a, b in zip(total, other, strict=True)]
 
 
 def _all_runner_ups(rows: Any, labels: np.ndarray, weights: np.ndarray, k: int) -> tuple[Any, ...]:
@@ -137,7 +128,7 @@ class MulticlassTrainingSet(TrainingSet):
 
     def runner_ups(self, labels: Labels, generators: Any) -> list[np.ndarray]:
         """Means of what `RunnerUpPass` sums, for each generator."""
-        found = self._sweep(RunnerUpPass(labels, generators, self.weights))
+        found = self._sweep(RunnerUpPass(self.weights, labels, generators))
         return [sums / self.total_weight for sums in found]
 
     def over(

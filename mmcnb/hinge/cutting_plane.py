@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mmcnb import kernels
-from mmcnb.engine.passes import WeightedPass
+from mmcnb.engine.passes import SumPass
 from mmcnb.engine.session import Record
 from mmcnb.features.rules import (
     Hyperplane,
@@ -54,7 +54,7 @@ class ConstraintStatistics:
 
 
 @dataclass(frozen=True)
-class MostViolatedPass(WeightedPass):
+class MostViolatedPass(SumPass):
     """The most violated constraint of a hyperplane: the rows with y f(x) <= rho, and the sum of their y F(x).
 
     Parameters
@@ -86,10 +86,6 @@ class MostViolatedPass(WeightedPass):
         features, plane = rows[:3] if sparse else (rows,), self.hyperplane
         active, row_sum, sums = sweep(*features, y, weights, plane.coef, plane.offset, self.rho)
         return [row_sum, sums, [active] if self.keep_rows else []]
-
-    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Sums of both."""
-        return [a + b for a, b in zip(total, other, strict=True)]
 
 
 class CuttingPlanes(Protocol):

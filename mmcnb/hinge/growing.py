@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb import kernels
+from mmcnb.engine.passes import SumPass
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitSession
 from mmcnb.features.kernel import Kernel
@@ -32,24 +33,18 @@ SAME = 1 - 1e-6  # kernel value from which two basis vectors count as one
 
 
 @dataclass(frozen=True)
-class _FixedPointPass:
+class _FixedPointPass(SumPass):
     """Sums of z_i K(x_i, b) x_i and of z_i K(x_i, b)."""
 
     z: np.ndarray
     b: np.ndarray
     gamma: float
 
-    def start(self) -> list[Any]:
-        return [0.0, 0.0]
-
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         z = self.z[start:stop]
         if isinstance(rows, CSRBlock):
             return list(kernels.basis_fixed_point_sums_csr(*rows[:3], z, self.b, self.gamma))
         return list(kernels.basis_fixed_point_sums(rows, z, self.b, self.gamma))
-
-    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        return [a + b for a, b in zip(total, other, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -171,7 +166,7 @@ class GrowingWorkingSet(WorkingSet):
             b = self._random_average(1 if attempt else AVERAGED_ROWS)
             for _ in range(MAX_STEPS):
                 total, weight = self.rows.engine.run(
-                    _FixedPointPass(z, b, self.rows.kernel.gamma), self.rows.samples
+                    _FixedPointPass(None, z, b, self.rows.kernel.gamma), self.rows.samples
                 )
                 self.spent += 1
                 if abs(weight) > highest:

@@ -1,12 +1,12 @@
 """Rows as the solver sees them: features with their weights, and the geometry of planes."""
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from mmcnb import kernels
-from mmcnb.engine.passes import RowSumPass, WeightedPass
+from mmcnb.engine.passes import RowSumPass, SumPass, WeightedPass
 from mmcnb.engine.run import Engine, Pass
 from mmcnb.features.rules import (
     DecisionPass,
@@ -224,7 +224,7 @@ class TrainingSet:
 
 
 @dataclass(frozen=True)
-class PlaneSumsPass(WeightedPass):
+class PlaneSumsPass(SumPass):
     """Planes rebuilt under new labels, and the mean of the features."""
 
     labels: Labels
@@ -232,9 +232,7 @@ class PlaneSumsPass(WeightedPass):
     offsets: np.ndarray
     rhos: np.ndarray
 
-    def start(self) -> list[Any]:
-        """Nothing yet."""
-        return [0.0, 0.0, 0.0]
+    n_sums: ClassVar[int] = 3
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sums of one block."""
@@ -243,10 +241,6 @@ class PlaneSumsPass(WeightedPass):
         if isinstance(rows, CSRBlock):
             return list(kernels.plane_sums_csr(*rows[:3], *planes))
         return list(kernels.plane_sums(rows, *planes))
-
-    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Sums of both."""
-        return [a + b for a, b in zip(total, other, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -184,7 +184,7 @@ def test_margins_and_sizes_of_scores(engine):
 def test_sums_of_blocks_add_up(engine):
     X, labels = groups(9000, 3)
     scores = Scores(np.random.default_rng(0).standard_normal((3, 3)), np.zeros(3))
-    sweep = RunnerUpPass(GivenLabels(labels), [(scores, np.inf), (scores, 1.0)], None)
+    sweep = RunnerUpPass(None, GivenLabels(labels), [(scores, np.inf), (scores, 1.0)])
     whole = engine.run(sweep, open_samples(X))
     direct = sweep.block(X, 0, 9000)
     for one, other in zip(whole, direct, strict=True):
