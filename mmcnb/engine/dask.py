@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 GROUPS_AHEAD = 8  # groups sent at once for each thread of the cluster; as many wait behind them
 GRAPH_BYTES = 4 * 2**20  # more than this is scattered: Dask keeps what a task holds at the scheduler
 TRIES = 5  # times that the same groups are sent
-CONNECT_SECONDS, POLL_SECONDS, PATIENCE_SECONDS = 5.0, 1.0, 60.0
+CONNECT_SECONDS, POLL_SECONDS, PATIENCE_SECONDS = 5.0, 1.0, 60.0  # the last for workers to come back
 Tasks = dict[int, tuple[str, Any]]  # the worker and the future of each group, by its first row
 
 

@@ -374,7 +374,7 @@ def square_rows(bytes_allowed: int, matrices: int) -> int:
 # -- how often the hinge methods sweep over all rows, and their second sample ------------------------
 
 LARGER_SAMPLE = GROUP_ROWS  # rows of the second sample, where there are more than twice as many
-MANY_SWEEPS, FEW_SWEEPS, LIKELY_SWEEPS = 300, 5, 20
+MANY_SWEEPS, FEW_SWEEPS, LIKELY_SWEEPS = 300, 5, 20  # `python -m benchmarks engine`
 
 
 def most_sweeps(n_samples: int, feature_bytes: float) -> int:

@@ -13,7 +13,7 @@ from mmcnb.estimators.relaxed import RELAXED, centred_rows, needs_of_all_rows, r
 from mmcnb.relaxations.label_generation import generate_labels, mixture_labels
 from mmcnb.relaxations.sdp import solve_svm
 
-MOST_ROWS = 1000
+MOST_ROWS = 1000  # minutes: `python -m benchmarks small`
 MATRICES = 8  # held by a step of the mixture and by the search for a swap
 NOT_YET = "labels that lower the objective were still found after max_iter={}; raise it."
 UNSOLVED = "rounding errors ended the label generation early; scale the columns or lower C."

@@ -44,7 +44,7 @@ from mmcnb.least_squares.all_rows import (
 from mmcnb.samples import open_samples
 
 EXACT_MATRICES = 6  # of rows squared for each kernel: values, coordinates, the basis's own, and copies
-EVERY_ROW = 2**62
+EVERY_ROW = 2**62  # a sample of all
 SEARCHES = 2  # starts of local search for each start, with more than two clusters: `python -m benchmarks mkc`
 JUDGED = 50  # rows at least under which kernels are compared
 

@@ -10,7 +10,7 @@ from mmcnb.estimators.parameters import Rule
 from mmcnb.estimators.relaxed import RELAXED, centred_rows, needs_of_all_rows, relaxed_result
 from mmcnb.relaxations.sdp import leading_labels, solve_label_matrix, solve_svm
 
-MOST_ROWS = 500
+MOST_ROWS = 500  # up to a minute
 MATRICES = 24  # held by a Newton step
 UNSOLVED = "rounding errors ended the semidefinite programme early; scale the columns or lower C."
 

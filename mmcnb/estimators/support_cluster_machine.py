@@ -34,7 +34,7 @@ from mmcnb.samples.derived import ScaledSamples, standardized
 from mmcnb.samples.matrix import with_short_indices
 
 CLUSTERS = 100, 1000  # least and most where n_clusters is None: `python -m benchmarks scm`
-LEVELS = {"balance": 1.0, "miss-rate": 0.1}
+LEVELS = {"balance": 1.0, "miss-rate": 0.1}  # `python -m benchmarks scm`
 
 
 @estimator

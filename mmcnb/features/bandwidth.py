@@ -9,9 +9,9 @@ from mmcnb.samples.matrix import moments, row_shares
 
 # sigma in units of the root mean squared pairwise distance, in steps of sqrt(2)
 RELATIVE_BANDWIDTHS = tuple(0.25 * 2 ** (k / 2) for k in range(7))
-RIDGES = (1e-3, 1e-2)
+RIDGES = (1e-3, 1e-2)  # of the leave-one-out score: `python -m benchmarks widths`
 GAMMA_NAMES = ("auto", "mean", "median", "scale")
-MEDIAN_ROWS = 1000
+MEDIAN_ROWS = 1000  # half a million distances place a median
 DEFAULT_BANDWIDTH = 0.55  # sigma in the same units, where the width is not tried but given
 
 

@@ -203,7 +203,7 @@ def _where(columns: np.ndarray | None) -> str:
 
 NO_SPREAD = {False: 1e-6, True: 1e-10}  # of the kernel values, in float32 and in float64: rounding alone
 NEGATIVE = 1e-6  # eigenvalue below 0, as a share of the largest, that rounding explains
-SAME = 1e-9
+SAME = 1e-9  # entries of two centred matrices of trace 1 that differ by less are equal
 
 
 def grams_of(kernels: MultipleKernels, basis: np.ndarray) -> list[np.ndarray]:

@@ -18,11 +18,10 @@ from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, 
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.working_set import WorkingSet
 
-PATH = (1.01, 1.3, 2.0, 3.5, 6.0, 10.0)
+PATH = (1.01, 1.3, 2.0, 3.5, 6.0, 10.0)  # C of the continuation: `python -m benchmarks collapse`
 LOOSE_GAP = 0.03  # duality gap in units of rho, before the last C
-PASSING_SHARE = (
-    0.003  # share of the labels that may still change before the last C: the next C moves them anyway
-)
+# Share of the labels that may still change before the last C: the next C moves them anyway.
+PASSING_SHARE = 0.003
 
 
 @dataclass(frozen=True)

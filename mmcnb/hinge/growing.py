@@ -26,9 +26,9 @@ from mmcnb.samples import CSRBlock, Samples, open_samples
 from mmcnb.samples.matrix import as_matrix, row_shares
 
 STEP = 0.01  # the papers' delta, in units of sigma²
-MAX_STEPS = 50
-ATTEMPTS = 4
-AVERAGED_ROWS = 5
+MAX_STEPS = 50  # of one fixed-point iteration; most end after ten
+ATTEMPTS = 4  # starts of an iteration that vanishes, which Alg. 4 leaves open
+AVERAGED_ROWS = 5  # whose mean is the first start
 SAME = 1 - 1e-6  # kernel value from which two basis vectors count as one
 
 

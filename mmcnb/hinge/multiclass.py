@@ -20,7 +20,14 @@ from mmcnb.features.rules import GivenLabels, Scores, ScoresLabels
 from mmcnb.hinge.cccp import continuation
 from mmcnb.hinge.crammer_singer import CrammerSingerWorkingSet, MarginPass, MulticlassTrainingSet
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
-from mmcnb.hinge.sample_search import RestartResult, SearchConfig, fit_random_labels
+from mmcnb.hinge.sample_search import (
+    FIRST_C,
+    LOOSE_ETA,
+    RANDOM_PLANES,
+    RestartResult,
+    SearchConfig,
+    fit_random_labels,
+)
 from mmcnb.hinge.two_clusters import NO_CLUSTERS, separation
 from mmcnb.least_squares.all_rows import LabelledRows, LandmarkSample
 from mmcnb.least_squares.local_search import random_labels
@@ -32,8 +39,6 @@ from mmcnb.samples.matrix import stack
 ALPHA = 1e-3  # ridge a row, while labels are sought: `python -m benchmarks rls`
 PASSES = 3  # of least squares over all rows: `python -m benchmarks peers`
 ROUNDS = 5  # at one C on the sample: later ones gain nothing (`python -m benchmarks mkc`)
-RANDOM_PLANES, LOOSE_ETA = 200, 0.1  # random labels need no close solution
-FIRST_C = 2.0  # labels that least squares found start here; coin flips would need C near 1
 LEAST_SQUARES = "least squares"
 
 

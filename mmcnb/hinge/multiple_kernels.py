@@ -23,7 +23,7 @@ from mmcnb.hinge.cccp import continuation
 from mmcnb.hinge.crammer_singer import CrammerSingerWorkingSet, MulticlassTrainingSet
 from mmcnb.hinge.cutting_plane import Objective
 from mmcnb.hinge.qp import PlaneSolution, Threshold
-from mmcnb.hinge.sample_search import KernelFeatures, RestartResult, SearchConfig
+from mmcnb.hinge.sample_search import FIRST_C, TIE, KernelFeatures, RestartResult, SearchConfig
 from mmcnb.hinge.socp import solve_kernel_planes
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.working_set import FixedBasisWorkingSet, WorkingSet
@@ -126,10 +126,6 @@ class MultipleKernelCrammerSingerWorkingSet(MultipleKernelMixin, CrammerSingerWo
     ----------
     B. Zhao, J. T. Kwok and C. Zhang, Multiple kernel clustering, sec. 4.
     """
-
-
-FIRST_C = 2.0  # labels that least squares found start here; coin flips would need C near 1
-TIE = 1e-6
 
 
 @dataclass(frozen=True)

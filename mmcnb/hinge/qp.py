@@ -17,7 +17,7 @@ import numpy as np
 import piqp
 
 Threshold = Literal["adaptive", "fixed"]
-TOLERANCES = (1e-10, 1e-8, 1e-6)
+TOLERANCES = (1e-10, 1e-8, 1e-6)  # tried in turn, until the solver reaches one
 
 
 class PlaneQPError(ArithmeticError):

@@ -25,8 +25,9 @@ from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.working_set import KernelFeatures, WorkingSet
 from mmcnb.samples import BLOCK_ROWS
 
-TIE = 1e-6
-RANDOM_PLANES, LOOSE_ETA = 200, 0.1
+TIE = 1e-6  # starts whose scores differ by less are equal, and the earlier wins
+RANDOM_PLANES, LOOSE_ETA = 200, 0.1  # random labels need no close solution
+FIRST_C = 2.0  # labels that least squares found start here; coin flips need C near 1
 RANDOM_PLANES_OF_SEVERAL = 50  # kernels: a cone programme costs many times a quadratic one
 COLD_STARTS = 2  # of mixed starts, before two divisions by least squares
 WARM_GAIN = 0.025  # of |w|²: what least squares found has to be clearly ahead, for less tells nothing

@@ -20,9 +20,8 @@ import numpy as np
 from scipy import sparse
 
 from mmcnb.errors import InputError
-from mmcnb.hinge.qp import PlaneQPError, PlaneSolution, Threshold, solve_planes
+from mmcnb.hinge.qp import TOLERANCES, PlaneQPError, PlaneSolution, Threshold, solve_planes
 
-TOLERANCES = (1e-10, 1e-8, 1e-6)
 SOLVED = (clarabel.SolverStatus.Solved,)
 # The weights of the kernels alone are taken from it, so that in the end a little less will do.
 USABLE = {1e-10: SOLVED, 1e-8: SOLVED, 1e-6: (*SOLVED, clarabel.SolverStatus.AlmostSolved)}

@@ -14,9 +14,9 @@ from mmcnb.least_squares.regularization_path import regularization_path
 
 INITS = ("mixed", "random", "k-means")
 LEADING = 50  # components that least squares sees of sparse or many columns, and k-means of all
-SHAKEN_ROWS = 1000
+SHAKEN_ROWS = 1000  # of the local search, whose matrix has so many rows squared
 SHAKEN_RIDGE = 1e-3  # a row
-HALVES = np.full(2, 0.5)
+HALVES = np.full(2, 0.5)  # proportions of a coin flip
 
 
 class Start(NamedTuple):

@@ -25,9 +25,8 @@ from mmcnb.hinge.working_set import KernelFeatures, WorkingSet
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import stack
 
-STILL_SHARE = (
-    5e-4  # share of the labels that may still change in the last round: `python -m benchmarks engine`
-)
+# Share of the labels that may still change in the last round on many rows: `python -m benchmarks engine`.
+STILL_SHARE = 5e-4
 FINAL_ROUNDS = 5  # on all rows after a larger sample, whose labels they only settle
 SMALL_SHARE = 0.3  # of the rows in the smaller cluster, below which the report says so
 AGREEMENT = 0.9  # of labels at two bandwidths, below which the criteria disagree

@@ -14,7 +14,7 @@ from mmcnb.least_squares.regularization_path import REGULARIZATION_PATH, regular
 
 # Measured by `python -m benchmarks rls`, section "defaults".
 PATH_STARTS = 4
-REFINED = 2
+REFINED = 2  # partitions that the hinge form refines: `python -m benchmarks peers`
 LEAST_GAIN = 0.01  # of J: what local search found is given up for no smaller gain
 LEADING = 50  # principal axes that k-means sees
 Refine = Callable[[Partition, Record], np.ndarray | None]

@@ -25,8 +25,8 @@ from mmcnb.least_squares.partition import partition_sample
 # Measured by `python -m benchmarks selection`.
 WIDTHS = (0.4, 0.55, 0.75)  # sigma in units of the root mean squared pairwise distance
 ALPHAS = (1e-4, 3e-4, 1e-3)  # ridge a row
-SUBSETS = 5
-SUBSET_ROWS = 1000
+SUBSETS = 5  # `python -m benchmarks selection`
+SUBSET_ROWS = 1000  # at most: as many as the local search takes in a second
 SUBSET_SHARE = 2 / 3  # of the sample, where that is fewer rows
 SUBSET_STARTS = 4  # of the local search on a subset
 CLEARLY = 0.1  # how much more stable a setting has to be to leave the default: less is noise of the subsets

@@ -11,7 +11,7 @@ import numpy as np
 from mmcnb.samples import matrix
 from mmcnb.samples.matrix import CSRBlock, CSRParts
 
-BLOCK_ROWS = 4096
+BLOCK_ROWS = 4096  # of the fixed blocks of all reductions; another number changes the last bits
 """Rows in the fixed block of reduction, counted by row number."""
 
 GROUP_ROWS = 16 * BLOCK_ROWS
