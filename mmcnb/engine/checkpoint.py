@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
-from mmcnb.engine.journal import PART, DamagedEntryError, fingerprint, read_entry, whole_file, write_entry
+from mmcnb.engine.journal import PART, DamagedEntryError, durable_file, fingerprint, read_entry, write_entry
 from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.run import Engine, Pass, Result, Total
 from mmcnb.errors import InputError, is_interrupt
@@ -133,7 +133,7 @@ class Checkpoint:
         run = {"format": FORMAT, "identity": self.identity, "seed": self.seed, "finished": finished}
         with self._writing():
             (self.folder / PASSES).mkdir(exist_ok=True)
-            with whole_file(self.folder / RUN) as file:
+            with durable_file(self.folder / RUN) as file:
                 file.write(json.dumps(run, indent=2).encode() + b"\n")
 
     @contextmanager

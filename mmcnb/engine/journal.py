@@ -6,15 +6,15 @@ total), and the arrays of the total one after the other in NumPy's own format.
 
 import hashlib
 import json
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+
+from mmcnb.samples.atomic import atomic_write
 
 DIGEST_SIZE = 16
 PART = ".part"  # one writer at a time, so that one name serves and is written over after a kill
@@ -82,7 +82,7 @@ def write_entry(path: Path, mark: str, total: Any) -> None:
     """
     arrays: list[np.ndarray] = []
     head = {"pass": mark, "total": _encode(total, arrays), "arrays": len(arrays)}
-    with whole_file(path) as file:
+    with durable_file(path) as file:
         file.write(bytes(DIGEST_SIZE))
         out = _HashingWriter(file)
         out.write(json.dumps(head).encode() + b"\n")
@@ -123,24 +123,9 @@ def read_entry(path: Path) -> tuple[str, Any]:
     return head["pass"], _decode(head["total"], arrays)
 
 
-@contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that appears under its name at the end, on the disk itself, or not at all."""
-    part = path.with_name(path.name + PART)
-    try:
-        with part.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-        number = os.open(path.parent, os.O_RDONLY)  # the name has to reach the disk too
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+def durable_file(path: Path) -> AbstractContextManager[IO[bytes]]:
+    """A file to write that appears at the end, on the disk itself; there is one writer at a time."""
+    return atomic_write(path, sync=True, part=path.with_name(path.name + PART))
 
 
 class _HashingWriter:

@@ -1,7 +1,7 @@
 """One fit: who runs its passes, what its stages share, what it finds, and how its starts are run."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -165,10 +165,15 @@ class FitResult:
     features: Samples
     attributes: dict[str, Any]
     report: dict[str, Any]
-    per_cluster: dict[str, Sequence[Any]] = field(default_factory=dict)
+    per_cluster: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     first_rows: np.ndarray | None = None
     warnings: Sequence[str] = ()
     quiet: Sequence[str] = ()
+
+
+def whole_numbers(sizes: Sequence[float]) -> list[float]:
+    """Sizes, those that are whole as integers."""
+    return [int(size) if float(size).is_integer() else float(size) for size in sizes]
 
 
 def ignore(row: dict[str, Any]) -> None:

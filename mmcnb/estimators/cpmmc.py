@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample
+from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, SAMPLE_ROWS, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import SAMPLE_SIZE, TWO_CLUSTERS, Rule, check_balance, search_config
 from mmcnb.features.bandwidth import mean_squared_distance
 from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts, two_cluster_result
 from mmcnb.hinge.working_set import linear_features
-from mmcnb.samples import Samples, open_samples
+from mmcnb.samples import open_samples
 
 
 @estimator
@@ -101,9 +101,9 @@ class CPMMC(StreamedClusterer):
         super()._check_parameters()
         check_balance(self)
 
-    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
+    def _needs(self, n_samples: int) -> FitNeeds:
         rows = self.sample_size or SAMPLE_ROWS
-        return FitNeeds(sample_size=rows, larger_rows=larger_sample(samples.n_samples))
+        return FitNeeds(sample_size=rows, larger_rows=larger_sample(n_samples))
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(self, session.sample.shape[0], session.seed())

@@ -27,7 +27,7 @@ from mmcnb.features.nystroem import choose_landmarks, kernel_values, landmark_va
 from mmcnb.features.rules import Hyperplane, signs
 from mmcnb.least_squares.evolution import Fitness, feature_fitness, matrix_fitness, run_evolutions
 from mmcnb.samples import BLOCK_ROWS, Samples
-from mmcnb.samples.matrix import dense
+from mmcnb.samples.matrix import to_dense
 
 PLANNED_LANDMARKS = 200  # for the plan where the basis is the sample; its columns are counted apart
 MATRICES = 3  # of the size of the kernel matrix, while it is inverted
@@ -151,13 +151,13 @@ class EvolutionaryMMC(StreamedClusterer):
         **dict.fromkeys(("n_landmarks", "patience"), OPTIONAL_COUNT),
     }
 
-    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
-        rows = min(samples.n_samples, self.sample_size or SAMPLE_ROWS)
+    def _needs(self, n_samples: int) -> FitNeeds:
+        rows = min(n_samples, self.sample_size or SAMPLE_ROWS)
         size = min(rows, self.n_landmarks or PLANNED_LANDMARKS)
         if self.n_landmarks is not None:
             return FitNeeds(size, rows, sweeps=1)  # the labels
-        limit = resolve_memory_limit(self.memory_limit)
-        held, fits = MATRICES * 8.0 * rows**2 + self._column_bytes(samples), square_rows(limit, MATRICES + 1)
+        limit, held = resolve_memory_limit(self.memory_limit), MATRICES * 8.0 * rows**2
+        held, fits = held + self._column_bytes(n_samples), square_rows(limit, MATRICES + 1)
         if held > limit and fits >= 2:
             raise MemoryLimitError(
                 f"the kernel matrix of {rows:,} rows takes {format_bytes(8 * rows**2)} and the evolution "
@@ -166,17 +166,17 @@ class EvolutionaryMMC(StreamedClusterer):
             )
         return FitNeeds(size, rows, sample_bytes=held, sweeps=1)
 
-    def _column_bytes(self, samples: Samples | RowShape) -> float:
+    def _column_bytes(self, n_samples: int) -> float:
         """Of the kernel columns of a block against the whole sample, which every thread holds."""
-        rows = min(samples.n_samples, self.sample_size or SAMPLE_ROWS)
-        return 8.0 * rows * min(samples.n_samples, BLOCK_ROWS)
+        rows = min(n_samples, self.sample_size or SAMPLE_ROWS)
+        return 8.0 * rows * min(n_samples, BLOCK_ROWS)
 
     def _plan(self, samples: Samples | RowShape) -> FitPlan:
         plan = super()._plan(samples)
         if self.n_landmarks is not None:
             return plan
         spare = plan.memory_limit - plan.libraries - plan.in_flight - plan.sample
-        threads = 1 + int(max(0.0, spare) // self._column_bytes(samples))
+        threads = 1 + int(max(0.0, spare) // self._column_bytes(samples.n_samples))
         return replace(plan, threads=min(plan.threads, threads))
 
     def _fit(self, session: FitSession) -> FitResult:
@@ -219,7 +219,7 @@ class EvolutionaryMMC(StreamedClusterer):
         given = float(self.alpha), weights, bool(self.centre)
         empty, moments = Hyperplane(np.empty(0), 0.0), (session.mean, session.deviation)
         if self.n_landmarks is None:
-            basis = np.ascontiguousarray(dense(sample))
+            basis = to_dense(sample)
             columns = kernel_values(sample, kernel, basis, np.float64)
             return Model(empty, kernel, basis, *moments, "float64"), matrix_fitness(columns, *given)
         size = min(sample.shape[0], self.n_landmarks)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mmcnb.engine.plan import FitNeeds, RowShape
+from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
@@ -20,7 +20,6 @@ from mmcnb.estimators.parameters import (
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, balanced_threshold, coin_flip, signs
-from mmcnb.samples import Samples
 from mmcnb.samples.matrix import dense, row_shares, with_short_indices
 
 CACHE_MIB = 100  # of kernel columns in scikit-learn's solver
@@ -125,8 +124,8 @@ class IterativeSVR(StreamedClusterer):
         "max_rounds": COUNT,
     }
 
-    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
-        rows = min(samples.n_samples, self.sample_size or SAMPLE_ROWS)
+    def _needs(self, n_samples: int) -> FitNeeds:
+        rows = min(n_samples, self.sample_size or SAMPLE_ROWS)
         return FitNeeds(rows, rows, sample_bytes=CACHE_MIB * 2.0**20, sweeps=1)  # the labels
 
     def _fit(self, session: FitSession) -> FitResult:
@@ -148,7 +147,7 @@ class IterativeSVR(StreamedClusterer):
                 break
             y = signs(f)
         rule = Hyperplane(dense(svm.dual_coef_).ravel(), float(svm.intercept_[0]) - threshold)
-        basis = np.ascontiguousarray(dense(svm.support_vectors_))
+        basis = dense(svm.support_vectors_)
         model = Model(rule, kernel, basis, session.mean, session.deviation, "float64")
         unsettled = f"the labels still changed after max_rounds={self.max_rounds} rounds; raise it."
         return FitResult(

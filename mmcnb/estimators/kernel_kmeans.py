@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb.engine.plan import FitNeeds, RowShape
-from mmcnb.engine.session import FitResult, FitSession, Record, run_starts
+from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, whole_numbers
 from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     COUNT,
@@ -24,7 +24,6 @@ from mmcnb.estimators.parameters import (
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import RidgeMap, check_places, choose_landmarks, landmark_values
 from mmcnb.features.rules import DecisionPass, Scores
-from mmcnb.hinge.two_clusters import whole_numbers
 from mmcnb.least_squares.all_rows import LANDMARKS, check_clusters
 from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd, mini_batches, pseudo_centre_pass
 from mmcnb.samples import BLOCK_ROWS, Samples
@@ -191,9 +190,9 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
     def _n_features_out(self) -> int:
         return len(self.report_["sizes"])
 
-    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
+    def _needs(self, n_samples: int) -> FitNeeds:
         k = int(self.n_clusters)
-        rows = min(samples.n_samples, self.sample_size or max(SAMPLE_ROWS, ROWS_A_CLUSTER * k))
+        rows = min(n_samples, self.sample_size or max(SAMPLE_ROWS, ROWS_A_CLUSTER * k))
         p = min(rows, self.n_landmarks or LANDMARKS)
         held = 8.0 * (2 * rows * p + k * (max(rows, BLOCKS * BLOCK_ROWS) + BLOCKS * p))
         return FitNeeds(p, rows, sample_bytes=held)

@@ -5,14 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from mmcnb.engine.plan import FitNeeds, RowShape
+from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import COUNT, Number, Rule
 from mmcnb.estimators.relaxed import RELAXED, centred_rows, needs_of_all_rows, relaxed_result
 from mmcnb.relaxations.label_generation import generate_labels, mixture_labels
 from mmcnb.relaxations.sdp import solve_svm
-from mmcnb.samples import Samples
 
 MOST_ROWS = 1000
 MATRICES = 8  # held by a step of the mixture and by the search for a swap
@@ -130,9 +129,9 @@ class LabelGenerationMMC(StreamedClusterer):
     }
     fitted_names: ClassVar[tuple[str, ...]] = (*FITTED, "n_iter")
 
-    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
+    def _needs(self, n_samples: int) -> FitNeeds:
         slow = "label generation grows with about the cube"
-        return needs_of_all_rows(samples, MOST_ROWS, MATRICES, slow)
+        return needs_of_all_rows(n_samples, MOST_ROWS, MATRICES, slow)
 
     def _fit(self, session: FitSession) -> FitResult:
         rows, balance = centred_rows(self, session), float(self.balance)

@@ -156,14 +156,15 @@ TWO_CLUSTERS: Mapping[str, Rule] = {
     "threshold": Choice(("adaptive", "fixed")),
 }
 RUNTIME: Mapping[str, Rule] = {"memory_limit": MemoryLimit(), "n_jobs": Threads()}
-# How a fit is done, on which its answer does not depend: never read from a file, and no part of a checkpoint.
+# How a fit is done; its answer does not depend on it. Never read from a file, and no part of a checkpoint.
 RUNTIME_NAMES = ("memory_limit", "n_jobs", "verbose", "engine", "checkpoint")
 RUNTIME_DOCS = {
     "memory_limit": """memory_limit : str, int or None, default=None
         Resident memory of the process, such as "512MiB"; None is what `mmcnb.config` says, or half of what
         is free.""",
     "n_jobs": """n_jobs : int or None, default=None
-        Threads; None is what `mmcnb.config` says, or all cores, as is -1. The result does not depend on it.""",
+        Threads; None is what `mmcnb.config` says, or all cores, and -1 is all cores. The result does not
+        depend on it.""",
     "random_state": """random_state : int, RandomState or None, default=None
         Seed of all random choices of the fit.""",
     "verbose": """verbose : int, default=0

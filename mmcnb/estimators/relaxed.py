@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.engine.plan import FitNeeds, RowShape
+from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.parameters import BALANCE, KERNEL, POSITIVE, SCALE, Rule, default_kernel
@@ -14,7 +14,6 @@ from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import kernel_values
 from mmcnb.features.rules import Hyperplane, balanced_threshold, signs
-from mmcnb.samples import Samples
 from mmcnb.samples.matrix import dense, row_shares, with_short_indices
 
 RELAXED: Mapping[str, Rule] = {**KERNEL, "C": POSITIVE, "balance": BALANCE, "scale": SCALE}
@@ -49,12 +48,12 @@ class CentredRows:
     shares: np.ndarray
 
 
-def needs_of_all_rows(samples: Samples | RowShape, most_rows: int, matrices: int, slow: str) -> FitNeeds:
+def needs_of_all_rows(n: int, most_rows: int, matrices: int, slow: str) -> FitNeeds:
     """What a relaxation over all rows holds.
 
     Parameters
     ----------
-    samples : Samples
+    n : int
         The rows.
     most_rows : int
         Number of rows above which they are refused.
@@ -68,7 +67,6 @@ def needs_of_all_rows(samples: Samples | RowShape, most_rows: int, matrices: int
     InputError
         If there are too many rows.
     """
-    n = samples.n_samples
     if n > most_rows:
         raise InputError(
             f"there are {n:,} rows, and the time of the {slow} of that; "
@@ -81,7 +79,7 @@ def centred_rows(estimator: Any, session: FitSession) -> CentredRows:
     """The rows of a fit and their kernel matrix."""
     sample, weights = with_short_indices(session.sample.astype(np.float64)), session.sample_weights
     kernel, m = default_kernel(estimator, sample, weights), sample.shape[0]
-    basis = np.ascontiguousarray(dense(sample))
+    basis = dense(sample)
     matrix, shares = kernel_values(sample, kernel, basis, np.float64), row_shares(m, weights)
     means = matrix @ shares
     centred = matrix - means[:, None] - means + shares @ means

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from mmcnb.engine.plan import FitNeeds, RowShape
+from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import Rule
 from mmcnb.estimators.relaxed import RELAXED, centred_rows, needs_of_all_rows, relaxed_result
 from mmcnb.relaxations.sdp import leading_labels, solve_label_matrix, solve_svm
-from mmcnb.samples import Samples
 
 MOST_ROWS = 500
 MATRICES = 24  # held by a Newton step
@@ -103,9 +102,9 @@ class SDPMMC(StreamedClusterer):
 
     rules: ClassVar[Mapping[str, Rule]] = RELAXED
 
-    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
+    def _needs(self, n_samples: int) -> FitNeeds:
         slow = "semidefinite programme grows with about the fourth power"
-        return needs_of_all_rows(samples, MOST_ROWS, MATRICES, slow)
+        return needs_of_all_rows(n_samples, MOST_ROWS, MATRICES, slow)
 
     def _fit(self, session: FitSession) -> FitResult:
         rows, balance = centred_rows(self, session), float(self.balance)

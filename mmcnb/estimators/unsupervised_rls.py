@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb.engine.plan import FitNeeds, RowShape
-from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     COUNT,
@@ -25,7 +25,6 @@ from mmcnb.estimators.parameters import (
 )
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.rules import DecisionPass
-from mmcnb.hinge.two_clusters import whole_numbers
 from mmcnb.least_squares.all_rows import (
     LANDMARKS,
     check_clusters,
@@ -39,7 +38,6 @@ from mmcnb.least_squares.all_rows import (
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 from mmcnb.least_squares.stability import DEFAULT_ALPHA, stable_settings
-from mmcnb.samples import Samples
 
 
 @estimator
@@ -201,8 +199,8 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         super()._check_parameters()
         target_shares(self.cluster_sizes, self.n_clusters)
 
-    def _needs(self, samples: Samples | RowShape) -> FitNeeds:
-        rows = min(self.sample_size or rows_of_sample(self.n_clusters), samples.n_samples)
+    def _needs(self, n_samples: int) -> FitNeeds:
+        rows = min(self.sample_size or rows_of_sample(self.n_clusters), n_samples)
         check_matrices(rows, self.n_clusters, self.memory_limit)
         held, sweeps = matrix_bytes(rows), int(self.max_passes)  # the first pass reads, one more labels
         return FitNeeds(min(rows, self.n_landmarks), rows, sample_bytes=held, sweeps=sweeps)
