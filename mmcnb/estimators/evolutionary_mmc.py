@@ -224,8 +224,8 @@ class EvolutionaryMMC(StreamedClusterer):
             return Model(empty, kernel, basis, *moments, "float64"), matrix_fitness(columns, *given)
         size = min(sample.shape[0], self.n_landmarks)
         basis = choose_landmarks(sample, size, session.random_state, weights)
-        fitness = feature_fitness(*landmark_values(sample, kernel, basis), *given)
-        return Model(empty, kernel, basis, *moments), fitness
+        values, normalization = landmark_values(sample, kernel, basis)
+        return Model(empty, kernel, basis, *moments), feature_fitness(values, normalization, *given)
 
     def _warnings(self, labels: np.ndarray, objective: float, converged: bool, agreement: float) -> list[str]:
         found = []
