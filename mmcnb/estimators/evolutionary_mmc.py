@@ -27,7 +27,7 @@ from mmcnb.features.nystroem import choose_landmarks, kernel_values, landmark_va
 from mmcnb.features.rules import Hyperplane, signs
 from mmcnb.least_squares.evolution import Fitness, feature_fitness, matrix_fitness, run_evolutions
 from mmcnb.samples import BLOCK_ROWS, Samples
-from mmcnb.samples.matrix import to_dense
+from mmcnb.samples.matrix import dense
 
 PLANNED_LANDMARKS = 200  # for the plan where the basis is the sample; its columns are counted apart
 MATRICES = 3  # of the size of the kernel matrix, while it is inverted
@@ -156,8 +156,11 @@ class EvolutionaryMMC(StreamedClusterer):
         size = min(rows, self.n_landmarks or PLANNED_LANDMARKS)
         if self.n_landmarks is not None:
             return FitNeeds(size, rows, sweeps=1)  # the labels
-        limit, held = resolve_memory_limit(self.memory_limit), MATRICES * 8.0 * rows**2
-        held, fits = held + self._column_bytes(n_samples), square_rows(limit, MATRICES + 1)
+        limit = resolve_memory_limit(self.memory_limit)
+        held, fits = (
+            MATRICES * 8.0 * rows**2 + self._column_bytes(n_samples),
+            square_rows(limit, MATRICES + 1),
+        )
         if held > limit and fits >= 2:
             raise MemoryLimitError(
                 f"the kernel matrix of {rows:,} rows takes {format_bytes(8 * rows**2)} and the evolution "
@@ -219,13 +222,14 @@ class EvolutionaryMMC(StreamedClusterer):
         given = float(self.alpha), weights, bool(self.centre)
         empty, moments = Hyperplane(np.empty(0), 0.0), (session.mean, session.deviation)
         if self.n_landmarks is None:
-            basis = to_dense(sample)
+            basis = np.ascontiguousarray(dense(sample))
             columns = kernel_values(sample, kernel, basis, np.float64)
             return Model(empty, kernel, basis, *moments, "float64"), matrix_fitness(columns, *given)
         size = min(sample.shape[0], self.n_landmarks)
         basis = choose_landmarks(sample, size, session.random_state, weights)
         values, normalization = landmark_values(sample, kernel, basis)
-        return Model(empty, kernel, basis, *moments), feature_fitness(values, normalization, *given)
+        fitness = feature_fitness(values, normalization, *given)
+        return Model(empty, kernel, basis, *moments), fitness
 
     def _warnings(self, labels: np.ndarray, objective: float, converged: bool, agreement: float) -> list[str]:
         found = []
