@@ -79,7 +79,7 @@ def centred_rows(estimator: Any, session: FitSession) -> CentredRows:
     """The rows of a fit and their kernel matrix."""
     sample, weights = with_short_indices(session.sample.astype(np.float64)), session.sample_weights
     kernel, m = default_kernel(estimator, sample, weights), sample.shape[0]
-    basis = np.ascontiguousarray(dense(sample))
+    basis = dense(sample)
     matrix, shares = kernel_values(sample, kernel, basis, np.float64), row_shares(m, weights)
     means = matrix @ shares
     centred = matrix - means[:, None] - means + shares @ means

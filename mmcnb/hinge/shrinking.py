@@ -53,7 +53,7 @@ def train(kernel: Kernel, C: float, parts: list[Part]) -> SVM:
     shared = {"kernel": kernel.name, "gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
     svc = SVC(C=C, cache_size=CACHE_MIB, **shared)
     svc.fit(with_short_indices(whole.rows), whole.y, sample_weight=whole.weights)
-    coef, vectors = dense(svc.dual_coef_).ravel(), np.ascontiguousarray(dense(svc.support_vectors_))
+    coef, vectors = dense(svc.dual_coef_).ravel(), dense(svc.support_vectors_)
     return SVM(whole.numbers[svc.support_], vectors, coef, float(svc.intercept_[0]))
 
 

@@ -285,13 +285,9 @@ def label_all_rows(
         sweep = LabelSumsPass(session.weights, rule, before)
         row_sums, sizes, changed, first = session.engine.run(sweep, rows, "all rows")
         order = np.argsort(first, kind="stable")
-        rule, multipliers, row_sums, sizes = (
-            rule.ordered(order),
-            multipliers[order],
-            row_sums[order],
-            sizes[order],
-        )
-        means, low, high = mapped.means(row_sums, sizes), low[order], high[order]
+        rule, multipliers, low, high = rule.ordered(order), multipliers[order], low[order], high[order]
+        row_sums, sizes = row_sums[order], sizes[order]
+        means = mapped.means(row_sums, sizes)
         settled = before is not None and changed <= SETTLED_SHARE * float(sizes.sum())
         found = LabelledRows(rule, (low, high), means, sizes, settled)
         row = {"stage": "all rows", "round": number, "objective": found.mean_objective}

@@ -279,11 +279,7 @@ def local_search(
 
 
 def _ends(
-    R: np.ndarray,
-    config: PartitionConfig,
-    start: tuple[int, np.ndarray, np.ndarray],
-    targets: Any,
-    bounds: Any,
+    R: np.ndarray, config: PartitionConfig, start: tuple[int, Any, Any], targets: Any, bounds: Any
 ) -> list[np.ndarray]:
     """Labels that the search of one start ends with, for each target proportion."""
     (number, labels, order), most = start, MOST_MOVES * R.shape[0]
