@@ -1,21 +1,30 @@
-"""``python -m benchmarks STUDY``: run a study, print its tables and goals, and record its cells."""
-
-from __future__ import annotations
+"""``python -m benchmarks STUDY``: run a study, print its tables and goals, and record its runs."""
 
 import argparse
+import os
 import sys
 import traceback
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 import benchmarks
-from benchmarks._common import Options, publish, warn_if_busy
-from benchmarks._journal import Journal
-from mmcnb.errors import InputError
+from benchmarks.journal import Journal, code_digest, say
+from benchmarks.run import Options, Section
+from benchmarks.tables import Goal, Result, publish
+from mmcnb import InputError
 
 # In the order in which `all` runs them.
-ALL = ("small", "mnist", "adult", "usps", "eta", "evolutionary", "rls", "mkc", "scm", "engine", "peers")
+ALL = (
+    *("small", "mnist", "adult", "usps", "eta", "evolutionary", "rls", "mkc", "scm", "engine", "routines"),
+    "peers",
+)
 STUDIES = (*ALL, "collapse", "basis", "growth", "startup", "widths", "selection")
+SECTIONED = ("evolutionary", "rls", "mkc", "scm", "engine", "routines")
 SMOKE_ROWS = 200
 
 
@@ -30,77 +39,139 @@ def main(arguments: list[str] | None = None) -> int:
     Returns
     -------
     int
-        0; 1 where a cell failed, 2 where a study could not be run. A goal that is missed is no error.
+        0; 1 where a run failed, 2 where a study could not be run. A goal that is missed is no error.
     """
-    given = _parser().parse_args(arguments)
-    if given.study == "list":
-        _list()
+    words = vars(_parser().parse_args(arguments))
+    name, figures = words.pop("study"), words.pop("figures")
+    if words["smoke"]:
+        words |= {"quick": True, "seeds": words["seeds"] or 1, "rows": words["rows"] or SMOKE_ROWS}
+    options = Options(**words)
+    if name == "list":
+        for study in STUDIES:
+            summary = (import_module(_module(study)).__doc__ or "").partition("\n")[0]
+            print(f"{study:<14}{summary}")
         return 0
-    if given.study == "report":
-        return _report(given.out, given.figures)
-    if given.study not in (*STUDIES, "all"):
-        print(
-            f"error: there is no study called {given.study!r}; choose one of {', '.join(STUDIES)}, "
-            "or all, report, list.",
-            file=sys.stderr,
-        )
+    if name == "report":
+        return _guarded(name, lambda: _report(options.out, figures))
+    if name not in (*STUDIES, "all"):
+        known = f"{', '.join(STUDIES)}, or all, report, list"
+        print(f"error: there is no study called {name!r}; choose one of {known}.", file=sys.stderr)
         return 2
-    names = ALL if given.study == "all" else (given.study,)
     warn_if_busy()
-    return max([_run(name, options_of(given)) for name in names])
+    return max([_guarded(one, partial(_run, one, options)) for one in (ALL if name == "all" else (name,))])
 
 
-def options_of(given: argparse.Namespace) -> Options:
-    """What the words of the command line mean; ``--smoke`` is one seed and few rows where nothing is said."""
-    return Options(
-        out=given.out,
-        quick=given.quick or given.smoke,
-        seeds=given.seeds or (1 if given.smoke else None),
-        rows=given.rows or (SMOKE_ROWS if given.smoke else None),
-        parts=tuple(given.part),
-        smoke=given.smoke,
-        jobs=given.jobs,
-        retry=given.retry,
-    )
-
-
-def _run(name: str, options: Options) -> int:
-    """Run one study; what stops it is told in one sentence, and the other studies go on."""
+def _guarded(name: str, function: Callable[[], int]) -> int:
+    """Call a function; what stops it is told in one sentence, and what comes after it goes on."""
     try:
-        run = import_module(f"benchmarks.{name}").run
-        with Journal(name, options) as journal:
-            publish(name, run(options, journal), options)
-            if journal.failed:
-                print(f"{journal.failed} cells failed: {journal.path} says why, --retry computes them again.")
-                return 1
+        return function()
     except (InputError, OSError) as error:
         print(f"error: {name}: {error}", file=sys.stderr)
-        return 2
     except KeyboardInterrupt:
-        print(f"\nerror: {name}: interrupted; the same command goes on from here.", file=sys.stderr)
+        print(f"\nerror: {name}: interrupted; the same command resumes it.", file=sys.stderr)
         raise SystemExit(130) from None
     except Exception:  # a fault of ours, which need not take the other studies with it
         traceback.print_exc()
-        return 2
-    return 0
+    return 2
 
 
 def _report(folder: Path, figures: Path | None) -> int:
     """Write the page of all frames in a folder, and the figures of the documents where they are asked for."""
     from benchmarks.report import write_report
 
-    try:
-        print(write_report(folder, figures))
-    except (InputError, OSError) as error:
-        print(f"error: report: {error}", file=sys.stderr)
-        return 2
+    print(write_report(folder, figures))
     return 0
 
 
-def _list() -> None:
-    for name in STUDIES:
-        summary = (import_module(f"benchmarks.{name}").__doc__ or "").partition("\n")[0]
-        print(f"{name:<14}{summary}")
+def _run(name: str, options: Options) -> int:
+    module = _module(name)
+    study = import_module(module)
+    with Journal(name, options, code_digest(module)) as journal:
+        publish(name, run_study(study, options, journal), options)
+        if journal.failed:
+            print(f"{journal.failed} runs failed: {journal.path} says why, --retry computes them again.")
+    return int(journal.failed > 0)
+
+
+def run_study(study: Any, options: Options, journal: Journal) -> Result:
+    """Run the sections that are asked for; one that finds nothing does not stop the others.
+
+    Parameters
+    ----------
+    study : module
+        With ``SECTIONS``, from names to `Section`, or with the functions of a single section. Its
+        ``usual_sections``, if any, names those that run where none are asked for.
+    options : Options
+        From the command line.
+    journal : Journal
+        Record of the runs.
+
+    Returns
+    -------
+    Result
+        Tables and goals of all sections.
+
+    Raises
+    ------
+    InputError
+        If a section is not known, or none of them found anything.
+    """
+    tables: dict[str, pd.DataFrame] = {}
+    goals: list[Goal] = []
+    shown: list[str] = []
+    fault: InputError | None = None
+    for name, section in _sections(study, options).items():
+        try:
+            found = section.tables(_results(name, section, options, journal), options)
+        except InputError as error:
+            if name:
+                say(f"{name} is left out: {error}")
+            fault = error
+            continue
+        tables |= found.tables
+        goals += found.goals
+        shown += found.tables if found.shown is None else found.shown
+    if fault and not tables:
+        raise fault
+    return Result(tables, goals, tuple(shown))
+
+
+def _sections(study: Any, options: Options) -> dict[str, Section]:
+    """The sections that are asked for."""
+    if not hasattr(study, "SECTIONS"):
+        return {"": Section(study.grid, study.compute, study.tables)}
+    for name in options.parts:
+        if name not in study.SECTIONS:
+            raise InputError(f"there is no part called {name!r}; choose from {', '.join(study.SECTIONS)}.")
+    usual = study.usual_sections(options) if hasattr(study, "usual_sections") else study.SECTIONS
+    return {name: study.SECTIONS[name] for name in options.parts or usual}
+
+
+def _results(name: str, section: Section, options: Options, journal: Journal) -> pd.DataFrame:
+    """The results of a section: of its grid, then of the runs that follow from them."""
+
+    def results(runs: pd.DataFrame) -> pd.DataFrame:
+        return journal.results(runs.assign(part=runs["part"].replace("", name)), section.compute)
+
+    frame = results(section.grid(options))
+    for follow in section.follow:
+        more = follow(frame, options)
+        if len(more):
+            frame = pd.concat([frame, results(more)], ignore_index=True)
+    return frame
+
+
+def _module(name: str) -> str:
+    return "benchmarks.routines" if name == "routines" else f"benchmarks.studies.{name}"
+
+
+def warn_if_busy() -> None:
+    """Say so where other work would spoil the times."""
+    if not hasattr(os, "getloadavg"):
+        return
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    if load > cores / 2:
+        say(f"the machine is busy (load {load:.1f} on {cores} cores): do not trust times and ratios")
 
 
 def _positive(text: str) -> int:
@@ -116,26 +187,18 @@ def _parser() -> argparse.ArgumentParser:
     add("study", metavar="STUDY", help="a study, 'all', 'report', or 'list'")
     add("--quick", action="store_true", help="fewer rows where a study is long")
     add("--smoke", action="store_true", help="tiny sizes of the same code, to see that it runs")
-    add(
-        "--jobs", type=_positive, default=1, metavar="N", help="compute in so many processes; times get rough"
-    )
-    add("--retry", action="store_true", help="compute again what failed")
-    add(
-        "--out",
-        type=Path,
-        default=Path("benchmark-results"),
-        metavar="DIR",
-        help="folder for journals, frames and tables",
-    )
+    add("--retry", action="store_true", help="compute failed runs again")
+    for name, default, what in (
+        ("--jobs", 1, "compute in this many processes; times get rough"),
+        ("--seeds", None, "repeats with other seeds (default: as the study says)"),
+        ("--rows", None, "at most so many rows of each data set"),
+    ):
+        add(name, type=_positive, default=default, metavar="N", help=what)
+    out = Path("benchmark-results")
+    add("--out", type=Path, default=out, metavar="DIR", help="folder for journals, frames and tables")
     add("--figures", type=Path, metavar="DIR", help="report: also write adult.png and mnist.png there")
-    add("--seeds", type=_positive, metavar="N", help="repeats with other seeds (default: as the study says)")
-    add("--rows", type=_positive, metavar="N", help="at most so many rows of each data set")
-    add(
-        "--part",
-        action="append",
-        default=[],
-        help="evolutionary, rls, mkc, scm, engine: only this part; may be given several times",
-    )
+    part = f"{', '.join(SECTIONED)}: only this section; may be given several times"
+    add("--part", action="append", default=[], dest="parts", help=part)
     return parser
 
 

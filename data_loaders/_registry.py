@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from data_loaders import adult, mnist, optdigits, ringnorm, uci, usps
+from data_loaders import adult, mnist, optdigits, ringnorm, uci, uci_copies, usps
 from data_loaders._dataset import DataSet
 from mmcnb.errors import InputError
 
-_MODULES = (adult, mnist, optdigits, ringnorm, uci, usps)
+_MODULES = (adult, mnist, optdigits, ringnorm, uci, uci_copies, usps)
 DATASETS = {dataset.name: dataset for module in _MODULES for dataset in module.DATASETS}
 SYNTHETIC = ("rings", "moons", "blobs")
 _PAIR = re.compile(r"(?P<name>.+)-(?P<first>\d)v(?P<second>\d)")

@@ -1,43 +1,221 @@
-"""Settings of the process."""
+"""Settings of the process, which fits use where their own parameter is None."""
 
+import operator
+import os
+import re
+import sys
+from pathlib import Path
 from threading import Lock
-from typing import Any, Self
+from typing import Any, ClassVar, Self
+
+from mmcnb.errors import InputError
+
+# Resident bytes of the interpreter and compiled libraries; a fit of 300 rows peaks at 325 to 340 MiB.
+LIBRARIES = 300 * 2**20
+ADDRESS = re.compile(r"(tcp|tls|ucx|ucxx|ws|wss|inproc)://.+")
+LOCAL = re.compile(r"local:([1-9]\d*)")
+_UNITS = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 class config:
-    """Choose, for the whole process, who runs the passes of fits that do not say so themselves.
+    """Settings of the process, for fits that do not set them themselves.
 
-    The setting holds from the call on, in all threads; used in a ``with`` block, what held before
-    holds again at its end. An estimator's own ``engine`` comes first.
+    Only the settings that are passed change. They hold from the call on, in all threads; a ``with`` block
+    restores them at its end. An estimator's own parameter comes first.
 
     Parameters
     ----------
-    engine : None, str or dask.distributed.Client, default=None
-        None is threads of this process; a client, or the address of its scheduler, is a Dask
-        cluster; ``"local:4"`` is a cluster of four processes on this machine.
+    engine : None, str or dask.distributed.Client, optional
+        Who runs the passes over the rows: threads of this process (None), a Dask cluster (a client or the
+        address of its scheduler), or a cluster of four processes on this machine (``"local:4"``).
+    memory_limit : str, int or None, optional
+        Resident memory of the process, such as ``"512MiB"``. None is half of what is free.
+    n_jobs : int or None, optional
+        Threads of this process. None and -1 are all cores.
+
+    Raises
+    ------
+    InputError
+        If a setting is none of these; no setting changes then.
 
     Examples
     --------
     >>> import mmcnb
-    >>> with mmcnb.config(engine="local:2"):
-    ...     pass  # what is fitted here runs in two worker processes
+    >>> with mmcnb.config(memory_limit="1GiB", n_jobs=1):
+    ...     labels = mmcnb.CPMMC(random_state=0).fit_predict([[0.0], [0.1], [2.0], [2.1]])
+    >>> labels.tolist()
+    [0, 0, 1, 1]
     """
 
     _lock = Lock()
-    _engine: Any = None
+    _settings: ClassVar[dict[str, Any]] = {"engine": None, "memory_limit": None, "n_jobs": None}
 
-    def __init__(self, engine: Any = None) -> None:
+    # A setting that is not passed is Ellipsis, as None is a value.
+    def __init__(self, engine: Any = ..., memory_limit: Any = ..., n_jobs: Any = ...) -> None:
+        checks = {"engine": check_engine, "memory_limit": resolve_memory_limit, "n_jobs": n_threads}
+        passed = {"engine": engine, "memory_limit": memory_limit, "n_jobs": n_jobs}
+        passed = {name: value for name, value in passed.items() if value is not ...}
+        for name, value in passed.items():
+            checks[name](value)
         with config._lock:
-            self._before, config._engine = config._engine, engine
+            self._before = {name: config._settings[name] for name in passed}
+            config._settings.update(passed)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         with config._lock:
-            config._engine = self._before
+            config._settings.update(self._before)
 
 
-def configured_engine() -> Any:
-    """The engine that holds for this process."""
-    return config._engine
+def configured(name: str, value: Any) -> Any:
+    """A parameter of a fit, or the setting of the process where the parameter is None."""
+    return config._settings[name] if value is None else value
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Number of threads for ``n_jobs``, as in scikit-learn: -1 is all cores, -2 all but one.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        None is what `mmcnb.config` says, and otherwise all cores.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Raises
+    ------
+    InputError
+        If it is 0 or no whole number.
+    """
+    n_jobs = configured("n_jobs", n_jobs)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return cores
+    try:
+        n_jobs = operator.index(n_jobs)
+    except TypeError:
+        raise InputError(
+            f"n_jobs={n_jobs!r} is not a whole number; give a positive one, or -1 for all cores."
+        ) from None
+    if n_jobs == 0:
+        raise InputError("n_jobs=0 asks for no thread; give a positive number, or -1 for all cores.")
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def resolve_memory_limit(memory_limit: str | int | None) -> int:
+    """The limit in bytes: the parameter, what `mmcnb.config` says, or half of what is free."""
+    memory_limit = configured("memory_limit", memory_limit)
+    if memory_limit is None:
+        return max(available_bytes() // 2, LIBRARIES * 2)
+    return parse_bytes(memory_limit)
+
+
+def parse_bytes(text: str | int | float) -> int:
+    """Read a number of bytes such as ``"512MiB"``, ``"1.5 GB"`` or ``2**30``.
+
+    Parameters
+    ----------
+    text : str, int or float
+        A number, optionally followed by a unit. K, M, G and T are powers of 1,024 when written KiB, MiB, GiB,
+        TiB or without B, and powers of 1,000 when written KB, MB, GB, TB.
+
+    Returns
+    -------
+    int
+        Bytes.
+
+    Raises
+    ------
+    InputError
+        If the text is no positive number of bytes.
+
+    Examples
+    --------
+    >>> from mmcnb._config import parse_bytes
+    >>> parse_bytes("512MiB")
+    536870912
+    """
+    match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(I?)(B?)\s*", str(text).upper())
+    try:
+        if match is None:
+            raise ValueError
+        number, unit, binary, byte = match.groups()
+        decimal = unit and byte and not binary
+        size = int(float(number) * (1000 ** "_KMGT".index(unit) if decimal else _UNITS[unit]))
+        if size <= 0:
+            raise ValueError
+    except ValueError:
+        raise InputError(f"memory_limit={text!r} is not a number of bytes; write it like '512MiB'.") from None
+    return size
+
+
+def format_bytes(size: float) -> str:
+    """Write a number of bytes for people.
+
+    Parameters
+    ----------
+    size : float
+        Bytes.
+
+    Returns
+    -------
+    str
+        For instance ``"512 MiB"``.
+
+    Examples
+    --------
+    >>> from mmcnb._config import format_bytes
+    >>> format_bytes(3 * 2**29)
+    '1.5 GiB'
+    """
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(size) < 1024:
+            return f"{size:.3g} {unit}" if size < 100 or unit == "B" else f"{size:.0f} {unit}"
+        size /= 1024
+    return f"{size:.3g} TiB"
+
+
+def available_bytes() -> int:
+    """Memory that is free on this machine or left in this control group, in bytes."""
+    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        for line in meminfo.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                free = int(line.split()[1]) * 1024
+    group, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+    if group.exists() and used.exists() and group.read_text().strip() != "max":
+        free = min(free, max(0, int(group.read_text()) - int(used.read_text())))
+    return free
+
+
+def check_engine(engine: Any) -> None:
+    """Refuse what is no engine: neither None, an address, ``"local:4"`` nor a connected Dask client."""
+    if engine is None:
+        return
+    if isinstance(engine, str):
+        if not LOCAL.fullmatch(engine) and not ADDRESS.fullmatch(engine):
+            raise InputError(
+                f"engine={engine!r} is no address of a Dask scheduler; write it like 'tcp://host:8786', or "
+                "'local:4' for four worker processes on this machine."
+            )
+    elif not is_client(engine):
+        raise InputError(
+            f"engine={engine!r} is no engine; give a dask.distributed.Client, the address of its scheduler "
+            "such as 'tcp://host:8786', 'local:4' for four worker processes here, or None for threads."
+        )
+    elif engine.asynchronous:
+        raise InputError("engine is an asynchronous Dask client; give one made with asynchronous=False.")
+    elif engine.status != "running":
+        raise InputError(f"engine is a Dask client that is {engine.status}; connect a new one.")
+
+
+def is_client(engine: Any) -> bool:
+    """Whether an object is a client of a Dask cluster. Dask is not loaded for it."""
+    distributed = sys.modules.get("distributed")
+    return distributed is not None and isinstance(engine, distributed.Client)

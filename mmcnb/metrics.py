@@ -1,7 +1,5 @@
 """How well clusters match known classes, and the two figures that describe a data set in the papers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Every block of rows draws from its own random stream, keyed by the seed and the 
 can be made alone and are the same however many rows the whole has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from os import PathLike
 

@@ -181,7 +181,7 @@ def test_the_map_of_a_linear_model_is_that_of_principal_components():
     display = ClusterMapDisplay.from_estimator(mmcnb.CPMMC(n_init=1, random_state=0).fit(X), X)
     expected = PCA(2).fit(X.astype(float))
     np.testing.assert_allclose(np.abs(display.points), np.abs(expected.transform(X)), atol=1e-4)
-    np.testing.assert_allclose(display.spread, expected.explained_variance_ratio_, atol=1e-6)
+    np.testing.assert_allclose(display.variance_ratio, expected.explained_variance_ratio_, atol=1e-6)
 
 
 def test_the_map_keeps_distances_of_the_kernel_where_all_rows_are_landmarks():
@@ -217,7 +217,7 @@ def test_the_map_of_several_kernels_has_the_labels_and_margins_of_the_model(thre
     np.testing.assert_array_equal(display.labels, model.labels_)
     assert display.threshold == model.rho_
     assert (np.ptp(display.points, axis=0) > 0).all()
-    assert 0 < display.spread.sum() <= 1
+    assert 0 < display.variance_ratio.sum() <= 1
 
 
 def test_one_row_and_one_column_have_a_map():
@@ -229,12 +229,14 @@ def test_one_row_and_one_column_have_a_map():
 
 def test_the_legend_of_the_map_says_shares_of_the_rows_drawn():
     points, labels = np.zeros((4, 2)), np.array([0, 0, 0, 12])
-    margins, spread = np.array([0.1, 2.0, 2.0, 2.0]), np.array([0.5, 0.25])
-    display = ClusterMapDisplay(points, labels, margins, threshold=1.0, spread=spread, n_samples=99).plot()
+    margins, ratio = np.array([0.1, 2.0, 2.0, 2.0]), np.array([0.5, 0.25])
+    display = ClusterMapDisplay(
+        points, labels, margins, threshold=1.0, variance_ratio=ratio, n_samples=99
+    ).plot()
     texts = [text.get_text() for text in display.legend_.get_texts()]
     assert texts == ["0: 75.0%", "12: 25.0%", "margin < 1: 25.0%"]
     assert display.legend_.get_title().get_text() == "4 of 99 rows"
-    assert display.ax_.get_xlabel() == "component 1 (50% of the spread)"
+    assert display.ax_.get_xlabel() == "component 1 (50% of the variance)"
 
 
 def test_the_map_refuses_what_it_cannot_draw(three_blobs):

@@ -4,10 +4,7 @@ One file a verb, each with `add_arguments`, `run`, which returns a report, and `
 Nothing heavy is imported before a verb runs, so that ``mmcnb --help`` is quick.
 """
 
-from __future__ import annotations
-
 import argparse
-import errno
 import json
 import signal
 import sys
@@ -36,7 +33,6 @@ VERBS: dict[str, ModuleType] = {
 
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's quota, the process's limit
 
 
 class _Parser(argparse.ArgumentParser):
@@ -131,6 +127,8 @@ def _complain(sentence: str, code: int) -> int:
 
 
 def _os_sentence(error: OSError) -> str:
+    from mmcnb.samples.atomic import DISK_FULL
+
     if error.errno in DISK_FULL:
         where = f" while writing {error.filename}" if error.filename else ""
         return f"the disk is full{where}; free some space or choose an output folder on another disk."

@@ -1,7 +1,5 @@
 """What several verbs share: their arguments, and how numbers are worded."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,48 +7,34 @@ from typing import Any
 EXACT = 5  # significant digits of a number shown to people
 
 
+OPTIONS: dict[str, dict[str, Any]] = {
+    "element": {
+        "help": 'element of the store that holds the rows, such as "X" or "layers/counts" (default: X)'
+    },
+    "overwrite": {"action": "store_true", "help": "replace outputs that exist"},
+    "memory-limit": {
+        "metavar": "SIZE",
+        "help": 'resident memory of the whole process, such as "512MiB" (default: a share of what is free)',
+    },
+    "jobs": {"type": int, "metavar": "N", "help": "threads to work with (default: one a core)"},
+    "dask": {
+        "metavar": "ADDRESS",
+        "help": 'cluster to work on: the address of a Dask scheduler, such as "tcp://host:8786", or '
+        '"local:4" for four processes on this machine (default: threads of this process)',
+    },
+}
+
+
+def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Add some of the options that several verbs have."""
+    for name in names:
+        parser.add_argument(f"--{name}", **OPTIONS[name])
+
+
 def add_store(parser: argparse.ArgumentParser, **options: Any) -> None:
     """Add the argument STORE and its ``--element``."""
     parser.add_argument("store", metavar="STORE", help="Zarr store that holds the rows", **options)
-    add_element(parser)
-
-
-def add_element(parser: argparse.ArgumentParser) -> None:
-    """Add ``--element``."""
-    parser.add_argument(
-        "--element",
-        help='element of the store that holds the rows, such as "X" or "layers/counts" (default: X)',
-    )
-
-
-def add_overwrite(parser: argparse.ArgumentParser) -> None:
-    """Add ``--overwrite``."""
-    parser.add_argument("--overwrite", action="store_true", help="replace outputs that exist")
-
-
-def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add ``--memory-limit`` and ``--jobs``."""
-    add_memory_limit(parser)
-    parser.add_argument("--jobs", type=int, metavar="N", help="threads to work with (default: one a core)")
-
-
-def add_dask(parser: argparse.ArgumentParser) -> None:
-    """Add ``--dask``."""
-    parser.add_argument(
-        "--dask",
-        metavar="ADDRESS",
-        help='cluster to work on: the address of a Dask scheduler, such as "tcp://host:8786", or "local:4" '
-        "for four processes on this machine (default: threads of this process)",
-    )
-
-
-def add_memory_limit(parser: argparse.ArgumentParser) -> None:
-    """Add ``--memory-limit``."""
-    parser.add_argument(
-        "--memory-limit",
-        metavar="SIZE",
-        help='resident memory of the whole process, such as "512MiB" (default: a share of what is free)',
-    )
+    add_options(parser, "element")
 
 
 def number_or_name(text: str) -> float | str:

@@ -1,7 +1,5 @@
 """The methods a fit can use, and their parameters as options."""
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import re
@@ -14,6 +12,7 @@ from mmcnb.errors import InputError
 
 METHODS = {
     "sparse-kernel-mmc": "SparseKernelMMC",
+    "crammer-singer-mmc": "CrammerSingerMMC",
     "unsupervised-rls": "UnsupervisedRLS",
     "evolutionary-mmc": "EvolutionaryMMC",
     "multiple-kernel-clustering": "MultipleKernelClustering",
@@ -79,51 +78,48 @@ def _kernel(word: str) -> str | tuple[str, dict[str, Any]]:
     return word
 
 
+def _takes(kind: Any, metavar: str, text: str) -> dict[str, Any]:
+    return {"type": kind, "metavar": metavar, "help": text}
+
+
 # Options that are parameters of the estimators under the same name; one that is not given keeps the
 # estimator's own default, so that no default is written twice.
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "n_clusters": {"type": int, "metavar": "K", "help": "clusters to find, at least 2"},
+    "n_clusters": _takes(int, "K", "clusters to find, at least 2"),
     "gamma": {"type": number_or_name, "help": 'kernel width: a number, "auto", "mean", "median" or "scale"'},
-    "kernels": {
-        "type": kernels_or_name,
-        "metavar": "LIST",
-        "help": "kernels whose combination is learned, such as linear,poly:2,rbf:0.5,rbf:median: a number "
+    "kernels": _takes(
+        kernels_or_name,
+        "LIST",
+        "kernels whose combination is learned, such as linear,poly:2,rbf:0.5,rbf:median: a number "
         'is the degree of "poly" and the gamma of "rbf"; or "auto"',
-    },
+    ),
     "C": {"type": float, "help": "final C of the continuation"},
     "threshold": {
         "choices": ["adaptive", "fixed"],
         "help": "of the margin: a variable, or 1 as in the papers",
     },
     "alpha": {"type": number_or_name, "help": "ridge a row, above 0, of the least squares methods"},
-    "n_init": {"type": int, "metavar": "N", "help": "starts tried on the sample"},
-    "n_landmarks": {"type": int, "metavar": "N", "help": "basis vectors of the model"},
-    "sample_size": {"type": int, "metavar": "ROWS", "help": "rows of the sample the starts are tried on"},
-    "cluster_sizes": {
-        "type": shares_or_name,
-        "metavar": "SIZES",
-        "help": 'sizes that are held: "auto", "equal", or a share for each cluster such as .5,.3,.2',
-    },
-    "size_tolerance": {"type": float, "metavar": "SHARE", "help": "how far held sizes may lie from theirs"},
-    "search": {
-        "choices": ["shaking", "steepest", "stochastic"],
-        "help": "local search on the sample",
-    },
-    "max_iter": {"type": int, "metavar": "N", "help": "most passes over all rows of kernel-kmeans"},
-    "max_passes": {"type": int, "metavar": "N", "help": "passes over all rows after the sample"},
+    "n_init": _takes(int, "N", "starts tried on the sample"),
+    "n_landmarks": _takes(int, "N", "basis vectors of the model"),
+    "sample_size": _takes(int, "ROWS", "rows of the sample the starts are tried on"),
+    "cluster_sizes": _takes(
+        shares_or_name,
+        "SIZES",
+        'sizes that are held: "auto", "equal", or a share for each cluster such as .5,.3,.2',
+    ),
+    "size_tolerance": _takes(float, "SHARE", "how far held sizes may lie from theirs"),
+    "search": {"choices": ["shaking", "steepest", "stochastic"], "help": "local search on the sample"},
+    "max_iter": _takes(int, "N", "most passes over all rows of kernel-kmeans"),
+    "max_passes": _takes(int, "N", "passes over all rows after the sample"),
     "scale": {"choices": ["standard"], "help": "scale the columns inside the stream"},
     "basis": {
-        "help": 'where the basis vectors come from: "landmarks"; "shared" or "own" of sparse-kernel-mmc; '
+        "help": 'where the basis vectors come from: "landmarks"; "shared" of sparse-kernel-mmc; '
         '"exact" of multiple-kernel-clustering'
     },
     "kernel": {"help": "kernel function, such as rbf or linear"},
     "balance": {"type": float, "help": "allowed imbalance l/n, in the form scaled by rho"},
-    "min_share": {
-        "type": float,
-        "metavar": "SHARE",
-        "help": "least share of a cluster, as a fraction of an equal one",
-    },
-    "random_state": {"type": int, "metavar": "SEED", "help": "seed: the same seed gives the same labels"},
+    "min_share": _takes(float, "SHARE", "least share of a cluster, as a fraction of an equal one"),
+    "random_state": _takes(int, "SEED", "seed: the same seed gives the same labels"),
 }
 ELSEWHERE = {"n_jobs": "jobs", "memory_limit": "memory-limit", "engine": "dask"}  # options of all verbs
 
@@ -159,8 +155,10 @@ def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
     import mmcnb
 
     named = {name: getattr(arguments, name, None) for name in PARAMETERS} | others
-    given = {name: value for name, value in named.items() if value is not None}
-    takes = {method: _parameters_of(getattr(mmcnb, METHODS[method])) for method in METHODS}
+    given = {name: value for name, value in named.items() if value is not None} | limits_of(arguments)
+    if arguments.method == "sparse-kernel-mmc" and given.get("n_clusters") == 2:
+        del given["n_clusters"]  # it finds two, and has no such parameter
+    takes = {method: inspect.signature(getattr(mmcnb, name)).parameters for method, name in METHODS.items()}
     for name in given:
         if name not in takes[arguments.method]:
             able = " or ".join(method for method in METHODS if name in takes[method])
@@ -172,6 +170,12 @@ def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
     return getattr(mmcnb, METHODS[arguments.method])(**given)
 
 
+def limits_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of all estimators that options of the same verb name otherwise, where they are given."""
+    named = {name: getattr(arguments, option.replace("-", "_"), None) for name, option in ELSEWHERE.items()}
+    return {name: value for name, value in named.items() if value is not None}
+
+
 @contextmanager
 def option_names() -> Iterator[None]:
     """Complaints name options instead of the parameters they stand for."""
@@ -179,10 +183,6 @@ def option_names() -> Iterator[None]:
         yield
     except InputError as error:
         raise type(error)(_as_options(str(error))) from error
-
-
-def _parameters_of(estimator: type) -> set[str]:
-    return set(inspect.signature(estimator).parameters)
 
 
 def _option(name: str) -> str:

@@ -1,7 +1,5 @@
 """Outputs are checked before any work, and appear whole or not at all."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -33,14 +31,12 @@ def whole_outputs(outputs: Sequence[str], sources: Sequence[str], overwrite: boo
     InputError
         If a path exists, overlaps another one, or lies in a folder that cannot be written.
     """
-    from mmcnb.samples._aside import Aside
+    from mmcnb.samples.atomic import AtomicOutput
 
     check_paths(outputs, sources)
-    asides = [Aside(output, overwrite) for output in outputs]
+    written = [AtomicOutput(output, overwrite) for output in outputs]
     with ExitStack() as stack:
-        for aside in asides:
-            stack.push(lambda _type, error, _trace, aside=aside: aside.finish(error))
-        yield [str(aside.path) for aside in asides]
+        yield [str(stack.enter_context(output).path) for output in written]
 
 
 def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:

@@ -1,13 +1,13 @@
 """Write LIBSVM text, CSV, .npy, .npz or another store as a checksummed Zarr store."""
 
-from __future__ import annotations
-
 import argparse
-from collections.abc import Iterator
 from typing import Any
 
-from mmcnb.cli._common import add_element, add_memory_limit, add_overwrite, table
+from mmcnb.cli._common import add_options
+from mmcnb.cli._common import table as lines
 from mmcnb.cli._outputs import check_paths
+
+__all__ = ["add_arguments", "lines", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("out", metavar="OUT", help="Zarr store to write")
     parser.add_argument(
-        "--layout", choices=["auto", "dense", "csr"], default="auto", help="how rows are kept"
+        "--layout", choices=["auto", "dense", "csr"], default="auto", help="how rows are stored"
     )
     parser.add_argument(
         "--label-column", help="CSV column that holds the classes: its name or number, from 0"
@@ -31,24 +31,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dtype", choices=["float32", "float64"], help="type of the values (default: as in IN)"
     )
-    add_element(parser)
-    add_memory_limit(parser)
-    add_overwrite(parser)
+    add_options(parser, "element", "memory-limit", "overwrite")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Convert, then describe what was written."""
     check_paths([arguments.out], [arguments.source])
 
-    from mmcnb.engine.memory import parse_bytes
+    from mmcnb._config import parse_bytes
     from mmcnb.samples import convert, describe_store
 
-    options: dict[str, Any] = {}
-    if arguments.memory_limit is not None:
-        options["memory_limit"] = parse_bytes(arguments.memory_limit)
-    if arguments.label_column is not None:
-        column = arguments.label_column
-        options["label_column"] = int(column) if column.lstrip("-").isdigit() else column
+    limit, column = arguments.memory_limit, arguments.label_column
     convert(
         arguments.source,
         arguments.out,
@@ -58,11 +51,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         zero_based=arguments.zero_based,
         n_features=arguments.features,
         dtype=arguments.dtype,
-        **options,
+        memory_limit=None if limit is None else parse_bytes(limit),
+        label_column=int(column) if column is not None and column.lstrip("-").isdigit() else column,
     )
     return describe_store(arguments.out)
-
-
-def lines(report: dict[str, Any]) -> Iterator[str]:
-    """Word what was written."""
-    yield from table(report)

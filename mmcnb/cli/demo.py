@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,26 +44,19 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     folder = Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
     _check_space(folder, arguments.rows)
-    session: AbstractContextManager[str] = (
-        nullcontext(str(folder))
-        if arguments.keep
-        else tempfile.TemporaryDirectory(dir=folder, prefix=".work-")
-    )
+    temporary = tempfile.TemporaryDirectory(dir=folder, prefix=".work-")
     started = time.perf_counter()
-    with session as name:
-        digits = _digits(Path(name))
-        rings, picture = _rings(Path(name), arguments.rows, folder / "rings.png")
-    return {
-        "digits": digits,
-        "rings": rings,
-        "picture": picture,
-        "seconds": time.perf_counter() - started,
-    }
+    with temporary as scratch:
+        stores = folder if arguments.keep else Path(scratch)
+        digits = _digits(stores)
+        rings, picture = _rings(stores, arguments.rows, folder / "rings.png")
+    seconds = time.perf_counter() - started
+    return {"digits": digits, "rings": rings, "picture": picture, "seconds": seconds}
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
     """Word what was measured."""
-    from mmcnb.engine.memory import format_bytes
+    from mmcnb._config import format_bytes
 
     digits, rings = report["digits"], report["rings"]
     yield "Balanced clustering error, default settings, no labels used:"
@@ -128,16 +120,12 @@ def _compare(store: Path, peer: np.ndarray, peer_seconds: float, *options: str) 
 
     report = _fit(store, *options)
     y = np.asarray(open_class_labels(store))  # only now: known classes are for measuring
-    return {
-        "n_samples": report["n_samples"],
-        "n_features": report["n_features"],
+    of_fit = ("n_samples", "n_features", "rows_per_second", "passes", "peak_memory_bytes")
+    return {name: report[name] for name in of_fit} | {
         "k_means_error": balanced_clustering_error(y, peer),
         "mmcnb_error": balanced_clustering_error(y, _read_labels(store)),
         "k_means_seconds": peer_seconds,
         "seconds": report["fit_seconds"] + report["labels_seconds"],
-        "rows_per_second": report["rows_per_second"],
-        "passes": report["passes"],
-        "peak_memory_bytes": report["peak_memory_bytes"],
     }
 
 
@@ -166,9 +154,9 @@ def _streamed_k_means(samples: Any) -> np.ndarray:
     import numpy as np
     from sklearn.cluster import MiniBatchKMeans
 
-    def over_blocks(session: Callable[[np.ndarray], Any]) -> list[Any]:
+    def over_blocks(function: Callable[[np.ndarray], Any]) -> list[Any]:
         starts = range(0, samples.n_samples, PEER_ROWS)
-        return [session(samples.block(start, min(start + PEER_ROWS, samples.n_samples))) for start in starts]
+        return [function(samples.block(start, min(start + PEER_ROWS, samples.n_samples))) for start in starts]
 
     peer = MiniBatchKMeans(2, n_init=10, random_state=SEED)
     over_blocks(peer.partial_fit)

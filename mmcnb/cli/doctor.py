@@ -1,7 +1,5 @@
 """Check this installation: versions, threads, compile cache, a tiny fit."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import platform
@@ -35,7 +33,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
             **{name: _version_of_extra(name) for name in EXTRAS},
         },
         "machine": {"system": platform.platform(), "processor": platform.machine(), "cores": os.cpu_count()},
-        # The fit loads the libraries whose thread pools and compile cache are told after it.
+        # The fit loads the libraries whose thread pools and compile cache are reported after it.
         "tiny_fit": _tiny_fit(),
         "numba": _numba(),
         "thread_pools": _thread_pools(),
@@ -77,15 +75,15 @@ def _numba() -> dict[str, Any]:
 
     kernel: Any = kernels.squared_norms
     folder = kernel.stats.cache_path
-    kept = folder is not None and os.access(folder, os.W_OK)
+    writable = folder is not None and os.access(folder, os.W_OK)
     return {
         # Our kernels are serial and run in our own threads: the layer matters to other libraries alone.
         "threading_layer_wanted": _numba.numba.config.THREADING_LAYER,
         "threading_layer_active": _numba.active_layer() or "none: the kernels of mmcnb need none",
         "threading_layers": _numba.threading_layers(),
         "threads": _numba.numba.config.NUMBA_NUM_THREADS,
-        "compile_cache": folder if kept else "none: set NUMBA_CACHE_DIR to a folder that can be written",
-        "compile_cache_can_be_written": kept,
+        "compile_cache": folder if writable else "none: set NUMBA_CACHE_DIR to a folder that can be written",
+        "compile_cache_can_be_written": writable,
     }
 
 

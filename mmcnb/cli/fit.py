@@ -1,7 +1,5 @@
 """Cluster the rows of a store and write the model, and the labels where wanted."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import sys
@@ -10,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from mmcnb.cli._common import add_dask, add_limits, add_overwrite, add_store, words
+from mmcnb.cli._common import add_options, add_store, words
 from mmcnb.cli._memory import peak_memory
 from mmcnb.cli._methods import add_method, make_estimator, option_names
 from mmcnb.cli._outputs import check_paths, whole_outputs
@@ -22,14 +20,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, help="where the model is written")
     parser.add_argument("--labels", help="Zarr array the labels are written to, one integer a row, from 0")
     add_method(parser)
-    add_limits(parser)
-    add_dask(parser)
+    add_options(parser, "memory-limit", "jobs", "dask")
     parser.add_argument(
         "--checkpoint",
         metavar="FOLDER",
         help="folder that keeps how far the fit has come: the same command again goes on from there",
     )
-    add_overwrite(parser)
+    add_options(parser, "overwrite")
     parser.add_argument("--verbose", action="store_true", help="tell what the fit does as it does it")
 
 
@@ -52,14 +49,18 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -> dict[str, Any]:
     from mmcnb import open_samples
-    from mmcnb.engine.choose import connected
+    from mmcnb.engine.session import connected
     from mmcnb.errors import ClusterWarning
 
     warnings.simplefilter("ignore", ClusterWarning)  # the verdict says it
-    estimator = make_estimator(arguments, **_limits(arguments), verbose=int(sys.stderr.isatty()))
+    estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=int(sys.stderr.isatty()))
     samples = open_samples(arguments.store, arguments.element)
     if not samples.checksummed:
-        _warn_unchecked(samples.name)
+        warnings.warn(
+            f"{samples.name} has no checksums, so a damaged byte would pass as a number; "
+            f'"mmcnb convert {samples.name} OUT.zarr" writes a store that is checked.',
+            stacklevel=1,
+        )
     started = time.perf_counter()
     with connected(arguments.dask):  # one cluster for the fit and the labels
         estimator.fit_model(samples)
@@ -87,7 +88,7 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
     """Word the verdict."""
-    from mmcnb.engine.memory import format_bytes
+    from mmcnb._config import format_bytes
 
     yield f"{report['n_samples']:,} rows x {report['n_features']:,} features of {report['store']}"
     yield from _sizes(report)
@@ -123,15 +124,6 @@ def _sizes(report: dict[str, Any]) -> Iterator[str]:
     yield f"cluster sizes    {shares}{where}"
 
 
-def _limits(arguments: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "memory_limit": arguments.memory_limit,
-        "checkpoint": arguments.checkpoint,
-        "n_jobs": arguments.jobs,
-        "engine": arguments.dask,
-    }
-
-
 def _verdict(estimator: Any) -> dict[str, Any]:
     report, history = estimator.report_, estimator.history_
     weights = getattr(estimator, "kernel_weights_", None)
@@ -145,11 +137,3 @@ def _verdict(estimator: Any) -> dict[str, Any]:
         "passes": int((history["stage"] == "all rows").sum()),
         "resumed": int(history["resumed"].sum()),
     }
-
-
-def _warn_unchecked(name: str) -> None:
-    warnings.warn(
-        f"{name} has no checksums, so a damaged byte would pass as a number; "
-        f'"mmcnb convert {name} OUT.zarr" writes a store that is checked.',
-        stacklevel=1,
-    )

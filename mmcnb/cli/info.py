@@ -1,17 +1,12 @@
 """Tell what a store holds: shape, density, layout, codec, class counts, digest."""
 
-from __future__ import annotations
-
 import argparse
-from collections.abc import Iterable
 from typing import Any
 
-from mmcnb.cli._common import add_store, table
+from mmcnb.cli._common import add_store as add_arguments
+from mmcnb.cli._common import table as lines
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``mmcnb info``."""
-    add_store(parser)
+__all__ = ["add_arguments", "lines", "run"]
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -19,8 +14,3 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     from mmcnb.samples import describe_store
 
     return describe_store(arguments.store, arguments.element)
-
-
-def lines(report: dict[str, Any]) -> Iterable[str]:
-    """Word the description."""
-    return table(report)

@@ -1,17 +1,12 @@
 """Tell what a fit would read, hold and write, before any work."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mmcnb.cli._common import add_limits, add_store
+from mmcnb.cli._common import add_options, add_store
 from mmcnb.cli._methods import add_method, make_estimator, option_names
 from mmcnb.errors import InputError
-
-if TYPE_CHECKING:
-    from mmcnb.samples import Samples
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,18 +15,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, help="plan for this many rows instead of a store's")
     parser.add_argument("--features", type=int, help="plan for this many features instead of a store's")
     add_method(parser, "n_clusters", "kernels", "basis", "n_landmarks", "sample_size")
-    add_limits(parser)
+    add_options(parser, "memory-limit", "jobs")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Plan the fit."""
     with option_names():
         samples = _samples(arguments)
-        limits = {"memory_limit": arguments.memory_limit, "n_jobs": arguments.jobs}
-        estimator = make_estimator(arguments, **limits)
-        estimator._check_parameters()
-        plan = estimator._plan(samples)
-    return {"method": arguments.method, **plan.as_dict(), "lines": list(plan.lines())}
+        plan = make_estimator(arguments).plan(samples)
+    return {"method": arguments.method, **plan.to_dict(), "lines": plan.lines()}
 
 
 def lines(report: dict[str, Any]) -> Iterable[str]:
@@ -39,7 +31,8 @@ def lines(report: dict[str, Any]) -> Iterable[str]:
     return report["lines"]
 
 
-def _samples(arguments: argparse.Namespace) -> Samples:
+def _samples(arguments: argparse.Namespace) -> Any:
+    """The rows of the store, or as many as are planned for."""
     by_hand = (arguments.rows, arguments.features)
     if arguments.store is not None and by_hand == (None, None):
         from mmcnb.samples import open_samples
@@ -49,6 +42,6 @@ def _samples(arguments: argparse.Namespace) -> Samples:
         raise InputError("plan takes either STORE or both --rows and --features.")
     if min(by_hand) < 1:
         raise InputError(f"--rows {arguments.rows} --features {arguments.features}: give at least 1 of each.")
-    from mmcnb.cli._rows import UnwrittenSamples
+    from mmcnb.engine.plan import RowShape
 
-    return UnwrittenSamples(arguments.rows, arguments.features)
+    return RowShape(arguments.rows, arguments.features)

@@ -1,15 +1,13 @@
 """Label the rows of a store with a model that was written before."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
 from collections.abc import Iterator
 from typing import Any
 
-from mmcnb.cli._common import add_dask, add_limits, add_overwrite, add_store
-from mmcnb.cli._methods import option_names
+from mmcnb.cli._common import add_options, add_store
+from mmcnb.cli._methods import limits_of, option_names
 from mmcnb.cli._outputs import whole_outputs
 
 
@@ -20,9 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--labels", required=True, help="Zarr array the labels are written to, one integer a row"
     )
-    add_limits(parser)
-    add_dask(parser)
-    add_overwrite(parser)
+    add_options(parser, "memory-limit", "jobs", "dask", "overwrite")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -35,10 +31,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 def _predict(arguments: argparse.Namespace, labels: str) -> dict[str, Any]:
     from mmcnb import load, open_samples
 
-    limits = {"memory_limit": arguments.memory_limit, "n_jobs": arguments.jobs, "engine": arguments.dask}
     estimator = load(arguments.model)
-    estimator.set_params(**{name: limit for name, limit in limits.items() if limit is not None})
-    estimator.set_params(verbose=int(sys.stderr.isatty()))
+    estimator.set_params(**limits_of(arguments), verbose=int(sys.stderr.isatty()))
     samples = open_samples(arguments.store, arguments.element)
     started = time.perf_counter()
     estimator.predict(samples, out=labels)

@@ -1,17 +1,12 @@
-"""Read a store back whole and compare it with what was written."""
-
-from __future__ import annotations
+"""Read a store back in full and compare it with what was written."""
 
 import argparse
-from collections.abc import Iterable
 from typing import Any
 
-from mmcnb.cli._common import add_store, table
+from mmcnb.cli._common import add_store as add_arguments
+from mmcnb.cli._common import table as lines
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``mmcnb verify``."""
-    add_store(parser)
+__all__ = ["add_arguments", "lines", "run"]
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -19,8 +14,3 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     from mmcnb.samples import verify_store
 
     return verify_store(arguments.store, arguments.element)
-
-
-def lines(report: dict[str, Any]) -> Iterable[str]:
-    """Word the result."""
-    return table(report)

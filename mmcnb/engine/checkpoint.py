@@ -1,8 +1,8 @@
-"""Checkpoints: a journal of what the passes of a fit gave.
+"""Checkpoints: a journal of the totals of the passes of a fit.
 
 All that a fit learns from the rows are the totals of its passes, and what it makes of them is
-deterministic. So a fit goes on where it was by running again over the totals that are recorded: it ends
-with the same bits, and reads no row for any of them.
+deterministic. So a fit resumes by running again over the recorded totals: it ends with the same bits, and
+reads no row for any of them.
 """
 
 import json
@@ -11,20 +11,20 @@ import os
 import platform
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
-from mmcnb.engine.journal import PART, DamagedEntryError, fingerprint, read_entry, whole_file, write_entry
+from mmcnb.engine.journal import PART, DamagedEntryError, durable_file, fingerprint, read_entry, write_entry
 from mmcnb.engine.plan import FitPlan
-from mmcnb.engine.run import Engine, Found, Pass, Total
+from mmcnb.engine.run import Engine, Pass, Result, Total
 from mmcnb.errors import InputError, is_interrupt
 from mmcnb.samples import Samples
 
 logger = logging.getLogger("mmcnb")
-FORMAT = 1
-LITTLE = 32 * 2**20  # bytes of rows in memory that are quicker swept again than recorded
+FORMAT = 2
+LEAST_BYTES = 32 * 2**20  # a pass over fewer bytes in memory is run again sooner than recorded
 RUN, LOCK, PASSES = "run.json", "lock", "passes"
 OURS = {RUN, RUN + PART, LOCK, PASSES}
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "piqp")
@@ -32,15 +32,15 @@ REMEDY = "give checkpoint another folder, or delete this one"
 
 
 class Checkpoint:
-    """A folder that keeps how far a fit has come, for one fit at a time.
+    """A folder that records how far a fit has come, for one fit at a time.
 
     Parameters
     ----------
     folder : path
-        Made where it is not there yet; its parent must be.
+        Made where it does not exist; its parent must.
     identity : mapping of str to str, float, int, bool, None or dict
-        What the answer depends on, by the names used in messages; what is ``{"digest": ...}`` is said
-        to differ, without its value.
+        What the answer depends on, by the names used in messages. A value ``{"digest": ...}`` is only
+        said to differ.
 
     Attributes
     ----------
@@ -59,37 +59,61 @@ class Checkpoint:
         self.seed = secrets.randbelow(2**31 - 1)
 
     def __enter__(self) -> Self:
+        import fcntl
+
         check_folder(self.folder)
-        try:
-            self.folder.mkdir(exist_ok=True)
-            self._lock = _lock(self.folder / LOCK)
-        except OSError as error:
-            raise self._write_error(error) from error
-        if self._lock is None:
-            raise InputError(f"checkpoint {self.name} is in use by another fit; wait for it, or {REMEDY}.")
-        try:
+        with ExitStack() as stack:
+            with self._writing():
+                self.folder.mkdir(exist_ok=True)
+                self._lock = stack.enter_context((self.folder / LOCK).open("ab"))
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # goes when its process does
             self._open()
-        except BaseException:
-            os.close(self._lock)
-            raise
+            stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        with self._lock:
             if error is None:
                 self._write_run(finished=True)
-        finally:
-            assert self._lock is not None
-            os.close(self._lock)
         if error is not None and is_interrupt(error):
             error.add_note(
                 f"The fit was stopped; what it had found is kept: fit again with checkpoint={self.name!r} "
                 "to go on from there."
             )
 
-    # -- the folder --------------------------------------------------------------------------
+    def __len__(self) -> int:
+        """Number of passes that are recorded."""
+        return sum(path.suffix != PART for path in (self.folder / PASSES).iterdir())
+
+    def recall(self, number: int, mark: str) -> tuple[Any] | None:
+        """The total of a pass in a tuple of one; None where it is not recorded, or damaged.
+
+        Raises
+        ------
+        InputError
+            If another pass is recorded there.
+        """
+        try:
+            recorded, total = read_entry(self._entry(number))
+        except FileNotFoundError:
+            return None
+        except DamagedEntryError:
+            logger.warning("checkpoint %s: pass %d is damaged and is run again.", self.name, number)
+            return None
+        if recorded != mark:
+            raise InputError(
+                f"checkpoint {self.name}: pass {number} of this fit is not the one kept there, so code or a "
+                f"library has changed; {REMEDY}."
+            )
+        return (total,)
+
+    def record(self, number: int, mark: str, total: Any) -> None:
+        """Record the total of a pass."""
+        with self._writing():
+            write_entry(self._entry(number), mark, total)
+
+    def _entry(self, number: int) -> Path:
+        return self.folder / PASSES / f"{number:06d}"
 
     def _open(self) -> None:
         """Take up the run that is there, or begin one."""
@@ -103,67 +127,33 @@ class Checkpoint:
         self.seed = run["seed"]
         for part in (self.folder / PASSES).glob(f"*{PART}"):
             part.unlink()
-        logger.info("going on from %s, where %d passes are kept.", self.name, len(self))
+        logger.info("resuming from %s, where %d passes are recorded.", self.name, len(self))
 
     def _write_run(self, finished: bool) -> None:
         run = {"format": FORMAT, "identity": self.identity, "seed": self.seed, "finished": finished}
-        try:
+        with self._writing():
             (self.folder / PASSES).mkdir(exist_ok=True)
-            with whole_file(self.folder / RUN) as file:
+            with durable_file(self.folder / RUN) as file:
                 file.write(json.dumps(run, indent=2).encode() + b"\n")
-        except OSError as error:
-            raise self._write_error(error) from error
 
-    def _write_error(self, error: OSError) -> InputError:
-        return InputError(
-            f"checkpoint {self.name} could not be written ({error.strerror or error}); free some space or "
-            "mend its permissions and fit again to go on, or give checkpoint another folder."
-        )
-
-    # -- the journal -------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        """Number of passes that are kept."""
-        return sum(path.suffix != PART for path in (self.folder / PASSES).iterdir())
-
-    def path_of(self, number: int) -> Path:
-        """The file of a pass."""
-        return self.folder / PASSES / f"{number:06d}"
-
-    def recall(self, number: int, mark: str) -> tuple[Any] | None:
-        """The total of a pass in a tuple of one; None where it is not kept, or damaged.
-
-        Raises
-        ------
-        InputError
-            If another pass is kept there.
-        """
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn an error of the disk into a sentence."""
         try:
-            kept, total = read_entry(self.path_of(number))
-        except FileNotFoundError:
-            return None
-        except DamagedEntryError:
-            logger.warning("checkpoint %s: pass %d is damaged and is run again.", self.name, number)
-            return None
-        if kept != mark:
+            yield
+        except BlockingIOError:
             raise InputError(
-                f"checkpoint {self.name}: pass {number} of this fit is not the one kept there, so code or a "
-                f"library has changed; {REMEDY}."
-            )
-        return (total,)
-
-    def keep(self, number: int, mark: str, total: Any) -> None:
-        """Record the total of a pass."""
-        try:
-            write_entry(self.path_of(number), mark, total)
+                f"checkpoint {self.name} is in use by another fit; wait for it, or {REMEDY}."
+            ) from None
         except OSError as error:
-            raise self._write_error(error) from error
+            raise InputError(
+                f"checkpoint {self.name} could not be written ({error.strerror or error}); free some space "
+                "or mend its permissions and fit again to go on, or give checkpoint another folder."
+            ) from error
 
 
 class CheckpointEngine(Engine):
-    """An engine that asks a checkpoint before it runs a pass, and tells it what the pass gave.
-
-    Passes over little data in memory are run without: they are done again sooner than recorded.
+    """An engine that looks a pass up in a checkpoint before it runs it, and records what it gave.
 
     Parameters
     ----------
@@ -171,14 +161,14 @@ class CheckpointEngine(Engine):
         Runs the passes.
     checkpoint : Checkpoint
         An entered one.
-    little : int, default=32 MiB
+    least_bytes : int, default=32 MiB
         Bytes of rows in memory from which a pass is recorded. It decides how passes are numbered, so it
         may depend on nothing but the fit.
     """
 
-    def __init__(self, engine: Engine, checkpoint: Checkpoint, little: int = LITTLE) -> None:
+    def __init__(self, engine: Engine, checkpoint: Checkpoint, least_bytes: int = LEAST_BYTES) -> None:
         super().__init__(engine.show_progress)
-        self.engine, self.checkpoint, self.little = engine, checkpoint, little
+        self.engine, self.checkpoint, self.least_bytes = engine, checkpoint, least_bytes
         self.traffic = engine.traffic
         self.passes = 0
         self._unordered = False
@@ -188,11 +178,11 @@ class CheckpointEngine(Engine):
         return self.engine.groups(pass_, samples)
 
     def cache(self, features: Samples, plan: FitPlan) -> Samples:
-        """Hold features as the engine does."""
+        """Cache features as the engine does."""
         return self.engine.cache(features, plan)
 
-    def each(self, function: Callable[[Any], Found], items: Sequence[Any]) -> list[Found]:
-        """What a function finds for each item; its passes are short, and in no order to be recorded in."""
+    def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
+        """The results for all items; their passes are short, and in no order to be recorded in."""
         already, self._unordered = self._unordered, True
         try:
             return self.engine.each(function, items)
@@ -201,16 +191,16 @@ class CheckpointEngine(Engine):
 
     def run(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Total:
         """The total of a pass: recalled where the checkpoint has it, otherwise run and recorded."""
-        if self._unordered or (not samples.is_reopenable and _held_bytes(samples) < self.little):
+        if self._unordered or (not samples.is_reopenable and _held_bytes(samples) < self.least_bytes):
             return self.engine.run(pass_, samples, description)
         number, self.passes = self.passes, self.passes + 1
         mark = fingerprint(pass_, samples.n_samples, samples.n_features, samples.dtype.str, samples.is_sparse)
-        kept = self.checkpoint.recall(number, mark)
-        if kept is not None:
+        recorded = self.checkpoint.recall(number, mark)
+        if recorded is not None:
             self.traffic.resumed = True
-            return kept[0]
+            return recorded[0]
         total = self.engine.run(pass_, samples, description)
-        self.checkpoint.keep(number, mark, total)
+        self.checkpoint.record(number, mark, total)
         return total
 
 
@@ -220,9 +210,9 @@ def _plain(value: Any) -> Any:
 
 
 def _held_bytes(samples: Samples) -> float:
-    if samples.is_sparse:
-        return samples.n_samples * samples.row_bytes
-    return samples.n_samples * samples.n_features * samples.dtype.itemsize
+    """Bytes of rows in memory; of derived dense rows, ``row_bytes`` tells what they are computed from."""
+    dense = samples.n_features * samples.dtype.itemsize
+    return samples.n_samples * (samples.row_bytes if samples.is_sparse else dense)
 
 
 def environment() -> dict[str, str]:
@@ -236,23 +226,19 @@ def environment() -> dict[str, str]:
     """
     from mmcnb import __version__
 
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     versions = {"mmcnb": __version__} | {name: version(name) for name in LIBRARIES}
     return {f"the version of {name}": number for name, number in versions.items()} | {
-        "the processor": _processor()
+        "the processor": names[0] if names else platform.processor()
     }
 
 
-def _processor() -> str:
-    try:
-        facts = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return platform.processor()
-    names = [line.partition(":")[2].strip() for line in facts.splitlines() if line.startswith("model name")]
-    return names[0] if names else platform.processor()
-
-
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
-    """Word what differs between two identities.
+    """Say what differs between two identities.
 
     Examples
     --------
@@ -262,12 +248,9 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[s
     """
     for name in {**there, **here}:
         old, new = there.get(name), here.get(name)
-        if old == new:
-            continue
-        if isinstance(old, dict) or isinstance(new, dict):
-            yield f"{name} differ"
-        else:
-            yield f"{name} is {old!r} there and {new!r} here"
+        if old != new:
+            is_digest = isinstance(old, dict) or isinstance(new, dict)
+            yield f"{name} differ" if is_digest else f"{name} is {old!r} there and {new!r} here"
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
@@ -276,7 +259,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     Raises
     ------
     InputError
-        If it is a file, holds other things, or lies in a folder that is not there.
+        If it is a file, holds other things, or its parent does not exist.
     """
     path = Path(folder).absolute()
     if not path.parent.is_dir():
@@ -293,7 +276,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def is_finished(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder is the checkpoint of a fit that came to its end.
+    """Whether a folder is the checkpoint of a fit that has finished.
 
     Examples
     --------
@@ -311,32 +294,21 @@ def is_finished(folder: str | os.PathLike[str]) -> bool:
 def _read_run(folder: Path) -> dict[str, Any] | None:
     """What a folder says of its fit; None where it says nothing."""
     path = folder / RUN
+    kinds = {"format": int, "identity": dict, "seed": int, "finished": bool}
     try:
         run = json.loads(path.read_bytes())
-        whole = run["format"] == FORMAT and isinstance(run["finished"], bool)
-        whole = whole and isinstance(run["identity"], dict) and isinstance(run["seed"], int)
+        is_run = all(isinstance(run[name], kind) for name, kind in kinds.items())
     except FileNotFoundError:
         return None
     except OSError as error:
         raise InputError(f"{path} could not be read ({error.strerror}); {REMEDY}.") from error
     except (ValueError, KeyError, TypeError):
-        whole = False
-    if not whole:
+        is_run = False
+    if not is_run:
         raise InputError(f"{path} is no checkpoint that this version of mmcnb can read; {REMEDY}.")
+    if run["format"] != FORMAT:
+        raise InputError(
+            f"{path} is a checkpoint of format {run['format']}, and this version of mmcnb resumes from "
+            f"format {FORMAT} alone; {REMEDY}."
+        )
     return run
-
-
-def _lock(path: Path) -> int | None:
-    """A lock that goes when its process does, as a file descriptor; None where another holds it."""
-    import fcntl
-
-    number = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(number)
-        return None
-    except BaseException:
-        os.close(number)
-        raise
-    return number

@@ -1,21 +1,26 @@
 """Passes on a Dask cluster: one task a group of rows, with the blocks and their order as in threads.
 
-Rows never travel. A task gets where they are, its pass and its first row. What tasks share is sent once
-and held by the workers, the samples for a fit and the pass for a sweep; Dask makes it again where a worker
+Rows are not sent. A task gets where they are, its pass and its first row. What tasks share is sent once
+and held by the workers, the samples for a fit and the pass for a sweep. Dask makes it again where a worker
 is lost.
 """
 
+import logging
 import math
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 import numpy as np
 
+from mmcnb._config import LOCAL, check_engine
 from mmcnb.engine.dask_worker import Opened, group_total, pickle_pass, same
-from mmcnb.engine.run import Engine, Found, Pass, ThreadEngine, Total
+from mmcnb.engine.run import Engine, Pass, Result, ThreadEngine, Total
 from mmcnb.errors import InputError
 from mmcnb.samples import GROUP_ROWS, Samples
 from mmcnb.samples.derived import CachedSamples
@@ -23,11 +28,11 @@ from mmcnb.samples.derived import CachedSamples
 if TYPE_CHECKING:
     from mmcnb.engine.plan import FitPlan
 
-
 GROUPS_AHEAD = 8  # groups sent at once for each thread of the cluster; as many wait behind them
 GRAPH_BYTES = 4 * 2**20  # more than this is scattered: Dask keeps what a task holds at the scheduler
 TRIES = 5  # times that the same groups are sent
-POLL_SECONDS, PATIENCE_SECONDS = 1.0, 60.0
+CONNECT_SECONDS, POLL_SECONDS, PATIENCE_SECONDS = 5.0, 1.0, 60.0
+Tasks = dict[int, tuple[str, Any]]  # the worker and the future of each group, by its first row
 
 
 class DaskEngine(Engine):
@@ -35,36 +40,40 @@ class DaskEngine(Engine):
 
     Parameters
     ----------
-    client : dask.distributed.Client
-        A connected client; it stays open.
+    engine : str or dask.distributed.Client
+        A client, or an address as in `open_engine`.
     n_jobs : int or None, default=None
         Threads of this process, for rows that are in its memory.
     show_progress : bool or None, default=False
         None shows a bar where standard error is a terminal.
     """
 
-    def __init__(self, client: Any, n_jobs: int | None = None, show_progress: bool | None = False) -> None:
+    def __init__(self, engine: Any, n_jobs: int | None = None, show_progress: bool | None = False) -> None:
         super().__init__(show_progress)
-        self.client = client
+        self.engine = engine
         self._threads = ThreadEngine(n_jobs)
-        self._homes: dict[int, str] = {}  # the worker of each group, by its first row
-        self._samples: dict[int, _Sent] = {}
-        self._slices: dict[tuple[int, int], tuple[np.ndarray, Any]] = {}
+        self._assigned: dict[int, str] = {}  # the worker of each group, by its first row
+        # By the id of an object, which is held too so that the id stays its own.
+        self._names: dict[int, tuple[Samples, str]] = {}
+        self._held: dict[tuple[str, int, Any], tuple[Any, Any]] = {}  # with the future of what workers hold
 
     def __enter__(self) -> Self:
-        self._threads.__enter__()
+        with ExitStack() as stack:
+            self.client = stack.enter_context(connection(self.engine))
+            stack.enter_context(self._threads)
+            stack.callback(self._forget)
+            self._exit = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._forget()
-        self._threads.__exit__()
+        self._exit.close()
 
-    def each(self, function: Callable[[Any], Found], items: Sequence[Any]) -> list[Found]:
-        """What a function finds for each item, in order, in threads of this process."""
+    def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
+        """The results for all items, in order, from threads of this process."""
         return self._threads.each(function, items)
 
     def cache(self, features: Samples, plan: "FitPlan") -> Samples:
-        """Hold features where they are computed; a worker without room for them computes them anew."""
+        """Cache features where they are computed; a worker without capacity computes them anew."""
         if not features.is_reopenable:
             return super().cache(features, plan)
         return CachedSamples(features, capacity=plan.memory_limit - plan.libraries - plan.in_flight)
@@ -74,110 +83,108 @@ class DaskEngine(Engine):
         if not samples.is_reopenable:
             yield from self._threads.groups(pass_, samples)
             return
-        sweep = _Sweep(self, pass_, samples)
-        kept = True
-        for total, group_is_kept in sweep.totals():
-            kept &= group_is_kept
+        all_cached = True
+        for total, is_cached in _Sweep(self, pass_, samples).totals():
+            all_cached &= is_cached
             yield total
         if isinstance(samples, CachedSamples):
-            samples.cached_elsewhere = kept
+            samples.cached_elsewhere = all_cached
 
     # -- what the workers hold ---------------------------------------------------------------
 
-    def _forget(self) -> None:
-        """Let the workers go of all; by hand, as frames of Dask's own errors may hold futures for long."""
-        for sent in self._samples.values():
-            for future in (sent.data, *sent.opened.values()):
-                future.release()
-        for _, future in self._slices.values():
-            future.release()
-        self._samples.clear()
-        self._slices.clear()
-
-    def _forget_lost(self) -> None:
-        """Forget what died with a worker, so that it is sent again; what others keep stays."""
-        there = self._workers()
-        self._slices = {place: sent for place, sent in self._slices.items() if _is_there(sent[1])}
-        self._samples = {place: sent for place, sent in self._samples.items() if _is_there(sent.data)}
-        for sent in self._samples.values():
-            sent.opened = {
-                worker: opened
-                for worker, opened in sent.opened.items()
-                if worker in there and _is_there(opened)
-            }
-
-    def _send(self, data: bytes, name: str) -> Any:
+    def send(self, data: bytes, name: str) -> Any:
         """A future of some bytes."""
         if len(data) > GRAPH_BYTES:
             return self.client.scatter(data, broadcast=True, hash=False)
         return self.client.submit(same, data, key=f"mmcnb-{name}-{uuid4().hex}", pure=False)
 
-    def _sent(self, samples: Samples) -> "_Sent":
-        if id(samples) not in self._samples:
-            from distributed.protocol.pickle import dumps
+    def samples_data(self, samples: Samples) -> Any:
+        """The samples, pickled."""
+        from distributed.protocol.pickle import dumps
 
-            self._samples[id(samples)] = _Sent(samples, self._send(dumps(samples), "samples"))
-        return self._samples[id(samples)]
+        return self._hold("samples", samples, None, lambda: self.send(dumps(samples), "samples"))
 
-    def _opened(self, sent: "_Sent", worker: str) -> Any:
-        if worker not in sent.opened:
-            sent.opened[worker] = self.client.submit(
-                Opened,
-                sent.key,
-                key=f"mmcnb-opened-{uuid4().hex}",
-                workers=[worker],
-                allow_other_workers=True,
-                pure=False,
-            )
-        return sent.opened[worker]
+    def samples_opened(self, samples: Samples, worker: str) -> Any:
+        """The samples as one worker opens them."""
+        options = {"workers": [worker], "allow_other_workers": True, "pure": False}
+        name = self._names.setdefault(id(samples), (samples, uuid4().hex))[1]
+        key = f"mmcnb-opened-{uuid4().hex}"
+        submit = self.client.submit
+        return self._hold("opened", samples, worker, lambda: submit(Opened, name, key=key, **options))
 
-    def _slice(self, values: np.ndarray, start: int, worker: str) -> Any:
+    def values(self, values: np.ndarray, start: int, worker: str) -> Any:
         """What one group needs of an array with a value a row."""
-        place = id(values), start
-        if place not in self._slices:
-            part = values[start : start + GROUP_ROWS]
-            self._slices[place] = values, self.client.scatter(part, workers=[worker], hash=False)
-        return self._slices[place][1]
+        part = values[start : start + GROUP_ROWS]
+        return self._hold(
+            "values", values, start, lambda: self.client.scatter(part, workers=[worker], hash=False)
+        )
+
+    def _hold(self, kind: str, value: Any, place: Any, send: Callable[[], Any]) -> Any:
+        key = kind, id(value), place
+        if key not in self._held:
+            self._held[key] = value, send()
+        return self._held[key][1]
+
+    def _forget(self) -> None:
+        """Release all by hand: frames of Dask's own errors may hold futures for long."""
+        for _object, future in self._held.values():
+            future.release()
+        self._held.clear()
+        self._names.clear()
+
+    def forget_lost(self) -> None:
+        """Forget what was lost with a worker, so that it is sent again; what others hold stays."""
+        workers = self._workers()
+        self._held = {
+            (kind, number, place): (value, future)
+            for (kind, number, place), (value, future) in self._held.items()
+            if is_there(future) and (kind != "opened" or place in workers)
+        }
 
     # -- the workers -------------------------------------------------------------------------
 
-    def _assign(self, starts: range) -> int:
-        """Give each group a worker; the number of threads there are."""
+    @property
+    def address(self) -> str:
+        """Where the scheduler is, for messages."""
+        scheduler = self.client.scheduler
+        return "an unknown address" if scheduler is None else str(scheduler.address)
+
+    def assign(self, starts: range) -> int:
+        """Give each group a worker; the number of threads of the cluster."""
         waited = 0.0
         while not (threads := self._workers()):
             if waited > PATIENCE_SECONDS:
                 raise InputError(
-                    f"the Dask cluster at {self._address()} has had no worker for {PATIENCE_SECONDS:.0f} s; "
+                    f"the Dask cluster at {self.address} has had no worker for {PATIENCE_SECONDS:.0f} s; "
                     "start workers and fit again."
                 )
             time.sleep(POLL_SECONDS)
             waited += POLL_SECONDS
-        assign(starts, threads, self._homes)
+        assign(starts, threads, self._assigned)
         return sum(threads.values())
+
+    def by_worker(self, starts: Sequence[int]) -> dict[str, list[int]]:
+        """Some groups by the workers they were assigned to, in a fixed order."""
+        workers = sorted({self._assigned[start] for start in starts})
+        return {worker: [start for start in starts if self._assigned[start] == worker] for worker in workers}
 
     def _workers(self) -> dict[str, int]:
         """Threads of each worker, by address."""
-        if self.client.status != "running":
-            raise self._gone()
         try:
+            if self.client.status != "running":
+                raise OSError
             return dict(self.client.nthreads())
         except OSError as error:
-            raise self._gone() from error
+            raise InputError(
+                f"the connection to the Dask scheduler at {self.address} was lost; "
+                "connect anew and fit again."
+            ) from error
 
-    def _gone(self) -> InputError:
-        return InputError(
-            f"the connection to the Dask scheduler at {self._address()} was lost; connect anew and fit again."
-        )
-
-    def _address(self) -> str:
-        scheduler = self.client.scheduler
-        return "an unknown address" if scheduler is None else str(scheduler.address)
-
-    def _results(self, tasks: list["_Task"]) -> list[Any]:
-        """The results of tasks; raises what they raised, or `_LostError` where some have to be sent again."""
+    def results(self, tasks: Tasks) -> list[Any]:
+        """The results of tasks; raises what they raised, or `LostError` where some have to be sent again."""
         from distributed import CancelledError, KilledWorker, wait
 
-        futures = [task.future for task in tasks]
+        futures = [future for _, future in tasks.values()]
         alone_since: float | None = None
         while True:
             try:
@@ -185,31 +192,23 @@ class DaskEngine(Engine):
                     wait(futures, timeout=POLL_SECONDS)
                 return self.client.gather(futures)
             except (CancelledError, KilledWorker) as error:
-                raise _LostError from error
+                raise LostError from error
             except TimeoutError:
                 threads = self._workers()
-                left = {task.worker for task in tasks if task.future.status == "pending"} - set(threads)
-                if threads and left:
+                pending = {worker for worker, future in tasks.values() if future.status == "pending"}
+                if threads and pending - set(threads):
                     # Dask may wait for ever for a worker that left, whatever others it was allowed.
-                    raise _LostError from None
+                    raise LostError from None
                 alone_since = None if threads else alone_since or time.monotonic()
                 if alone_since is not None and time.monotonic() - alone_since > PATIENCE_SECONDS:
                     raise InputError(
-                        f"all workers of the Dask cluster at {self._address()} were lost and none came back "
+                        f"all workers of the Dask cluster at {self.address} were lost and none came back "
                         f"within {PATIENCE_SECONDS:.0f} s; start workers and fit again."
                     ) from None
 
 
-class _LostError(Exception):
+class LostError(Exception):
     """Tasks, or what they need, were lost with a worker."""
-
-
-class _Sent:
-    """Samples that the workers hold."""
-
-    def __init__(self, samples: Samples, data: Any) -> None:
-        self.samples, self.data, self.key = samples, data, uuid4().hex  # samples: their id stays theirs
-        self.opened: dict[str, Any] = {}
 
 
 class _Sweep:
@@ -224,100 +223,84 @@ class _Sweep:
 
     def _send(self) -> None:
         """Send what is not there yet, or not any more."""
-        self.threads = self.engine._assign(self.starts)
-        self.sent = self.engine._sent(self.samples)
-        if self.pass_ is None or not _is_there(self.pass_):
-            self.pass_ = self.engine._send(self.pickled, "pass")
+        self.threads = self.engine.assign(self.starts)
+        self.data = self.engine.samples_data(self.samples)
+        if self.pass_ is None or not is_there(self.pass_):
+            self.pass_ = self.engine.send(self.pickled, "pass")
 
     def totals(self) -> Iterator[tuple[Any, bool]]:
-        """Total of each group and whether its rows are kept, in order, with some groups sent ahead."""
+        """Total of each group and whether its rows are cached, in order, with some groups sent ahead."""
         size = GROUPS_AHEAD * self.threads
-        waiting: deque[dict[int, _Task]] = deque()
+        waiting: deque[Tasks] = deque()
         try:
-            for first in range(0, len(self.starts), size):
-                waiting.append(self._submit(self.starts[first : first + size]))
-                if len(waiting) > 1:
+            for first in range(0, len(self.starts) + size, size):  # one turn more than there are batches
+                if first < len(self.starts):
+                    waiting.append(self._submit(self.starts[first : first + size]))
+                if first > 0:
                     yield from self._results(waiting[0])
-                    _release(waiting.popleft())
-            while waiting:
-                yield from self._results(waiting[0])
-                _release(waiting.popleft())
+                    for _, future in waiting.popleft().values():
+                        future.release()
         finally:
-            left = [task.future for batch in waiting for task in batch.values()]
+            left = [future for tasks in waiting for _, future in tasks.values()]
             if left and self.engine.client.status == "running":
                 self.engine.client.cancel(left)
             self.pass_.release()
 
-    def _submit(self, starts: Sequence[int]) -> dict[int, "_Task"]:
+    def _submit(self, starts: Sequence[int]) -> Tasks:
         """Tasks of some groups, in order, by their first row; again where a worker leaves meanwhile."""
         for _ in range(TRIES):
             try:
                 return self._tasks(starts)
             except OSError:  # while values were sent to a worker
-                self.engine._forget_lost()
+                self.engine.forget_lost()
                 self._send()
         raise self._dying(starts)
 
-    def _tasks(self, starts: Sequence[int]) -> dict[int, "_Task"]:
-        engine = self.engine
-        tasks: dict[int, _Task] = {}
-        homes = {start: engine._homes[start] for start in starts}
-        for worker in sorted(set(homes.values())):
-            of_worker = [start for start in starts if homes[start] == worker]
-            futures = engine.client.map(
+    def _tasks(self, starts: Sequence[int]) -> Tasks:
+        tasks: Tasks = {}
+        for worker, own in self.engine.by_worker(starts).items():
+            futures = self.engine.client.map(
                 group_total,
-                of_worker,
-                [[engine._slice(values, start, worker) for values in self.values] for start in of_worker],
-                opened=engine._opened(self.sent, worker),
-                samples=self.sent.data,
+                own,
+                [[self.engine.values(values, start, worker) for values in self.values] for start in own],
+                opened=self.engine.samples_opened(self.samples, worker),
+                samples=self.data,
                 pass_=self.pass_,
                 key="mmcnb-group",
                 workers=[worker],
                 allow_other_workers=True,
                 pure=False,
             )
-            tasks |= {start: _Task(worker, future) for start, future in zip(of_worker, futures, strict=True)}
+            tasks |= {start: (worker, future) for start, future in zip(own, futures, strict=True)}
         return {start: tasks[start] for start in starts}
 
-    def _results(self, batch: dict[int, "_Task"]) -> list[Any]:
-        """The results of a batch; what was lost with a worker is sent again."""
-        engine = self.engine
+    def _results(self, tasks: Tasks) -> list[Any]:
+        """The results of some tasks; what was lost with a worker is sent again."""
         for _ in range(TRIES):
             try:
-                return engine._results(list(batch.values()))
-            except _LostError:
-                engine._forget_lost()
+                return self.engine.results(tasks)
+            except LostError:
+                self.engine.forget_lost()
                 self._send()
-                lost = [start for start, task in batch.items() if task.future.status != "finished"]
-                batch |= self._submit(lost)
-        raise self._dying(batch)
+                lost = [start for start, (_, future) in tasks.items() if future.status != "finished"]
+                tasks |= self._submit(lost)
+        raise self._dying(tasks)
 
     def _dying(self, starts: Collection[int]) -> InputError:
-        address = self.engine._address()
+        stop = min(max(starts) + GROUP_ROWS, self.samples.n_samples)
         return InputError(
-            f"workers of the Dask cluster at {address} died again and again at rows {min(starts)} to "
-            f"{min(max(starts) + GROUP_ROWS, self.samples.n_samples)}, most often for want of memory; "
-            "give them more memory, or look at their logs."
+            f"workers of the Dask cluster at {self.engine.address} died again and again at rows "
+            f"{min(starts)} to {stop}, most often for want of memory; give them more memory, or look at "
+            "their logs."
         )
 
 
-class _Task(NamedTuple):
-    """A group at work, and the worker it was sent to."""
-
-    worker: str
-    future: Any
-
-
-def _release(batch: dict[int, _Task]) -> None:
-    for task in batch.values():
-        task.future.release()
-
-
-def _is_there(future: Any) -> bool:
+def is_there(future: Any) -> bool:
+    """Whether a future is computed or will be."""
     return future.status in ("pending", "finished")
 
 
-def assign(starts: range, threads: Mapping[str, int], homes: dict[int, str]) -> None:
+def assign(starts: range, threads: Mapping[str, int], assigned: dict[int, str]) -> None:
     """Spread groups over workers by their threads.
 
     A group moves only from a worker that left or has too many.
@@ -328,19 +311,88 @@ def assign(starts: range, threads: Mapping[str, int], homes: dict[int, str]) -> 
         First rows of the groups.
     threads : mapping of str to int
         Threads of each worker, by address.
-    homes : dict of int to str
+    assigned : dict of int to str
         The worker of each group so far, which is brought up to date.
     """
     all_threads = sum(threads.values())
     most = {worker: math.ceil(len(starts) * n / all_threads) for worker, n in threads.items()}
     load = dict.fromkeys(sorted(threads), 0)
     for start in starts:
-        worker = homes.get(start)
+        worker = assigned.get(start)
         if worker in load and load[worker] < most[worker]:
             load[worker] += 1
         else:
-            homes.pop(start, None)
+            assigned.pop(start, None)
     for start in starts:
-        if start not in homes:
-            homes[start] = min(load, key=lambda worker: (load[worker] + 1) / threads[worker])
-            load[homes[start]] += 1
+        if start not in assigned:
+            assigned[start] = min(load, key=lambda worker: (load[worker] + 1) / threads[worker])
+            load[assigned[start]] += 1
+
+
+@dataclass
+class _Shared:
+    """A client of our own, and how many ``with`` blocks use it."""
+
+    client: Any
+    users: int = 0
+
+
+_shared: dict[str, _Shared] = {}  # by address
+_sharing = RLock()
+
+
+@contextmanager
+def connection(engine: Any) -> Iterator[Any]:
+    """The client of a cluster: ``engine`` itself, or one for its address.
+
+    The ``with`` blocks that are open for one address in this process share a client; the last to end closes
+    it, and the cluster where it was started here.
+    """
+    check_engine(engine)
+    if not isinstance(engine, str):
+        yield engine
+        return
+    with _sharing:
+        shared = _shared.get(engine)
+        if shared is None or shared.client.status != "running":
+            shared = _shared[engine] = _Shared(_connect(engine))
+        shared.users += 1
+    try:
+        yield shared.client
+    finally:
+        with _sharing:
+            shared.users -= 1
+            if shared.users == 0:
+                if _shared.get(engine) is shared:
+                    del _shared[engine]
+                shared.client.close()
+                if shared.client.cluster is not None:
+                    shared.client.cluster.close()
+
+
+def _connect(address: str) -> Any:
+    """A client; its ``cluster`` is None unless it is started here."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise InputError(
+            f"engine={address!r} needs Dask; install it with `pip install 'mmcnb[dask]'`."
+        ) from error
+    if local := LOCAL.fullmatch(address):
+        cluster = LocalCluster(
+            n_workers=int(local[1]),
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            worker_dashboard_address=None,
+            silence_logs=logging.CRITICAL,  # what a worker has to say is raised here
+        )
+        return Client(cluster, set_as_default=False)
+    try:
+        return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"no Dask scheduler answers at {address} ({reason}); check the address and that it "
+            "runs (`dask scheduler`)."
+        ) from error

@@ -12,7 +12,7 @@ from mmcnb.engine.run import Pass, SingleThreadedBLAS, finish_group, map_blocks,
 from mmcnb.samples import GROUP_ROWS, Samples
 from mmcnb.samples.derived import CachedSamples
 
-KEPT_SHARE = 0.4  # of a worker's memory for kept features; at 0.8 in use Dask pauses it
+CACHE_SHARE = 0.4  # of a worker's memory for cached features; at 0.8 in use Dask pauses it
 
 
 class _PassPickler(pickle.Pickler):
@@ -69,9 +69,9 @@ def unpickle_pass(data: bytes, values: list[np.ndarray], start: int) -> Any:
 
 
 class Opened:
-    """Samples as one worker process has opened them, with the features that it keeps.
+    """Samples as one worker process has opened them, with the features that it caches.
 
-    It lives on the worker as the result of a task, so that all goes when the fit or its client does.
+    The worker holds it as the result of a task, so that all is freed when the fit or its client is gone.
     """
 
     _lock = Lock()
@@ -103,7 +103,7 @@ class Opened:
         limit = get_worker().memory_manager.memory_limit
         if isinstance(samples, CachedSamples) and limit:
             others = [held for held in Opened._all.values() if isinstance(held, CachedSamples)]
-            capacity = KEPT_SHARE * limit - sum(held.cached_bytes for held in others)
+            capacity = CACHE_SHARE * limit - sum(held.cached_bytes for held in others)
             samples.capacity = min(samples.capacity, capacity)
         return samples
 
@@ -111,7 +111,7 @@ class Opened:
 def group_total(
     start: int, values: list[np.ndarray], opened: Opened, samples: bytes, pass_: bytes
 ) -> tuple[Any, bool]:
-    """The total of one group, and whether its rows are kept for the next pass."""
+    """The total of one group, and whether its rows are cached for the next pass."""
     rows = opened.open(samples)
     sweep = unpickle_pass(pass_, values, start)
     stop = min(start + GROUP_ROWS, rows.n_samples)
@@ -120,10 +120,10 @@ def group_total(
     for first in range(start, stop, step):
         for block in map_blocks(sweep, rows, first, min(first + step, stop)):
             total = sweep.combine(total, block)
-    kept = isinstance(rows, CachedSamples) and rows.has_cached(start, stop)
-    return finish_group(sweep, total, start), kept
+    is_cached = isinstance(rows, CachedSamples) and rows.has_cached(start, stop)
+    return finish_group(sweep, total, start), is_cached
 
 
 def same(data: bytes) -> bytes:
-    """What is sent, as the result of a task that Dask can run again."""
+    """The bytes, as the result of a task that Dask can run again."""
     return data

@@ -1,24 +1,24 @@
-"""Totals of passes as files: whole or not at all, and checked when they are read; the bits come back.
+"""Totals of passes as files: complete or absent, checked when read, with the same bits again.
 
-A file holds one line of JSON (the fingerprint of the pass and the form of its total), the arrays of the
-total one after the other in NumPy's own format, and a digest of all of it.
+A file holds a digest of what follows: one line of JSON (the fingerprint of the pass and the form of its
+total), and the arrays of the total one after the other in NumPy's own format.
 """
 
 import hashlib
-import io
 import json
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
+from mmcnb.samples.atomic import atomic_write
+
 DIGEST_SIZE = 16
-COPY_BYTES = 2**20
 PART = ".part"  # one writer at a time, so that one name serves and is written over after a kill
+new_digest = partial(hashlib.blake2b, digest_size=DIGEST_SIZE)
 
 
 class DamagedEntryError(Exception):
@@ -37,7 +37,7 @@ def fingerprint(*values: Any) -> str:
     str
         The same in any process for the same types and bits.
     """
-    digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    digest = new_digest()
     _add(digest, values)
     return digest.hexdigest()
 
@@ -64,7 +64,7 @@ def _add(digest: Any, value: Any) -> None:
 
 
 def write_entry(path: Path, mark: str, total: Any) -> None:
-    """Write the total of a pass to a file, whole or not at all.
+    """Write the total of a pass to a file, which appears complete or not at all.
 
     Parameters
     ----------
@@ -81,12 +81,14 @@ def write_entry(path: Path, mark: str, total: Any) -> None:
         If it cannot be written; what stood there still stands.
     """
     arrays: list[np.ndarray] = []
-    head = {"pass": mark, "total": _form(total, arrays), "arrays": len(arrays)}
-    with whole_file(path) as file:
+    head = {"pass": mark, "total": _encode(total, arrays), "arrays": len(arrays)}
+    with durable_file(path) as file:
+        file.write(bytes(DIGEST_SIZE))
         out = _HashingWriter(file)
         out.write(json.dumps(head).encode() + b"\n")
         for array in arrays:
             np.lib.format.write_array(out, array, allow_pickle=False)
+        file.seek(0)
         file.write(out.digest.digest())
 
 
@@ -113,97 +115,58 @@ def read_entry(path: Path) -> tuple[str, Any]:
         If it is not what was written.
     """
     with path.open("rb") as file:
-        _check_digest(file)
-        file.seek(0)
+        if file.read(DIGEST_SIZE) != hashlib.file_digest(file, new_digest).digest():
+            raise DamagedEntryError
+        file.seek(DIGEST_SIZE)
         head = json.loads(file.readline())
         arrays = [np.lib.format.read_array(file, allow_pickle=False) for _ in range(head["arrays"])]
-    return head["pass"], _restore(head["total"], arrays)
+    return head["pass"], _decode(head["total"], arrays)
 
 
-@contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that appears under its name at the end, on the disk itself, or not at all."""
-    part = path.with_name(path.name + PART)
-    try:
-        with part.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-        _sync_folder(path.parent)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
-
-
-def _check_digest(file: IO[bytes]) -> None:
-    left = file.seek(0, io.SEEK_END) - DIGEST_SIZE
-    file.seek(0)
-    digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
-    while left > 0:
-        read = file.read(min(left, COPY_BYTES))
-        digest.update(read)
-        left -= len(read)
-    if left < 0 or file.read() != digest.digest():
-        raise DamagedEntryError
+def durable_file(path: Path) -> AbstractContextManager[IO[bytes]]:
+    """A file to write that appears at the end, on the disk itself; there is one writer at a time."""
+    return atomic_write(path, sync=True, part=path.with_name(path.name + PART))
 
 
 class _HashingWriter:
-    """A file that keeps a digest of what goes through."""
+    """A file that digests what is written to it."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self.file, self.digest = file, hashlib.blake2b(digest_size=DIGEST_SIZE)
+        self.file, self.digest = file, new_digest()
 
     def write(self, part: bytes) -> int:
         self.digest.update(part)
         return self.file.write(part)
 
 
-def _form(value: Any, arrays: list[np.ndarray]) -> Any:
-    """A value as JSON, with its arrays moved to a list."""
-
-    def kept(array: Any) -> int:
-        arrays.append(np.asarray(array))
-        return len(arrays) - 1
-
-    if isinstance(value, np.generic):  # before float: a float64 is one
-        return {"number": kept(value)}
+def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
+    """A value as JSON; its arrays are appended to a list, and stand in the JSON by their numbers."""
+    if isinstance(value, np.ndarray | np.generic):  # before float: a float64 is one
+        arrays.append(np.asarray(value))
+        return {"array" if isinstance(value, np.ndarray) else "number": len(arrays) - 1}
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.ndarray):
-        return {"array": kept(value)}
-    if isinstance(value, tuple):
-        return {"tuple": [_form(part, arrays) for part in value]}
     if isinstance(value, list):
-        return [_form(part, arrays) for part in value]
+        return [_encode(part, arrays) for part in value]
+    if isinstance(value, tuple):
+        return {"tuple": [_encode(part, arrays) for part in value]}
     if getattr(value, "format", None) == "csr":
-        return {
-            "csr": [kept(part) for part in (value.data, value.indices, value.indptr)],
-            "shape": value.shape,
-        }
+        return {"csr": _encode([value.data, value.indices, value.indptr], arrays), "shape": value.shape}
     raise TypeError(f"a total of type {type(value).__qualname__} cannot be kept")
 
 
-def _restore(form: Any, arrays: list[np.ndarray]) -> Any:
-    if isinstance(form, list):
-        return [_restore(part, arrays) for part in form]
-    if not isinstance(form, dict):
-        return form
-    if "number" in form:
-        return arrays[form["number"]][()]
-    if "array" in form:
-        return arrays[form["array"]]
-    if "tuple" in form:
-        return tuple(_restore(part, arrays) for part in form["tuple"])
-    import scipy.sparse as sp
+def _decode(form: Any, arrays: list[np.ndarray]) -> Any:
+    match form:
+        case list():
+            return [_decode(part, arrays) for part in form]
+        case {"number": number}:
+            return arrays[number][()]
+        case {"array": number}:
+            return arrays[number]
+        case {"tuple": parts}:
+            return tuple(_decode(parts, arrays))
+        case {"csr": parts, "shape": shape}:
+            import scipy.sparse as sp
 
-    return sp.csr_array(tuple(arrays[k] for k in form["csr"]), shape=tuple(form["shape"]))
+            return sp.csr_array(tuple(_decode(parts, arrays)), shape=tuple(shape))
+    return form

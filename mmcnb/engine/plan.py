@@ -1,28 +1,117 @@
-"""What a fit will read, hold and write, worked out before any work."""
+"""The plan of a fit: what is read, held and written, worked out before any work."""
 
 import shutil
 import tempfile
 from dataclasses import asdict, dataclass
-from typing import Any
+from html import escape
+from typing import Any, Self
 
-from mmcnb.engine.memory import LIBRARIES, MIB, format_bytes, resolve_memory_limit
-from mmcnb.engine.run import READ_AHEAD, TASK_BYTES, n_threads, task_rows
+import numpy as np
+
+from mmcnb._config import LIBRARIES, format_bytes, n_threads, resolve_memory_limit
+from mmcnb.engine.run import READ_AHEAD, TASK_BYTES, task_rows
 from mmcnb.errors import MemoryLimitError
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 
-# Rough rates of one core: they rank plans, no more.
+# Rough rates of one core: they rank plans, no more. `python -m benchmarks engine` measures reads and products
+# (435 MB a second of Zstandard chunks, 56 to 86 GFLOP a second for blocks of 4,096 rows).
 READ_BYTES = 400e6
 PRODUCT_FLOPS = 40e9
 EXP_SECONDS = 0.8e-9
 SWEEP_BYTES = 8e9
 SCRATCH_BYTES = 0.9e9
-LIKELY_SWEEPS = 20
-CANDIDATE_WIDTHS = 7
-SAMPLE_SECONDS = 1.0  # starts and widths on the sample, whatever the number of rows
-LARGER_SAMPLE = GROUP_ROWS  # rows of the second sample, where there are more than twice as many
-KEPT_BYTES = 2**30  # kernel columns up to this size are kept, and swept as often as the path needs
-MANY_SWEEPS, FEW_SWEEPS = 300, 5
+SAMPLE_SECONDS = 1.0  # starts and bandwidths on the sample, whatever the number of rows
+ROW_STATE = 2**20  # labels of the rows on their way, in bytes
+CACHED_BYTES = 2**30  # kernel columns up to this size are cached, and swept as often as the fit needs
 STORES = ("memory", "scratch", "recompute")
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """The shape of rows that a plan is made for, whether they are there yet or not.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Rows and columns.
+    dtype : str, default="float32"
+        Type of the numbers in a block.
+    row_bytes : float, default=0.0
+        Decoded bytes of a row; 0 means dense rows of ``dtype``.
+    is_reopenable : bool, default=True
+        Whether the rows come from storage; rows that the caller holds in memory are not counted.
+    is_sparse : bool, default=False
+        Whether the rows are in CSR form.
+    chunk_bytes : float, default=0.0
+        Decoded bytes of one storage chunk: what has to be held to read any row of it.
+    edge_bytes : float, default=0.0
+        Decoded bytes of chunks that are held because a task needs parts of them.
+    """
+
+    n_samples: int
+    n_features: int
+    dtype: str = "float32"
+    row_bytes: float = 0.0
+    is_reopenable: bool = True
+    is_sparse: bool = False
+    chunk_bytes: float = 0.0
+    edge_bytes: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.row_bytes:
+            object.__setattr__(self, "row_bytes", float(self.n_features * self.itemsize))
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one number."""
+        return np.dtype(self.dtype).itemsize
+
+    @classmethod
+    def of(cls, samples: Samples, threads: int) -> Self:
+        """The shape of samples as some threads read them."""
+        rows = task_rows(samples, threads)
+        cut = samples.is_sparse or (rows < samples.n_samples and rows % samples.chunk_rows)
+        return cls(
+            *(samples.n_samples, samples.n_features, samples.dtype.name, samples.row_bytes),
+            is_reopenable=samples.is_reopenable,
+            is_sparse=samples.is_sparse,
+            chunk_bytes=min(samples.chunk_rows, samples.n_samples) * samples.row_bytes,
+            edge_bytes=samples.edge_bytes if cut else 0,
+        )
+
+
+@dataclass(frozen=True)
+class FitNeeds:
+    """What a method will hold and do.
+
+    Parameters
+    ----------
+    n_landmarks : int, default=0
+        Basis vectors; 0 for a linear kernel, which sweeps the rows themselves.
+    sample_size : int, default=2000
+        Rows of the sample on which starts and bandwidths are tried.
+    sample_copies : int, default=7
+        How many times kernel columns of the sample are held: the candidate bandwidths of the hinge methods.
+    sample_bytes : float, default=0.0
+        Bytes that work on the sample holds beside its rows and their kernel columns.
+    larger_rows : int, default=0
+        Rows of a second sample; 0 for a fit that draws none.
+    sweeps : int or None, default=None
+        Most sweeps over the kernel columns after the first; None is as many as `most_sweeps` says.
+    likely_sweeps : int or None, default=None
+        Sweeps for which the stores are compared; None is ``sweeps``, and where that is None, a usual number.
+    max_threads : int or None, default=None
+        Most threads for which the method has memory; None is any number.
+    """
+
+    n_landmarks: int = 0
+    sample_size: int = 2000
+    sample_copies: int = 7
+    sample_bytes: float = 0.0
+    larger_rows: int = 0
+    sweeps: int | None = None
+    likely_sweeps: int | None = None
+    max_threads: int | None = None
 
 
 @dataclass(frozen=True)
@@ -32,37 +121,27 @@ class FitPlan:
     Parameters
     ----------
     n_samples, n_features : int
-        Size of the work.
+        Rows and columns.
     row_bytes : float
         Decoded bytes of a row.
-    n_landmarks : int
-        Basis vectors.
-    threads : int
-        Threads used.
+    n_landmarks, threads : int
+        Basis vectors, and threads used.
     memory_limit : int
         Resident bytes allowed.
     libraries, in_flight, sample, row_state, cache : int
         Bytes held for libraries, blocks being read, the sample, labels, kernel columns.
     store : {"memory", "scratch", "recompute"}
-        Where kernel columns are kept.
+        Where kernel columns are cached.
     costs : dict of str to float
         Estimated seconds for each place that could hold them within the limit.
     scratch : int
         Bytes written to a scratch file.
-    sweeps : int
-        Sweeps over the kernel columns that are expected at most.
-    reads : int
-        Expected reads of the rows at most.
+    sweeps, reads : int
+        Most sweeps over the kernel columns, and most reads of the rows.
     bytes : int
         Decoded bytes of all those reads.
     seconds : float
         Estimated seconds.
-
-    Examples
-    --------
-    >>> from mmcnb.engine.plan import plan_fit
-    >>> plan_fit(10**7, 32, memory_limit="512MiB").store
-    'recompute'
     """
 
     n_samples: int
@@ -94,115 +173,190 @@ class FitPlan:
         """Expected peak of resident memory, in bytes."""
         return self.libraries + self.in_flight + self.sample + self.row_state + self.cache
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The plan as plain numbers and strings."""
         return asdict(self) | {"peak": self.peak}
 
-    def _where(self) -> str:
-        """Where kernel columns are kept, and what each place would cost."""
+    def _columns(self) -> str:
+        """Where kernel columns are cached, and what each place would cost."""
         size = format_bytes(self.n_samples * (self.n_landmarks * 4 or self.row_bytes))
-        words = {
+        places = {
             "memory": f"in memory ({size})",
             "scratch": f"in a scratch file ({size})",
             "recompute": "computed anew at each sweep",
         }
-        chosen = f"{words[self.store]}: {self.costs[self.store]:.3g} s"
-        others = [f"{words[place]} {self.costs[place]:.3g} s" for place in self.costs if place != self.store]
+        chosen = f"{places[self.store]}: {self.costs[self.store]:.3g} s"
+        others = [f"{places[place]} {self.costs[place]:.3g} s" for place in self.costs if place != self.store]
         return "; ".join([chosen, *others])
+
+    def _words(self) -> dict[str, str]:
+        sizes = {"libraries": self.libraries, "blocks in flight": self.in_flight}
+        sizes |= {"sample": self.sample, "labels": self.row_state}
+        parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in sizes.items())
+        return {
+            "rows": f"{self.n_samples:,} x {self.n_features:,}, {self.n_landmarks} basis vectors",
+            "kernel columns": self._columns(),
+            "reads of rows": f"at most {self.reads} ({format_bytes(self.bytes)}), "
+            f"sweeps over kernel columns at most {self.sweeps}",
+            "peak memory": f"about {format_bytes(self.peak)} of {format_bytes(self.memory_limit)} allowed "
+            f"({parts})",
+            "time": f"about {self.seconds:.3g} s on {self.threads} threads",
+        }
 
     def lines(self) -> list[str]:
         """The plan for people, one fact a line."""
-        return [
-            f"rows             {self.n_samples:,} x {self.n_features:,}, {self.n_landmarks} basis vectors",
-            f"kernel columns   {self._where()}",
-            f"reads of rows    at most {self.reads} ({format_bytes(self.bytes)}), "
-            f"sweeps over kernel columns at most {self.sweeps}",
-            f"peak memory      about {format_bytes(self.peak)} of {format_bytes(self.memory_limit)} allowed "
-            f"(libraries {format_bytes(self.libraries)}, blocks in flight {format_bytes(self.in_flight)}, "
-            f"sample {format_bytes(self.sample)}, labels {format_bytes(self.row_state)})",
-            f"time             about {self.seconds:.3g} s on {self.threads} threads",
+        return [f"{name:<17}{text}" for name, text in self._words().items()]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        rows = [
+            f"<tr><th>{escape(name)}</th><td>{escape(words)}</td></tr>"
+            for name, words in self._words().items()
         ]
+        return f"<table>{''.join(rows)}</table>"
 
 
-@dataclass(frozen=True)
-class FitNeeds:
-    """What a method will hold and do.
+class _Costs:
+    """Bytes and seconds of a fit, by its threads and by the store of its kernel columns."""
+
+    def __init__(self, rows: RowShape, needs: FitNeeds, limit: int) -> None:
+        self.rows, self.limit, self.n_landmarks = rows, limit, needs.n_landmarks
+        p, kernel_bytes = needs.n_landmarks, needs.n_landmarks * 4
+        self.feature_bytes = kernel_bytes or rows.row_bytes
+        self.cache = rows.n_samples * self.feature_bytes
+        self.row_state = ROW_STATE if rows.is_reopenable else 0
+        # A copy of the sample's kernel columns holds float32 values and as many float64 coordinates.
+        columns = 2 * rows.n_features * 8 + needs.sample_copies * 3 * kernel_bytes
+        self.sample: float = min(needs.sample_size, rows.n_samples) * columns
+        self.sample += p * (2 * p + 3 * rows.n_features) * 8  # the basis and its kernel matrix
+        self.sample += 2 * needs.larger_rows * self.feature_bytes + needs.sample_bytes
+        # A thread holds decoded rows, a second copy inside the decoder, and one block's features.
+        task = max(
+            min(TASK_BYTES, rows.n_samples * rows.row_bytes), BLOCK_ROWS * rows.row_bytes, rows.chunk_bytes
+        )
+        self.task = 2 * task * rows.is_reopenable + min(BLOCK_ROWS, rows.n_samples) * kernel_bytes
+
+    def capacity(self, threads: int) -> float:
+        """Bytes of the limit that are left for kernel columns."""
+        others = self.limit - LIBRARIES - self.sample - self.row_state - self.rows.edge_bytes
+        return others - (threads + READ_AHEAD) * self.task
+
+    def check(self) -> None:
+        """Refuse a limit that is too small for one thread."""
+        if self.capacity(1) < 0:
+            least_mib = -(-(self.limit - self.capacity(1)) // 2**20)
+            raise MemoryLimitError(
+                f"memory_limit={format_bytes(self.limit)} is too small for {self.rows.n_samples:,} rows of "
+                f"{self.rows.n_features:,} columns; the least that works is {least_mib:.0f}MiB."
+            )
+
+    def stores(self) -> list[str]:
+        """Where kernel columns may be, as far as memory allows."""
+        linear = self.n_landmarks == 0
+        if linear and not self.rows.is_reopenable:  # the rows are their own features, and in memory
+            return ["recompute"]
+        too_large = self.cache > shutil.disk_usage(tempfile.gettempdir()).free
+        no_scratch = too_large or (linear and self.rows.is_sparse)
+        return [store for store in STORES if store != "scratch" or not no_scratch]
+
+    def ways(self, threads: int, sweeps: int) -> dict[tuple[str, int], float]:
+        """Seconds of every store and number of threads within the limit."""
+        return {
+            (store, count): self._seconds(store, count, sweeps)
+            for store in self.stores()
+            for count in range(1, threads + 1)
+            if self.capacity(count) >= (self.cache if store == "memory" else 0)
+        }
+
+    def _seconds(self, store: str, threads: int, sweeps: int) -> float:
+        rows, p = self.rows, self.n_landmarks
+        flops = 2.0 * rows.n_samples * rows.row_bytes / rows.itemsize * p
+        columns = flops / PRODUCT_FLOPS + rows.n_samples * p * EXP_SECONDS
+        read = rows.n_samples * rows.row_bytes / READ_BYTES * (1.0 if rows.is_reopenable else 0.1)
+        sweep = rows.n_samples * max(self.feature_bytes, 8) / SWEEP_BYTES
+        if store == "recompute":
+            return (2 * read + sweeps * (columns + read + sweep)) / threads
+        scratch = self.cache / SCRATCH_BYTES if store == "scratch" else 0.0
+        return (2 * read + columns + sweeps * sweep) / threads + (1 + sweeps) * scratch
+
+
+def plan_fit(
+    samples: Samples | RowShape,
+    needs: FitNeeds,
+    memory_limit: str | int | None = None,
+    n_jobs: int | None = None,
+) -> FitPlan:
+    """Plan a fit: what is read, held and written, before any work.
+
+    Kernel columns of up to 1 GiB are cached, in memory or in a scratch file, and swept until the fit
+    converges. Larger ones go where a few sweeps cost least: memory where they fit, a scratch file, or
+    nowhere, which computes them anew.
 
     Parameters
     ----------
-    n_landmarks : int, default=0
-        Basis vectors; 0 where the columns are the features.
-    sample_size : int, default=2000
-        Rows of the sample.
-    sample_copies : int, default=7
-        How many times kernel columns of the sample are held.
-    sample_bytes : float, default=0.0
-        What work on the sample holds beside its columns.
-    larger_rows : int, default=0
-        Rows of a second sample.
-    sweeps : int or None, default=None
-        Most sweeps after the first, where that is known.
-    max_threads : int or None, default=None
-        Most threads, where each holds much.
-    """
+    samples : Samples or RowShape
+        The rows, or the shape of rows that are not there yet.
+    needs : FitNeeds
+        What the method will hold and do.
+    memory_limit : str, int or None, default=None
+        Resident memory allowed; None is what `mmcnb.config` says, and otherwise half of what is free.
+    n_jobs : int or None, default=None
+        Threads; None is what `mmcnb.config` says, and otherwise all cores.
 
-    n_landmarks: int = 0
-    sample_size: int = 2000
-    sample_copies: int = 7
-    sample_bytes: float = 0.0
-    larger_rows: int = 0
-    sweeps: int | None = None
-    max_threads: int | None = None
+    Returns
+    -------
+    FitPlan
+        The plan.
 
-
-def most_sweeps(n_samples: int, feature_bytes: float) -> int:
-    """Sweeps over all rows that a fit may make; the size of the work alone decides, or the answer would
-    depend on the machine.
+    Raises
+    ------
+    MemoryLimitError
+        If the limit is too small; the message names the least that works.
 
     Examples
     --------
-    >>> from mmcnb.engine.plan import most_sweeps
-    >>> most_sweeps(10**6, 800), most_sweeps(10**7, 800)
-    (300, 5)
+    >>> from mmcnb.engine.plan import FitNeeds, RowShape, plan_fit
+    >>> plan_fit(RowShape(32_561, 123), FitNeeds(n_landmarks=200), memory_limit="1GiB").store
+    'memory'
+    >>> plan_fit(RowShape(10**7, 32), FitNeeds(n_landmarks=200), memory_limit="512MiB").store
+    'recompute'
     """
-    return MANY_SWEEPS if n_samples * feature_bytes <= KEPT_BYTES else FEW_SWEEPS
-
-
-def larger_sample(n_samples: int) -> int:
-    """Rows of the second sample; 0 where all rows are hardly more.
-
-    Examples
-    --------
-    >>> from mmcnb.engine.plan import larger_sample
-    >>> larger_sample(10**5), larger_sample(10**6)
-    (0, 65536)
-    """
-    return LARGER_SAMPLE if n_samples > 2 * LARGER_SAMPLE else 0
-
-
-def size_of(samples: Samples, n_jobs: int | None = None) -> dict[str, Any]:
-    """What `plan_fit` wants to know of some rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.engine.plan import size_of
-    >>> from mmcnb.samples import open_samples
-    >>> size_of(open_samples(np.eye(3)))["row_bytes"]
-    24.0
-    """
-    rows = task_rows(samples, n_threads(n_jobs))
-    cut = samples.is_sparse or (rows < samples.n_samples and rows % samples.chunk_rows)
-    return {
-        "n_samples": samples.n_samples,
-        "n_features": samples.n_features,
-        "row_bytes": samples.row_bytes,
-        "dtype": samples.dtype.name,
-        "stored": samples.is_reopenable,
-        "is_sparse": samples.is_sparse,
-        "chunk_bytes": min(samples.chunk_rows, samples.n_samples) * samples.row_bytes,
-        "edge_bytes": samples.edge_bytes if cut else 0,
-    }
+    threads = n_threads(n_jobs)
+    rows = samples if isinstance(samples, RowShape) else RowShape.of(samples, threads)
+    work = _Costs(rows, needs, resolve_memory_limit(memory_limit))
+    work.check()
+    sweeps, likely = expected_sweeps(rows.n_samples, work.feature_bytes, needs)
+    ways = work.ways(min(threads, needs.max_threads or threads), likely)
+    costs: dict[str, float] = {}
+    for (store, _), seconds in ways.items():
+        costs[store] = min(seconds, costs.get(store, seconds))
+    cached = {way: seconds for way, seconds in ways.items() if way[0] != "recompute"}
+    if cached and work.cache <= CACHED_BYTES:
+        ways = cached
+    store, threads = min(ways, key=lambda way: ways[way])
+    reads = 2 + (sweeps if store == "recompute" else 0)
+    return FitPlan(
+        n_samples=rows.n_samples,
+        n_features=rows.n_features,
+        row_bytes=rows.row_bytes,
+        n_landmarks=needs.n_landmarks,
+        threads=threads,
+        memory_limit=work.limit,
+        libraries=LIBRARIES,
+        in_flight=int((threads + READ_AHEAD) * work.task + rows.edge_bytes),
+        sample=int(work.sample),
+        row_state=work.row_state,
+        cache=int(work.cache) if store == "memory" else 0,
+        store=store,
+        costs=costs,
+        scratch=int(work.cache) if store == "scratch" else 0,
+        sweeps=sweeps,
+        reads=reads,
+        bytes=int(reads * rows.n_samples * rows.row_bytes),
+        seconds=SAMPLE_SECONDS + costs[store],
+    )
 
 
 def square_rows(bytes_allowed: int, matrices: int) -> int:
@@ -217,153 +371,27 @@ def square_rows(bytes_allowed: int, matrices: int) -> int:
     return int((max(bytes_allowed - LIBRARIES, 0) / 2 / matrices / 8) ** 0.5)
 
 
-def plan_fit(
-    n_samples: int,
-    n_features: int,
-    *,
-    row_bytes: float | None = None,
-    dtype: str = "float32",
-    n_landmarks: int = 200,
-    sample_size: int = 2000,
-    sample_bytes: float = 0.0,
-    larger_rows: int | None = None,
-    sweeps: int | None = None,
-    memory_limit: str | int | None = None,
-    n_jobs: int | None = None,
-    stored: bool = True,
-    chunk_bytes: float = 0.0,
-    edge_bytes: float = 0.0,
-    is_sparse: bool = False,
-) -> FitPlan:
-    """Plan a fit: what is read, held and written, before any work.
+# -- how often the hinge methods sweep over all rows, and their second sample ------------------------
 
-    Kernel columns of up to 1 GiB are kept, in memory or in a scratch file, and swept until the fit
-    converges. Larger ones go where a few sweeps cost least: memory where they fit, a scratch file, or
-    nowhere, which computes them anew.
+LARGER_SAMPLE = GROUP_ROWS  # rows of the second sample, where there are more than twice as many
+MANY_SWEEPS, FEW_SWEEPS, LIKELY_SWEEPS = 300, 5, 20
 
-    Parameters
-    ----------
-    n_samples, n_features : int
-        Rows and columns.
-    row_bytes : float or None, default=None
-        Decoded bytes a row; None means dense rows of ``dtype``.
-    dtype : str, default="float32"
-        Type of dense rows.
-    n_landmarks : int, default=200
-        Basis vectors; 0 for a linear kernel, which sweeps the rows themselves.
-    sample_size : int, default=2000
-        Rows of the sample on which starts and widths are tried.
-    sample_bytes : float, default=0.0
-        Bytes that work on the sample holds beside its rows and their kernel columns.
-    larger_rows : int or None, default=None
-        Rows of a second sample; None is as many as `larger_sample` says, 0 for a fit that draws none.
-    sweeps : int or None, default=None
-        Most sweeps over the kernel columns after the first; None is as many as `most_sweeps` says.
-    memory_limit : str, int or None, default=None
-        Resident memory allowed; None is half of what is free.
-    n_jobs : int or None, default=None
-        Threads.
-    stored : bool, default=True
-        Whether the rows come from storage; rows the caller holds in memory are not counted.
-    chunk_bytes : float, default=0.0
-        Decoded bytes of one storage chunk: what has to be held to read any row of it.
-    edge_bytes : float, default=0.0
-        Decoded bytes of chunks that are held because a task needs parts of them.
-    is_sparse : bool, default=False
-        Whether the rows are in CSR form.
 
-    Returns
-    -------
-    FitPlan
-        The plan.
+def most_sweeps(n_samples: int, feature_bytes: float) -> int:
+    """Sweeps over all rows that a fit may make.
 
-    Raises
-    ------
-    MemoryLimitError
-        If the limit is too small; the message names the least that works.
-
-    Examples
-    --------
-    >>> from mmcnb.engine.plan import plan_fit
-    >>> plan = plan_fit(32_561, 123, n_landmarks=200, memory_limit="1GiB")
-    >>> plan.store
-    'memory'
+    The size of the work alone decides, or the answer would depend on the machine.
     """
-    import numpy as np
+    return MANY_SWEEPS if n_samples * feature_bytes <= CACHED_BYTES else FEW_SWEEPS
 
-    limit, threads = resolve_memory_limit(memory_limit), n_threads(n_jobs)
-    row_bytes = row_bytes or n_features * np.dtype(dtype).itemsize
-    kernel_bytes = n_landmarks * 4
-    feature_bytes = kernel_bytes or row_bytes
-    # Every candidate width holds float32 kernel columns and as many float64 coordinates of the sample.
-    sample: float = min(sample_size, n_samples) * (2 * n_features * 8 + CANDIDATE_WIDTHS * 3 * kernel_bytes)
-    sample += n_landmarks * (2 * n_landmarks + 3 * n_features) * 8  # the basis and its kernel matrix
-    larger_rows = larger_sample(n_samples) if larger_rows is None else larger_rows
-    sample += 2 * larger_rows * feature_bytes + sample_bytes
-    row_state = 0 if not stored else 4 * 2**18
-    cache = n_samples * feature_bytes
-    # A thread holds decoded rows, a second copy inside the decoder, and one block's features.
-    task = max(min(TASK_BYTES, n_samples * row_bytes), BLOCK_ROWS * row_bytes, chunk_bytes) if stored else 0
-    held = 2 * task + min(BLOCK_ROWS, n_samples) * kernel_bytes
 
-    def room(workers: int) -> float:
-        return limit - LIBRARIES - sample - row_state - edge_bytes - (workers + READ_AHEAD) * held
+def expected_sweeps(n_samples: int, feature_bytes: float, needs: FitNeeds) -> tuple[int, int]:
+    """Most and likely sweeps: those of the method, or where it names none, those of the hinge methods."""
+    most = most_sweeps(n_samples, feature_bytes) if needs.sweeps is None else needs.sweeps
+    usual = FEW_SWEEPS if needs.larger_rows else LIKELY_SWEEPS
+    return most, needs.likely_sweeps or needs.sweeps or usual
 
-    if room(1) < 0:
-        least_mib = -(-(limit - room(1)) // MIB)
-        raise MemoryLimitError(
-            f"memory_limit={format_bytes(limit)} is too small for {n_samples:,} rows of {n_features:,} "
-            f"columns; the least that works is {least_mib:.0f}MiB."
-        )
-    likely = sweeps or (FEW_SWEEPS if larger_rows else LIKELY_SWEEPS)
-    sweeps = most_sweeps(n_samples, feature_bytes) if sweeps is None else sweeps
-    flops = 2.0 * n_samples * row_bytes / np.dtype(dtype).itemsize * n_landmarks
-    map_seconds = flops / PRODUCT_FLOPS + n_samples * n_landmarks * EXP_SECONDS
-    read = n_samples * row_bytes / READ_BYTES * (1.0 if stored else 0.1)
-    sweep = n_samples * max(feature_bytes, 8) / SWEEP_BYTES
 
-    def seconds_of(workers: int, store: str) -> float:
-        if store == "recompute":
-            return (2 * read + likely * (map_seconds + read + sweep)) / workers
-        scratch = cache / SCRATCH_BYTES if store == "scratch" else 0.0
-        return (2 * read + map_seconds + likely * sweep) / workers + (1 + likely) * scratch
-
-    fits = {
-        "memory": [workers for workers in range(1, threads + 1) if cache <= room(workers)],
-        "scratch": [workers for workers in range(1, threads + 1) if room(workers) >= 0],
-        "recompute": [workers for workers in range(1, threads + 1) if room(workers) >= 0],
-    }
-    if cache > shutil.disk_usage(tempfile.gettempdir()).free or (is_sparse and n_landmarks == 0):
-        fits["scratch"] = []
-    if n_landmarks == 0 and not stored:  # the rows are their own features, and in memory
-        fits["memory"] = fits["scratch"] = []
-    ways = {(store, workers): seconds_of(workers, store) for store in STORES for workers in fits[store]}
-    costs = {
-        store: min(seconds for (place, _), seconds in ways.items() if place == store)
-        for store in STORES
-        if fits[store]
-    }
-    if cache <= KEPT_BYTES and len(costs) > 1:
-        ways = {way: seconds for way, seconds in ways.items() if way[0] != "recompute"}
-    store, threads = min(ways, key=lambda way: ways[way])
-    reads = 2 + (sweeps if store == "recompute" else 0)
-    return FitPlan(
-        n_samples=n_samples,
-        n_features=n_features,
-        row_bytes=row_bytes,
-        n_landmarks=n_landmarks,
-        threads=threads,
-        memory_limit=limit,
-        libraries=LIBRARIES,
-        in_flight=int((threads + READ_AHEAD) * held + edge_bytes),
-        sample=int(sample),
-        row_state=row_state,
-        cache=int(cache) if store == "memory" else 0,
-        store=store,
-        costs=costs,
-        scratch=int(cache) if store == "scratch" else 0,
-        sweeps=sweeps,
-        reads=reads,
-        bytes=int(reads * n_samples * row_bytes),
-        seconds=SAMPLE_SECONDS + costs[store],
-    )
+def larger_sample(n_samples: int) -> int:
+    """Rows of the second sample; 0 where all rows are hardly more."""
+    return LARGER_SAMPLE if n_samples > 2 * LARGER_SAMPLE else 0

@@ -12,11 +12,12 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
+from mmcnb._config import n_threads
 from mmcnb._progress import progress
-from mmcnb.errors import InputError
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples.derived import cache_features
 
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
 
 
 Total = TypeVar("Total")
-Found = TypeVar("Found")
-TASK_BYTES = 8 * 2**20  # rows handed to a thread at once, as decoded bytes
+Result = TypeVar("Result")
+# `python -m benchmarks engine` compares passes with a bare scan of the same store.
+TASK_BYTES = 8 * 2**20  # decoded bytes of the rows that a thread takes at once
 READ_AHEAD = 1  # tasks that wait beside those at work
 
 
 class Pass(Protocol[Total]):
-    """What a pass over the rows has to say: a total for each block, and how totals are combined."""
+    """A pass over the rows: a total for each block, and how totals are combined."""
 
     def start(self) -> Total:
         """The total of no rows."""
@@ -51,20 +53,20 @@ def finish_group(pass_: Pass[Total], total: Total, start: int) -> Total:
 
 @dataclass
 class Traffic:
-    """What has been read so far of some watched rows.
+    """What has been read so far of the watched rows.
 
     Parameters
     ----------
     watched : Samples or None
         The rows; passes over others are not counted.
     reads : int
-        Passes that read the rows from their home.
+        Passes that read the rows from storage.
     sweeps : int
-        Passes served from kept kernel columns.
+        Passes served from cached kernel columns.
     bytes : int
         Decoded bytes of the rows read.
     resumed : bool
-        Whether the last pass was taken from a checkpoint.
+        Whether the last pass was recalled from a checkpoint.
     """
 
     watched: Samples | None = None
@@ -107,11 +109,11 @@ class Engine(ABC):
         """The totals of all groups of rows, in order."""
 
     def cache(self, features: Samples, plan: "FitPlan") -> Samples:
-        """Hold features where the plan says, from their first sweep on."""
+        """Cache features where the plan says, from their first sweep on."""
         return cache_features(features, plan.store)
 
-    def each(self, function: Callable[[Any], Found], items: Sequence[Any]) -> list[Found]:
-        """What a function finds for each item, in order."""
+    def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
+        """The results of a function for all items, in order."""
         return [function(item) for item in items]
 
     def run(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Total:
@@ -133,22 +135,16 @@ class Engine(ABC):
         """
         self.traffic.count(samples)
         total = pass_.start()
-        shown = self.show_progress if description else False
-        with progress(samples.n_samples, description, enabled=shown) as bar:
+        with ExitStack() as stack:
+            bar = None
+            if description and self.show_progress is not False:
+                shown = progress(samples.n_samples, description, enabled=self.show_progress)
+                bar = stack.enter_context(shown)
             for group in self.groups(pass_, samples):
                 total = pass_.combine(total, group)
-                bar.update(GROUP_ROWS)
+                if bar is not None:
+                    bar.update(GROUP_ROWS)
         return total
-
-
-def n_threads(n_jobs: int | None) -> int:
-    """Number of threads for ``n_jobs``, in scikit-learn's meaning: None is all cores, -1 too."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if n_jobs is None:
-        return cores
-    if n_jobs == 0:
-        raise InputError("n_jobs=0 asks for no thread; give a positive number, or -1 for all cores.")
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
 def task_rows(samples: Samples, threads: int) -> int:
@@ -169,10 +165,10 @@ def map_blocks(pass_: Pass[Total], samples: Samples, start: int, stop: int) -> I
 
 
 class SingleThreadedBLAS:
-    """BLAS at one thread for as long as any engine of this process runs.
+    """BLAS at one thread while any engine of this process runs.
 
     Blocks run in parallel, so BLAS must not: its result would depend on the number of threads. The limit is
-    global to the process, so engines that overlap in time share one, and the last to leave lifts it.
+    global to the process, so engines that overlap in time share it, and the last to leave lifts it.
     """
 
     _lock = threading.Lock()
@@ -215,7 +211,7 @@ class ThreadEngine(Engine):
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Threads; None and -1 take all cores.
+        Threads; None is what `mmcnb.config` says, -1 is all cores.
     show_progress : bool or None, default=False
         None shows a bar where standard error is a terminal.
 
@@ -244,10 +240,8 @@ class ThreadEngine(Engine):
         self._pool.shutdown(cancel_futures=True)
         self._blas.__exit__()
 
-    def each(self, function: Callable[[Any], Found], items: Sequence[Any]) -> list[Found]:
-        """What a function finds for each item, in order; the items share the threads, and their passes run
-        each in the thread of its item.
-        """
+    def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
+        """The results for all items, in order; each item runs its passes in one thread."""
         return super().each(function, items) if self._alone else list(self._pool.map(function, items))
 
     def _mark_thread(self) -> None:
@@ -308,7 +302,7 @@ def run(pass_: Pass[Total], samples: Samples, n_jobs: int | None = None) -> Tota
     samples : Samples
         The rows.
     n_jobs : int or None, default=None
-        Threads; None and -1 take all cores.
+        Threads; None is what `mmcnb.config` says, -1 is all cores.
 
     Returns
     -------

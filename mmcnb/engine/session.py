@@ -1,18 +1,74 @@
-"""One fit: what its stages share, what it finds, and how its starts are run."""
+"""One fit: who runs its passes, what its stages share, what it finds, and how its starts are run."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 
+from mmcnb._config import configured, is_client
+from mmcnb.engine.dask import DaskEngine, connection
 from mmcnb.engine.plan import FitPlan
-from mmcnb.engine.run import Engine
+from mmcnb.engine.run import Engine, ThreadEngine
 from mmcnb.samples import Samples
 
 Record = Callable[[dict[str, Any]], None]
 Found = TypeVar("Found")
+
+
+def open_engine(
+    engine: Any = None, n_jobs: int | None = None, show_progress: bool | None = False
+) -> AbstractContextManager[Engine]:
+    """The engine that was asked for, to be used in a ``with`` block.
+
+    Parameters
+    ----------
+    engine : None, str or dask.distributed.Client, default=None
+        None is what `mmcnb.config` says, and otherwise threads of this process; a client, or the
+        address of its scheduler, is a Dask cluster; ``"local:4"`` is a cluster of four worker
+        processes on this machine, which ends with the block.
+    n_jobs : int or None, default=None
+        Threads of this process.
+    show_progress : bool or None, default=False
+        None shows a bar where standard error is a terminal.
+
+    Returns
+    -------
+    context manager of Engine
+
+    Raises
+    ------
+    InputError
+        If ``engine`` is none of these, Dask is not installed, or no scheduler answers.
+    """
+    engine = configured("engine", engine)
+    if engine is None:
+        return ThreadEngine(n_jobs, show_progress)
+    return DaskEngine(engine, n_jobs, show_progress)
+
+
+def connected(engine: Any = None) -> AbstractContextManager[Any]:
+    """Stay connected to the cluster of an engine: ``with`` blocks inside this one share its client.
+
+    Parameters
+    ----------
+    engine : None, str or dask.distributed.Client, default=None
+        As in `open_engine`.
+
+    Returns
+    -------
+    context manager of dask.distributed.Client or None
+        None where the engine is threads.
+    """
+    engine = configured("engine", engine)
+    return nullcontext() if engine is None else connection(engine)
+
+
+def portable(engine: Any) -> Any:
+    """An engine as another process can use it: a client as the address of its scheduler."""
+    return engine.scheduler.address if is_client(engine) and engine.scheduler is not None else engine
 
 
 class History:
@@ -109,10 +165,15 @@ class FitResult:
     features: Samples
     attributes: dict[str, Any]
     report: dict[str, Any]
-    per_cluster: dict[str, Sequence[Any]] = field(default_factory=dict)
+    per_cluster: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     first_rows: np.ndarray | None = None
     warnings: Sequence[str] = ()
     quiet: Sequence[str] = ()
+
+
+def whole_numbers(sizes: Sequence[float]) -> list[float]:
+    """Sizes, those that are whole as integers."""
+    return [int(size) if float(size).is_integer() else float(size) for size in sizes]
 
 
 def ignore(row: dict[str, Any]) -> None:

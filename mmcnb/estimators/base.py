@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -18,11 +18,10 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mmcnb.engine.checkpoint import CheckpointEngine
-from mmcnb.engine.choose import connected, open_engine, portable
 from mmcnb.engine.passes import draw_sample, sample_rows
-from mmcnb.engine.plan import FitNeeds, FitPlan, plan_fit, size_of
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.run import Engine, Traffic
-from mmcnb.engine.session import FitResult, FitSession, History
+from mmcnb.engine.session import FitResult, FitSession, History, connected, open_engine, portable
 from mmcnb.errors import ClusterWarning
 from mmcnb.estimators.parameters import RUNTIME_DOCS, Rule, check_parameters, read_input, read_weights
 from mmcnb.estimators.persistence import save_estimator
@@ -35,37 +34,39 @@ from mmcnb.samples.derived import scaled_matrix
 SAMPLE_ROWS = 2000  # on which starts and bandwidths are tried: `python -m benchmarks peers`
 FITTED = ("objective", "gamma", "converged", "report")
 MARGIN_FITTED = ("objective", "rho", "gamma", "converged", "report")
-T = TypeVar("T")
 logger = logging.getLogger("mmcnb")
 
 
-@dataclass_transform(eq_default=False)
-def estimator(cls: type[T] | None = None, *, kw_only: bool = False) -> Any:
-    """Make a class an estimator: its fields are its parameters, before those that all classes share.
+if TYPE_CHECKING:  # to the type checker it is a dataclass
+    from dataclasses import dataclass as estimator
+else:
 
-    Parameters
-    ----------
-    cls : type
-        The class; the line ``{runtime}`` of its docstring becomes the documentation of the shared parameters.
-    kw_only : bool, default=False
-        Whether its parameters are given by name alone.
+    def estimator(cls: type | None = None, *, kw_only: bool = False) -> Any:
+        """Make a class an estimator: its fields are its parameters, before those that all classes share.
 
-    Returns
-    -------
-    type
-        The class, with its ``__init__``.
-    """
-    if cls is None:
-        return partial(estimator, kw_only=kw_only)
-    made: Any = dataclass(cls, eq=False, repr=False, kw_only=kw_only)
-    shared = [*RUNTIME_DOCS][: None if "checkpoint" in made.__dataclass_fields__ else -1]
-    made.__doc__ = (made.__doc__ or "").replace(
-        "{runtime}", "\n    ".join(RUNTIME_DOCS[name] for name in shared)
-    )
-    signature = inspect.signature(made.__init__)
-    order = sorted(signature.parameters.values(), key=lambda parameter: parameter.name in shared)
-    made.__init__.__signature__ = signature.replace(parameters=order)
-    return made
+        Parameters
+        ----------
+        cls : type
+            The class; ``{runtime}`` in its docstring becomes the documentation of the shared parameters.
+        kw_only : bool, default=False
+            Whether its parameters are given by name alone.
+
+        Returns
+        -------
+        type
+            The class, with its ``__init__``.
+        """
+        if cls is None:
+            return partial(estimator, kw_only=kw_only)
+        made: Any = dataclass(cls, eq=False, repr=False, kw_only=kw_only)
+        shared = [*RUNTIME_DOCS][: None if "checkpoint" in made.__dataclass_fields__ else -1]
+        made.__doc__ = (made.__doc__ or "").replace(
+            "{runtime}", "\n    ".join(RUNTIME_DOCS[name] for name in shared)
+        )
+        signature = inspect.signature(made.__init__)
+        order = sorted(signature.parameters.values(), key=lambda parameter: parameter.name in shared)
+        made.__init__.__signature__ = signature.replace(parameters=order)
+        return made
 
 
 class FittedAttributes:
@@ -149,7 +150,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
     # -- what a class has to say ---------------------------------------------------------------
 
     @abstractmethod
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, n_samples: int) -> FitNeeds:
         """What a fit of some rows holds and does; raises where that cannot be."""
 
     @abstractmethod
@@ -210,7 +211,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         Parameters
         ----------
         X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
-            The rows.
+            The rows, or the shape of rows that are not there yet.
 
         Returns
         -------
@@ -223,6 +224,8 @@ class StreamedClusterer(ClusterMixin, Estimator):
             If a parameter cannot be used, or the memory limit is too small.
         """
         self._check_parameters()
+        if isinstance(X, RowShape):
+            return self._plan(X)
         return self._plan(read_input(copy(self), X, reset=True, least_rows=2))
 
     def predict(self, X: Any, out: str | os.PathLike[str] | None = None) -> np.ndarray | None:
@@ -267,15 +270,8 @@ class StreamedClusterer(ClusterMixin, Estimator):
 
     # -- the fit -------------------------------------------------------------------------------
 
-    def _plan(self, samples: Samples) -> FitPlan:
-        needs = self._needs(samples)
-        given: dict[str, Any] = dict(vars(needs))
-        del given["sample_copies"], given["max_threads"]
-        limits: dict[str, Any] = {"memory_limit": self.memory_limit, "n_jobs": self.n_jobs}
-        plan = plan_fit(**size_of(samples, self.n_jobs), **given, **limits)
-        return (
-            plan if needs.max_threads is None else replace(plan, threads=min(plan.threads, needs.max_threads))
-        )
+    def _plan(self, samples: Samples | RowShape) -> FitPlan:
+        return plan_fit(samples, self._needs(samples.n_samples), self.memory_limit, self.n_jobs)
 
     def _fit_samples(self, samples: Samples, sample_weight: Any, with_labels: bool) -> None:
         """Fit, and label the rows while their features are cached."""
@@ -311,7 +307,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         random_state: Any,
     ) -> FitSession:
         """Draw the sample."""
-        size = self._needs(samples).sample_size
+        size = self._needs(samples.n_samples).sample_size
         rows = sample_rows(samples.n_samples, size, weights, random_state)
         drawn = draw_sample(engine, samples, rows, weights, moments=self.scale == "standard")
         sample = scaled_matrix(drawn.sample, drawn.mean, drawn.deviation)
@@ -333,7 +329,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         for sentence in result.warnings:
             logger.info(sentence)
             if sentence not in result.quiet:
-                warnings.warn(sentence, ClusterWarning, stacklevel=5)
+                warnings.warn(sentence, ClusterWarning, stacklevel=4)
 
 
 def first_row_order(session: FitSession, result: FitResult) -> list[int]:

@@ -92,8 +92,8 @@ def check_counts(classes: np.ndarray, counts: np.ndarray, n_clusters: int | None
         raise InputError(
             f"all rows are of the class {classes.tolist()[0]!r}; give rows of at least 2 classes."
         )
-    rare = np.minimum(counts, counts.sum() - counts)  # of each class and the others
-    fewest = (rare if both else counts.sum() - rare).min()
+    minority = np.minimum(counts, counts.sum() - counts)  # of each class and the others
+    fewest = (minority if both else counts.sum() - minority).min()
     if n_clusters is not None and n_clusters > fewest:
         raise InputError(
             f"n_clusters={n_clusters} is more than the {fewest} rows of a class that is clustered; "
@@ -128,7 +128,7 @@ def check_class_weight(class_weight: Any, classes: np.ndarray) -> None:
 def weight_of_rows(
     class_weight: dict[Any, float] | str | None, classes: np.ndarray, codes: np.ndarray, positive: np.ndarray
 ) -> np.ndarray:
-    """Weight of each row in the machine of some rows against the others.
+    """Weight of each row in the SVM of some rows against the others.
 
     "balanced" gives both sides the same weight in all, n/2.
     """

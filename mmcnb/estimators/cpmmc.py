@@ -13,7 +13,7 @@ from mmcnb.estimators.parameters import SAMPLE_SIZE, TWO_CLUSTERS, Rule, check_b
 from mmcnb.features.bandwidth import mean_squared_distance
 from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts, two_cluster_result
 from mmcnb.hinge.working_set import linear_features
-from mmcnb.samples import Samples, open_samples
+from mmcnb.samples import open_samples
 
 
 @estimator
@@ -101,9 +101,9 @@ class CPMMC(StreamedClusterer):
         super()._check_parameters()
         check_balance(self)
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, n_samples: int) -> FitNeeds:
         rows = self.sample_size or SAMPLE_ROWS
-        return FitNeeds(sample_size=rows, larger_rows=larger_sample(samples.n_samples))
+        return FitNeeds(sample_size=rows, larger_rows=larger_sample(n_samples))
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(self, session.sample.shape[0], session.seed())

@@ -35,9 +35,9 @@ from mmcnb.hinge.multiclass import (
 )
 from mmcnb.hinge.sample_search import SearchConfig
 from mmcnb.least_squares.all_rows import (
-    LeastSquaresPasses,
     check_clusters,
     check_matrices,
+    label_all_rows,
     landmark_sample,
     matrix_bytes,
     relative_weights,
@@ -45,7 +45,6 @@ from mmcnb.least_squares.all_rows import (
 )
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
-from mmcnb.samples import Samples
 
 LANDMARKS = 300  # as in `UnsupervisedRLS`: `python -m benchmarks peers`
 MORE_SEARCHES = 2  # starts of local search beyond n_init
@@ -160,11 +159,11 @@ class CrammerSingerMMC(StreamedClusterer):
         super()._check_parameters()
         target_shares(self.cluster_sizes, self.n_clusters)
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, n_samples: int) -> FitNeeds:
         size = self.sample_size or rows_of_sample(self.n_clusters)
-        rows = min(size, samples.n_samples)
+        rows = min(size, n_samples)
         check_matrices(rows, self.n_clusters, self.memory_limit)
-        larger = larger_sample(samples.n_samples)
+        larger = larger_sample(n_samples)
         return FitNeeds(self._landmarks(rows), size, sample_bytes=matrix_bytes(rows), larger_rows=larger)
 
     def _landmarks(self, rows: int) -> int:
@@ -191,20 +190,20 @@ class CrammerSingerMMC(StreamedClusterer):
         )
         for one in found:
             session.record({"stage": LEAST_SQUARES, "start": one.start, "J": one.objective})
-        model = sample.model(session, ALPHA)
+        model, mapped = sample.model(session, ALPHA), sample.ridge_map(ALPHA)
         features = session.engine.cache(model.features(session.samples), session.plan)
-        least_squares = replace(session, record=least_squares_record(session.record))
-        passes = LeastSquaresPasses(least_squares, partition, sample, model)
-        passes.run(features, found[0].labels, PASSES)
-        solution = widest_margin(session, config, objective, sample, passes, features)
-        model = replace(model, rule=size_constrained(solution, sample, passes.bounds), ridge=None)
+        told = replace(session, record=least_squares_record(session.record))
+        start = features, found[0].labels, PASSES
+        labelled = label_all_rows(told, partition, sample, mapped, *start)
+        solution = widest_margin(session, config, objective, sample, labelled, features)
+        model = replace(model, rule=size_constrained(solution, sample, labelled.bounds), ridge=None)
         random_norm2 = refinement.random_norm2(solution.C)
         separated = solution.quadratic.norm2 > random_norm2
-        told = {"gamma": kernel.gamma, "sample_objective": float(found[0].objective)}
+        report = {"gamma": kernel.gamma, "sample_objective": float(found[0].objective)}
         result = multiclass_result(
-            session, model, features, solution, objective, separated, random_norm2, **told
+            session, model, features, solution, objective, separated, random_norm2, **report
         )
-        converged = passes.settled and solution.status == "converged"
+        converged = labelled.settled and solution.status == "converged"
         fitted = {"gamma": kernel.gamma, "converged": converged}
         return replace(result, attributes=result.attributes | fitted)
 

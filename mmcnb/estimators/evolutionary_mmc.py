@@ -1,41 +1,37 @@
 """Evolutionary maximum margin clustering: two clusters by evolution of label vectors."""
 
-import logging
-import time
-import warnings
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from mmcnb.engine.memory import format_bytes, resolve_memory_limit
-from mmcnb.engine.plan import FitPlan, square_rows
-from mmcnb.engine.session import FitSession
-from mmcnb.errors import ClusterWarning, MemoryLimitError
-from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import check_choice, check_gamma, check_number
-from mmcnb.estimators.unsupervised_rls import KERNELS
-from mmcnb.features.bandwidth import default_gamma
+from mmcnb._config import format_bytes, resolve_memory_limit
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, square_rows
+from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.errors import MemoryLimitError
+from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
+from mmcnb.estimators.parameters import (
+    BALANCE,
+    COUNT,
+    OPTIONAL_COUNT,
+    POSITIVE,
+    SAMPLED,
+    Choice,
+    Rule,
+    default_kernel,
+)
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import SMALLEST_EIGENVALUE, choose_landmarks, normalization_of
 from mmcnb.features.rules import Hyperplane, signs
-from mmcnb.least_squares.evolution import (
-    Evolved,
-    FeatureFitness,
-    MatrixFitness,
-    evolve,
-    feature_fitness,
-    matrix_fitness,
-)
+from mmcnb.least_squares.evolution import Fitness, feature_fitness, matrix_fitness, run_evolutions
 from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
-
-logger = logging.getLogger("mmcnb")
 
 PLANNED_LANDMARKS = 200  # for the plan where the basis is the sample; its columns are counted apart
 MATRICES = 3  # of the size of the kernel matrix, while it is inverted
-TIE = 1e-9
-AGREEMENT = 0.99
+AT_BEST = 1e-6  # of F, between evolutions that ended alike
+AGREEMENT = 0.99  # of evolved labels and the model's, below which the fit warns
 NOTHING = 1e-9  # of F that the labels explain
 ONE_CLUSTER = "the model finds one cluster alone on the sample; give another gamma, or a smaller alpha."
 
@@ -46,15 +42,16 @@ class EvolutionaryMMC(StreamedClusterer):
 
     Finds the two clusters, of about equal size, on which kernel ridge regression leaves the smallest error:
     label vectors are mutated by flips, the fittest live on. The evolution runs on a sample, or on all rows
-    where there are no more; the ridge regression of the labels it ends with then labels all rows in one pass.
+    where there are no more. The ridge regression of the labels it ends with then labels all rows in one pass.
     So ``labels_`` are those of the model: rows at its boundary can differ from the evolved labels, most where
-    ``balance`` forces rows to the other side, and ``report_["agreement"]`` is the share that does not.
+    ``balance`` forces rows to the other side. ``report_["agreement"]`` is the share that does not differ.
 
     Parameters
     ----------
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" is sigma = 0.55 times
-        the root mean squared distance between two rows; the other names are those of `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
+        sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
+        `SparseKernelMMC`.
     alpha : float, default=1e-3
         Ridge a row: lambda of the paper.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
@@ -97,7 +94,7 @@ class EvolutionaryMMC(StreamedClusterer):
         the m rows of the sample, with weights w of mean 1; f is of the kernel centred on the sample. It lies
         between 0 and 1; the smaller, the better.
     gamma_ : float
-        Width of the kernel.
+        Gamma of the kernel.
     converged_ : bool
         Whether the best evolution stood still before ``max_generations``.
     history_ : DataFrame
@@ -144,151 +141,110 @@ class EvolutionaryMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    fitted_names = ("objective", "gamma", "converged", "report")
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **SAMPLED,
+        "alpha": POSITIVE,
+        "balance": BALANCE,
+        "centre": Choice((True, False)),
+        **dict.fromkeys(("n_init", "n_parents", "n_offspring", "max_generations"), COUNT),
+        **dict.fromkeys(("n_landmarks", "patience"), OPTIONAL_COUNT),
+    }
 
-    # -- the fit -----------------------------------------------------------------------------
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_gamma(self.gamma)
-        check_number("alpha", self.alpha, 0.0, open_low=True)
-        check_choice("kernel", self.kernel, KERNELS)
-        check_number("balance", self.balance, 0.0, 1.0, open_high=True)
-        check_choice("centre", self.centre, (True, False))
-        check_number("degree", self.degree, 1, integer=True)
-        check_number("coef0", self.coef0, -np.inf)
-        for name in ("n_init", "n_parents", "n_offspring", "max_generations"):
-            check_number(name, getattr(self, name), 1, integer=True)
-        for name in ("n_landmarks", "patience"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), 1, integer=True)
-
-    def _basis_size(self, n_samples: int) -> int:
-        return min(n_samples, self._rows_of_sample(), self.n_landmarks or PLANNED_LANDMARKS)
-
-    def _sample_bytes(self, n_samples: int) -> float:
-        rows = min(n_samples, self._rows_of_sample())
-        return 0.0 if self.n_landmarks else MATRICES * 8.0 * rows**2 + self._column_bytes(n_samples)
-
-    def _sweeps(self) -> int:
-        return 1  # the labels
-
-    def _column_bytes(self, n_samples: int) -> float:
-        """Of the kernel columns of a block against the whole sample, which every thread holds."""
-        return 8.0 * min(n_samples, self._rows_of_sample()) * min(n_samples, BLOCK_ROWS)
-
-    def _plan(self, samples: Samples) -> FitPlan:
+    def _needs(self, n_samples: int) -> FitNeeds:
+        rows = min(n_samples, self.sample_size or SAMPLE_ROWS)
+        size = min(rows, self.n_landmarks or PLANNED_LANDMARKS)
         if self.n_landmarks is not None:
-            return super()._plan(samples)
-        rows, limit = min(samples.n_samples, self._rows_of_sample()), resolve_memory_limit(self.memory_limit)
-        held, fits = self._sample_bytes(samples.n_samples), square_rows(limit, MATRICES + 1)
+            return FitNeeds(size, rows, sweeps=1)  # the labels
+        limit = resolve_memory_limit(self.memory_limit)
+        held, fits = (
+            MATRICES * 8.0 * rows**2 + self._column_bytes(n_samples),
+            square_rows(limit, MATRICES + 1),
+        )
         if held > limit and fits >= 2:
             raise MemoryLimitError(
                 f"the kernel matrix of {rows:,} rows takes {format_bytes(8 * rows**2)} and the evolution "
                 f"{format_bytes(held)}, of {format_bytes(limit)} allowed; give n_landmarks="
                 f"{PLANNED_LANDMARKS}, which needs no matrix, sample_size={fits}, or raise memory_limit."
             )
+        return FitNeeds(size, rows, sample_bytes=held, sweeps=1)
+
+    def _column_bytes(self, n_samples: int) -> float:
+        """Of the kernel columns of a block against the whole sample, which every thread holds."""
+        rows = min(n_samples, self.sample_size or SAMPLE_ROWS)
+        return 8.0 * rows * min(n_samples, BLOCK_ROWS)
+
+    def _plan(self, samples: Samples | RowShape) -> FitPlan:
         plan = super()._plan(samples)
+        if self.n_landmarks is not None:
+            return plan
         spare = plan.memory_limit - plan.libraries - plan.in_flight - plan.sample
         threads = 1 + int(max(0.0, spare) // self._column_bytes(samples.n_samples))
         return replace(plan, threads=min(plan.threads, threads))
 
-    def _kernel(self, sample: Any, weights: np.ndarray | None) -> Kernel:
-        gamma = default_gamma(self.gamma, self.kernel, sample, weights)
-        return Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
-
-    def _fit_rows(self, session: FitSession, random_state: Any) -> Samples:
-        sample, weights = session.found.sample, session.sample_weights
-        kernel = self._kernel(sample, weights)
-        model, fitness = self._fitness(session, kernel, random_state)
-        found = self._evolutions(session, fitness, random_state)
+    def _fit(self, session: FitSession) -> FitResult:
+        kernel = default_kernel(self, session.sample, session.sample_weights)
+        model, fitness = self._fitness(session, kernel)
+        seeds = session.random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()
+        found = run_evolutions(
+            *(session.engine, fitness, seeds, session.record),
+            balance=float(self.balance),
+            n_parents=int(self.n_parents),
+            n_offspring=int(self.n_offspring),
+            max_generations=int(self.max_generations),
+            patience=None if self.patience is None else int(self.patience),
+        )
         y = found[0].y.astype(np.float64)
-        plane = fitness.hyperplane(y)
-        if plane.decide(model.features(session.samples).block(0, 1))[0] >= 0:  # the first row's cluster is 0
-            plane, y = Hyperplane(-plane.coef, -plane.offset), -y
-        self.model_ = replace(model, rule=plane)
-        self.gamma_ = kernel.gamma
-        self.objective_ = fitness.value(y)
-        self.converged_ = len(found[0].best) < self.max_generations
-        self.report_ = self._report(found, y, signs(fitness.decide(y)))
-        for sentence in self.report_["warnings"]:
-            logger.info(sentence)
-        if ONE_CLUSTER in self.report_["warnings"]:
-            warnings.warn(ONE_CLUSTER, ClusterWarning, stacklevel=5)
-        return self.model_.features(session.samples)
+        labels, objective = signs(fitness.decide(y)), fitness.value(y)
+        agreement, converged = float(np.mean(y == labels)), len(found[0].best) < self.max_generations
+        warnings = self._warnings(labels, objective, converged, agreement)
+        return FitResult(
+            replace(model, rule=fitness.hyperplane(y)),
+            model.features(session.samples),
+            {"objective": objective, "gamma": kernel.gamma, "converged": converged},
+            {
+                "agreement": agreement,
+                "evolutions_at_best": sum(abs(one.fitness - found[0].fitness) < AT_BEST for one in found),
+                "start": found[0].start,
+                "gamma": kernel.gamma,
+            },
+            {
+                "evolved_sizes": [int((y < 0).sum()), int((y > 0).sum())],
+                "sample_sizes": [int((labels < 0).sum()), int((labels > 0).sum())],
+            },
+            warnings=warnings,
+            quiet=[sentence for sentence in warnings if sentence != ONE_CLUSTER],
+        )
 
-    def _fitness(
-        self, session: FitSession, kernel: Kernel, random_state: Any
-    ) -> tuple[Model, MatrixFitness | FeatureFitness]:
+    def _fitness(self, session: FitSession, kernel: Kernel) -> tuple[Model, Fitness]:
         """The model without its hyperplane, and the fitness of labels of the sample."""
-        sample, weights = session.found.sample, session.sample_weights
-        m = sample.shape[0]
-        exact = self.n_landmarks is None
-        if exact:
+        sample, given = session.sample, (float(self.alpha), session.sample_weights, bool(self.centre))
+        m, exact = sample.shape[0], self.n_landmarks is None
+        if self.n_landmarks is None:
             basis = np.ascontiguousarray(sample.toarray() if hasattr(sample, "toarray") else sample)
         else:
-            basis = choose_landmarks(sample, self._basis_size(m), random_state, weights)
+            size = min(m, self.n_landmarks)
+            basis = choose_landmarks(sample, size, session.random_state, session.sample_weights)
         dtype = np.dtype(np.float64 if exact else np.float32)
-        rows = KernelSamples(open_samples(sample), kernel.against(basis), dtype)
-        columns = rows.block(0, m)
+        columns = KernelSamples(open_samples(sample), kernel.against(basis), dtype).block(0, m)
         empty = Hyperplane(np.empty(0), 0.0)
-        model = Model(empty, kernel, basis, session.found.mean, session.found.deviation, dtype.name)
+        model = Model(empty, kernel, basis, session.mean, session.deviation, dtype.name)
         if exact:
-            return model, matrix_fitness(columns, float(self.alpha), weights, bool(self.centre))
+            return model, matrix_fitness(columns, *given)
         vectors = basis.astype(np.float64)
         normalization = normalization_of(kernel(vectors, vectors), SMALLEST_EIGENVALUE)
-        return model, feature_fitness(columns, normalization, float(self.alpha), weights, bool(self.centre))
+        return model, feature_fitness(columns, normalization, *given)
 
-    def _evolutions(
-        self, session: FitSession, fitness: MatrixFitness | FeatureFitness, random_state: Any
-    ) -> list[Evolved]:
-        """All evolutions, the lowest F first."""
-
-        def evolution(seed: int) -> tuple[Evolved, float]:
-            (found,) = evolve(
-                fitness.M,
-                matrix=fitness.matrix,
-                balance=float(self.balance),
-                n_parents=int(self.n_parents),
-                n_offspring=int(self.n_offspring),
-                n_init=1,
-                max_generations=int(self.max_generations),
-                patience=None if self.patience is None else int(self.patience),
-                random_state=np.random.RandomState(seed),
-            )
-            return found, time.perf_counter()
-
-        seeds = random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()
+    def _warnings(self, labels: np.ndarray, objective: float, converged: bool, agreement: float) -> list[str]:
         found = []
-        for start, (one, clock) in enumerate(session.engine.each(evolution, seeds)):
-            last = len(one.best)
-            for generation in sorted({*(2**k for k in range(last.bit_length())), last}):
-                facts = {"stage": "sample", "start": start, "generation": generation}
-                session.record(facts | {"objective": float(one.best[generation - 1]), "clock": clock})
-            found.append(replace(one, start=start))
-        return sorted(found, key=lambda one: round(one.fitness / TIE))
-
-    def _report(self, found: list[Evolved], evolved: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
-        agreement = float(np.mean(evolved == labels))
-        doubts = []
-        sizes = [int((labels < 0).sum()), int((labels > 0).sum())]
-        if min(sizes) == 0 or self.objective_ > 1 - NOTHING:
-            doubts.append(ONE_CLUSTER)
-        if not self.converged_:
-            doubts.append(
+        if (labels == labels[0]).all() or objective > 1 - NOTHING:
+            found.append(ONE_CLUSTER)
+        if not converged:
+            found.append(
                 f"the best evolution was stopped at max_generations={self.max_generations}; raise it."
             )
         if agreement < AGREEMENT:
-            doubts.append(
+            found.append(
                 f"the model agrees with the evolved labels on {agreement:.0%} of the sample only; "
                 "raise balance if the clusters differ in size."
             )
-        return {
-            "evolved_sizes": [int((evolved < 0).sum()), int((evolved > 0).sum())],
-            "sample_sizes": sizes,
-            "agreement": agreement,
-            "evolutions_at_best": sum(abs(one.fitness - found[0].fitness) < 1e-6 for one in found),
-            "start": found[0].start,
-            "gamma": self.gamma_,
-            "warnings": doubts,
-        }
+        return found

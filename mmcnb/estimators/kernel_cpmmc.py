@@ -5,9 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
-import numpy as np
-
-from mmcnb.engine.memory import LIBRARIES, format_bytes, resolve_memory_limit
+from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import MemoryLimitError
@@ -27,9 +25,9 @@ from mmcnb.hinge.sample_search import RestartResult, SearchConfig
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import last_steps, model_of, search_starts, two_cluster_result
 from mmcnb.hinge.working_set import ExactWorkingSet, KernelFeatures, exact_features, landmark_features
-from mmcnb.samples import Samples, open_samples
+from mmcnb.samples import open_samples
 from mmcnb.samples.derived import cache_features
-from mmcnb.samples.matrix import as_matrix, dense
+from mmcnb.samples.matrix import as_matrix, to_dense
 
 EXACT_SEARCH = 1000  # rows up to which every bandwidth is tried on the whole kernel matrix
 CANDIDATES = 20  # kernel matrices' worth of memory in such a search
@@ -117,8 +115,8 @@ class KernelCPMMC(StreamedClusterer):
         super()._check_parameters()
         check_balance(self)
 
-    def _needs(self, samples: Samples) -> FitNeeds:
-        n, limit = samples.n_samples, resolve_memory_limit(self.memory_limit)
+    def _needs(self, n_samples: int) -> FitNeeds:
+        n, limit = n_samples, resolve_memory_limit(self.memory_limit)
         held = LIBRARIES + 8 * n * n * (CANDIDATES if n <= EXACT_SEARCH else 2)
         if held > limit:
             raise MemoryLimitError(
@@ -142,7 +140,7 @@ class KernelCPMMC(StreamedClusterer):
         rows, weights = session.sample, session.sample_weights
         kernels = candidate_kernels(self, rows, weights)
         if rows.shape[0] <= EXACT_SEARCH:
-            basis = np.ascontiguousarray(dense(rows))
+            basis = to_dense(rows)
         else:
             basis = choose_landmarks(rows, LANDMARKS, session.random_state, weights)
         make = exact_features if basis.shape[0] == rows.shape[0] else landmark_features
@@ -158,7 +156,7 @@ def refine_exactly(
     normalization = restart.training_set.normalization
     coarse = TrainingSet(engine, model.features(samples), normalization, weights, hold_labels=True)
     rows = as_matrix(model.scaled(samples).block(0, samples.n_samples))
-    exact = replace(model, basis=np.ascontiguousarray(dense(rows)), feature_dtype="float64")
+    exact = replace(model, basis=to_dense(rows), feature_dtype="float64")
     features = cache_features(exact.features(samples), "memory")
     working_set = ExactWorkingSet(TrainingSet(engine, features, None, weights, hold_labels=True))
     labels = coarse.labels_of(restart.state.boundary)

@@ -1,32 +1,35 @@
 """Kernel k-means: clusters by their means in feature space, on a sample and then on all rows."""
 
-import warnings
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb.engine.session import FitSession
-from mmcnb.errors import ClusterWarning, InputError
+from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, whole_numbers
 from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import check_choice, check_gamma, check_number, read_input
-from mmcnb.features.bandwidth import default_gamma
-from mmcnb.features.kernel import Kernel
+from mmcnb.estimators.parameters import (
+    COUNT,
+    OPTIONAL_COUNT,
+    SAMPLED,
+    Choice,
+    Number,
+    Rule,
+    default_kernel,
+    read_input,
+)
 from mmcnb.features.model import Model
-from mmcnb.features.nystroem import RidgeMap, choose_landmarks, landmark_values
+from mmcnb.features.nystroem import RidgeMap, check_places, choose_landmarks, landmark_values
 from mmcnb.features.rules import DecisionPass, Scores
-from mmcnb.least_squares.all_rows import check_clusters
+from mmcnb.least_squares.all_rows import LANDMARKS, check_clusters
 from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd, mini_batches, pseudo_centre_pass
 from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.matrix import row_shares
 
-KERNELS = ("rbf", "linear", "poly")
-ALGORITHMS = ("full", "mini-batch")
-LANDMARKS = 300
-ROWS_A_CLUSTER = 10  # of the sample
+ROWS_A_CLUSTER = 10  # of the sample, at least
 BLOCKS = 16  # that have scores, or sums that wait to be added, at a time; about
 
 
@@ -34,11 +37,10 @@ BLOCKS = 16  # that have scores, or sums that wait to be added, at a time; about
 class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedClusterer):
     """k-means in the feature space of a kernel.
 
-    Rows are seen through landmarks, in whose features each row is an explicit vector, so that k-means is
-    exact: with as many landmarks as there are different rows it is kernel k-means itself. A sample is
-    divided from several k-means++ starts; passes over all rows follow, each of which labels the rows by
-    the nearest mean and renews the means from sums of k (p + 1) numbers, until the means stand still.
-    Nothing of the length of the data is kept.
+    In landmark features each row is an explicit vector, so that k-means is exact. With as many landmarks as
+    there are different rows it is kernel k-means itself. A sample is clustered from several k-means++ starts.
+    Passes over all rows follow, each of which labels the rows by the nearest mean and renews the means from
+    sums of k (p + 1) numbers, until the means stand still. Nothing of the length of the data is kept.
 
     Parameters
     ----------
@@ -47,8 +49,9 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" is sigma = 0.55 times
-        the root mean squared distance between two rows; the other names are those of `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
+        sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
+        `SparseKernelMMC`.
     n_landmarks : int or None, default=None
         Basis vectors of the model; None is 300.
     n_init : int, default=4
@@ -84,7 +87,7 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
     inertia_ : float
         Σ|φ(x) - m|² over the rows, m the mean of the cluster of a row; eq. (4) of the paper.
     gamma_ : float
-        Width of the kernel.
+        Gamma of the kernel.
     n_iter_ : int
         Passes over all rows in which labels were given and means renewed.
     converged_ : bool
@@ -99,7 +102,7 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
 
     See Also
     --------
-    UnsupervisedRLS : Finds groups that k-means does not: with a ridge, sizes that are held, local search.
+    UnsupervisedRLS : Finds groups that k-means does not: a ridge, size constraints, local search.
 
     Notes
     -----
@@ -136,8 +139,17 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
     degree: int = 3
     coef0: float = 1.0
 
-    inertia_: float
-    fitted_names = ("inertia", "gamma", "n_iter", "converged", "report")
+    inertia_: float = field(init=False, repr=False)
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **SAMPLED,
+        "n_clusters": COUNT,
+        "n_landmarks": OPTIONAL_COUNT,
+        "n_init": COUNT,
+        "max_iter": COUNT,
+        "tol": Number(0.0),
+        "algorithm": Choice(("full", "mini-batch")),
+    }
+    fitted_names: ClassVar[tuple[str, ...]] = ("inertia", "gamma", "n_iter", "converged", "report")
 
     @property
     def cluster_sizes_(self) -> np.ndarray:
@@ -168,141 +180,90 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
             |z(x) - m|, for the means by which `predict` labels rows.
         """
         check_is_fitted(self, "model_")
-        assert self.model_.ridge is not None
-        assert isinstance(self.model_.rule, Scores)
+        rule, ridge = self.model_.rule, self.model_.ridge
+        assert isinstance(rule, Scores)
+        assert ridge is not None
         features = self.model_.features(read_input(self, X, reset=False))
-        distances = Distances(self.model_.rule, self.model_.ridge)
-        with self._engine(self.n_jobs) as engine:
-            return np.concatenate(engine.run(DecisionPass(distances), features, "features"))
+        return self._run(DecisionPass(Distances(rule, ridge)), features, "features")
 
     @property
     def _n_features_out(self) -> int:
         return len(self.report_["sizes"])
 
-    # -- the fit -----------------------------------------------------------------------------
+    def _needs(self, n_samples: int) -> FitNeeds:
+        k = int(self.n_clusters)
+        rows = min(n_samples, self.sample_size or max(SAMPLE_ROWS, ROWS_A_CLUSTER * k))
+        p = min(rows, self.n_landmarks or LANDMARKS)
+        held = 8.0 * (2 * rows * p + k * (max(rows, BLOCKS * BLOCK_ROWS) + BLOCKS * p))
+        return FitNeeds(p, rows, sample_bytes=held)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("n_clusters", self.n_clusters, 1, integer=True)
-        check_choice("kernel", self.kernel, KERNELS)
-        check_gamma(self.gamma)
-        if self.n_landmarks is not None:
-            check_number("n_landmarks", self.n_landmarks, 1, integer=True)
-        check_number("n_init", self.n_init, 1, integer=True)
-        check_number("max_iter", self.max_iter, 1, integer=True)
-        check_number("tol", self.tol, 0.0)
-        check_choice("algorithm", self.algorithm, ALGORITHMS)
-        check_number("degree", self.degree, 1, integer=True)
-        check_number("coef0", self.coef0, -np.inf)
-
-    def _rows_of_sample(self) -> int:
-        return self.sample_size or max(SAMPLE_ROWS, ROWS_A_CLUSTER * self.n_clusters)
-
-    def _basis_size(self, n_samples: int) -> int:
-        return min(n_samples, self._rows_of_sample(), self.n_landmarks or LANDMARKS)
-
-    def _sample_bytes(self, n_samples: int) -> float:
-        rows, p = min(n_samples, self._rows_of_sample()), self._basis_size(n_samples)
-        return 8.0 * (2 * rows * p + self.n_clusters * (max(rows, BLOCKS * BLOCK_ROWS) + BLOCKS * p))
-
-    def _fit_rows(self, session: FitSession, random_state: Any) -> Samples:
-        sample = session.found.sample
-        check_clusters(self.n_clusters, sample, session.samples.n_samples)
-        gamma = default_gamma(self.gamma, self.kernel, sample, session.sample_weights)
-        kernel = Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
-        started = self._start(session, kernel, random_state)
+    def _fit(self, session: FitSession) -> FitResult:
+        sample, weights, k = session.sample, session.sample_weights, int(self.n_clusters)
+        check_clusters(k, sample, session.samples.n_samples)
+        kernel = default_kernel(self, sample, weights)
+        size = min(sample.shape[0], self.n_landmarks or LANDMARKS)
+        basis = choose_landmarks(sample, size, session.random_state, weights)
+        values, normalization = landmark_values(sample, kernel, basis)
+        if basis.shape[0] < k:
+            check_places(np.unique(values, axis=0).shape[0], k)
+        shares = row_shares(sample.shape[0], weights)
+        mapped = RidgeMap(normalization, shares @ values @ normalization)
+        start = self._cluster_sample(session, mapped, values)
         empty = Scores(np.empty((0, 0)), np.empty(0))
-        mean, deviation = session.found.mean, session.found.deviation
-        model = Model(empty, kernel, started.basis, mean, deviation, ridge=started.mapped)
+        model = Model(empty, kernel, basis, session.mean, session.deviation, ridge=mapped)
         rows = session.engine.cache(model.features(session.samples), session.plan)
-        found = self._passes(session, rows, started)
-        sweep = pseudo_centre_pass(found, started.mapped, session.weights, self.kernel == "rbf")
+        found = self._cluster_all_rows(session, mapped, rows, start)
+        sweep = pseudo_centre_pass(found, mapped, session.weights, self.kernel == "rbf")
         _, centres = session.engine.run(sweep, rows, "pseudo-centres")
-        self.model_ = replace(model, rule=found.rule)
-        self.gamma_, self.inertia_ = gamma, found.inertia
-        self.n_iter_, self.converged_ = found.n_iter, found.converged
-        self._report(found, centres, started)
-        return rows
+        n_empty = int((found.sizes == 0).sum())
+        return FitResult(
+            replace(model, rule=found.rule),
+            rows,
+            {
+                "gamma": kernel.gamma,
+                "inertia": found.inertia,
+                "n_iter": found.n_iter,
+                "converged": found.converged,
+            },
+            {
+                "sizes": whole_numbers(found.sizes.tolist()),
+                "pseudo_centres": centres.tolist(),
+                "sample_inertia": start.inertia,
+                "n_landmarks": basis.shape[0],
+            },
+            warnings=[f"{n_empty} of the {k} clusters hold no row; give fewer."] if n_empty else [],
+        )
 
-    def _start(self, session: FitSession, kernel: Kernel, random_state: Any) -> "Started":
+    def _cluster_sample(self, session: FitSession, mapped: RidgeMap, values: np.ndarray) -> Means:
         """The best of several starts on the sample."""
         from sklearn.cluster import kmeans_plusplus
 
-        sample, weights, k = session.found.sample, session.sample_weights, int(self.n_clusters)
-        basis = choose_landmarks(sample, self._basis_size(sample.shape[0]), random_state, weights)
-        values, normalization = landmark_values(sample, kernel, basis)
-        check_distinct(values, k, basis.shape[0])
-        mapped = RidgeMap(normalization, row_shares(sample.shape[0], weights) @ values @ normalization)
+        weights, limits = session.sample_weights, (int(self.max_iter), float(self.tol))
         z, values = mapped.decide(values), values.astype(np.float32)  # as they were computed
         ones = np.ones(z.shape[0]) if weights is None else weights
 
-        def follow(seed: int) -> Means:
-            means, _ = kmeans_plusplus(z, k, sample_weight=ones, random_state=seed)
-            run = partial(_on_sample, values=values)
-            *_, last = lloyd(run, mapped, means, weights, int(self.max_iter), float(self.tol))
-            return last
+        def follow(start: tuple[int, int], record: Record) -> Means:
+            number, seed = start
+            means, _ = kmeans_plusplus(z, int(self.n_clusters), sample_weight=ones, random_state=seed)
+            *_, found = lloyd(
+                lambda sweep: sweep.block(values, 0, len(values)), mapped, means, weights, *limits
+            )
+            record({"stage": "sample", "start": number, "round": found.n_iter, "inertia": found.inertia})
+            return found
 
-        seeds = random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()
-        found = session.engine.each(follow, seeds)
-        for number, one in enumerate(found):
-            session.record({"stage": "sample", "start": number, "round": one.n_iter, "inertia": one.inertia})
-        return Started(basis, mapped, min(found, key=lambda one: one.inertia))
+        seeds = session.random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()
+        found = run_starts(session.engine, follow, list(enumerate(seeds)), session.record)
+        return min(found, key=lambda means: means.inertia)
 
-    def _passes(self, session: FitSession, rows: Samples, started: "Started") -> Means:
+    def _cluster_all_rows(self, session: FitSession, mapped: RidgeMap, rows: Samples, start: Means) -> Means:
         """Passes over all rows, from the means of the sample."""
-        means = started.found.means
+        engine, means, weights = session.engine, start.means, session.weights
         if self.algorithm == "mini-batch":
-            means = mini_batches(session.engine, rows, started.mapped, started.found, session.weights)
+            means = mini_batches(engine, rows, mapped, start, weights)
             session.record({"stage": "mini-batch"})
-
-        def run(sweep: Any) -> list[Any]:
-            return session.engine.run(sweep, rows, "all rows")
-
-        manner = session.weights, int(self.max_iter), float(self.tol)
-        for found in lloyd(run, started.mapped, means, *manner):
+        limits = int(self.max_iter), float(self.tol)
+        for found in lloyd(
+            lambda sweep: engine.run(sweep, rows, "all rows"), mapped, means, weights, *limits
+        ):
             session.record({"stage": "all rows", "round": found.n_iter - 1, "inertia": found.inertia})
         return found
-
-    def _report(self, found: Means, centres: np.ndarray, started: "Started") -> None:
-        empty = int((found.sizes == 0).sum())
-        doubts = [f"{empty} of the {self.n_clusters} clusters hold no row; give fewer."] if empty else []
-        self.report_ = {
-            "sizes": [int(size) if size.is_integer() else size for size in found.sizes.tolist()],
-            "pseudo_centres": centres.tolist(),
-            "sample_inertia": started.found.inertia,
-            "n_landmarks": started.basis.shape[0],
-            "warnings": doubts,
-        }
-        for sentence in doubts:
-            warnings.warn(sentence, ClusterWarning, stacklevel=5)
-
-
-@dataclass(frozen=True)
-class Started:
-    """Landmarks, coordinates and the means of the sample."""
-
-    basis: np.ndarray
-    mapped: RidgeMap
-    found: Means
-
-
-def _on_sample(sweep: Any, values: np.ndarray) -> list[Any]:
-    """The total of a pass over rows in memory."""
-    total: list[Any] = sweep.block(values, 0, values.shape[0])
-    return total
-
-
-def check_distinct(values: np.ndarray, n_clusters: int, known: int) -> None:
-    """Refuse more clusters than rows that differ.
-
-    Raises
-    ------
-    InputError
-        If there are fewer.
-    """
-    distinct = known if known >= n_clusters else np.unique(values, axis=0).shape[0]
-    if distinct < n_clusters:
-        raise InputError(
-            f"the sample has {distinct} rows that differ, fewer than n_clusters={n_clusters}; "
-            "give fewer clusters, or a larger sample_size."
-        )

@@ -1,37 +1,42 @@
 """Maximum margin clustering by generated labels: two clusters in up to a thousand rows."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 
-from mmcnb.engine.session import FitSession
-from mmcnb.estimators.parameters import check_number
-from mmcnb.estimators.relaxed import RelaxedClusterer, Rounded, Rows
-from mmcnb.features.rules import balanced_threshold, signs
-from mmcnb.relaxations.label_generation import generate_labels
-from mmcnb.relaxations.label_mixture import LabelMixture
+from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator
+from mmcnb.estimators.parameters import COUNT, Number, Rule
+from mmcnb.estimators.relaxed import RELAXED, Rounded, centred_rows, needs_of_all_rows, relaxed_result
+from mmcnb.relaxations.label_generation import generate_labels, mixture_labels
 from mmcnb.relaxations.sdp import solve_svm
 
 MOST_ROWS = 1000
+MATRICES = 8  # held by a step of the mixture and by the search for a swap
 NOT_YET = "labels that lower the objective were still found after max_iter={}; raise it."
 UNSOLVED = "rounding errors ended the label generation early; scale the columns or lower C."
 
 
 @estimator
-class LabelGenerationMMC(RelaxedClusterer):
+class LabelGenerationMMC(StreamedClusterer):
     """Maximum margin clustering by generated labels (LG-MMC; Li, Tsang, Kwok and Zhou).
 
-    One support vector machine is trained under a mixture of labellings, as several kernels are mixed. A
-    cutting plane generates the labellings: each round adds those that lower the objective of the mixture the
-    most, and weighs all of them anew. The mixture is a convex problem: no starts, no seeds, and a bound
-    closer than that of `SDPMMC`. From it labels are made, and the machine trained on them, without
-    offset in centred features, labels the rows. All rows take part, and more than 1,000 are refused.
+    One SVM is trained under a mixture of labellings, as several kernels are mixed. A cutting plane generates
+    the labellings: each round adds those that lower the objective of the mixture the most, and weighs all of
+    them anew. The mixture is a convex problem: no starts, no seeds, and a bound closer than that of `SDPMMC`.
+    It is rounded to labels, and the SVM trained on them, without offset in centred features, labels the
+    rows. All rows take part, and more than 1,000 are refused.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the loss of a row, scikit-learn's.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" is sigma = 0.55 times
-        the root mean squared distance between two rows; the other names are those of `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
+        sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
+        `SparseKernelMMC`.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     balance : float, default=0.4
@@ -53,9 +58,9 @@ class LabelGenerationMMC(RelaxedClusterer):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, 0 for the cluster of the first row; equal to ``predict(X)``.
     objective_ : float
-        1/2 |w|² + C Σ_i w_i max(0, 1 - abs(f_i)): for the labels that the machine gives itself.
+        1/2 |w|² + C Σ_i w_i max(0, 1 - abs(f_i)): for the labels that the SVM gives itself.
     gamma_ : float
-        Width of the kernel.
+        Gamma of the kernel.
     converged_ : bool
         Whether no labels were found that lower the objective of the mixture by more than ``tol``.
     n_iter_ : int
@@ -68,8 +73,8 @@ class LabelGenerationMMC(RelaxedClusterer):
         Sizes of the clusters; the objective of the mixture and its bound, the labellings and how many of them
         have a weight, the share of the largest eigenvalue of their mixture (1 where it is one of them), the
         objective of the labels it rounds to and of those chosen, and whether these are its or a labelling;
-        the share of rows that the machine labels like them, by how much its threshold was moved for the
-        balance, width, warnings.
+        the share of rows that the SVM labels like them, by how much its threshold was moved for the
+        balance, gamma, warnings.
     n_features_in_ : int
         Columns of the fit.
 
@@ -86,8 +91,9 @@ class LabelGenerationMMC(RelaxedClusterer):
     better ones than the mixture rounds to.
 
     The most violated labels are searched for, as all of them are too many; so "relaxed" is at least the
-    optimum over all labellings, and "bound" can lie above it where the search misses some. At 8 to 12 rows
-    it misses none in the tests. The time grows with about the cube of the rows.
+    optimum over all labellings, and "bound" can lie above it where the search misses some. At 8 rows it
+    misses none in the tests; with more rows their order can decide which labellings it finds. The time grows
+    with about the cube of the rows.
 
     References
     ----------
@@ -116,48 +122,39 @@ class LabelGenerationMMC(RelaxedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    fitted_names = (*RelaxedClusterer.fitted_names, "n_iter")
-    most_rows = MOST_ROWS
-    matrices = 8  # held by a step of the mixture and by the search for a swap
-    slow = "label generation grows with about the cube"
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **RELAXED,
+        "tol": Number(0.0, 1.0, open_low=True),
+        "max_iter": COUNT,
+    }
+    fitted_names: ClassVar[tuple[str, ...]] = (*FITTED, "n_iter")
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("tol", self.tol, 0.0, 1.0, open_low=True)
-        check_number("max_iter", self.max_iter, 1, integer=True)
+    def _needs(self, n_samples: int) -> FitNeeds:
+        slow = "label generation grows with about the cube"
+        return needs_of_all_rows(n_samples, MOST_ROWS, MATRICES, slow)
 
-    def _rounded(self, rows: Rows, session: FitSession) -> Rounded:
-        """The best of the mixture's labels and of all that were generated, and the machine they train."""
-
-        def record(number: int, value: float, bound: float, labellings: int) -> None:
-            facts = {"stage": "sample", "round": number, "objective": value, "bound": bound}
-            session.record(facts | {"labellings": labellings})
-
-        limits = float(self.tol), int(self.max_iter)
-        found = generate_labels(rows.gram, rows.bounds, rows.shares, float(self.balance), *limits, record)
-        mixture, self.n_iter_ = found.mixture, found.rounds
-        of_mixture, share = self._of_mixture(mixture, rows)
+    def _fit(self, session: FitSession) -> FitResult:
+        rows, balance = centred_rows(self, session), float(self.balance)
+        problem, limits = (
+            (rows.gram, rows.bounds, rows.shares, balance),
+            (float(self.tol), int(self.max_iter)),
+        )
+        found = generate_labels(*problem, *limits, session.record)
+        mixture = found.mixture
+        of_mixture, share = mixture_labels(mixture, rows.gram, rows.shares, balance)
         tried = [of_mixture, *mixture.labels]
-        machines = [solve_svm(rows.gram, y, rows.bounds) for y in tried]
-        best = int(np.argmin([value for _, value in machines]))
-        alpha, value = machines[best]
-        facts = {
+        svms = [solve_svm(rows.gram, y, rows.bounds) for y in tried]
+        best = int(np.argmin([value for _, value in svms]))
+        alpha, value = svms[best]
+        report = {
             "relaxed": mixture.value,
             "bound": found.bound,
             "labellings": mixture.labels.shape[0],
             "weighted_labellings": int((mixture.weights > 1e-3).sum()),
             "eigenvalue_share": share,
-            "of_mixture": machines[0][1],
+            "of_mixture": svms[0][1],
             "labels_of": "labelling" if best else "mixture",
         }
-        doubt = NOT_YET.format(self.max_iter) if found.rounds == self.max_iter else UNSOLVED
-        return Rounded(tried[best], alpha * tried[best], value, found.converged, facts, doubt)
-
-    def _of_mixture(self, mixture: LabelMixture, rows: Rows) -> tuple[np.ndarray, float]:
-        """The labels that the mixture rounds to, in balance, and the share of the largest eigenvalue."""
-        root = np.sqrt(rows.shares)  # a weight of 2 is the row given twice, in the eigenvectors too
-        labels = np.sqrt(mixture.weights)[:, None] * mixture.labels
-        _, sizes, vectors = np.linalg.svd(labels * root, full_matrices=False)
-        f = rows.gram @ (mixture.multipliers * vectors[0] / root)
-        y = signs(f - balanced_threshold(f, rows.shares, float(self.balance)))
-        return y, float(sizes[0] ** 2 / (sizes**2).sum())
+        warning = NOT_YET.format(self.max_iter) if found.rounds == self.max_iter else UNSOLVED
+        rounded = Rounded(tried[best], alpha * tried[best], value, found.converged, report, warning)
+        return relaxed_result(session, rows, rounded, balance, n_iter=found.rounds)

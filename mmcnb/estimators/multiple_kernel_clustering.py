@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mmcnb.engine.memory import format_bytes, resolve_memory_limit
+from mmcnb._config import format_bytes, resolve_memory_limit
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
@@ -41,7 +41,7 @@ from mmcnb.least_squares.all_rows import (
     relative_weights,
     rows_of_sample,
 )
-from mmcnb.samples import Samples, open_samples
+from mmcnb.samples import open_samples
 
 EXACT_MATRICES = 6  # of rows squared for each kernel: values, coordinates, the basis's own, and copies
 EVERY_ROW = 2**62
@@ -169,8 +169,6 @@ class MultipleKernelClustering(StreamedClusterer):
     eta: float = 0.01
     max_rounds: int = 30
 
-    fitted_names = ("objective", "rho", "kernel_names", "converged", "report")
-
     rules: ClassVar[Mapping[str, Rule]] = {
         **TWO_CLUSTERS,
         "n_clusters": COUNT,
@@ -209,9 +207,9 @@ class MultipleKernelClustering(StreamedClusterer):
                 "parameters, or leave checkpoint out."
             )
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, n_samples: int) -> FitNeeds:
         size = self._sample_size()
-        rows, sample_bytes = min(size, samples.n_samples), 0.0
+        rows, sample_bytes = min(size, n_samples), 0.0
         if self.basis == "exact":
             self._check_exact(rows)
         if self.n_clusters != 2:
@@ -219,9 +217,7 @@ class MultipleKernelClustering(StreamedClusterer):
             if self.basis != "exact":
                 check_matrices(rows, self.n_clusters, self.memory_limit)
         n_landmarks = n_kernels(self.kernels) * self._landmarks(rows)
-        return FitNeeds(
-            n_landmarks, size, sample_bytes=sample_bytes, larger_rows=larger_sample(samples.n_samples)
-        )
+        return FitNeeds(n_landmarks, size, sample_bytes=sample_bytes, larger_rows=larger_sample(n_samples))
 
     def _sample_size(self) -> int:
         if self.basis == "exact":

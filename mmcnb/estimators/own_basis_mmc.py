@@ -1,4 +1,4 @@
-"""Sparse kernel maximum margin clustering with the basis that its paper prints: one vector a cutting plane."""
+"""Sparse kernel maximum margin clustering with the basis of its paper: one vector for each cutting plane."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -22,16 +22,15 @@ from mmcnb.features.bandwidth import GAMMA_NAMES
 from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.hinge.growing import OwnBasisWorkingSet, growing_candidates
 from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts, two_cluster_result
-from mmcnb.samples import Samples
 
 
 @estimator(kw_only=True)
 class OwnBasisMMC(StreamedClusterer):
     """Sparse kernel maximum margin clustering, each cutting plane on a basis vector of its own.
 
-    `mmcnb.SparseKernelMMC` on landmarks is quicker and more precise. This form is kept for comparison with the
-    paper: its basis is found with the cutting planes, one fixed point each, and keeps a kernel column a plane
-    for the sample. On further rows the basis that was found serves like landmarks.
+    `mmcnb.SparseKernelMMC` on landmarks is quicker and more precise. This form is kept for comparison with
+    the paper. Its basis is found with the cutting planes, one fixed point each, and keeps a kernel column a
+    plane for the sample. On further rows the basis that was found serves like landmarks.
 
     Parameters
     ----------
@@ -111,10 +110,10 @@ class OwnBasisMMC(StreamedClusterer):
         super()._check_parameters()
         check_balance(self)
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, n_samples: int) -> FitNeeds:
         rows = self.sample_size or SAMPLE_ROWS
-        n_landmarks = basis_size(self.n_landmarks, min(samples.n_samples, rows))
-        return FitNeeds(n_landmarks, rows, larger_rows=larger_sample(samples.n_samples))
+        n_landmarks = basis_size(self.n_landmarks, min(n_samples, rows))
+        return FitNeeds(n_landmarks, rows, larger_rows=larger_sample(n_samples))
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(self, session.sample.shape[0], session.seed())

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from mmcnb.engine.memory import parse_bytes
+from mmcnb._config import parse_bytes
 from mmcnb.engine.run import n_threads
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import (
@@ -156,14 +156,15 @@ TWO_CLUSTERS: Mapping[str, Rule] = {
     "threshold": Choice(("adaptive", "fixed")),
 }
 RUNTIME: Mapping[str, Rule] = {"memory_limit": MemoryLimit(), "n_jobs": Threads()}
-# How a fit is done, on which its answer does not depend: never read from a file, and no part of a checkpoint.
+# How a fit is done; its answer does not depend on it. Never read from a file, and no part of a checkpoint.
 RUNTIME_NAMES = ("memory_limit", "n_jobs", "verbose", "engine", "checkpoint")
 RUNTIME_DOCS = {
     "memory_limit": """memory_limit : str, int or None, default=None
         Resident memory of the process, such as "512MiB"; None is what `mmcnb.config` says, or half of what
         is free.""",
     "n_jobs": """n_jobs : int or None, default=None
-        Threads; None is what `mmcnb.config` says, or all cores, as is -1. The result does not depend on it.""",
+        Threads; None is what `mmcnb.config` says, or all cores, and -1 is all cores. The result does not
+        depend on it.""",
     "random_state": """random_state : int, RandomState or None, default=None
         Seed of all random choices of the fit.""",
     "verbose": """verbose : int, default=0
@@ -315,3 +316,7 @@ def read_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     if np.count_nonzero(weights) < 2:
         raise InputError("fewer than two rows have a sample_weight above zero; give weight to at least two.")
     return None if (weights == 1).all() else weights
+
+
+# Of the methods with a kernel, a sample and no hinge form.
+SAMPLED: Mapping[str, Rule] = {**KERNEL, "sample_size": SAMPLE_SIZE, "scale": SCALE}

@@ -1,34 +1,37 @@
-"""What the convex relaxations share: a programme over all rows, and the machine of the labels it leads to."""
+"""What the convex relaxations share: the rows they solve over, and the SVM of the labels they lead to."""
 
-import warnings
-from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from mmcnb.engine.plan import FitPlan
-from mmcnb.engine.session import FitSession
-from mmcnb.errors import ClusterWarning, InputError
-from mmcnb.estimators.base import StreamedClusterer
-from mmcnb.estimators.parameters import check_choice, check_gamma, check_number
-from mmcnb.estimators.unsupervised_rls import KERNELS
-from mmcnb.features.bandwidth import default_gamma
+from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.errors import InputError
+from mmcnb.estimators.parameters import BALANCE, KERNEL, POSITIVE, SCALE, Rule, default_kernel
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, balanced_threshold, signs
-from mmcnb.samples import Samples, open_samples
-from mmcnb.samples.matrix import row_shares, with_short_indices
+from mmcnb.samples import open_samples
+from mmcnb.samples.matrix import dense, row_shares, with_short_indices
 
+RELAXED: Mapping[str, Rule] = {**KERNEL, "C": POSITIVE, "balance": BALANCE, "scale": SCALE}
 ONE_CLUSTER = "the machine puts all rows on one side, which parts nothing; give another gamma or C."
 
 
 @dataclass(frozen=True)
-class Rows:
+class CentredRows:
     """What a relaxation knows of the rows.
 
     Parameters
     ----------
+    kernel : Kernel
+        The kernel.
+    basis : ndarray of shape (m, d)
+        The rows themselves.
+    matrix : ndarray of shape (m, m)
+        Kernel matrix.
     gram : ndarray of shape (m, m)
         Kernel matrix of the features less their weighted mean.
     bounds : ndarray of shape (m,)
@@ -37,6 +40,9 @@ class Rows:
         Share of each row in the weight.
     """
 
+    kernel: Kernel
+    basis: np.ndarray
+    matrix: np.ndarray
     gram: np.ndarray
     bounds: np.ndarray
     shares: np.ndarray
@@ -44,7 +50,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Rounded:
-    """Labels of the rows, and the machine that they train.
+    """Labels of the rows, and the SVM that they train.
 
     Parameters
     ----------
@@ -55,116 +61,89 @@ class Rounded:
     value : float
         Objective of the labels y.
     converged : bool
-        Whether the relaxed programme was solved.
-    facts : dict
+        Whether the relaxation was solved.
+    report : dict
         What is reported of it.
-    doubt : str
-        What is warned of where it was not solved.
+    warning : str
+        What the fit warns of where it was not solved.
     """
 
     y: np.ndarray
     coef: np.ndarray
     value: float
     converged: bool
-    facts: dict[str, Any]
-    doubt: str
+    report: dict[str, Any]
+    warning: str
 
 
-class RelaxedClusterer(StreamedClusterer):
-    """Base of the estimators that relax labels to a convex programme, without offset in centred features."""
+def needs_of_all_rows(n: int, most_rows: int, matrices: int, slow: str) -> FitNeeds:
+    """What a relaxation over all rows holds.
 
-    sample_size = None
-    fitted_names: tuple[str, ...] = ("objective", "gamma", "converged", "report")
-    most_rows: ClassVar[int]
-    matrices: ClassVar[int]  # of rows x rows numbers, held at once
-    slow: ClassVar[str]  # what grows with which power of the rows
+    Parameters
+    ----------
+    n : int
+        The rows.
+    most_rows : int
+        Number of rows above which they are refused.
+    matrices : int
+        Matrices of rows x rows, held at once.
+    slow : str
+        What grows with which power of the rows.
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("C", self.C, 0.0, open_low=True)
-        check_gamma(self.gamma)
-        check_choice("kernel", self.kernel, KERNELS)
-        check_number("balance", self.balance, 0.0, 1.0, open_high=True)
-        check_number("degree", self.degree, 1, integer=True)
-        check_number("coef0", self.coef0, -np.inf)
+    Raises
+    ------
+    InputError
+        If there are too many rows.
+    """
+    if n > most_rows:
+        raise InputError(
+            f"there are {n:,} rows, and the time of the {slow} of that; "
+            f"give at most {most_rows:,}, or use SparseKernelMMC."
+        )
+    return FitNeeds(n, most_rows, sample_bytes=matrices * 8.0 * n**2, sweeps=1)  # the labels
 
-    def _rows_of_sample(self) -> int:
-        return self.most_rows
 
-    def _basis_size(self, n_samples: int) -> int:
-        return n_samples
+def centred_rows(estimator: Any, session: FitSession) -> CentredRows:
+    """The rows of a fit and their kernel matrix."""
+    sample, weights = with_short_indices(session.sample.astype(np.float64)), session.sample_weights
+    m, kernel, basis = sample.shape[0], default_kernel(estimator, sample, weights), dense(sample)
+    columns = KernelSamples(open_samples(sample), kernel.against(basis), np.dtype(np.float64))
+    matrix, shares = columns.block(0, m), row_shares(m, weights)
+    means = matrix @ shares
+    centred = matrix - means[:, None] - means + shares @ means
+    bounds = float(estimator.C) * (np.ones(m) if weights is None else weights)
+    return CentredRows(kernel, basis, matrix, (centred + centred.T) / 2, bounds, shares)
 
-    def _sample_bytes(self, n_samples: int) -> float:
-        return self.matrices * 8.0 * n_samples**2
 
-    def _sweeps(self) -> int:
-        return 1  # the labels
-
-    def _plan(self, samples: Samples) -> FitPlan:
-        if samples.n_samples > self.most_rows:
-            raise InputError(
-                f"there are {samples.n_samples:,} rows, and the time of the {self.slow} of that; "
-                f"give at most {self.most_rows:,}, or use SparseKernelMMC."
-            )
-        return super()._plan(samples)
-
-    def _fit_rows(self, session: FitSession, random_state: Any) -> Samples:
-        sample, weights = session.found.sample.astype(np.float64), session.sample_weights
-        sample = with_short_indices(sample)
-        gamma = default_gamma(self.gamma, self.kernel, sample, weights)
-        kernel = Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
-        basis = np.ascontiguousarray(sample.toarray() if hasattr(sample, "toarray") else sample)
-        features = KernelSamples(open_samples(sample), kernel.against(basis), np.dtype(np.float64))
-        matrix = features.block(0, sample.shape[0])
-        shares = row_shares(sample.shape[0], weights)
-        bounds = float(self.C) * (np.ones(shares.shape[0]) if weights is None else weights)
-        rows = Rows(_centred(matrix, shares), bounds, shares)
-        rounded = self._rounded(rows, session)
-        plane, moved = self._hyperplane(rounded, matrix, shares)
-        if plane.decide(features.block(0, 1))[0] >= 0:  # the first row's cluster is 0
-            plane = Hyperplane(-plane.coef, -plane.offset)
-        f = plane.decide(matrix)
-        norm2 = float(rounded.coef @ rows.gram @ rounded.coef)
-        self.objective_ = 0.5 * norm2 + float(bounds @ np.maximum(0, 1 - np.abs(f)))
-        self.gamma_, self.converged_ = gamma, rounded.converged
-        self.model_ = Model(plane, kernel, basis, session.found.mean, session.found.deviation, "float64")
-        self._report(rounded, f, moved)
-        return self.model_.features(session.samples)
-
-    @abstractmethod
-    def _rounded(self, rows: Rows, session: FitSession) -> Rounded:
-        """Solve the relaxed programme, and make labels of what it finds."""
-
-    def _hyperplane(
-        self, rounded: Rounded, matrix: np.ndarray, shares: np.ndarray
-    ) -> tuple[Hyperplane, float]:
-        """The machine on kernel values as they are, its threshold where both clusters are large enough."""
-        coef = rounded.coef - rounded.coef.sum() * shares
-        plane = Hyperplane(coef, -float(shares @ matrix @ coef))
-        moved = balanced_threshold(plane.decide(matrix), shares, float(self.balance))
-        return plane.shifted(moved), moved
-
-    def _report(self, rounded: Rounded, f: np.ndarray, moved: float) -> None:
-        agreement = float(np.mean(signs(f) == rounded.y))
-        sizes = sorted([int((f < 0).sum()), int((f >= 0).sum())])
-        doubts = [ONE_CLUSTER] if sizes[0] == 0 else []
-        if not rounded.converged:
-            doubts.append(rounded.doubt)
-        self.report_ = {
+def relaxed_result(
+    session: FitSession, rows: CentredRows, rounded: Rounded, balance: float, **attributes: Any
+) -> FitResult:
+    """The SVM on kernel values as they are, its threshold where both clusters are large enough."""
+    shares, coef = rows.shares, rounded.coef - rounded.coef.sum() * rows.shares
+    rule = Hyperplane(coef, -float(shares @ rows.matrix @ coef))
+    moved = balanced_threshold(rule.decide(rows.matrix), shares, balance)
+    rule = rule.shifted(moved)
+    f = rule.decide(rows.matrix)
+    norm2 = float(rounded.coef @ rows.gram @ rounded.coef)
+    model = Model(rule, rows.kernel, rows.basis, session.mean, session.deviation, "float64")
+    agreement = float(np.mean(signs(f) == rounded.y))
+    sizes = sorted([int((f < 0).sum()), int((f >= 0).sum())])
+    return FitResult(
+        model,
+        model.features(session.samples),
+        {
+            "objective": 0.5 * norm2 + float(rows.bounds @ np.maximum(0, 1 - np.abs(f))),
+            "gamma": rows.kernel.gamma,
+            "converged": rounded.converged,
+            **attributes,
+        },
+        {
             "sample_sizes": sizes,
-            **rounded.facts,
+            **rounded.report,
             "rounded": rounded.value,
             "agreement": max(agreement, 1 - agreement),
             "threshold_moved": abs(moved),
-            "gamma": self.gamma_,
-            "warnings": doubts,
-        }
-        for sentence in doubts:
-            warnings.warn(sentence, ClusterWarning, stacklevel=5)
-
-
-def _centred(matrix: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """The kernel matrix of the features less their weighted mean."""
-    means = matrix @ shares
-    centred = matrix - means[:, None] - means + shares @ means
-    return (centred + centred.T) / 2
+            "gamma": rows.kernel.gamma,
+        },
+        warnings=[ONE_CLUSTER] * (sizes[0] == 0) + [rounded.warning] * (not rounded.converged),
+    )

@@ -1,33 +1,38 @@
-"""Maximum margin clustering as a semidefinite programme: two clusters in a few hundred rows."""
+"""Maximum margin clustering as an SDP: two clusters in a few hundred rows."""
 
-import numpy as np
+from collections.abc import Mapping
+from typing import ClassVar
 
-from mmcnb.engine.session import FitSession
-from mmcnb.estimators.relaxed import RelaxedClusterer, Rounded, Rows
-from mmcnb.features.rules import balanced_threshold, signs
-from mmcnb.relaxations.sdp import solve_label_matrix, solve_svm
+from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.estimators.base import StreamedClusterer, estimator
+from mmcnb.estimators.parameters import Rule
+from mmcnb.estimators.relaxed import RELAXED, Rounded, centred_rows, needs_of_all_rows, relaxed_result
+from mmcnb.relaxations.sdp import leading_labels, solve_label_matrix, solve_svm
 
 MOST_ROWS = 500
+MATRICES = 24  # held by a Newton step
 UNSOLVED = "rounding errors ended the semidefinite programme early; scale the columns or lower C."
 
 
 @estimator
-class SDPMMC(RelaxedClusterer):
-    """Maximum margin clustering as a semidefinite programme (Xu, Neufeld, Larson and Schuurmans).
+class SDPMMC(StreamedClusterer):
+    """Maximum margin clustering as a semidefinite program, SDP (Xu, Neufeld, Larson and Schuurmans).
 
     Labels y are seen as the matrix M = y y', which is relaxed to be positive semidefinite with ones on its
     diagonal. The widest margin is then a convex problem: no starts, no seeds, and its optimum bounds the
-    objective of all labels from below. The signs of the leading eigenvector of M are labels; the support
-    vector machine trained on them, without offset in centred features, labels the rows. All rows take
-    part, and more than 500 are refused.
+    objective of all labels from below. The signs of the leading eigenvector of M are labels. The SVM trained
+    on them, without offset in centred features, labels the rows. All rows take part, and more than 500 are
+    refused.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the loss of a row, scikit-learn's.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" is sigma = 0.55 times
-        the root mean squared distance between two rows; the other names are those of `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
+        sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
+        `SparseKernelMMC`.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     balance : float, default=0.4
@@ -45,18 +50,18 @@ class SDPMMC(RelaxedClusterer):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, 0 for the cluster of the first row; equal to ``predict(X)``.
     objective_ : float
-        1/2 |w|² + C Σ_i w_i max(0, 1 - abs(f_i)): for the labels that the machine gives itself.
+        1/2 |w|² + C Σ_i w_i max(0, 1 - abs(f_i)): for the labels that the SVM gives itself.
     gamma_ : float
-        Width of the kernel.
+        Gamma of the kernel.
     converged_ : bool
-        Whether the relaxed programme was solved to a gap of 1e-6 of its optimum.
+        Whether the relaxation was solved to a gap of 1e-6 of its optimum.
     history_ : DataFrame
-        One row a centre of the path: stage, steps of Newton's method so far, objective (of the relaxed
-        programme, from below), gap; and so far: reads, sweeps, bytes, resumed, seconds.
+        One row a centre of the path: stage, steps of Newton's method so far, objective (of the
+        relaxation, from below), gap; and so far: reads, sweeps, bytes, resumed, seconds.
     report_ : dict
         Sizes of the clusters; the relaxed optimum (a lower bound), the objective of the rounded labels, the
-        share of the largest eigenvalue of M (1 where M is a labelling), the share of rows that the machine
-        labels as the eigenvector does, by how much its threshold was moved for the balance, width, warnings.
+        share of the largest eigenvalue of M (1 where M is a labelling), the share of rows that the SVM
+        labels as the eigenvector does, by how much its threshold was moved for the balance, gamma, warnings.
     n_features_in_ : int
         Columns of the fit.
 
@@ -95,22 +100,17 @@ class SDPMMC(RelaxedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    most_rows = MOST_ROWS
-    matrices = 24  # held by a Newton step
-    slow = "semidefinite programme grows with about the fourth power"
+    rules: ClassVar[Mapping[str, Rule]] = RELAXED
 
-    def _rounded(self, rows: Rows, session: FitSession) -> Rounded:
-        """The labels of the leading eigenvector, in balance, and the machine that they train."""
+    def _needs(self, n_samples: int) -> FitNeeds:
+        slow = "semidefinite programme grows with about the fourth power"
+        return needs_of_all_rows(n_samples, MOST_ROWS, MATRICES, slow)
 
-        def record(steps: int, value: float, gap: float) -> None:
-            session.record({"stage": "sample", "steps": steps, "objective": value, "gap": gap})
-
-        balance = float(self.balance)
-        relaxed = solve_label_matrix(rows.gram, rows.bounds, rows.shares, balance, record)
-        root = np.sqrt(rows.shares)  # a weight of 2 is the row given twice, in the eigenvectors too
-        values, vectors = np.linalg.eigh(root[:, None] * relaxed.matrix * root)
-        leading = vectors[:, -1] / root
-        y = signs(leading - balanced_threshold(leading, rows.shares, balance))
+    def _fit(self, session: FitSession) -> FitResult:
+        rows, balance = centred_rows(self, session), float(self.balance)
+        relaxed = solve_label_matrix(rows.gram, rows.bounds, rows.shares, balance, session.record)
+        y, share = leading_labels(relaxed.matrix, rows.shares, balance)
         alpha, value = solve_svm(rows.gram, y, rows.bounds)
-        facts = {"relaxed": relaxed.value, "eigenvalue_share": float(values[-1] / values.sum())}
-        return Rounded(y, alpha * y, value, relaxed.converged, facts, UNSOLVED)
+        report = {"relaxed": relaxed.value, "eigenvalue_share": share}
+        rounded = Rounded(y, alpha * y, value, relaxed.converged, report, UNSOLVED)
+        return relaxed_result(session, rows, rounded, balance)

@@ -23,7 +23,7 @@ from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.hinge.growing import GrowingWorkingSet, growing_candidates
 from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts, two_cluster_result
 from mmcnb.hinge.working_set import KernelFeatures, landmark_features
-from mmcnb.samples import Samples, open_samples
+from mmcnb.samples import open_samples
 
 MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
 
@@ -160,10 +160,10 @@ class SparseKernelMMC(StreamedClusterer):
                 f"basis={self.basis!r} needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
             )
 
-    def _needs(self, samples: Samples) -> FitNeeds:
+    def _needs(self, n_samples: int) -> FitNeeds:
         rows = self.sample_size or SAMPLE_ROWS
-        n_landmarks = basis_size(self.n_landmarks, min(samples.n_samples, rows))
-        return FitNeeds(n_landmarks, rows, larger_rows=larger_sample(samples.n_samples))
+        n_landmarks = basis_size(self.n_landmarks, min(n_samples, rows))
+        return FitNeeds(n_landmarks, rows, larger_rows=larger_sample(n_samples))
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(self, session.sample.shape[0], session.seed())

@@ -1,79 +1,84 @@
 """Unsupervised regularised least squares: k clusters, on a sample and then on all rows."""
 
-import warnings
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb.engine.plan import FitPlan
-from mmcnb.engine.session import FitSession
-from mmcnb.errors import ClusterWarning
+from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import check_choice, check_gamma, check_number, read_input
-from mmcnb.features.bandwidth import default_gamma
+from mmcnb.estimators.parameters import (
+    COUNT,
+    POSITIVE,
+    SAMPLED,
+    SHARE,
+    Choice,
+    Number,
+    NumberOr,
+    Rule,
+    default_kernel,
+    read_input,
+)
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import (
-    LeastSquaresPasses,
+    LANDMARKS,
     check_clusters,
     check_matrices,
+    label_all_rows,
     landmark_sample,
     matrix_bytes,
-    mean_objective_of,
-    one_against_all_objective_of,
     relative_weights,
     rows_of_sample,
 )
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
-from mmcnb.least_squares.stability import DEFAULT_ALPHA, Setting, stable_settings
-from mmcnb.samples import Samples
-
-AUTO = "auto"
-KERNELS = ("rbf", "linear", "poly")
+from mmcnb.least_squares.stability import DEFAULT_ALPHA, stable_settings
 
 
 @estimator
 class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedClusterer):
     """Clusters that kernel ridge regression fits best, any number of them (UMC-RLS).
 
-    Labels are sought for which regularised least squares, trained on them, leaves the smallest error. A
-    sample is divided by local search with shaking and by falling ridges; a few passes over all rows
-    follow, each of which labels the rows by the model and renews the model by sums of k (p + 1) numbers,
-    so that nothing of the length of the data is kept.
+    The labels are those for which regularised least squares, trained on them, leaves the smallest error. A
+    sample is clustered by local search (the paper's "shaking") and along regularisation paths. A few passes
+    over all rows follow, each of which labels the rows by the model and renews the model from sums of
+    k (p + 1) numbers. Nothing of the length of the data is kept.
 
     Parameters
     ----------
     n_clusters : int, default=2
         Number of clusters.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Width of the Gaussian kernel exp(-gamma |x - b|²), gamma = 1/(2 sigma²). "auto" is sigma = 0.55 times
-        the root mean squared distance between two rows; the other names are those of `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
+        sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
+        `SparseKernelMMC`.
     alpha : float or "auto", default=1e-3
-        Ridge a row: the papers' lambda divided by n. "auto" takes that of 1e-4, 3e-4 and 1e-3, and with
-        ``gamma="auto"`` the width sigma of 0.4, 0.55 and 0.75 times the root mean squared distance, at which
-        fits of five subsets of the sample agree most, unless those at the defaults agree nearly as well. It
-        reads no more rows, but takes several times as long; on average its clusters are no nearer to known
-        classes than those of the default.
+        Ridge a row: the papers' lambda divided by n. "auto" tries 1e-4, 3e-4 and 1e-3. With ``gamma="auto"``
+        it tries bandwidths sigma of 0.4, 0.55 and 0.75 times the root mean squared distance, too. It takes
+        the setting at which fits of five subsets of the sample agree most, unless those at the defaults agree
+        nearly as well. It reads no more rows, but takes several times as long; on average its clusters are
+        no nearer to known classes than those of the default.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     search : {"shaking", "steepest", "stochastic"}, default="shaking"
         Local search on the sample: Alg. 3, 2 or 1 of the paper.
     schedule : {"mixed", "paper"}, default="mixed"
-        "mixed" varies amplitude, decay and kind of start, polishes, and adds ridge paths; "paper" is as
-        published, whose first wave wipes out the start where there are two clusters.
+        "mixed" varies amplitude, decay and kind of start, ends with steepest descent, and adds regularisation
+        paths. "paper" is as published; of two clusters its first round wipes out the start.
     n_init : int, default=8
         Starts of the local search.
-    cluster_sizes : {"auto", "equal"} or array of n_clusters shares, default="auto"
-        Sizes that are held. "auto" is free sizes for two clusters and equal ones for more. Shares are in any
-        order: the largest is that of the largest cluster.
+    cluster_sizes : {"auto", "equal"} or array of n_clusters proportions, default="auto"
+        Size constraints. "auto" is a minimum size only for two clusters, and equal sizes for more.
+        Proportions are in any order: the largest is that of the largest cluster.
     size_tolerance : float, default=0.1
-        How far held sizes may lie from their shares, relatively.
+        How far constrained sizes may lie from their proportions, relatively.
     min_share : float, default=0.5
-        Least size of a cluster where sizes are free, as a share of n/n_clusters.
+        Minimum size of a cluster where there is no other constraint, as a fraction of n/n_clusters.
     sample_size : int or None, default=None
         Rows of the sample; None is max(2000, 100 n_clusters).
     n_landmarks : int, default=300
@@ -98,11 +103,11 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         J = Σ|S_h|²/n_h of the labels, the larger the better; in [0, n_clusters - 1] where the sample is all
         rows, and about so otherwise.
     gamma_ : float
-        Width of the kernel.
+        Gamma of the kernel.
     alpha_ : float
         Ridge a row.
     converged_ : bool
-        Whether under 1 % of the labels changed in the last pass.
+        Whether at most 1 % of the labels changed in the last pass.
     history_ : DataFrame
         One row a start on the sample and one a pass: stage, start, round, objective, changed labels, and so
         far: reads, sweeps, bytes, resumed, seconds.
@@ -143,13 +148,25 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
     size_tolerance: float = 0.1
     min_share: float = 0.5
     sample_size: int | None = None
-    n_landmarks: int = 300
+    n_landmarks: int = LANDMARKS
     max_passes: int = 3
     scale: str | None = None
     degree: int = 3
     coef0: float = 1.0
 
-    fitted_names = ("objective", "gamma", "alpha", "converged", "report")
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **SAMPLED,
+        "n_clusters": COUNT,
+        "alpha": NumberOr(POSITIVE, ("auto",)),
+        "search": Choice(("shaking", "steepest", "stochastic")),
+        "schedule": Choice(("mixed", "paper")),
+        "n_init": COUNT,
+        "size_tolerance": SHARE,
+        "min_share": SHARE,
+        "n_landmarks": Number(2, integer=True),
+        "max_passes": COUNT,
+    }
+    fitted_names: ClassVar[tuple[str, ...]] = ("objective", "gamma", "alpha", "converged", "report")
 
     @property
     def cluster_sizes_(self) -> np.ndarray:
@@ -167,115 +184,82 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         Returns
         -------
         ndarray of shape (n_samples, n_components), float64
-            z(x): a row belongs to the cluster whose mean is nearest, where no sizes are held.
+            z(x): without size constraints a row belongs to the cluster of the nearest mean.
         """
         check_is_fitted(self, "model_")
         assert self.model_.ridge is not None
         features = self.model_.features(read_input(self, X, reset=False))
-        with self._engine(self.n_jobs) as engine:
-            return np.concatenate(engine.run(DecisionPass(self.model_.ridge), features, "features"))
+        return self._run(DecisionPass(self.model_.ridge), features, "features")
 
     @property
     def _n_features_out(self) -> int:
         return 0 if self.model_.ridge is None else self.model_.ridge.centre.shape[0]
 
-    # -- the fit -----------------------------------------------------------------------------
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number("n_clusters", self.n_clusters, 1, integer=True)
-        if isinstance(self.alpha, str):
-            check_choice("alpha", self.alpha, (AUTO,))
-        else:
-            check_number("alpha", self.alpha, 0.0, open_low=True)
-        check_number("n_init", self.n_init, 1, integer=True)
-        check_number("size_tolerance", self.size_tolerance, 0.0, 1.0)
-        check_number("min_share", self.min_share, 0.0, 1.0)
-        check_number("n_landmarks", self.n_landmarks, 2, integer=True)
-        check_number("max_passes", self.max_passes, 1, integer=True)
-        check_number("degree", self.degree, 1, integer=True)
-        check_number("coef0", self.coef0, -np.inf)
-        check_choice("kernel", self.kernel, KERNELS)
-        check_choice("search", self.search, ("shaking", "steepest", "stochastic"))
-        check_choice("schedule", self.schedule, ("mixed", "paper"))
         target_shares(self.cluster_sizes, self.n_clusters)
-        check_gamma(self.gamma)
 
-    def _rows_of_sample(self) -> int:
-        return self.sample_size or rows_of_sample(self.n_clusters)
-
-    def _basis_size(self, n_samples: int) -> int:
-        return min(n_samples, self._rows_of_sample(), self.n_landmarks)
-
-    def _plan(self, samples: Samples) -> FitPlan:
-        rows = min(self._rows_of_sample(), samples.n_samples)
+    def _needs(self, n_samples: int) -> FitNeeds:
+        rows = min(self.sample_size or rows_of_sample(self.n_clusters), n_samples)
         check_matrices(rows, self.n_clusters, self.memory_limit)
-        return super()._plan(samples)
+        held, sweeps = (
+            matrix_bytes(rows),
+            int(self.max_passes),
+        )  # with the labels, less the first, which reads
+        return FitNeeds(min(rows, self.n_landmarks), rows, sample_bytes=held, sweeps=sweeps)
 
-    def _sample_bytes(self, n_samples: int) -> float:
-        return matrix_bytes(min(self._rows_of_sample(), n_samples))
-
-    def _sweeps(self) -> int:
-        return int(self.max_passes)  # the first pass reads the rows, and the labels are one sweep more
-
-    def _kernel(self, sample: Any, weights: np.ndarray | None) -> Kernel:
-        gamma = default_gamma(self.gamma, self.kernel, sample, weights)
-        return Kernel(self.kernel, gamma, int(self.degree), float(self.coef0))
-
-    def _division(self) -> PartitionConfig:
-        return PartitionConfig(
-            int(self.n_clusters),
-            DEFAULT_ALPHA if self.alpha == AUTO else float(self.alpha),
-            self.search,
-            self.schedule,
-            int(self.n_init),
-            self.cluster_sizes,
-            float(self.size_tolerance),
-            float(self.min_share),
-        )
-
-    def _fit_rows(self, session: FitSession, random_state: Any) -> Samples:
-        sample, weights = session.found.sample, relative_weights(session.sample_weights)
+    def _fit(self, session: FitSession) -> FitResult:
+        sample, weights = session.sample, relative_weights(session.sample_weights)
         check_clusters(self.n_clusters, sample, session.samples.n_samples)
-        kernel, config = self._kernel(sample, weights), self._division()
-        size = self._basis_size(sample.shape[0])
-        settings: list[Setting] = []
-        if self.alpha == AUTO:
-            vary = self.kernel == "rbf" and self.gamma == AUTO
-            settings, best = stable_settings(
-                session.engine, sample, weights, kernel, config, size, random_state, vary
-            )
-            kernel, config = settings[best].kernel, replace(config, alpha=settings[best].alpha)
-        mapped = landmark_sample(sample, weights, kernel, size, self.n_clusters, random_state)
+        kernel, config, settings = self._settings(session, weights)
+        shape = min(sample.shape[0], self.n_landmarks), self.n_clusters
+        mapped = landmark_sample(sample, weights, kernel, *shape, session.random_state)
         K = kernel_matrix(sample, kernel) if weights is None else None
-        found = partition_sample(session.engine, K, mapped.features, config, random_state)
+        found = partition_sample(session.engine, K, mapped.features, config, session.random_state)
         for one in found:
             session.record({"stage": "sample", "start": one.start, "objective": one.objective})
         model = mapped.model(session, config.alpha)
-        fit = LeastSquaresPasses(session, config, mapped, model)
+        assert model.ridge is not None
         rows = session.engine.cache(model.features(session.samples), session.plan)
-        fit.run(rows, found[0].labels, int(self.max_passes))
-        self.model_ = replace(model, rule=fit.rule)
-        self.gamma_, self.alpha_ = kernel.gamma, config.alpha
-        self.objective_ = mean_objective_of(fit.means, fit.sizes)
-        self.converged_ = fit.settled
-        self._report(fit, fit.sizes, found[0].objective)
-        if settings:
-            self.report_["settings"] = [one.to_dict() for one in settings]
-        return rows
-
-    def _report(self, fit: LeastSquaresPasses, sizes: np.ndarray, sample_objective: float) -> None:
-        empty = int((sizes == 0).sum())
-        remedy = (
-            "lower min_share" if fit.config.sizes_are_free else "give fewer clusters, or other cluster_sizes"
+        start = rows, found[0].labels, int(self.max_passes)
+        labelled = label_all_rows(session, config, mapped, model.ridge, *start)
+        return FitResult(
+            replace(model, rule=labelled.rule),
+            rows,
+            {
+                "objective": labelled.mean_objective,
+                "gamma": kernel.gamma,
+                "alpha": config.alpha,
+                "converged": labelled.settled,
+            },
+            {
+                "sizes": whole_numbers(labelled.sizes.tolist()),
+                "gamma": kernel.gamma,
+                "one_against_all_objective": labelled.one_against_all_objective,
+                "sample_objective": float(found[0].objective),
+                **settings,
+            },
+            warnings=self._warnings(labelled.sizes, config),
         )
-        doubts = [f"{empty} of the {self.n_clusters} clusters hold no row; {remedy}."] if empty else []
-        self.report_ = {
-            "sizes": [int(size) if size.is_integer() else size for size in sizes.tolist()],
-            "gamma": self.gamma_,
-            "one_against_all_objective": one_against_all_objective_of(fit.means, fit.sizes),
-            "sample_objective": float(sample_objective),
-            "warnings": doubts,
-        }
-        for sentence in doubts:
-            warnings.warn(sentence, ClusterWarning, stacklevel=6)
+
+    def _settings(
+        self, session: FitSession, weights: np.ndarray | None
+    ) -> tuple[Kernel, PartitionConfig, dict[str, Any]]:
+        """The kernel and the ridge, as they are given or the most stable ones, and what was tried."""
+        kernel = default_kernel(self, session.sample, weights)
+        sizes = self.cluster_sizes, float(self.size_tolerance), float(self.min_share)
+        manner = self.search, self.schedule, int(self.n_init), *sizes
+        if self.alpha != "auto":
+            return kernel, PartitionConfig(int(self.n_clusters), float(self.alpha), *manner), {}
+        config = PartitionConfig(int(self.n_clusters), DEFAULT_ALPHA, *manner)
+        n_landmarks = min(session.sample.shape[0], self.n_landmarks)
+        vary = self.kernel == "rbf" and self.gamma == "auto"
+        given = session.engine, session.sample, weights, kernel, config, n_landmarks
+        tried, best = stable_settings(*given, session.random_state, vary)
+        chosen = replace(config, alpha=tried[best].alpha)
+        return tried[best].kernel, chosen, {"settings": [one.to_dict() for one in tried]}
+
+    def _warnings(self, sizes: np.ndarray, config: PartitionConfig) -> list[str]:
+        empty = int((sizes == 0).sum())
+        remedy = "lower min_share" if config.sizes_are_free else "give fewer clusters, or other cluster_sizes"
+        return [f"{empty} of the {self.n_clusters} clusters hold no row; {remedy}."] if empty else []

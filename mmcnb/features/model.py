@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from mmcnb.features.multiple_kernels import MultipleKernels, kernel_from_dict
 from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.samples import Samples
+from mmcnb.samples.atomic import atomic_write
 from mmcnb.samples.derived import ScaledSamples
 
 FORMAT, OLDEST = 3, 2  # of model files: what is written, and the oldest that is read
@@ -129,18 +129,13 @@ def _rule(coef: np.ndarray, offset: np.ndarray) -> Hyperplane | Scores:
 
 def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Write a model file whole or not at all: a zip of arrays and a JSON header, each with its checksum."""
-    target = Path(path)
-    aside = target.with_name(f".{target.name}.part-{uuid4().hex[:8]}")
     header = {"format": FORMAT, "arrays": sorted(arrays)} | header
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     try:
-        with aside.open("wb") as file:
+        with atomic_write(path) as file:
             np.savez(file, header=text, **arrays)  # type: ignore[arg-type]
-        aside.replace(target)
     except OSError as error:
-        raise InputError(f"the model could not be written to {target}: {error.strerror}.") from error
-    finally:
-        aside.unlink(missing_ok=True)
+        raise InputError(f"the model could not be written to {path}: {error.strerror}.") from error
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

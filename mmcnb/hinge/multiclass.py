@@ -14,15 +14,15 @@ from mmcnb import kernels
 from mmcnb.engine.passes import GatherPass, sample_rows
 from mmcnb.engine.plan import larger_sample
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitResult, FitSession, Record, ignore, tag
+from mmcnb.engine.session import FitResult, FitSession, Record, ignore, tag, whole_numbers
 from mmcnb.features.model import Model
 from mmcnb.features.rules import GivenLabels, Scores, ScoresLabels
 from mmcnb.hinge.cccp import continuation
 from mmcnb.hinge.crammer_singer import CrammerSingerWorkingSet, MarginPass, MulticlassTrainingSet
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
 from mmcnb.hinge.sample_search import RestartResult, SearchConfig, fit_random_labels
-from mmcnb.hinge.two_clusters import NO_CLUSTERS, separation, whole_numbers
-from mmcnb.least_squares.all_rows import LandmarkSample, LeastSquaresPasses
+from mmcnb.hinge.two_clusters import NO_CLUSTERS, separation
+from mmcnb.least_squares.all_rows import LabelledRows, LandmarkSample
 from mmcnb.least_squares.local_search import random_labels
 from mmcnb.least_squares.objective import Partition
 from mmcnb.least_squares.partition import PartitionConfig
@@ -112,13 +112,13 @@ def widest_margin(
     config: SearchConfig,
     objective: Objective,
     sample: LandmarkSample,
-    passes: LeastSquaresPasses,
+    labelled: LabelledRows,
     rows: Samples,
 ) -> SubproblemResult:
     """The widest margin between the clusters of least squares: on the sample, then on more rows."""
-    labels, generators = ScoresLabels(passes.rule), None
+    labels, generators = ScoresLabels(labelled.rule), None
     for stage, features, weights in _stages(session, config, sample, rows):
-        given = session.engine, features, sample.normalization, passes.bounds, weights
+        given = session.engine, features, sample.normalization, labelled.bounds, weights
         working_set = CrammerSingerWorkingSet(MulticlassTrainingSet(*given))
         working_set.generators = generators or working_set.generators
         solution = _at_largest_C(session, config, objective, working_set, labels, stage)
@@ -207,7 +207,8 @@ def multiclass_result(
     **told
         What else the report says.
     """
-    sweep = MarginPass(session.weights, model.rule, solution.quadratic.rho)
+    scores: Any = model.rule
+    sweep = MarginPass(session.weights, scores, solution.quadratic.rho)
     hinge, sizes, first = session.engine.run(sweep, features, "margins")
     empty = int((sizes == 0).sum())
     warnings = [] if found else [NO_CLUSTERS]

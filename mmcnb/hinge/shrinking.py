@@ -1,8 +1,8 @@
-"""The rounds of a support cluster machine: cluster, train, drop what lies far from the boundary."""
+"""The rounds of a support cluster machine: cluster, train an SVM, drop what lies far from its boundary."""
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,16 +10,18 @@ import numpy as np
 
 from mmcnb.engine.passes import draw_sample
 from mmcnb.engine.run import Engine
+from mmcnb.engine.session import Record
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
-from mmcnb.features.rules import Hyperplane, Scores
+from mmcnb.features.rules import DecisionPass, Hyperplane, Scores
 from mmcnb.samples import Samples, open_samples
-from mmcnb.samples.matrix import stack, with_short_indices
+from mmcnb.samples.matrix import dense, stack, with_short_indices
 
-HELD_ROWS, HELD_VALUES = 65_536, 2**25  # rows in play are held in memory where they are as few as either
+CACHED_ROWS, CACHED_VALUES = 65_536, 2**25  # active rows are held in memory where they are as few as either
 CACHE_MIB = 200  # of kernel columns in scikit-learn's solver
 STALLED = 0.2  # share of the negatives below which a round that drops no more is the last
+# Clusters, by `python -m benchmarks scm`, section "effects".
 LANDMARKS = 50
 ROWS_A_CLUSTER = 2  # of the sample on which clusters start, and of all that make them where members are drawn
 PASSES = 1  # in which the means of the clusters move
@@ -35,7 +37,7 @@ class Part(NamedTuple):
 
 
 class SVM(NamedTuple):
-    """A trained machine: row numbers of the support vectors, the vectors, their coefficients, the offset."""
+    """A trained SVM: row numbers of the support vectors, the vectors, their coefficients, the offset."""
 
     numbers: np.ndarray
     vectors: np.ndarray
@@ -44,46 +46,33 @@ class SVM(NamedTuple):
 
 
 def train(kernel: Kernel, C: float, parts: list[Part]) -> SVM:
-    """The machine of eq. (6), in which 0 <= alpha_c <= weight_c C."""
+    """The SVM of eq. (6), in which 0 <= alpha_c <= weight_c C."""
     from sklearn.svm import SVC
 
     whole = Part(*(stack(list(field)) for field in zip(*parts, strict=True)))
     shared = {"kernel": kernel.name, "gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
-    machine = SVC(C=C, cache_size=CACHE_MIB, **shared)
-    machine.fit(with_short_indices(whole.rows), whole.y, sample_weight=whole.weights)
-    coef, vectors = _dense(machine.dual_coef_).ravel(), _dense(machine.support_vectors_)
-    return SVM(whole.numbers[machine.support_], vectors, coef, float(machine.intercept_[0]))
-
-
-def _dense(values: Any) -> np.ndarray:
-    dense = values.toarray() if hasattr(values, "toarray") else values
-    return np.ascontiguousarray(dense, np.float64)
+    svc = SVC(C=C, cache_size=CACHE_MIB, **shared)
+    svc.fit(with_short_indices(whole.rows), whole.y, sample_weight=whole.weights)
+    coef, vectors = dense(svc.dual_coef_).ravel(), dense(svc.support_vectors_)
+    return SVM(whole.numbers[svc.support_], vectors, coef, float(svc.intercept_[0]))
 
 
 @dataclass(frozen=True)
-class SidesPass:
+class Sides:
     """One byte a row: 1 where abs(f) is above the threshold, eq. (11), and 2 more where f is below 0."""
 
     rule: Hyperplane | Scores
     threshold: float
 
-    def start(self) -> list[np.ndarray]:
-        """Nothing yet."""
-        return []
-
-    def block(self, rows: Any, start: int, stop: int) -> list[np.ndarray]:
-        """The bytes of one block."""
+    def decide(self, rows: Any) -> np.ndarray:
+        """The bytes of a block."""
         f = self.rule.decide(rows)
-        return [(np.abs(f) > self.threshold).astype(np.int8) + 2 * (f < 0).astype(np.int8)]
-
-    def combine(self, total: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
-        """The bytes of both."""
-        return total + other
+        return (np.abs(f) > self.threshold).astype(np.int8) + 2 * (f < 0).astype(np.int8)
 
 
 @dataclass(frozen=True)
-class Rules:
-    """How one machine is trained; see `SupportClusterMachine` for the parameters."""
+class ShrinkingConfig:
+    """How one SVM is trained; see `SupportClusterMachine` for the parameters."""
 
     kernel: Kernel
     C: float
@@ -98,16 +87,16 @@ class Rules:
 
 @dataclass
 class ActiveSet:
-    """The rows that are still in play.
+    """The rows that have not been dropped.
 
     Parameters
     ----------
     samples : Samples
-        Rows, among them all that are in play; they alone once these are few.
+        Rows, among them all active ones; only the active ones once these are few.
     numbers : ndarray of shape (n,), int64
         Their numbers among all rows of the fit.
     y : ndarray of shape (n,), int8
-        +1, -1, or 0 for rows that are out of play.
+        +1, -1, or 0 for rows that were dropped.
     weights : ndarray of shape (n,)
         Weights of the rows.
     """
@@ -124,10 +113,10 @@ class ActiveSet:
         y = np.full(rows.shape[0], side, np.int8)
         return Part(self.numbers[rows[order]], gathered, y, weights[order])
 
-    def held(self, engine: Engine) -> "ActiveSet":
-        """The rows in play alone and in memory, where they are few."""
+    def cached(self, engine: Engine) -> "ActiveSet":
+        """The active rows alone and in memory, where they are few."""
         rows = np.flatnonzero(self.y)
-        if rows.size > max(HELD_ROWS, HELD_VALUES // self.samples.n_features):
+        if rows.size > max(CACHED_ROWS, CACHED_VALUES // self.samples.n_features):
             return self
         sample = draw_sample(engine, self.samples, rows).sample
         return ActiveSet(open_samples(sample), self.numbers[rows], self.y[rows], self.weights[rows])
@@ -135,80 +124,78 @@ class ActiveSet:
 
 @dataclass(frozen=True)
 class Shrinking:
-    """The rounds of one machine.
+    """The rounds of one SVM.
 
     Parameters
     ----------
     engine : Engine
         Runs the passes.
-    rules : Rules
+    config : ShrinkingConfig
         How to train.
     clusterer : callable
         An unfitted `KernelKMeans` of so many clusters.
     random_state : RandomState
         Draws representatives.
     record : callable
-        Keeps one dict a round.
+        Takes one dict a round.
     """
 
     engine: Engine
-    rules: Rules
+    config: ShrinkingConfig
     clusterer: Callable[[int], Any]
     random_state: Any
-    record: Callable[[dict[str, Any]], None]
+    record: Record
 
     def run(self, samples: Samples, y: np.ndarray, weights: np.ndarray) -> tuple[SVM, str]:
-        """The last machine, and why it is the last."""
-        rules, settled = self.rules, list[Part]()
+        """The last SVM, and why it is the last."""
+        config, dropped, svm = self.config, list[Part](), None
         active = ActiveSet(samples, np.arange(y.shape[0]), y, weights)
-        machine: SVM | None = None
-        for number in range(rules.max_rounds):
-            started, before = time.perf_counter(), machine
-            active = active.held(self.engine)
+        for number in range(config.max_rounds):
+            started, before = time.perf_counter(), svm
+            active = active.cached(self.engine)
             positive, negative = np.flatnonzero(active.y > 0), np.flatnonzero(active.y < 0)
-            balanced = rules.stop == "balance" and negative.size <= rules.level * positive.size
-            whole = balanced or negative.size <= rules.n_clusters
-            labels, near = self._represent(active, -1, own=whole and not (balanced and rules.both))
-            _, rare = self._represent(active, 1, own=not rules.both)
-            machine = train(rules.kernel, rules.C, [rare, near, *settled])
-            sides = self._sides(active.samples, machine)
+            balanced = config.stop == "balance" and negative.size <= config.level * positive.size
+            whole = balanced or negative.size <= config.n_clusters
+            labels, majority = self._represent(active, -1, own=whole and not (balanced and config.both))
+            _, minority = self._represent(active, 1, own=not config.both)
+            svm = train(config.kernel, config.C, [minority, majority, *dropped])
+            sides = self._sides(active.samples, svm)
             missed = float((sides[positive] >= 2).mean())
             self.record(
                 {
                     "round": number,
-                    "representatives": near.y.size,
-                    "settled": sum(part.y.size for part in settled),
+                    "representatives": majority.y.size,
+                    "settled": sum(part.y.size for part in dropped),
                     "negatives": negative.size,
                     "positives": positive.size,
-                    "support_vectors": machine.coef.size,
+                    "support_vectors": svm.coef.size,
                     "miss_rate": missed,
                     "seconds": time.perf_counter() - started,
                 }
             )
-            far = sides[negative] % 2 == 1
-            if rules.stop == "miss-rate" and missed > rules.level:
-                return before or machine, "miss-rate"
+            if config.stop == "miss-rate" and missed > config.level:
+                return before or svm, "miss-rate"
             if whole:
-                return machine, "balance" if balanced else "all negatives"
-            if far.all() or far.sum() < STALLED * negative.size:
-                return machine, "nothing to drop"
-            settled.append(self._settle(active, near, labels, far))
+                return svm, "balance" if balanced else "all negatives"
+            outside = sides[negative] % 2 == 1
+            if outside.all() or outside.sum() < STALLED * negative.size:
+                return svm, "nothing to drop"
+            dropped.append(self._drop(active, majority, labels, outside))
             active.y = active.y.copy()
-            active.y[negative[far]] = 0
-        assert machine is not None
-        return machine, "max_rounds"
+            active.y[negative[outside]] = 0
+        assert svm is not None
+        return svm, "max_rounds"
 
-    def _sides(self, samples: Samples, machine: SVM) -> np.ndarray:
-        model = model_of([machine], self.rules.kernel, None, None)
-        sums, rule = model.decisions(samples)
-        sweep = SidesPass(rule, self.rules.threshold)
+    def _sides(self, samples: Samples, svm: SVM) -> np.ndarray:
+        sums, rule = model_of([svm], self.config.kernel, None, None).decisions(samples)
+        sweep = DecisionPass(Sides(rule, self.config.threshold))
         return np.concatenate(self.engine.run(sweep, sums, "rows near the boundary"))
 
     def _represent(self, active: ActiveSet, side: int, own: bool) -> tuple[np.ndarray, Part]:
         """The representative of each row of a side, by its place in the part, and the representatives."""
         rows = np.flatnonzero(active.y == side)
         weights = active.weights[rows]
-        if own or rows.size <= self.rules.n_clusters:
+        if own or rows.size <= self.config.n_clusters:
             return np.arange(rows.size), active.part(self.engine, rows, side, weights)
         labels, chosen = self._clusters(active, rows)
         labels = np.argsort(np.argsort(chosen))[labels]  # parts are in order of the rows
@@ -219,25 +206,25 @@ class Shrinking:
         """Cluster of each of some rows, and the row that represents each cluster."""
         weights = np.zeros(active.y.size)
         weights[rows] = active.weights[rows]
-        if self.rules.representative == "pseudo-centre":
+        if self.config.representative == "pseudo-centre":
             found = self._fitted(active.samples, weights)
             if found is None:
                 return np.zeros(rows.size, np.int64), rows[:1]
             full = found.pseudo_centres_ >= 0
             return (np.cumsum(full) - 1)[found.labels_[rows]], found.pseudo_centres_[full]
-        # Drawn members only want clusters that are about right: means of a sample, and one pass that labels.
-        n_drawn = min(rows.size, ROWS_A_CLUSTER * self.rules.n_clusters)
+        # For drawn members approximate clusters do: means of a sample, and one pass that labels.
+        n_drawn = min(rows.size, ROWS_A_CLUSTER * self.config.n_clusters)
         drawn = rows[np.sort(self.random_state.permutation(rows.size)[:n_drawn])]
-        found = self._fitted(
-            open_samples(draw_sample(self.engine, active.samples, drawn).sample), weights[drawn]
-        )
+        sample = open_samples(draw_sample(self.engine, active.samples, drawn).sample)
+        found = self._fitted(sample, weights[drawn])
         labels = np.zeros(rows.size, np.int64) if found is None else found.predict(active.samples)[rows]
         _, labels = np.unique(labels, return_inverse=True)
         return labels, rows[drawn_members(labels, weights[rows], self.random_state)]
 
     def _fitted(self, samples: Samples, weights: np.ndarray) -> Any:
         """Clusters, as many as can be up to those that are asked for; None where all rows are equal."""
-        for n_clusters in _halved(self.rules.n_clusters):
+        n_clusters = self.config.n_clusters
+        while n_clusters > 1:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", ClusterWarning)  # of clusters without rows
@@ -245,17 +232,17 @@ class Shrinking:
             except MemoryLimitError:
                 raise
             except InputError:  # fewer rows that differ than clusters
-                continue
+                n_clusters //= 2
         return None
 
-    def _settle(self, active: ActiveSet, near: Part, labels: np.ndarray, far: np.ndarray) -> Part:
+    def _drop(self, active: ActiveSet, majority: Part, labels: np.ndarray, outside: np.ndarray) -> Part:
         """Representatives of rows that are dropped, with the weight of these alone."""
-        rows = np.flatnonzero(active.y < 0)[far]
-        weights, labels = active.weights[rows], labels[far]
-        kept, labels = np.unique(labels, return_inverse=True)
+        rows = np.flatnonzero(active.y < 0)[outside]
+        weights = active.weights[rows]
+        kept, labels = np.unique(labels[outside], return_inverse=True)
         sizes = np.bincount(labels, weights)
-        if self.rules.representative == "pseudo-centre":
-            return Part(near.numbers[kept], near.rows[kept], near.y[kept], sizes)
+        if self.config.representative == "pseudo-centre":
+            return Part(majority.numbers[kept], majority.rows[kept], majority.y[kept], sizes)
         chosen = rows[drawn_members(labels, weights, self.random_state)]
         order = np.argsort(chosen)
         return active.part(self.engine, chosen[order], -1, sizes[order])
@@ -287,25 +274,16 @@ def drawn_members(labels: np.ndarray, weights: np.ndarray, random_state: Any) ->
     return order[np.flatnonzero(np.diff(labels[order], prepend=-1))]
 
 
-def _halved(number: int) -> Iterator[int]:
-    """The number and its halves, down to 2."""
-    while number > 1:
-        yield number
-        number //= 2
-
-
-def model_of(
-    machines: list[SVM], kernel: Kernel, mean: np.ndarray | None, deviation: np.ndarray | None
-) -> Model:
-    """One machine as a hyperplane; several as scores over the union of their support vectors."""
-    if len(machines) == 1:
-        (machine,) = machines
-        plane = Hyperplane(machine.coef, machine.offset)
-        return Model(plane, kernel, machine.vectors, mean, deviation, "float64")
-    numbers, first = np.unique(np.concatenate([one.numbers for one in machines]), return_index=True)
-    basis = np.concatenate([one.vectors for one in machines])[first]
-    coef = np.zeros((numbers.size, len(machines)))
-    for c, one in enumerate(machines):
+def model_of(svms: list[SVM], kernel: Kernel, mean: np.ndarray | None, deviation: np.ndarray | None) -> Model:
+    """One SVM as a hyperplane; several as scores over the union of their support vectors."""
+    if len(svms) == 1:
+        (svm,) = svms
+        plane = Hyperplane(svm.coef, svm.offset)
+        return Model(plane, kernel, svm.vectors, mean, deviation, "float64")
+    numbers, first = np.unique(np.concatenate([one.numbers for one in svms]), return_index=True)
+    basis = np.concatenate([one.vectors for one in svms])[first]
+    coef = np.zeros((numbers.size, len(svms)))
+    for c, one in enumerate(svms):
         np.add.at(coef[:, c], np.searchsorted(numbers, one.numbers), one.coef)  # a row may represent twice
-    scores = Scores(coef, -np.array([one.offset for one in machines]))
+    scores = Scores(coef, -np.array([one.offset for one in svms]))
     return Model(scores, kernel, np.ascontiguousarray(basis), mean, deviation, "float64")

@@ -8,7 +8,7 @@ import numpy as np
 
 from mmcnb.engine.passes import CombinedPass, GatherPass, RowSumPass, sample_rows
 from mmcnb.engine.plan import larger_sample
-from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, HyperplaneLabels, Labels
 from mmcnb.hinge.cccp import CCCPResult, continuation
@@ -202,11 +202,6 @@ def separation(solution: Any, found: bool, random_norm2: float) -> dict[str, Any
         "C": float(solution.C),
         "gap": float(solution.gap),
     }
-
-
-def whole_numbers(sizes: Sequence[float]) -> list[float]:
-    """Sizes, those that are whole as integers."""
-    return [int(size) if float(size).is_integer() else float(size) for size in sizes]
 
 
 def _bandwidth(restart: RestartResult) -> dict[str, Any]:

@@ -1,59 +1,26 @@
 """Compiled routines on arrays: pure functions of one block of rows, each usable alone.
 
-Numba is loaded when the first name is used.
+Arrays are C-ordered unless a docstring says otherwise. Numba is loaded when the first name is used.
 """
 
 from importlib import import_module
 from typing import Any
 
 _MODULES = {
-    "basis": (
-        "basis_fixed_point_sums",
-        "basis_fixed_point_sums_csr",
-        "weighted_row_sum",
-        "weighted_row_sum_csr",
-    ),
-    "blocks": (
-        "linear_kernel_block",
-        "linear_kernel_block_csr",
-        "polynomial_kernel_block",
-        "polynomial_kernel_block_csr",
-        "rbf_kernel_block",
-        "rbf_kernel_block_csr",
-    ),
-    "evolution": (
-        "evolve_labels",
-        "flip_labels",
-    ),
-    "moves": (
-        "cluster_row_sums",
-        "refine",
-        "shake",
-        "steepest_moves",
-        "stochastic_moves",
-    ),
-    "pairwise": (
-        "column_tiles",
-        "linear_kernel_block_csr_into",
-        "linear_kernel_block_into",
-        "polynomial_kernel_block_csr_into",
-        "polynomial_kernel_block_into",
-        "rbf_kernel_block_csr_into",
-        "rbf_kernel_block_into",
-        "squared_norms",
-    ),
-    "rivals": ("cluster_scores", "most_violated_runner_ups"),
-    "sizes": ("size_multipliers",),
-    "sweeps": (
-        "decision_values",
-        "decision_values_csr",
-        "most_violated_constraint",
-        "most_violated_constraint_csr",
-        "plane_sums",
-        "plane_sums_csr",
-    ),
+    "basis": "basis_fixed_point_sums basis_fixed_point_sums_csr weighted_row_sum weighted_row_sum_csr",
+    "evolution": "evolve_labels flip_labels",
+    "gaussian": "column_tiles rbf_kernel_block rbf_kernel_block_csr rbf_kernel_block_csr_into "
+    "rbf_kernel_block_into squared_norms",
+    "inner_products": "linear_kernel_block linear_kernel_block_csr linear_kernel_block_csr_into "
+    "linear_kernel_block_into polynomial_kernel_block polynomial_kernel_block_csr "
+    "polynomial_kernel_block_csr_into polynomial_kernel_block_into",
+    "moves": "cluster_row_sums refine shake steepest_moves stochastic_moves",
+    "runner_up": "cluster_scores most_violated_runner_ups",
+    "sizes": "size_multipliers",
+    "sweeps": "decision_values decision_values_csr most_violated_constraint most_violated_constraint_csr "
+    "plane_sums plane_sums_csr",
 }
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = sorted(_MODULE_OF)
 

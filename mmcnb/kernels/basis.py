@@ -4,7 +4,7 @@ The fixed point of Wu & Zhang, eq. (46) and (47), moves a basis vector b to a we
 with the weights z_i K(x_i, b). Numerator and denominator are sums over rows: each routine returns
 those of its block in float64, and the caller adds them in block order. The weights z may have mixed
 signs, so the denominator can vanish: the caller decides what to do then. The ``_csr`` twins take the
-rows of a CSR matrix.
+rows of a CSR matrix. Arrays are C-ordered.
 """
 
 import math
@@ -12,13 +12,6 @@ import math
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
-
-__all__ = [
-    "basis_fixed_point_sums",
-    "basis_fixed_point_sums_csr",
-    "weighted_row_sum",
-    "weighted_row_sum_csr",
-]
 
 
 @njit(fastmath=VECTORISED)

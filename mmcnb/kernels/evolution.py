@@ -12,8 +12,6 @@ import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
 
-__all__ = ["evolve_labels", "flip_labels"]
-
 GOLDEN, MIX_1, MIX_2 = (
     np.uint64(0x9E3779B97F4A7C15),
     np.uint64(0xBF58476D1CE4E5B9),
@@ -49,7 +47,7 @@ def _add_scaled(total, row, scale):
 
 
 @njit()
-def _flip(M, matrix, y, product, flips, step, work):
+def _flip(M, matrix, y, product, flips, step, scratch):
     """Flip coordinate ``flips[step]`` of y after those before it; returns the change of y'Ry."""
     i = flips[step]
     sign = np.float64(y[i])
@@ -59,8 +57,8 @@ def _flip(M, matrix, y, product, flips, step, work):
             now += 2.0 * y[previous] * M[i, previous]
         change = 4.0 * (M[i, i] - sign * now)
     else:
-        change = 4.0 * (_dot(M[i], M[i]) - sign * _dot(M[i], work))
-        _add_scaled(work, M[i], -2.0 * sign)
+        change = 4.0 * (_dot(M[i], M[i]) - sign * _dot(M[i], scratch))
+        _add_scaled(scratch, M[i], -2.0 * sign)
     y[i] = -y[i]
     return change
 
@@ -100,10 +98,10 @@ def flip_labels(M, matrix, y, product, flips):
     >>> change, y.tolist(), product.tolist()
     (8.0, [1, 1], [3.0])
     """
-    y, product, work = y.copy(), product.copy(), product.copy()
+    y, product, scratch = y.copy(), product.copy(), product.copy()
     change = 0.0
     for step in range(flips.shape[0]):
-        change += _flip(M, matrix, y, product, flips, step, work)
+        change += _flip(M, matrix, y, product, flips, step, scratch)
     for i in flips:
         _add_scaled(product, M[i], 2.0 * y[i])
     return change, y, product
@@ -120,7 +118,7 @@ def _partner(y, i, flipped, state):
 
 
 @njit()
-def _mutate(M, matrix, y, product, excess, limit, wanted, order, flips, flipped, work, state):
+def _mutate(M, matrix, y, product, excess, limit, most, order, flips, flipped, scratch, state):
     """Choose coordinates of y to flip; returns their number, the change of y'Ry and the new sum of y.
 
     A flip that would break the balance becomes a swap with a row of the other cluster; a row that has
@@ -129,8 +127,8 @@ def _mutate(M, matrix, y, product, excess, limit, wanted, order, flips, flipped,
     n = y.shape[0]
     count, change = 0, 0.0
     if not matrix:
-        work[:] = product
-    for step in range(wanted):
+        scratch[:] = product
+    for step in range(most):
         chosen = step + _below(state, n - step)
         order[step], order[chosen] = order[chosen], order[step]
         i, partner = order[step], -1
@@ -144,7 +142,7 @@ def _mutate(M, matrix, y, product, excess, limit, wanted, order, flips, flipped,
             if row >= 0:
                 excess -= 2 * y[row]
                 flips[count] = row
-                change += _flip(M, matrix, y, product, flips, count, work)
+                change += _flip(M, matrix, y, product, flips, count, scratch)
                 flipped[row] = True
                 count += 1
     for row in flips[:count]:
@@ -255,16 +253,16 @@ def evolve_labels(M, matrix, population, limit, n_offspring, generations, patien
         excess[p] = population[p].astype(np.int64).sum()
     parents, counts = np.empty(n_offspring, np.int64), np.empty(n_offspring, np.int64)
     order, flips, flipped = np.arange(n), np.empty((n_offspring, n), np.int64), np.zeros(n, np.bool_)
-    work = np.empty(0 if matrix else M.shape[1])
+    scratch = np.empty(0 if matrix else M.shape[1])
     best = np.empty(generations)
     idle = t = 0
     while t < generations and idle < patience:
-        wanted = max(1, n // (t + 1))
+        most = max(1, n // (t + 1))
         for child in range(n_offspring):
             p = _below(state, mu)
             count, change, balance = _mutate(
-                M, matrix, population[p], products[p], excess[p], limit, wanted, order, flips[child], flipped,
-                work, state,
+                M, matrix, population[p], products[p], excess[p], limit, most, order, flips[child], flipped,
+                scratch, state,
             )  # fmt: skip
             parents[child], counts[child] = p, count
             values[mu + child], excess[mu + child] = values[p] + change, balance

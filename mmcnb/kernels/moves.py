@@ -2,15 +2,13 @@
 
 ``R`` = K (K + λI)^-1 is symmetric of shape (m, m); e_h is the indicator of cluster h. All searches keep
 ``T[h]`` = R e_h, so that the gain of a move costs O(1) and a move costs O(m): Pahikkala et al., Lemma 2
-and 3. Two objectives are raised: Σ_h e_h'R e_h, which is their Q with its sign turned and its constants
+and 3. Two objectives are maximised: Σ_h e_h'R e_h, which is their Q with its sign turned and its constants
 dropped, and the mean form J = Σ_h e_h'R e_h / n_h. Among equal gains the first row wins.
 """
 
 import numpy as np
 
 from mmcnb._numba import njit
-
-__all__ = ["cluster_row_sums", "refine", "shake", "steepest_moves", "stochastic_moves"]
 
 LEAST_GAIN = 1e-9  # far above rounding, far below what a move is worth
 
@@ -92,13 +90,13 @@ def _first_largest(values):
 
 
 @njit()
-def _claim(R, diagonal, labels, T, counts, d, wanted, gains):
+def _claim(R, diagonal, labels, T, counts, d, n_rows, gains):
     """Cluster d takes rows one by one, each the one that raises the objective most; none is emptied."""
     for j in range(gains.shape[0]):
         a = labels[j]
         claimable = a != d and counts[a] > 1
         gains[j] = T[d, j] - T[a, j] + diagonal[j] if claimable else -np.inf
-    for step in range(wanted):
+    for step in range(n_rows):
         i = _first_largest(gains)
         if i < 0:
             return step
@@ -111,15 +109,16 @@ def _claim(R, diagonal, labels, T, counts, d, wanted, gains):
             for j in range(gains.shape[0]):
                 if labels[j] == a:
                     gains[j] = -np.inf
-    return max(wanted, 0)
+    return max(n_rows, 0)
 
 
 @njit()
-def shake(R, labels, shares, amplitude, decay, rounds):
+def shake(R, labels, proportions, amplitude, decay, rounds):
     """Steepest descent with shaking: Pahikkala et al., Algorithm 3.
 
-    In round i each cluster h in turn claims ``amplitude * decay**i * m * shares[h]`` rows more than it
-    lacks to its share of the rows. The published schedule is equal shares, amplitude 1, decay 1/2, 21 rounds.
+    In round i each cluster h in turn claims ``amplitude * decay**i * m * proportions[h]`` rows beyond those
+    that bring it to its proportion of the rows. The published schedule is equal proportions, amplitude 1,
+    decay 1/2 and 21 rounds.
 
     Parameters
     ----------
@@ -127,10 +126,10 @@ def shake(R, labels, shares, amplitude, decay, rounds):
         The smoother, symmetric and C-ordered.
     labels : ndarray of shape (m,), int
         Where to start.
-    shares : ndarray of shape (k,), float64
-        Wanted shares of the clusters, of sum 1.
+    proportions : ndarray of shape (k,), float64
+        Target proportions of the clusters, of sum 1.
     amplitude, decay : float
-        Share of the rows that is claimed in the first round, and what is left of it from round to round.
+        Fraction of the rows claimed in the first round, and the factor it falls by from round to round.
     rounds : int
         Number of rounds.
 
@@ -152,15 +151,15 @@ def shake(R, labels, shares, amplitude, decay, rounds):
     """
     labels = labels.astype(np.int64)
     m = R.shape[0]
-    T, counts = _start(R, labels, shares.shape[0])
+    T, counts = _start(R, labels, proportions.shape[0])
     diagonal, gains = _diagonal(R), np.empty(m)
     moves = 0
     for i in range(rounds):
         before = moves
-        for d in range(shares.shape[0]):
-            share = m * shares[d]
-            wanted = int(amplitude * decay**i * share + share - counts[d])
-            moves += _claim(R, diagonal, labels, T, counts, d, wanted, gains)
+        for d in range(proportions.shape[0]):
+            target = m * proportions[d]
+            n_rows = int(amplitude * decay**i * target + target - counts[d])
+            moves += _claim(R, diagonal, labels, T, counts, d, n_rows, gains)
         if moves == before:  # later rounds want less
             break
     return labels, moves
@@ -277,7 +276,7 @@ def steepest_moves(R, labels, low, high, most):
 
 @njit()
 def refine(R, labels, low, high, most):
-    """Steepest single moves on J = Σ_h e_h'R e_h / n_h, with bounds on sizes.
+    """Steepest single moves on the mean form J = Σ_h e_h'R e_h / n_h, with bounds on sizes.
 
     Parameters
     ----------
@@ -300,9 +299,9 @@ def refine(R, labels, low, high, most):
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import polish
+    >>> from mmcnb.kernels import refine
     >>> R = np.kron(np.eye(2), np.full((2, 2), 0.4)) - 0.2
-    >>> labels, moves = polish(R, np.array([0, 0, 1, 0]), np.array([1, 1]), np.array([3, 3]), 9)
+    >>> labels, moves = refine(R, np.array([0, 0, 1, 0]), np.array([1, 1]), np.array([3, 3]), 9)
     >>> labels.tolist(), moves
     ([0, 0, 1, 1], 1)
     """

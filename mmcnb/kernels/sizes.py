@@ -1,6 +1,6 @@
 """Assign rows to clusters by their scores, with bounds on the sizes of the clusters.
 
-The division of largest Σ_i s_i,c(i) within the bounds is c(i) = argmax_h (s_ih - b_h), where the
+The labelling of largest Σ_i s_i,c(i) within the bounds is c(i) = argmax_h (s_ih - b_h), where the
 multipliers b minimise the dual Σ_i max_h (s_ih - b_h) + Σ_h max(low_h b_h, high_h b_h). A few rounds over
 the clusters, each b_h an order statistic, come near; then single rows go along shortest paths between
 clusters (min-cost flow on k + 1 nodes) until all sizes fit. The last node is a hub of multiplier 0: a
@@ -10,8 +10,6 @@ cluster that may hold a row more than it does sends there at no cost, one that m
 import numpy as np
 
 from mmcnb._numba import njit
-
-__all__ = ["size_multipliers"]
 
 ROUNDING = 1e-12
 

@@ -3,9 +3,8 @@
 A row of ``F`` holds the features of one sample: its kernel values against the
 basis vectors, or the sample itself where the kernel is linear. A hyperplane is
 ``f(x) = F(x) . coef + offset``. Every routine reads its block once, adds up in
-float64 (`plane_sums` says where not) and returns small arrays; the caller adds those
-in block order. The
-``_csr`` twins take the rows of a CSR matrix.
+float64 (`plane_sums` says where not) and returns small arrays. The caller adds those
+in block order. The ``_csr`` twins take the rows of a CSR matrix. Arrays are C-ordered.
 
 Most violated constraint: Wu & Zhang, eq. (12), with the labels ``y`` held fixed.
 """

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from mmcnb import kernels
-from mmcnb.engine.memory import format_bytes, resolve_memory_limit
-from mmcnb.engine.passes import first_rows
+from mmcnb._config import format_bytes, resolve_memory_limit
+from mmcnb.engine.passes import WeightedPass, first_rows
 from mmcnb.engine.plan import square_rows
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import InputError, MemoryLimitError
@@ -24,59 +24,10 @@ from mmcnb.features.rules import Scores
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import Samples
 
-
-def mean_objective_of(means: np.ndarray, sizes: np.ndarray) -> float:
-    """J of clusters by their means and sizes."""
-    return float(sizes @ (means**2).sum(axis=1) / sizes.sum())
-
-
-def one_against_all_objective_of(means: np.ndarray, sizes: np.ndarray) -> float:
-    """Q of clusters by their means and sizes: Pahikkala et al., eq. (10), with a centred kernel."""
-    k, n = sizes.shape[0], sizes.sum()
-    sums = means * sizes[:, None]
-    return float(k * n - (4 * (sums**2).sum() - (4 - k) * (sums.sum(axis=0) ** 2).sum()) / n)
-
-
-@dataclass(frozen=True)
-class LabelSumsPass:
-    """Label the rows and sum their features by cluster.
-
-    Parameters
-    ----------
-    rule : Scores
-        Labels the rows.
-    before : Scores or None
-        The rule of the pass before.
-    weights : ndarray of shape (n,) or None
-        Sample weights.
-    """
-
-    rule: Scores
-    before: Scores | None
-    weights: np.ndarray | None
-
-    def start(self) -> list[Any]:
-        """Nothing yet: sums of features, sizes, weight of changed labels, first row of each cluster."""
-        return [0.0, 0.0, 0.0, first_rows(np.empty(0, np.int64), self.rule.offset.shape[0])]
-
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Sums of one block."""
-        labels = self.rule.label(rows)
-        k = self.rule.offset.shape[0]
-        weights = np.ones(stop - start) if self.weights is None else self.weights[start:stop]
-        sums, sizes = kernels.cluster_row_sums(rows, labels, k, weights)
-        changed = weights if self.before is None else weights[self.before.label(rows) != labels]
-        return [sums, sizes, float(changed.sum()), first_rows(labels, k, start)]
-
-    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Sums of both."""
-        added = [a + b for a, b in zip(total[:3], other[:3], strict=True)]
-        return [*added, np.minimum(total[3], other[3])]
-
-
-SAMPLE_ROWS, ROWS_A_CLUSTER = 2000, 100
+SAMPLE_ROWS, ROWS_A_CLUSTER = 2000, 100  # of the sample: `python -m benchmarks rls`
+LANDMARKS = 300  # basis vectors by default: `python -m benchmarks rls`, section "defaults"
 MATRICES = 3  # of the size of the sample squared: kernel, smoother, and what the solver copies
-SETTLED_SHARE = 0.01  # passes over all rows end where fewer labels change
+SETTLED_SHARE = 0.01  # passes end where fewer labels change: `python -m benchmarks rls`, section "large"
 
 
 def rows_of_sample(n_clusters: int) -> int:
@@ -85,7 +36,7 @@ def rows_of_sample(n_clusters: int) -> int:
 
 
 def matrix_bytes(rows: int) -> float:
-    """What the division of a sample holds beside its columns."""
+    """What clustering a sample holds beside its columns."""
     return MATRICES * 8.0 * rows**2
 
 
@@ -120,6 +71,9 @@ def relative_weights(weights: np.ndarray | None) -> np.ndarray | None:
     return weights * (weights.shape[0] / weights.sum())
 
 
+# -- the sample in landmark features -----------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class LandmarkSample:
     """A sample in landmark features.
@@ -132,10 +86,10 @@ class LandmarkSample:
         The landmarks.
     values : ndarray of shape (m, p), float64
         Kernel values of the rows against the landmarks.
-    metric : ndarray of shape (p, r)
+    normalization : ndarray of shape (p, r)
         M with MM' the inverse of the kernel matrix of the landmarks.
     features : PrincipalFeatures
-        The rows of ``values @ metric`` along their principal axes, with their weights.
+        The rows of ``values @ normalization`` along their principal axes, with their weights.
     """
 
     kernel: Kernel
@@ -144,11 +98,15 @@ class LandmarkSample:
     normalization: np.ndarray
     features: PrincipalFeatures
 
+    def ridge_map(self, alpha: float) -> RidgeMap:
+        """The coordinates in which a ridge is the identity."""
+        return ridge_map(self.features, self.normalization, alpha)
+
     def model(self, session: FitSession, alpha: float) -> Model:
         """The model of these landmarks, still without a rule."""
-        mapped = ridge_map(self.features, self.normalization, alpha)
         empty = Scores(np.empty((0, 0)), np.empty(0))
-        return Model(empty, self.kernel, self.basis, session.mean, session.deviation, ridge=mapped)
+        moments = session.mean, session.deviation
+        return Model(empty, self.kernel, self.basis, *moments, ridge=self.ridge_map(alpha))
 
 
 def landmark_sample(
@@ -172,86 +130,41 @@ def landmark_sample(
         )
     basis = choose_landmarks(sample, n_landmarks, random_state, weights)
     check_places(basis.shape[0], n_clusters)
+    return sample_on_landmarks(sample, weights, kernel, basis)
+
+
+def sample_on_landmarks(
+    sample: Any, weights: np.ndarray | None, kernel: Kernel, basis: np.ndarray
+) -> LandmarkSample:
+    """Map a sample to the features of given landmarks."""
     values, normalization = landmark_values(sample, kernel, basis)
-    return LandmarkSample(
-        kernel, basis, values, normalization, principal_features(values @ normalization, weights)
-    )
+    features = principal_features(values @ normalization, weights)
+    return LandmarkSample(kernel, basis, values, normalization, features)
 
 
-class LeastSquaresPasses:
-    """Passes over all rows, from the labels of the sample."""
-
-    def __init__(
-        self, session: FitSession, config: PartitionConfig, sample: LandmarkSample, model: Model
-    ) -> None:
-        assert model.ridge is not None
-        self.session, self.config, self.mapped = session, config, model.ridge
-        self.features, self.values = sample.features, sample.values
-        self.multipliers = np.zeros(config.n_clusters)
-        self.settled = False
-
-    def run(self, rows: Samples, labels: np.ndarray, passes: int) -> None:
-        """Label and renew; the last pass renews nothing, so that the rule and its sums belong together.
-
-        Clusters are numbered by the first row that falls in each from the first pass on: where scores are
-        equal but for rounding, a later change of their order could change labels.
-        """
-        k, weights = self.config.n_clusters, self.features.weights
-        row_sums, sizes = kernels.cluster_row_sums(self.values, labels, k, weights)
-        self.bounds = self.config.bounds_by_size(sizes)
-        rule = self._rule(self.mapped.means(row_sums, sizes), sizes)
-        before = None
-        for number in range(passes):
-            sweep = LabelSumsPass(rule, before, self.session.weights)
-            row_sums, sizes, changed, first = self.session.engine.run(sweep, rows, "all rows")
-            order = np.argsort(first, kind="stable")
-            rule, row_sums, sizes = rule.ordered(order), row_sums[order], sizes[order]
-            self.multipliers = self.multipliers[order]
-            self.bounds = self.bounds[0][order], self.bounds[1][order]
-            means, total = self.mapped.means(row_sums, sizes), float(sizes.sum())
-            self.settled = before is not None and changed <= SETTLED_SHARE * total
-            self.rule, self.means, self.sizes = rule, means, sizes
-            facts = {"objective": mean_objective_of(means, sizes), "changed": changed}
-            self.session.record({"stage": "all rows", "round": number} | facts)
-            if self.settled:
-                return
-            before, rule = rule, self._rule(means, sizes)
-
-    def _rule(self, means: np.ndarray, sizes: np.ndarray) -> Scores:
-        """The scores, less the multipliers that keep the sizes of the sample within their bounds."""
-        sample = self.values, self.features.weights, self.multipliers
-        rule, self.multipliers = size_constrained_scores(
-            self.mapped, means, sizes, self.config, self.bounds, *sample
-        )
-        return rule
-
-
-def size_constrained_scores(
+def constrained_scores(
+    sample: LandmarkSample,
     mapped: RidgeMap,
+    config: PartitionConfig,
     means: np.ndarray,
     sizes: np.ndarray,
-    config: PartitionConfig,
     bounds: tuple[np.ndarray, np.ndarray],
-    values: np.ndarray,
-    weights: np.ndarray,
     start: np.ndarray | None = None,
 ) -> tuple[Scores, np.ndarray]:
-    """Scores of clusters, less the multipliers that keep the sizes of a sample within their bounds.
+    """Scores of clusters, less the multipliers that keep the sizes of a sample within their constraints.
 
     Parameters
     ----------
+    sample : LandmarkSample
+        The sample.
     mapped : RidgeMap
         Coordinates in which the ridge is the identity.
+    config : PartitionConfig
+        Whether sizes have a minimum only.
     means, sizes : ndarray of shape (k, r) and (k,)
         Means of the clusters in these coordinates, and their rows.
-    wanted : Division
-        Whether sizes are free.
     bounds : pair of ndarray of shape (k,)
         Least and most rows of the sample in each cluster.
-    values : ndarray of shape (m, p)
-        Landmark features of the sample.
-    weights : ndarray of shape (m,)
-        Its weights.
     start : ndarray of shape (k,) or None, default=None
         Multipliers to start from.
 
@@ -260,11 +173,123 @@ def size_constrained_scores(
     Scores
         Labels any row.
     multipliers : ndarray of shape (k,)
-        What was taken off.
+        What was subtracted.
     """
     # Sums in place of means need sizes that are equal: of others the larger would win the rows between.
     by_sum = not config.sizes_are_free and np.ptp(bounds[0]) == 0
     rule = mapped.scores(means, sizes / sizes.sum() if by_sum else None)
     start = np.zeros(config.n_clusters) if start is None else start
-    multipliers = kernels.size_multipliers(rule.decide(values), *bounds, weights, start)
+    values, weights = rule.decide(sample.values), sample.features.weights
+    multipliers = kernels.size_multipliers(values, *bounds, weights, start)
     return rule.shifted(multipliers), multipliers
+
+
+# -- all rows ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelSumsPass(WeightedPass):
+    """Label the rows and sum their features by cluster.
+
+    Parameters
+    ----------
+    rule : Scores
+        Labels the rows.
+    before : Scores or None, default=None
+        The rule of the pass before.
+    """
+
+    rule: Scores
+    before: Scores | None = None
+
+    def start(self) -> list[Any]:
+        """Nothing yet: sums of features, sizes, weight of changed labels, first row of each cluster."""
+        return [0.0, 0.0, 0.0, first_rows(np.empty(0, np.int64), self.rule.offset.shape[0])]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Sums of one block."""
+        labels, weights = self.rule.label(rows), self.weights_of(start, stop)
+        k = self.rule.offset.shape[0]
+        sums, sizes = kernels.cluster_row_sums(rows, labels, k, weights)
+        changed = weights if self.before is None else weights[self.before.label(rows) != labels]
+        return [sums, sizes, float(changed.sum()), first_rows(labels, k, start)]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Sums of both."""
+        added = [a + b for a, b in zip(total[:3], other[:3], strict=True)]
+        return [*added, np.minimum(total[3], other[3])]
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """All rows labelled by least squares.
+
+    Parameters
+    ----------
+    rule : Scores
+        Labels the rows; clusters are in the order of their first rows.
+    bounds : pair of ndarray of shape (k,)
+        Least and most rows of the sample in each cluster.
+    means, sizes : ndarray of shape (k, r) and (k,)
+        Mean z and weight of each cluster.
+    settled : bool
+        Whether hardly any label changed in the last pass.
+    """
+
+    rule: Scores
+    bounds: tuple[np.ndarray, np.ndarray]
+    means: np.ndarray
+    sizes: np.ndarray
+    settled: bool
+
+    @property
+    def mean_objective(self) -> float:
+        """J, by means and sizes."""
+        return float(self.sizes @ (self.means**2).sum(axis=1) / self.sizes.sum())
+
+    @property
+    def one_against_all_objective(self) -> float:
+        """Q, by means and sizes: Pahikkala et al., eq. (10), with a centred kernel."""
+        k, n, sums = self.sizes.shape[0], self.sizes.sum(), self.means * self.sizes[:, None]
+        return float(k * n - (4 * (sums**2).sum() - (4 - k) * (sums.sum(axis=0) ** 2).sum()) / n)
+
+
+def label_all_rows(
+    session: FitSession,
+    config: PartitionConfig,
+    sample: LandmarkSample,
+    mapped: RidgeMap,
+    rows: Samples,
+    labels: np.ndarray,
+    passes: int,
+) -> LabelledRows:
+    """Label all rows and renew the model pass by pass, from the labels of the sample.
+
+    The last pass renews nothing, so that the rule and its sums belong together. Clusters are numbered by
+    their first rows from the first pass on: where scores are equal but for rounding, a later change of their
+    order could change labels.
+    """
+    k, multipliers, before = config.n_clusters, None, None
+    row_sums, sizes = kernels.cluster_row_sums(sample.values, labels, k, sample.features.weights)
+    means, (low, high) = mapped.means(row_sums, sizes), config.bounds_by_size(sizes)
+    for number in range(passes):
+        given = sample, mapped, config, means, sizes, (low, high)
+        rule, multipliers = constrained_scores(*given, multipliers)
+        sweep = LabelSumsPass(session.weights, rule, before)
+        row_sums, sizes, changed, first = session.engine.run(sweep, rows, "all rows")
+        order = np.argsort(first, kind="stable")
+        rule, multipliers, row_sums, sizes = (
+            rule.ordered(order),
+            multipliers[order],
+            row_sums[order],
+            sizes[order],
+        )
+        means, low, high = mapped.means(row_sums, sizes), low[order], high[order]
+        settled = before is not None and changed <= SETTLED_SHARE * float(sizes.sum())
+        found = LabelledRows(rule, (low, high), means, sizes, settled)
+        row = {"stage": "all rows", "round": number, "objective": found.mean_objective}
+        session.record(row | {"changed": changed})
+        if settled:
+            break
+        before = rule
+    return found

@@ -1,17 +1,21 @@
-"""Evolutionary maximum margin clustering: Gieseke et al."""
+"""Evolution of label vectors under the squared loss, and its fitness: Gieseke et al."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from mmcnb import kernels
+from mmcnb.engine.run import Engine
+from mmcnb.engine.session import Record, run_starts
 from mmcnb.errors import InputError
 from mmcnb.features.principal import SMALLEST_VARIANCE
 from mmcnb.features.rules import Hyperplane
 from mmcnb.least_squares.objective import smoother
 from mmcnb.samples.matrix import row_shares
 
-TIE = 1e-9
+TIE = 1e-9  # of F: smaller differences are rounding
 
 
 @dataclass(frozen=True)
@@ -26,14 +30,14 @@ class Evolved:
         Its F.
     best : ndarray of shape (generations,), float64
         The lowest F after each generation; it never rises.
-    start : int
+    start : int, default=0
         Number of the start.
     """
 
     y: np.ndarray
     fitness: float
     best: np.ndarray
-    start: int
+    start: int = 0
 
 
 def balanced_labels(n_samples: int, limit: int, random_state: np.random.RandomState) -> np.ndarray:
@@ -62,12 +66,11 @@ def evolve(
     balance: float = 0.1,
     n_parents: int = 10,
     n_offspring: int = 10,
-    n_init: int = 10,
     max_generations: int = 100_000,
     patience: int | None = None,
     random_state: np.random.RandomState,
-) -> list[Evolved]:
-    """Two clusters by a (mu + nu) evolution of label vectors, from several random populations.
+) -> Evolved:
+    """Two clusters by a (mu + nu) evolution of label vectors, from a random population.
 
     Parameters
     ----------
@@ -79,20 +82,18 @@ def evolve(
         l/n: the bound on abs(sum(y))/n.
     n_parents, n_offspring : int, default=10
         mu and nu; the paper's FastEvoMMC has 1 and 1.
-    n_init : int, default=10
-        Evolutions.
     max_generations : int, default=100_000
-        Most generations of each.
+        Most generations.
     patience : int or None, default=None
-        Generations without a surviving child after which an evolution stops; None is as many as make
+        Generations without a surviving child after which the evolution stops; None is as many as make
         ten children a row.
     random_state : RandomState
         Source of randomness.
 
     Returns
     -------
-    list of Evolved
-        One an evolution, the lowest F first.
+    Evolved
+        The fittest labels.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def evolve(
     >>> from mmcnb.least_squares.objective import smoother
     >>> x = np.r_[np.zeros(5), np.ones(5)][:, None]
     >>> R = smoother(x * x.T, 0.1)
-    >>> evolve(R, matrix=True, random_state=np.random.RandomState(0))[0].y.tolist()
+    >>> evolve(R, matrix=True, random_state=np.random.RandomState(0)).y.tolist()
     [1, 1, 1, 1, 1, -1, -1, -1, -1, -1]
     """
     n = M.shape[0]
@@ -109,17 +110,51 @@ def evolve(
         raise InputError(f"Two clusters need at least 2 rows, not {n}.")
     limit = max(int(balance * n + 1e-9), n % 2)  # .29 of 100 rows are 29
     patience = -(-10 * n // n_offspring) if patience is None else patience
-    found = []
-    for start in range(n_init):
-        population = np.array([balanced_labels(n, limit, random_state) for _ in range(n_parents)])
-        seed = random_state.randint(2**31 - 1)
-        last, fitness, best = kernels.evolve_labels(
-            M, matrix, population, limit, n_offspring, max_generations, patience, seed
-        )
-        winner = int(fitness.argmin())
-        y = last[winner] * last[winner, 0]
-        found.append(Evolved(y, float(fitness[winner]), best, start))
-    return sorted(found, key=lambda evolved: round(evolved.fitness / TIE))
+    population = np.array([balanced_labels(n, limit, random_state) for _ in range(n_parents)])
+    seed = random_state.randint(2**31 - 1)
+    last, fitness, best = kernels.evolve_labels(
+        M, matrix, population, limit, n_offspring, max_generations, patience, seed
+    )
+    winner = int(fitness.argmin())
+    return Evolved(last[winner] * last[winner, 0], float(fitness[winner]), best)
+
+
+def run_evolutions(
+    engine: Engine, fitness: "Fitness", seeds: Sequence[int], record: Record, **settings: Any
+) -> list[Evolved]:
+    """Evolutions from several seeds, the lowest F first.
+
+    Parameters
+    ----------
+    engine : Engine
+        Its threads share the evolutions.
+    fitness : MatrixFitness or FeatureFitness
+        The fitness of labels.
+    seeds : sequence of int
+        One seed an evolution.
+    record : callable
+        Takes a row for each of the generations 1, 2, 4, ... and the last.
+    **settings
+        Parameters of `evolve`.
+
+    Returns
+    -------
+    list of Evolved
+        One an evolution.
+    """
+
+    def follow(start: tuple[int, int], record: Record) -> Evolved:
+        number, seed = start
+        random_state = np.random.RandomState(seed)
+        found = evolve(fitness.M, matrix=fitness.matrix, random_state=random_state, **settings)
+        last = len(found.best)
+        for generation in sorted({*(2**k for k in range(last.bit_length())), last}):
+            row = {"stage": "sample", "start": number, "generation": generation}
+            record(row | {"objective": float(found.best[generation - 1])})
+        return replace(found, start=number)
+
+    found = run_starts(engine, follow, list(enumerate(seeds)), record)
+    return sorted(found, key=lambda one: round(one.fitness / TIE))
 
 
 @dataclass(frozen=True)
@@ -198,6 +233,9 @@ class FeatureFitness:
         return Hyperplane(self.axes @ product, -float(self.centre @ product))
 
 
+Fitness = MatrixFitness | FeatureFitness
+
+
 def matrix_fitness(
     K: np.ndarray, alpha: float, weights: np.ndarray | None = None, centre: bool = True
 ) -> MatrixFitness:
@@ -261,7 +299,7 @@ def feature_fitness(
     ----------
     features : ndarray of shape (m, p)
         Kernel values against the landmarks.
-    metric : ndarray of shape (p, q)
+    normalization : ndarray of shape (p, q)
         W with WW' the inverse of the kernel matrix of the landmarks.
     alpha : float
         Ridge a row, λ/m.

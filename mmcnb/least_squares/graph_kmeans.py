@@ -52,7 +52,7 @@ def ball_graph(X: Any, gamma: float, least: float = 0.1) -> Any:
     X : ndarray or CSR of shape (n, d)
         The rows.
     gamma : float
-        Width of the kernel.
+        Gamma of the kernel.
     least : float, default=0.1
         Smallest value that is an edge, in (0, 1): rows within sqrt(-ln(least) / gamma) of each other.
 

@@ -25,7 +25,7 @@ class MeanSumsPass(LabelSumsPass):
 
     Parameters
     ----------
-    spread_of : RidgeMap or None, default=None
+    total_variance_of : RidgeMap or None, default=None
         Gives z; None leaves Σ|z|² out, as it is the same in every pass.
     """
 
@@ -107,7 +107,7 @@ def lloyd(
     """
     total_variance, before = 0.0, np.inf
     for number in range(max_iter):
-        sweep = MeanSumsPass(mapped.scores(means), None, weights, None if number else mapped)
+        sweep = MeanSumsPass(weights, mapped.scores(means), None, None if number else mapped)
         row_sums, sizes, found, first = run(sweep)
         order = np.argsort(first, kind="stable")
         rule, row_sums, sizes, means = sweep.rule.ordered(order), row_sums[order], sizes[order], means[order]
@@ -170,7 +170,7 @@ def mini_batches(
     for first in range(0, rows.n_samples, GROUP_ROWS):
         batch = RowRange(rows, first, min(first + GROUP_ROWS, rows.n_samples))
         own = None if weights is None else weights[first : first + batch.n_samples]
-        sums, won, _, _ = engine.run(LabelSumsPass(mapped.scores(means), None, own), batch)
+        sums, won, _, _ = engine.run(LabelSumsPass(own, mapped.scores(means)), batch)
         row_sums, sizes = row_sums + sums, sizes + won
         means = np.where(sizes[:, None] > 0, mapped.means(row_sums, sizes), means)
     return means

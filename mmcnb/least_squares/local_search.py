@@ -1,12 +1,15 @@
-"""Restarts of steepest descent with shaking, on a sample in memory."""
+"""Local search from several starts on a sample in memory: Pahikkala et al., who call their Alg. 3 shaking."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from mmcnb import kernels
+from mmcnb.engine.run import Engine
+from mmcnb.engine.session import Record, ignore, run_starts
 from mmcnb.errors import InputError
 from mmcnb.least_squares.objective import (
     ClusterSizes,
@@ -20,18 +23,18 @@ from mmcnb.least_squares.objective import (
 SearchName = Literal["shaking", "steepest", "stochastic"]
 Schedule = Literal["mixed", "paper"]
 PAPER_SCHEDULE = (1.0, 0.5, 21)  # amplitude, decay, rounds: Pahikkala et al., eq. (11) with s = 20
-MIXED_SCHEDULES = tuple(
+MIXED_SCHEDULES = tuple(  # `python -m benchmarks rls`
     (amplitude, *rest) for amplitude in (1.0, 0.5, 0.25) for rest in ((0.5, 21), (0.8, 41))
 )
-SCANNED_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the larger of two clusters
-SCANNING_STARTS = 2  # starts that try every share; each costs as much as five
-MOST_MOVES = 20  # a row, in polishing and in steepest descent
-MOST_SWEEPS = 1000
-TIE = 1e-6
+SCANNED_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the larger of two clusters: `python -m benchmarks rls`
+SCANNING_STARTS = 2  # starts that try every proportion; each costs as much as five others
+MOST_MOVES = 20  # a row, in refinement and in steepest descent; rls counts about one (section "steps")
+MOST_SWEEPS = 1000  # of stochastic descent, which ends long before
+TIE = 1e-6  # of J: smaller differences are rounding
 
 
 def random_labels(n_samples: int, shares: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
-    """Random labels of the given shares, no cluster empty.
+    """Random labels in the given proportions, no cluster empty.
 
     Examples
     --------
@@ -79,7 +82,7 @@ def partition_starts(
 
 
 def schedule_of(schedule: Schedule, number: int) -> tuple[float, float, int]:
-    """Amplitude, decay and rounds of a restart; twelve in a row, of both kinds of rls_starts, differ.
+    """Amplitude, decay and rounds of a start; twelve in a row, of both kinds of `partition_starts`, differ.
 
     Examples
     --------
@@ -95,7 +98,7 @@ def schedule_of(schedule: Schedule, number: int) -> tuple[float, float, int]:
 
 
 def best_partition(partitions: Iterable[Partition]) -> Partition:
-    """The division of largest J; the earlier one where they are equal but for rounding.
+    """The partition of largest J; the earlier one where they are equal but for rounding.
 
     Examples
     --------
@@ -134,9 +137,9 @@ def search_partition(
     n_init: int = 8,
     random_state: np.random.RandomState,
     points: Any = None,
-    each: Callable[[Callable[[Any], Partition], list[Any]], Iterable[Partition]] = map,
+    engine: Engine | None = None,
 ) -> list[Partition]:
-    """Divide the rows of a sample by local search from several starts.
+    """Cluster the rows of a sample by local search from several starts.
 
     Parameters
     ----------
@@ -147,29 +150,29 @@ def search_partition(
     search : {"shaking", "steepest", "stochastic"}, default="shaking"
         Pahikkala et al., Algorithm 3, 2 or 1.
     schedule : {"mixed", "paper"}, default="mixed"
-        Other amplitudes and decays from start to start, held sizes and a polish; or all as published, with
-        no bounds on sizes. Published shaking moves all rows into one of two clusters in its first wave, so
-        that every start ends alike.
-    cluster_sizes : {"auto", "equal"} or sequence of k shares, default="auto"
-        Sizes held; "auto" is equal for k > 2, and for k = 2 a scan over target shares of which the best J
-        wins, polished with no bound but the floor.
+        "mixed" varies amplitude and decay from start to start, keeps sizes within their constraints and ends
+        with steepest descent. "paper" is as published, without size constraints: its first round moves all
+        rows into one of two clusters, so that every start ends alike.
+    cluster_sizes : {"auto", "equal"} or sequence of k proportions, default="auto"
+        Size constraints. "auto" is equal sizes for k > 2. For k = 2 every target proportion of a list is
+        tried, and the best J wins; the end of each search has a minimum size only.
     size_tolerance : float, default=0.1
-        How far held sizes may lie from their shares, relatively.
+        How far constrained sizes may lie from their proportions, relatively.
     min_share : float, default=0.5
-        Least size of a cluster where sizes are free, as a share of m/k.
+        Minimum size where there is no other constraint, as a fraction of m/k.
     n_init : int, default=8
-        Starts; the first two try every target share, the others the best of them.
+        Starts; the first two try every target proportion, the others the best of them.
     random_state : RandomState
         Source of randomness.
     points : ndarray or CSR of shape (m, d) or None, default=None
         Rows for k-means, where every second start is one.
-    each : callable, default=map
-        Applies a function to the starts, in order: an engine's ``each`` runs them in its threads.
+    engine : Engine or None, default=None
+        Its threads share the starts; None takes one after the other.
 
     Returns
     -------
     list of Partition
-        One a start, the best at each start over the target shares; the first has the largest J.
+        One a start, the best at each start over the target proportions; the first has the largest J.
 
     Examples
     --------
@@ -181,37 +184,38 @@ def search_partition(
     >>> search_partition(R, 2, random_state=np.random.RandomState(0))[0].labels.tolist()
     [0, 0, 0, 0, 0, 1, 1, 1, 1]
     """
-    m = R.shape[0]
+    if search not in ("shaking", "steepest", "stochastic"):
+        raise InputError(f'search is "shaking", "steepest" or "stochastic", not {search!r}.')
+    m, paper = R.shape[0], schedule == "paper"
     free = n_clusters == 2 and isinstance(cluster_sizes, str) and cluster_sizes == "auto"
     shares = target_shares(cluster_sizes, n_clusters)
-    if schedule == "paper":
-        low, high = np.ones(n_clusters, np.int64), np.full(n_clusters, m)
+    if paper:
+        bounds = np.ones(n_clusters, np.int64), np.full(n_clusters, m)
     else:
-        low, high = floor_bounds(m, 2, min_share) if free else size_bounds(m, shares, size_tolerance)
-    scan = free and schedule != "paper"
+        bounds = floor_bounds(m, 2, min_share) if free else size_bounds(m, shares, size_tolerance)
+    scan = free and not paper
     targets = [np.array([p, 1 - p]) for p in SCANNED_SHARES] if scan else [shares]
-    points = points if search == "shaking" else None
-    starts = list(enumerate(partition_starts(n_init, m, shares, random_state, points)))
-    orders = [np.arange(m) if schedule == "paper" else random_state.permutation(m) for _ in starts]
+    given = points if search == "shaking" else None
+    labelings = list(enumerate(partition_starts(n_init, m, shares, random_state, given)))
+    starts = [(*one, np.arange(m) if paper else random_state.permutation(m)) for one in labelings]
 
-    def attempt(start: tuple[int, np.ndarray]) -> Partition:
-        number, labels = start
+    def attempt(start: tuple[int, np.ndarray, np.ndarray], record: Record = ignore) -> Partition:
+        number, labels, order = start
         if search == "shaking":
             ends = [kernels.shake(R, labels, target, *schedule_of(schedule, number))[0] for target in targets]
-            if schedule != "paper":
-                ends = [kernels.refine(R, end, low, high, MOST_MOVES * m)[0] for end in ends]
+            if not paper:
+                ends = [kernels.refine(R, end, *bounds, MOST_MOVES * m)[0] for end in ends]
         elif search == "steepest":
-            ends = [kernels.steepest_moves(R, labels, low, high, MOST_MOVES * m)[0]]
-        elif search == "stochastic":
-            ends = [kernels.stochastic_moves(R, labels, low, high, orders[number], MOST_SWEEPS)[0]]
+            ends = [kernels.steepest_moves(R, labels, *bounds, MOST_MOVES * m)[0]]
         else:
-            raise InputError(f'search is "shaking", "steepest" or "stochastic", not {search!r}.')
+            ends = [kernels.stochastic_moves(R, labels, *bounds, order, MOST_SWEEPS)[0]]
         return best_partition(Partition(end, mean_objective(R, end, n_clusters), number) for end in ends)
 
-    found = list(each(attempt, starts[:SCANNING_STARTS]))
-    if scan:  # the other starts keep to the share that the first ones found best
+    follow = partial(run_starts, engine, attempt) if engine else partial(map, attempt)
+    found = list(follow(starts[:SCANNING_STARTS]))
+    if scan:  # the other starts keep to the proportion that the first ones found best
         larger = max(np.bincount(best_partition(found).labels)) / m
         targets = [min(targets, key=lambda target: abs(target[0] - larger))]
-    found += each(attempt, starts[SCANNING_STARTS:])
+    found += follow(starts[SCANNING_STARTS:])
     found.sort(key=lambda partition: -round(partition.objective / TIE))
     return [Partition(canonical_labels(one.labels), one.objective, one.start) for one in found]

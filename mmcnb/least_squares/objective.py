@@ -3,7 +3,7 @@
 R = K (K + λI)^-1 = ZZ' and S_h = Σ_{i in h} z_i unite the family (e_h is the indicator of cluster h, n the
 number of rows): Q = kn - 4 Σ|S_h|² + (4 - k)|Σ_h S_h|² of Pahikkala et al. for any sizes, F = 1 - y'Ry/n of
 Gieseke et al. for two clusters, and J = Σ|S_h|²/n_h, which lies in [0, k - 1] where the kernel is centred
-and compares divisions of different sizes.
+and compares partitions of different sizes.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ ClusterSizes = Literal["auto", "equal"] | Sequence[float] | np.ndarray
 
 @dataclass(frozen=True)
 class Partition:
-    """A division of rows into clusters.
+    """A partition of rows into clusters.
 
     Parameters
     ----------
     labels : ndarray of shape (m,), int64
         Cluster of each row, from 0.
     objective : float
-        J of the division.
+        J of the partition.
     start : int
         Number of the start that led to it.
     """
@@ -122,22 +122,8 @@ def one_against_all_objective(R: np.ndarray, labels: np.ndarray, n_clusters: int
     return float(n_clusters * R.shape[0] - 4 * sums.sum() + (4 - n_clusters) * R.sum())
 
 
-def two_cluster_objective(R: np.ndarray, y: np.ndarray) -> float:
-    """F(y) = 1 - y'Ry/n for labels -1 and +1: Gieseke et al., eq. (10).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.least_squares.objective import two_cluster_objective
-    >>> two_cluster_objective(np.kron(np.eye(2), np.full((2, 2), 0.5)), np.array([1, 1, -1, -1]))
-    0.0
-    """
-    signs = np.asarray(y, np.float64)
-    return float(1 - signs @ R @ signs / signs.shape[0])
-
-
 def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
-    """Wanted shares of the clusters; "auto" and "equal" are equal ones.
+    """Target proportions of the clusters; "auto" and "equal" are equal ones.
 
     Examples
     --------
@@ -167,7 +153,7 @@ def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
 
 
 def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
-    """Least and most rows (or weight) of each cluster: whole numbers within the tolerance of the shares.
+    """Size constraints: least and most rows (or weight) of each cluster, whole numbers within the tolerance.
 
     Examples
     --------
@@ -188,7 +174,7 @@ def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> tuple[np.
 
 
 def floor_bounds(total: float, n_clusters: int, min_share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of free sizes: no cluster below ``min_share / k`` of the rows.
+    """Size constraints with a minimum alone: no cluster below ``min_share / k`` of the rows.
 
     Examples
     --------

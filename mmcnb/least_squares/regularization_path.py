@@ -1,4 +1,4 @@
-"""Least squares clustering in landmark features: sizes held by multipliers, and a falling ridge.
+"""Least squares clustering in landmark features along a regularisation path, under size constraints.
 
 Features are centred and rotated to their principal axes, of variances e_j, where the ridge is diagonal:
 z'_j = z_j / sqrt(n (e_j + lt)) for the ridge λ = lt n, and R = Z'Z''. At an infinite ridge the labels climb
@@ -13,8 +13,9 @@ from mmcnb import kernels
 from mmcnb.features.principal import PrincipalFeatures
 from mmcnb.least_squares.objective import Partition
 
-REGULARIZATION_PATH = (np.inf, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3)  # λ/n
-ROUNDS = 12  # label steps at one ridge
+# λ/n, and the most label steps at each: `python -m benchmarks rls`, section "defaults"
+REGULARIZATION_PATH = (np.inf, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3)
+ROUNDS = 12
 
 
 def size_constrained_step(
@@ -25,7 +26,7 @@ def size_constrained_step(
     high: np.ndarray,
     start: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One label step with sizes held: argmax over h of z'·S'_h - b_h, and the multipliers b.
+    """One label step under size constraints: argmax over h of z'·S'_h - b_h, and the multipliers b.
 
     Examples
     --------
@@ -81,8 +82,8 @@ def regularization_path(
     n_clusters : int
         Number of clusters, k.
     bounds : pair of ndarray of shape (k,), or None, default=None
-        Least and most rows (or weight) of each cluster; None leaves sizes free, by Lloyd steps.
-    path : sequence of float, default=RIDGE_PATH
+        Least and most rows (or weight) of each cluster; None constrains nothing, by Lloyd steps.
+    path : sequence of float, default=REGULARIZATION_PATH
         Falling ridges per row, λ/n, from infinity.
     rounds : int, default=12
         Most label steps at each.

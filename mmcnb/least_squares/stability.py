@@ -1,7 +1,7 @@
 """Stability: how far the predictors fitted on subsets of a sample agree on all of it.
 
-A width and a ridge are wrong where the clusters change with the rows they were found on. The objective J, the
-gap between eigenvalues and the agreement of restarts tell widths and ridges apart less well.
+A bandwidth and a ridge are wrong where the clusters change with the rows they were found on. The objective J,
+the gap between eigenvalues and the agreement of restarts tell bandwidths and ridges apart less well.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,13 @@ from mmcnb.engine.run import Engine
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import DEFAULT_BANDWIDTH, mean_squared_distance
 from mmcnb.features.kernel import Kernel, kernel_matrix
-from mmcnb.features.nystroem import choose_landmarks, landmark_values
-from mmcnb.features.principal import PrincipalFeatures, principal_features, ridge_map
-from mmcnb.least_squares.all_rows import size_constrained_scores
+from mmcnb.features.nystroem import choose_landmarks
+from mmcnb.features.principal import principal_features
+from mmcnb.least_squares.all_rows import LandmarkSample, constrained_scores, sample_on_landmarks
+from mmcnb.least_squares.local_search import TIE
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 
+# All by `python -m benchmarks selection`.
 WIDTHS = (0.4, 0.55, 0.75)  # sigma in units of the root mean squared pairwise distance
 ALPHAS = (1e-4, 3e-4, 1e-3)  # ridge a row
 DEFAULT_ALPHA = 1e-3
@@ -30,12 +32,11 @@ SUBSET_ROWS = 1000
 SUBSET_SHARE = 2 / 3  # of the sample, where that is fewer rows
 SUBSET_STARTS = 4  # of the local search on a subset
 CLEARLY = 0.1  # how much more stable a setting has to be to leave the default: less is noise of the subsets
-TIE = 1e-6
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A kernel and a ridge, and how stable clusters are with them.
+    """A kernel and a ridge, and how stable the clusters are with them.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def draw_subsets(
     n_samples : int
         Rows of the sample.
     n_clusters : int
-        Clusters that a subset is to be divided into.
+        Clusters of each subset.
     n_subsets : int
         How many subsets.
     random_state : RandomState
@@ -143,9 +144,9 @@ def stable_settings(
     config: PartitionConfig,
     n_landmarks: int,
     random_state: np.random.RandomState,
-    vary_width: bool = True,
+    vary_bandwidth: bool = True,
 ) -> tuple[list[Setting], int]:
-    """Stability of the least squares clusters of a sample, over widths and ridges.
+    """Stability of the least squares clusters of a sample, over bandwidths and ridges.
 
     Parameters
     ----------
@@ -156,26 +157,26 @@ def stable_settings(
     weights : ndarray of shape (m,) or None
         Their weights.
     kernel : Kernel
-        The kernel, whose width is kept or varied.
-    wanted : Division
-        What is asked of each division, but for its ridge and its starts.
+        The kernel, whose bandwidth is kept or varied.
+    config : PartitionConfig
+        How each subset is clustered, but for its ridge and its starts.
     n_landmarks : int
         Landmarks of the predictors.
     random_state : RandomState
         Source of randomness; it is left as it is.
-    vary_width : bool, default=True
-        Whether widths are tried, and not ridges alone.
+    vary_bandwidth : bool, default=True
+        Whether bandwidths are tried, and not ridges alone.
 
     Returns
     -------
     settings : list of Setting
-        One a width and ridge.
+        One a bandwidth and ridge.
     chosen : int
         Number of the one to take: `most_stable`.
     """
     widths: tuple[float, ...] = (DEFAULT_BANDWIDTH,)
     candidates = [kernel]
-    if vary_width:
+    if vary_bandwidth:
         widths, distance = WIDTHS, mean_squared_distance(sample, weights)
         candidates = [replace(kernel, gamma=1 / (2 * width**2 * distance)) for width in widths]
     random_state = deepcopy(random_state)  # what follows goes on as if the setting had been given
@@ -183,55 +184,36 @@ def stable_settings(
     basis = choose_landmarks(sample, n_landmarks, random_state, weights)
     seed = int(random_state.randint(2**31 - 1))
     config = replace(config, n_init=min(config.n_init, SUBSET_STARTS))
-
     settings = []
     for one in candidates:
-        found = [_subset_labels(engine, sample, weights, basis, one, rows, config, seed) for rows in subsets]
-        settings += [
-            Setting(one, alpha, mean_agreement(labelings))
-            for alpha, labelings in zip(ALPHAS, zip(*found, strict=True), strict=True)
-        ]
+        mapped, labelings = sample_on_landmarks(sample, weights, one, basis), list[list[np.ndarray]]()
+        for rows in subsets:
+            K = kernel_matrix(sample[rows], one) if weights is None else None
+            labelings.append(_labels_by_ridge(engine, mapped, rows, K, config, seed))
+        found = zip(ALPHAS, zip(*labelings, strict=True), strict=True)
+        settings += [Setting(one, alpha, mean_agreement(several)) for alpha, several in found]
     grid = list(product(widths, ALPHAS))
     stabilities = [one.stability for one in settings]
     return settings, most_stable(stabilities, [width for width, _ in grid], [alpha for _, alpha in grid])
 
 
-def _subset_labels(
+def _labels_by_ridge(
     engine: Engine,
-    sample: Any,
-    weights: np.ndarray | None,
-    basis: np.ndarray,
-    kernel: Kernel,
+    whole: LandmarkSample,
     rows: np.ndarray,
+    K: np.ndarray | None,
     config: PartitionConfig,
     seed: int,
 ) -> list[np.ndarray]:
     """Labels of the whole sample by the predictors of one subset, one a ridge."""
-    values, normalization = landmark_values(sample, kernel, basis)
-    features = principal_features(values[rows] @ normalization, None if weights is None else weights[rows])
-    K = kernel_matrix(sample[rows], kernel) if weights is None else None
-    labelings = []
+    values = whole.values[rows]
+    features = principal_features(values @ whole.normalization, whole.features.weights[rows])
+    subset, labelings = replace(whole, values=values, features=features), []
     for alpha in ALPHAS:
-        asked = replace(config, alpha=alpha)
-        best = partition_sample(engine, K, features, asked, np.random.RandomState(seed))[0]
-        labelings.append(_predict(values, rows, best.labels, features, normalization, asked))
+        config = replace(config, alpha=alpha)
+        labels = partition_sample(engine, K, features, config, np.random.RandomState(seed))[0].labels
+        sums, sizes = kernels.cluster_row_sums(values, labels, config.n_clusters, features.weights)
+        ridge, bounds = subset.ridge_map(alpha), config.bounds_by_size(sizes)
+        rule, _ = constrained_scores(subset, ridge, config, ridge.means(sums, sizes), sizes, bounds)
+        labelings.append(rule.label(whole.values))
     return labelings
-
-
-def _predict(
-    values: np.ndarray,
-    rows: np.ndarray,
-    labels: np.ndarray,
-    features: PrincipalFeatures,
-    normalization: np.ndarray,
-    config: PartitionConfig,
-) -> np.ndarray:
-    """Labels of all rows by the ridge regression of the labels of some."""
-    part, weights = values[rows], features.weights
-    mapped = ridge_map(features, normalization, config.alpha)
-    row_sums, sizes = kernels.cluster_row_sums(part, labels, config.n_clusters, weights)
-    bounds = config.bounds_by_size(sizes)
-    rule, _ = size_constrained_scores(
-        mapped, mapped.means(row_sums, sizes), sizes, config, bounds, part, weights
-    )
-    return rule.label(values)

@@ -1,4 +1,4 @@
-"""Rows of any home on a map: the plane in which their kernel features vary most."""
+"""Rows of any storage on a map: the plane in which their kernel features vary most."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class ClusterMapDisplay:
 
     The rows are mapped as the model sees them: to the span of its basis vectors in the feature space of
     the kernel (for a linear model, to its columns; for one of several kernels, of their weighted sum, each
-    scaled by its spread in the rows drawn), and from there by principal components. Distances on the map
-    are those of that plane, which holds only a part of the spread: the axes say how much. Clusters that
+    scaled by its variance in the rows drawn), and from there by principal components. Distances on the map
+    are those of that plane, which holds only a part of the variance: the axes say how much. Clusters that
     overlap here can lie apart in other directions.
 
     The margin of a row is the absolute decision value for one hyperplane, and the largest score less the
@@ -40,8 +40,8 @@ class ClusterMapDisplay:
         Margin of each row.
     threshold : float
         Rows of a smaller margin are drawn hollow.
-    spread : ndarray of shape (2,)
-        Share of the spread of the rows along each axis.
+    variance_ratio : ndarray of shape (2,)
+        Fraction of the total variance of the rows along each axis.
     n_samples : int
         Rows these were drawn from.
 
@@ -54,7 +54,7 @@ class ClusterMapDisplay:
     scatters_ : dict of int to matplotlib PathCollection
         The points of each cluster.
     legend_ : matplotlib Legend
-        Clusters with their shares of the rows drawn.
+        Clusters with their proportions of the rows drawn.
 
     Examples
     --------
@@ -75,14 +75,14 @@ class ClusterMapDisplay:
         margins: np.ndarray,
         *,
         threshold: float,
-        spread: np.ndarray,
+        variance_ratio: np.ndarray,
         n_samples: int,
     ) -> None:
         self.points = points
         self.labels = labels
         self.margins = margins
         self.threshold = threshold
-        self.spread = spread
+        self.variance_ratio = variance_ratio
         self.n_samples = n_samples
 
     @classmethod
@@ -135,16 +135,16 @@ class ClusterMapDisplay:
         check_is_fitted(estimator, "model_")
         if sample_size < 1:
             raise InputError(f"sample_size={sample_size} is out of range; give at least 1.")
-        samples = open_samples(X if _is_home(X) else np.asarray(X))
+        samples = open_samples(X if _is_readable(X) else np.asarray(X))
         n, state = samples.n_samples, check_random_state(random_state)
         rows = np.sort(sample_without_replacement(n, min(n, sample_size), random_state=state))
         sample = as_matrix(samples.gather(rows))
         labels, margins = estimator.predict(sample), _margins(estimator.decision_function(sample))
-        points, spread = _principal_plane(_seen(estimator.model_, open_samples(sample)))
+        points, ratio = _principal_plane(_seen(estimator.model_, open_samples(sample)))
         if threshold is None:
             rho = getattr(estimator, "rho_", None)
             threshold = UNSURE * float(np.median(margins)) if rho is None else float(rho)
-        made = cls(points, labels, margins, threshold=threshold, spread=spread, n_samples=n)
+        made = cls(points, labels, margins, threshold=threshold, variance_ratio=ratio, n_samples=n)
         return made.plot(ax=ax, **scatter)
 
     def plot(self, ax: Any = None, **scatter: Any) -> ClusterMapDisplay:
@@ -172,16 +172,15 @@ class ClusterMapDisplay:
             self.scatters_[cluster] = ax.scatter(
                 *self.points[mine].T, facecolors=faces, edgecolors=[color], **style
             )
-        shares = sizes / len(self.labels)
-        self.legend_ = self._legend(ax, clusters, shares, inside.mean(), style)
-        for name, share, axis in zip("12", self.spread, (ax.xaxis, ax.yaxis), strict=True):
-            axis.set_label_text(f"component {name} ({share:.0%} of the spread)")
+        self.legend_ = self._legend(ax, clusters, sizes / len(self.labels), inside.mean(), style)
+        for name, ratio, axis in zip("12", self.variance_ratio, (ax.xaxis, ax.yaxis), strict=True):
+            axis.set_label_text(f"component {name} ({ratio:.0%} of the variance)")
             axis.set_ticks([])
         ax.set_aspect("equal", adjustable="box")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _legend(self, ax: Any, clusters: np.ndarray, shares: np.ndarray, unsure: float, style: Any) -> Any:
+    def _legend(self, ax: Any, clusters: np.ndarray, parts: np.ndarray, unsure: float, style: Any) -> Any:
         from matplotlib.lines import Line2D
 
         def dot(name: str, **colors: Any) -> Line2D:
@@ -190,8 +189,8 @@ class ClusterMapDisplay:
             )
 
         handles = [
-            dot(f"{cluster}: {share:.1%}", color=color)
-            for cluster, share, color in zip(clusters, shares, cluster_colors(clusters), strict=True)
+            dot(f"{cluster}: {part:.1%}", color=color)
+            for cluster, part, color in zip(clusters, parts, cluster_colors(clusters), strict=True)
         ]
         hollow = f"margin < {self.threshold:.2g}: {unsure:.1%}"
         handles.append(dot(hollow, markerfacecolor="none", markeredgecolor="0.3"))
@@ -200,7 +199,7 @@ class ClusterMapDisplay:
         return ax.legend(handles=handles, **place)
 
 
-def _is_home(X: Any) -> bool:
+def _is_readable(X: Any) -> bool:
     """Whether `open_samples` reads X as it is; lists and frames become arrays first."""
     return not isinstance(X, list) and not hasattr(X, "to_numpy")
 
@@ -233,39 +232,38 @@ def _seen(model: Any, samples: Any) -> Any:
 
 
 def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Values of several kernels in coordinates of their weighted sum, each scaled to a spread of 1."""
+    """Values of several kernels in coordinates of their weighted sum, each scaled to a variance of 1."""
     from mmcnb.features.base_kernels import grams_of
     from mmcnb.features.nystroem import normalization_of
     from mmcnb.features.principal import total_variance_of
 
     columns, grams = model.kernel.slices(basis.shape[0]), grams_of(model.kernel, basis)
     parts = [values[:, one] @ normalization_of(gram) for one, gram in zip(columns, grams, strict=True)]
-    spreads = np.array([total_variance_of(part, None) for part in parts])
-    scales = np.sqrt(
-        model.kernel_weights / np.where(spreads > 0, spreads, 1.0)
-    )  # 0: the rows drawn are equal
+    variances = np.array([total_variance_of(part, None) for part in parts])
+    # A variance of 0: the rows drawn are equal.
+    scales = np.sqrt(model.kernel_weights / np.where(variances > 0, variances, 1.0))
     return np.hstack([part * scale for part, scale in zip(parts, scales, strict=True)])
 
 
 def _principal_plane(rows: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates along the two directions of greatest spread, and the share of the spread of each."""
+    """Coordinates along the two directions of greatest variance, and the fraction of the variance of each."""
     m, p = rows.shape
-    points, spread = np.zeros((m, 2)), np.zeros(2)
+    points, ratio = np.zeros((m, 2)), np.zeros(2)
     if p <= m:
         dense = rows.toarray() if hasattr(rows, "toarray") else rows
         centred = dense - dense.mean(axis=0)
         values, axes, total = _largest(centred.T @ centred)
-        found = centred @ axes
+        scores = centred @ axes
     else:
         products = rows @ rows.T
         gram = products.toarray() if hasattr(products, "toarray") else products
         means = gram.mean(axis=0)
         values, axes, total = _largest(gram - means - means[:, None] + means.mean())
-        found = axes * np.sqrt(values)
-    up = np.sign(found[np.abs(found).argmax(axis=0), np.arange(values.size)])  # or the sign is the library's
-    points[:, : values.size] = found * up
-    spread[: values.size] = values / max(total, np.finfo(float).tiny)
-    return points, spread
+        scores = axes * np.sqrt(values)
+    up = np.sign(scores[np.abs(scores).argmax(axis=0), np.arange(values.size)])  # or LAPACK decides the sign
+    points[:, : values.size] = scores * up
+    ratio[: values.size] = values / max(total, np.finfo(float).tiny)
+    return points, ratio
 
 
 def _largest(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:

@@ -10,10 +10,10 @@ from mmcnb.plotting._style import new_axes
 
 
 class HistoryDisplay:
-    """The history of a fit, as its method keeps it.
+    """The history of a fit, as its method records it.
 
     * Hinge form: objective and violation against passes.
-    * `UnsupervisedRLS`: objective J and share of changed labels against passes.
+    * `UnsupervisedRLS`: objective J and fraction of changed labels against passes.
     * `EvolutionaryMMC`: the lowest F so far against generations, a line for each evolution; the best is dark.
 
     The passes over all rows are drawn; where there are fewer than two, those over the sample too.

@@ -1,4 +1,4 @@
-"""How shaking goes from random labels to clusters, wave by wave."""
+"""How the local search of Pahikkala et al., "shaking", goes from random labels to clusters, wave by wave."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ class ShakingDisplay:
         estimator : UnsupervisedRLS
             A fit, whose kernel, ``alpha``, ``n_clusters`` and ``cluster_sizes`` are taken.
         X : array-like of shape (m, n_features)
-            Rows to divide, a few hundred: the search holds three matrices of m x m.
+            Rows to cluster, a few hundred: the search needs memory for three matrices of m x m.
         features : tuple of two int, default=(0, 1)
             Columns drawn against each other.
         amplitude, decay : float, default=1.0 and 0.5
-            Share of the rows that is claimed in the first round, and what is left of it from round to
+            Fraction of the rows claimed in the first round, and the factor it falls by from round to
             round; the defaults are the paper's.
         rounds : int, default=21
             Rounds at most.
@@ -113,10 +113,10 @@ class ShakingDisplay:
         if table.ndim != 2 or not all(0 <= feature < table.shape[1] for feature in features):
             raise InputError(f"features={features} are not columns of X, of shape {table.shape}.")
         samples = model.scaled(open_samples(table))
-        m, shares = samples.n_samples, target_shares(estimator.cluster_sizes, estimator.n_clusters)
+        m, proportions = samples.n_samples, target_shares(estimator.cluster_sizes, estimator.n_clusters)
         R = smoother(kernel_matrix(as_matrix(samples.block(0, m)), model.kernel), estimator.alpha_ * m)
-        start = random_labels(m, shares, check_random_state(random_state))
-        waves = list(shaking_waves(R, start, shares, amplitude, decay, rounds))
+        start = random_labels(m, proportions, check_random_state(random_state))
+        waves = list(shaking_waves(R, start, proportions, amplitude, decay, rounds))
         return cls(table[:, list(features)], panels(start, waves)).plot(**scatter)
 
     def plot(self, **scatter: Any) -> ShakingDisplay:
@@ -162,22 +162,17 @@ def panels(start: np.ndarray, waves: list[tuple[int, int, np.ndarray]]) -> list[
 
 
 def shaking_waves(
-    R: np.ndarray,
-    labels: np.ndarray,
-    shares: np.ndarray,
-    amplitude: float,
-    decay: float,
-    rounds: int,
+    R: np.ndarray, labels: np.ndarray, proportions: np.ndarray, amplitude: float, decay: float, rounds: int
 ) -> Iterator[tuple[int, int, np.ndarray]]:
     """The search of `mmcnb.kernels.shake`, and the labels after each claim: round, cluster, labels."""
-    m, k = R.shape[0], shares.shape[0]
+    m, k = R.shape[0], proportions.shape[0]
     labels = labels.astype(np.int64)
     T = np.array([R[labels == h].sum(axis=0) for h in range(k)])
     for number in range(rounds):
         moved = False
         for d in range(k):
-            share = m * shares[d]
-            for _ in range(int(amplitude * decay**number * share + share - (labels == d).sum())):
+            target = m * proportions[d]
+            for _ in range(int(amplitude * decay**number * target + target - (labels == d).sum())):
                 counts = np.bincount(labels, minlength=k)
                 gains = T[d] - T[labels, np.arange(m)] + R.diagonal()
                 gains[(labels == d) | (counts[labels] < 2)] = -np.inf

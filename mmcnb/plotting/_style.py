@@ -1,7 +1,5 @@
 """What the displays share: new axes, and a colour for each cluster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

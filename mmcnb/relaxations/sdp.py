@@ -1,4 +1,4 @@
-"""Maximum margin clustering as a semidefinite programme, by a path of centres in a few variables a row.
+"""Maximum margin clustering as an SDP, by a path of centres in a few variables a row.
 
 Labels y enter the margin by M = y y' alone. Relaxed to M positive semidefinite with ones on its diagonal,
 the widest margin through the mean of the rows, K their centred kernel matrix, is a convex problem:
@@ -22,9 +22,11 @@ import numpy as np
 import piqp
 from scipy.linalg import cho_factor, cho_solve, lapack
 
+from mmcnb.engine.session import Record, ignore
+from mmcnb.features.rules import balanced_threshold, signs
 from mmcnb.hinge.qp import TOLERANCES, PlaneQPError
 
-TOLERANCE = 1e-6  # gap of the two programmes, as a share of the optimum
+TOLERANCE = 1e-6  # gap between primal and dual, as a share of the optimum
 MOST_STEPS = 2000  # of Newton's method; what ends takes some hundreds
 CLOSE, CENTRED = 1.0, 1e-6  # squared Newton decrement on the way, and at the end
 FASTEST, SLOWEST = 10.0, 1.5  # factors by which the path may be followed
@@ -32,7 +34,7 @@ FASTEST, SLOWEST = 10.0, 1.5  # factors by which the path may be followed
 
 @dataclass(frozen=True)
 class LabelMatrix:
-    """The optimum of the relaxed programme.
+    """The optimum of the relaxation.
 
     Parameters
     ----------
@@ -63,9 +65,9 @@ def solve_label_matrix(
     bounds: np.ndarray,
     shares: np.ndarray,
     balance: float,
-    record: Callable[[int, float, float], None] | None = None,
+    record: Record = ignore,
 ) -> LabelMatrix:
-    """Solve the relaxed programme.
+    """Solve the relaxation.
 
     For M of rank one s'M s <= balance² is abs(s'y) <= balance, the papers' constraint on labels; for others
     it implies their abs(M s) <= balance in every row, and so bounds the objective at least as closely.
@@ -80,8 +82,8 @@ def solve_label_matrix(
         Share of each row in the weight, above 0.
     balance : float
         l/n: bound of abs(s'y).
-    record : callable or None, default=None
-        Told the Newton steps so far, the value of the dual and the gap, after each centre.
+    record : callable, default=ignore
+        Takes a row after each centre: Newton steps so far, value of the dual and gap.
 
     Returns
     -------
@@ -105,6 +107,14 @@ def solve_label_matrix(
 
     with threadpool_limits(1, user_api="blas"):  # the same bits on any machine
         return _follow(_Barrier(gram, bounds, shares, balance), record)
+
+
+def leading_labels(matrix: np.ndarray, shares: np.ndarray, balance: float) -> tuple[np.ndarray, float]:
+    """Signs of the leading eigenvector of M, in balance, and the share of the largest eigenvalue."""
+    root = np.sqrt(shares)  # a weight of 2 is the row given twice, in the eigenvectors too
+    values, vectors = np.linalg.eigh(root[:, None] * matrix * root)
+    leading = vectors[:, -1] / root
+    return signs(leading - balanced_threshold(leading, shares, balance)), float(values[-1] / values.sum())
 
 
 def solve_svm(gram: np.ndarray, y: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, float]:
@@ -235,7 +245,7 @@ class _Barrier:
         return gradient, _solver(hessian)
 
 
-def _follow(barrier: _Barrier, record: Callable[[int, float, float], None] | None) -> LabelMatrix:
+def _follow(barrier: _Barrier, record: Record) -> LabelMatrix:
     """Centres for a growing weight of the value, from each to the next along the tangent."""
     point, size = barrier.start()
     weight, factor, steps, converged = barrier.n / size, SLOWEST, 0, False
@@ -245,8 +255,7 @@ def _follow(barrier: _Barrier, record: Callable[[int, float, float], None] | Non
         point, taken, centred = _centre(barrier, point, weight, CENTRED if last else CLOSE)
         steps += taken
         value, gap = barrier.value(point), barriers / weight
-        if record is not None:
-            record(steps, value / 2, gap / 2)
+        record({"stage": "sample", "steps": steps, "objective": value / 2, "gap": gap / 2})
         converged = gap <= TOLERANCE * abs(value)
         if converged or not centred or steps >= MOST_STEPS:
             break

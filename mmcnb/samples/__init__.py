@@ -4,12 +4,13 @@
 stores, and `convert`, `verify_store` and `describe_store` are what the command line shows of it.
 """
 
-from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, CSRBlock, Samples, slice_rows
+from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples._convert import convert
 from mmcnb.samples._labels import LabelsSink, LabelsWriter, open_class_labels
 from mmcnb.samples._open import open_samples
 from mmcnb.samples._report import describe_store, verify_store
 from mmcnb.samples._write import create_csr_store, create_dense_store
+from mmcnb.samples.matrix import CSRBlock, slice_rows
 
 __all__ = [
     "BLOCK_ROWS",

@@ -1,14 +1,15 @@
-"""What every home of rows looks like to the rest of the project."""
+"""Rows that can be read block by block, and those that are in memory: NumPy arrays and SciPy matrices."""
 
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import InputError
+from mmcnb.samples import matrix
+from mmcnb.samples.matrix import CSRBlock, CSRParts
 
 BLOCK_ROWS = 4096
 """Rows in the fixed block of reduction, counted by row number."""
@@ -16,80 +17,30 @@ BLOCK_ROWS = 4096
 GROUP_ROWS = 16 * BLOCK_ROWS
 """Rows whose partial results are combined before those of other groups; a chunk of a labels array."""
 
-_FLOAT32_EXACT = {
-    np.dtype(t)
-    for t in (np.bool_, np.int8, np.int16, np.uint8, np.uint16, np.float16, np.float32)
-}  # fmt: skip
-
-
-class CSRBlock(NamedTuple):
-    """Rows of a sparse matrix: column indices rise within each row and ``indptr[0] == 0``.
-
-    Attributes
-    ----------
-    data : ndarray of shape (nnz,), float32 or float64
-    indices : ndarray of shape (nnz,), int32, or int64 where n_features >= 2**31
-    indptr : ndarray of shape (n_rows + 1,), int64
-    n_features : int
-    """
-
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-    n_features: int
-
-
-def slice_rows(rows: np.ndarray | CSRBlock, start: int, stop: int) -> np.ndarray | CSRBlock:
-    """Rows of a dense or CSR block, without a copy of the values.
-
-    Parameters
-    ----------
-    rows : ndarray or CSRBlock
-        The block.
-    start, stop : int
-        Range of rows, counted from the first of the block.
-
-    Returns
-    -------
-    ndarray or CSRBlock
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.samples import slice_rows
-    >>> slice_rows(np.array([[1.0], [2.0], [3.0]]), 1, 3).tolist()
-    [[2.0], [3.0]]
-    """
-    if not isinstance(rows, CSRBlock):
-        return rows[start:stop]
-    first, last = rows.indptr[start], rows.indptr[stop]
-    indptr = rows.indptr[start : stop + 1] - first
-    return CSRBlock(rows.data[first:last], rows.indices[first:last], indptr, rows.n_features)
-
 
 class Samples(ABC):
-    """Rows that can be read block by block, wherever they live.
+    """Rows that can be read block by block, wherever they are stored.
 
-    The same numbers give bit-identical blocks whatever their home and however they are chunked.
+    The same numbers give bit-identical blocks, whatever their storage and chunks.
 
     Attributes
     ----------
     n_samples, n_features : int
-    stored_dtype : dtype of the numbers as they are kept
+    stored_dtype : dtype of the numbers as they are stored
     is_sparse : bool
     name : str
         For messages: the path, or "array".
     chunk_rows : int
-        Rows held by one storage chunk; reading in multiples of it decodes no chunk twice.
+        Rows of one storage chunk; reads in multiples of it decode no chunk twice.
     row_bytes : float
         Average bytes of a row as ``block`` gives it.
     checksummed : bool
-        True when damage to the stored bytes would be found on reading.
+        Whether damage to the stored bytes is detected on reading.
     edge_bytes : int
-        Most bytes of decoded chunks that are kept between reads, for reads that need parts of a chunk.
+        Most bytes of decoded chunks that are cached between reads, for reads that need parts of a chunk.
     path, element : str or None
         What ``open_samples(path, element)`` needs to open the rows again; None for data in memory.
-    travels : bool
+    is_reopenable : bool
         Whether the rows can be opened again in another process, so that a pickle holds no numbers.
     """
 
@@ -106,10 +57,17 @@ class Samples(ABC):
     element: str | None = None
     is_reopenable: bool = False
 
+    def _describe(self, name: str, shape: tuple[int, ...], stored_dtype: Any) -> None:
+        """Take a name, a shape and a type, refusing what is no table of real numbers."""
+        self.name = name
+        self.n_samples, self.n_features = matrix.check_shape(shape, name)
+        self.stored_dtype = np.dtype(stored_dtype)
+        matrix.check_dtype(self.stored_dtype, name)
+
     @property
     def dtype(self) -> np.dtype:
         """float32 or float64: the type of the numbers in a block."""
-        return block_dtype(self.stored_dtype)
+        return matrix.block_dtype(self.stored_dtype)
 
     @abstractmethod
     def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:
@@ -131,7 +89,7 @@ class Samples(ABC):
         """Read the rows ``start <= row < stop`` once and hand them out in blocks of ``BLOCK_ROWS``."""
         rows = self.block(start, stop)
         for first in range(0, stop - start, BLOCK_ROWS):
-            yield slice_rows(rows, first, min(first + BLOCK_ROWS, stop - start))
+            yield matrix.slice_rows(rows, first, min(first + BLOCK_ROWS, stop - start))
 
     @abstractmethod
     def gather(self, rows: np.ndarray) -> np.ndarray | CSRBlock:
@@ -149,7 +107,7 @@ class Samples(ABC):
 
     @cached_property
     def digest(self) -> str:
-        """blake2b of the numbers; the same for any home, chunking and byte order."""
+        """blake2b of the numbers; the same for any storage, chunks and byte order."""
         digest = ContentDigest(self.is_sparse, self.dtype)
         step = max(self.chunk_rows, BLOCK_ROWS)
         for start in range(0, self.n_samples, step):
@@ -163,6 +121,55 @@ class Samples(ABC):
         return f"<{type(self).__name__} {self.name}: {shape}, {layout} {self.dtype}>"
 
 
+class DenseSamples(Samples):
+    """Rows of ``_rows``, an array that is read by ``read(start, stop)`` and ``gather(rows)``."""
+
+    is_sparse = False
+    _rows: Any
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Read the rows ``start <= row < stop``."""
+        return self._checked(self._rows.read(start, min(stop, self.n_samples)), start)
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        """Read rows by number."""
+        rows = matrix.check_rows(rows, self.n_samples)
+        return self._checked(self._rows.gather(rows), rows)
+
+    def _checked(self, values: np.ndarray, rows: int | np.ndarray) -> np.ndarray:
+        block = matrix.as_block(values)
+        matrix.check_finite(block, self.name, rows)
+        return block
+
+
+class SparseSamples(Samples):
+    """Rows in CSR form, whose parts `_read` and `_gather` give: data, indices and row pointers from 0."""
+
+    is_sparse = True
+
+    def block(self, start: int, stop: int) -> CSRBlock:
+        """Read the rows ``start <= row < stop``."""
+        return self._checked(self._read(start, min(stop, self.n_samples)), start)
+
+    def gather(self, rows: np.ndarray) -> CSRBlock:
+        """Read rows by number."""
+        rows = matrix.check_rows(rows, self.n_samples)
+        return self._checked(self._gather(rows), rows)
+
+    def _checked(self, parts: CSRParts, rows: int | np.ndarray) -> CSRBlock:
+        block = matrix.csr_block(*parts, self.n_features, self.name, rows)
+        matrix.check_finite(block, self.name, rows)
+        return block
+
+    @abstractmethod
+    def _read(self, start: int, stop: int) -> CSRParts:
+        """Parts of the rows ``start <= row < stop``."""
+
+    @abstractmethod
+    def _gather(self, rows: np.ndarray) -> CSRParts:
+        """Parts of single rows."""
+
+
 class ContentDigest:
     """Running blake2b over blocks in row order, independent of where they are cut."""
 
@@ -173,12 +180,10 @@ class ContentDigest:
 
     def update(self, block: np.ndarray | CSRBlock) -> None:
         """Add the next rows."""
+        arrays = [block]
         if isinstance(block, CSRBlock):
             arrays = [block.data, block.indices, np.diff(block.indptr)]
-            self._n_samples += len(block.indptr) - 1
-        else:
-            arrays = [block]
-            self._n_samples += len(block)
+        self._n_samples += matrix.n_rows_of(block)
         for part, array in zip(self._parts, arrays, strict=True):
             part.update(np.ascontiguousarray(array).data)
 
@@ -190,79 +195,64 @@ class ContentDigest:
         return whole.hexdigest()
 
 
-def block_dtype(dtype: np.dtype) -> np.dtype:
-    """Type in which numbers stored as ``dtype`` are handed out: float32 where it holds each of them."""
-    native = np.dtype(dtype).newbyteorder("=")
-    return np.dtype(np.float32 if native in _FLOAT32_EXACT else np.float64)
+class ArraySamples(Samples):
+    """Rows of a NumPy array; blocks of a C-ordered float array are views."""
+
+    is_sparse = False
+    checksummed = True
+    chunk_rows = BLOCK_ROWS
+
+    def __init__(self, array: np.ndarray, name: str = "array") -> None:
+        self._array = np.asarray(array)
+        self._describe(name, self._array.shape, self._array.dtype)
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        if self.stored_dtype.kind == "f":
+            for start in range(0, self.n_samples, BLOCK_ROWS):
+                matrix.check_finite(self.block(start, start + BLOCK_ROWS), name, start)
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Read the rows ``start <= row < stop``."""
+        return matrix.as_block(self._array[start:stop])
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        """Read rows by number."""
+        return matrix.as_block(self._array[matrix.check_rows(rows, self.n_samples)])
 
 
-def check_dtype(dtype: np.dtype, name: str) -> None:
-    """Refuse text, complex numbers and whatever else is not real numbers."""
-    if np.dtype(dtype).kind not in "biuf":
-        kinds = {"c": "complex numbers", "U": "text", "S": "text", "O": "objects", "T": "text"}
-        what = kinds.get(np.dtype(dtype).kind, f"{dtype} values")
-        raise InputError(
-            f"{name} holds {what} (dtype {dtype}), which are not supported: convert them to real numbers."
+class CSRSamples(Samples):
+    """Rows of a SciPy sparse matrix or array, with any integer type of index."""
+
+    is_sparse = True
+    checksummed = True
+    chunk_rows = BLOCK_ROWS
+
+    def __init__(self, source: Any, name: str = "array") -> None:
+        csr = source.tocsr()
+        self._describe(name, csr.shape, csr.dtype)
+        matrix.check_index_dtypes(name, indices=csr.indices, indptr=csr.indptr)
+        self._indptr = csr.indptr.astype(np.int64, copy=False)
+        # SciPy allows unused capacity behind the last value, in both arrays or in none.
+        end = max(int(self._indptr[-1]), 0) if len(self._indptr) else 0
+        spare = end < len(csr.data) and len(csr.data) == len(csr.indices)
+        self._data = csr.data[:end] if spare else csr.data
+        self._indices = csr.indices[:end] if spare else csr.indices
+        matrix.check_indptr(self._indptr, self.n_samples, len(self._data), len(self._indices), name)
+        self.row_bytes = len(self._data) / self.n_samples * (self.dtype.itemsize + 4) + 8
+        for start in range(0, self.n_samples, BLOCK_ROWS):
+            matrix.check_finite(self.block(start, start + BLOCK_ROWS), name, start)
+
+    def block(self, start: int, stop: int) -> CSRBlock:
+        """Read the rows ``start <= row < stop``."""
+        indptr = self._indptr[start : stop + 1]
+        part = slice(indptr[0], indptr[-1])
+        return matrix.csr_block(
+            self._data[part], self._indices[part], indptr - indptr[0], self.n_features, self.name, start
         )
 
-
-def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
-    """Refuse what is not a table with at least one row and one column."""
-    if len(shape) != 2:
-        raise InputError(
-            f"{name} is a {len(shape)}-D array of shape {shape}; rows x features (2-D) is needed: "
-            "reshape it, with one row per sample."
+    def gather(self, rows: np.ndarray) -> CSRBlock:
+        """Read rows by number."""
+        rows = matrix.check_rows(rows, self.n_samples)
+        positions, indptr = matrix.row_positions(self._indptr[rows], self._indptr[rows + 1])
+        return matrix.csr_block(
+            self._data[positions], self._indices[positions], indptr, self.n_features, self.name, rows
         )
-    if shape[0] == 0:
-        raise InputError(
-            f"Found array with 0 sample(s) (shape={shape}) in {name} while a minimum of 1 is required: "
-            "give it rows."
-        )
-    if shape[1] == 0:
-        raise InputError(
-            f"Found array with 0 feature(s) (shape={shape}) in {name} while a minimum of 1 is required: "
-            "give it columns."
-        )
-    return int(shape[0]), int(shape[1])
-
-
-def all_finite(values: np.ndarray) -> bool:
-    """Whether no value is NaN or infinite, by one sum unless that sum is not finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = values.sum()
-    return bool(np.isfinite(total)) or bool(np.isfinite(values).all())
-
-
-def check_finite(block: np.ndarray | CSRBlock, name: str, rows: int | np.ndarray) -> None:
-    """Refuse NaN and infinity, naming the first row and column.
-
-    ``rows`` is the number of the block's first row, or the number of each of its rows.
-    """
-    values = block.data if isinstance(block, CSRBlock) else block
-    if all_finite(values):
-        return
-    where = int(np.argmin(np.isfinite(values.reshape(-1))))
-    if isinstance(block, CSRBlock):
-        row, column = int(np.searchsorted(block.indptr, where, side="right")) - 1, int(block.indices[where])
-    else:
-        row, column = divmod(where, block.shape[1])
-    value = values.reshape(-1)[where]
-    row = int(rows[row]) if isinstance(rows, np.ndarray) else rows + row
-    kind = "NaN" if np.isnan(value) else "infinity"
-    raise InputError(
-        f"Input X contains {kind} at row {row}, column {column} of {name}: "
-        "fill in or drop such rows before clustering (inf and NaN are not accepted)."
-    )
-
-
-def as_block(values: np.ndarray) -> np.ndarray:
-    """Values in C order and their block dtype; no copy where they are so already."""
-    return np.ascontiguousarray(values, dtype=block_dtype(values.dtype))
-
-
-def check_rows(rows: np.ndarray, n_samples: int) -> np.ndarray:
-    """Row numbers as int64; they must rise strictly and lie within the data."""
-    rows = np.asarray(rows, dtype=np.int64)
-    if len(rows) and (rows[0] < 0 or rows[-1] >= n_samples or (np.diff(rows) <= 0).any()):
-        raise InputError(f"row numbers to gather must rise strictly within 0..{n_samples - 1}.")
-    return rows

@@ -11,21 +11,15 @@ import scipy.sparse
 
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import InputError, MemoryLimitError
-from mmcnb.samples._aside import Aside, is_store_folder
-from mmcnb.samples._base import CSRBlock, Samples, block_dtype
-from mmcnb.samples._csv import CSVTable
+from mmcnb.samples._base import Samples
+from mmcnb.samples._inventory import PathLike, is_store_folder
 from mmcnb.samples._labels import class_labels_array, open_class_labels
-from mmcnb.samples._libsvm import looks_like_libsvm, read_libsvm
 from mmcnb.samples._npy import Blocks, NumpyFile, step_rows
 from mmcnb.samples._open import open_samples
-from mmcnb.samples._text import first_line, plain_name
-from mmcnb.samples._write import (
-    CSRStoreWriter,
-    DenseStoreWriter,
-    StoreWriter,
-    create_csr_store,
-    create_dense_store,
-)
+from mmcnb.samples._text import CSVTable, first_line, looks_like_libsvm, plain_name, read_libsvm
+from mmcnb.samples._write import CSRStoreWriter, DenseStoreWriter, StoreWriter
+from mmcnb.samples.atomic import AtomicOutput
+from mmcnb.samples.matrix import CSRBlock, as_matrix, block_dtype, n_rows_of
 
 WORK_BYTES = 160 * 2**20  # pieces, chunks and libraries on top of what the process holds, measured
 DENSE_FROM = 0.5  # share of values from which layout="auto" writes sparse sources dense
@@ -34,7 +28,7 @@ LIBSVM_NAMES = (".libsvm", ".svm", ".svmlight")
 
 @dataclass
 class _Stream:
-    """Rows on their way: blocks with class labels, and what is known of them before."""
+    """Rows being converted: blocks with class labels, and what is known of them in advance."""
 
     blocks: Blocks
     is_sparse: bool
@@ -48,7 +42,7 @@ class _Stream:
 
 def convert(
     source: Any,
-    out: str | os.PathLike[str],
+    out: PathLike,
     *,
     layout: str = "auto",
     label_column: str | int | None = None,
@@ -68,7 +62,7 @@ def convert(
         LIBSVM text or CSV (plain, .gz, .bz2 or .xz), .npy, .npz, a Zarr or AnnData store, or rows in
         memory. A file with another ending is taken for LIBSVM text if its first line looks so.
     out : str or path-like
-        The store; it appears when it is whole.
+        The store; it appears when it is complete.
     layout : {"auto", "dense", "csr"}, default="auto"
         ``"auto"`` keeps dense rows dense, and sparse rows sparse unless more than half of their values
         are stored.
@@ -77,7 +71,7 @@ def convert(
     element : str, default=None
         Element of a Zarr store; None is ``"X"``.
     memory_limit : int, default=None
-        Bytes the process may hold; refused if it is too small.
+        Bytes of resident memory the process may use; a limit that is too small is refused.
     overwrite : bool, default=False
         Replace a store that is there.
     zero_based : bool, default=False
@@ -113,14 +107,12 @@ def convert(
         raise InputError(f"dtype={dtype!r} cannot be converted to: give 'float32' or 'float64'.")
     if n_features is not None and n_features < 1:
         raise InputError(f"n_features={n_features} is too small: give at least 1.")
-    place = Aside(out, overwrite)
-    _check_apart(source, place.target)
-    stream = _open_stream(source, label_column, element, zero_based, n_features, dtype, progress)
+    output = AtomicOutput(out, overwrite)
+    _check_apart(source, output.target)
+    text = {"zero_based": zero_based, "n_features": n_features, "show_progress": progress}
+    stream = _open_stream(source, element, dtype, label_column, **text)
     _check_memory(memory_limit, stream)
-    if stream.is_sparse:
-        _write_sparse(stream, place, layout, overwrite, progress)
-    else:
-        _write_dense(stream, place.target, layout, overwrite, progress)
+    (_write_sparse if stream.is_sparse else _write_dense)(stream, output, layout, progress)
 
 
 def _check_apart(source: Any, target: Path) -> None:
@@ -155,31 +147,22 @@ def _resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _open_stream(
-    source: Any,
-    label_column: str | int | None,
-    element: str | None,
-    zero_based: bool,
-    n_features: int | None,
-    dtype: Any,
-    show_progress: bool | None,
-) -> _Stream:
+def _open_stream(source: Any, element: str | None, dtype: Any, label_column: Any, **text: Any) -> _Stream:
+    """The rows of a source; ``text`` is what the reader of LIBSVM text takes beside path and type."""
     form = _format(source)
-    path = Path(source) if form != "store" else Path()
     if label_column is not None and form != "csv":
         raise InputError(f"label_column names a column of a CSV file, but {source} is none: leave it out.")
     if form == "store":
         return _store_stream(open_samples(source, element), dtype)
-    text_dtype = np.dtype(dtype or np.float32)
+    path, text_dtype = Path(source), np.dtype(dtype or np.float32)
     if form == "libsvm":
-        blocks: Blocks = read_libsvm(path, text_dtype, zero_based, n_features, show_progress)
-        return _Stream(blocks, True, text_dtype, n_features)
+        return _Stream(read_libsvm(path, text_dtype, **text), True, text_dtype, text["n_features"])
     if form == "csv":
-        table = CSVTable(path, text_dtype, label_column, show_progress)
+        table = CSVTable(path, text_dtype, label_column, text["show_progress"])
         return _Stream(table.blocks(), False, text_dtype, table.n_features, table=table)
     file = NumpyFile(path)
-    kept = block_dtype(file.dtype) if file.is_sparse and dtype is None else _kept(file.dtype, dtype)
-    return _Stream(file.blocks(), file.is_sparse, kept, file.n_features, file.n_samples, file.cached_bytes)
+    written = _written_dtype(file, file.dtype, dtype)
+    return _Stream(file.blocks(), file.is_sparse, written, file.n_features, file.n_samples, file.cached_bytes)
 
 
 def _format(source: Any) -> str:
@@ -206,12 +189,13 @@ def _format(source: Any) -> str:
     )
 
 
-def _kept(stored: np.dtype, dtype: Any) -> np.dtype:
+def _written_dtype(rows: Samples | NumpyFile, stored: np.dtype, dtype: Any) -> np.dtype:
     """Type to write rows with: the one asked for, or the one they have where it is no wider than needed."""
     if dtype is not None:
         return np.dtype(dtype)
     native = stored.newbyteorder("=")
-    return native if native.kind in "iu" and native.itemsize < 4 else block_dtype(native)
+    narrow = not rows.is_sparse and native.kind in "iu" and native.itemsize < 4
+    return native if narrow else block_dtype(native)
 
 
 def _store_stream(samples: Samples, dtype: Any) -> _Stream:
@@ -229,72 +213,59 @@ def _store_stream(samples: Samples, dtype: Any) -> _Stream:
             stop = min(start + step, samples.n_samples)
             yield samples.block(start, stop), None if y is None else y[start:stop]
 
-    kept = samples.dtype if samples.is_sparse and dtype is None else _kept(samples.stored_dtype, dtype)
-    held = int(2 * samples.chunk_rows * samples.row_bytes) + (0 if y is None else y.nbytes)
+    written = _written_dtype(samples, samples.stored_dtype, dtype)
+    cached = int(2 * samples.chunk_rows * samples.row_bytes) + (0 if y is None else y.nbytes)
     return _Stream(
-        blocks(), samples.is_sparse, kept, samples.n_features, samples.n_samples, held, class_names=names
+        blocks(), samples.is_sparse, written, samples.n_features, samples.n_samples, cached, class_names=names
     )
 
 
-def _pump(stream: _Stream, writer: StoreWriter, show_progress: bool | None) -> None:
-    """Send all rows of a stream to a writer that is open."""
+def _write(stream: _Stream, writer: StoreWriter, show_progress: bool | None) -> None:
+    """Write all rows of a stream, dense or sparse as the writer wants them."""
     shown = show_progress if stream.n_samples is not None else False
-    with progress_bar(stream.n_samples, "writing", enabled=shown) as bar:
+    with writer, progress_bar(stream.n_samples, "writing", enabled=shown) as bar:
         for block, y in stream.blocks:
-            n_rows = len(block.indptr) - 1 if isinstance(block, CSRBlock) else len(block)
             if isinstance(writer, CSRStoreWriter):
-                writer.append(*(block[:3] if isinstance(block, CSRBlock) else _sparse(block)), y=y)
+                csr = block if isinstance(block, CSRBlock) else scipy.sparse.csr_array(block)
+                writer.append(csr.data, csr.indices, csr.indptr, y)
             elif isinstance(writer, DenseStoreWriter):
-                _append_dense(writer, block, y)
-            bar.update(n_rows)
+                _append_dense(writer, as_matrix(block), y)
+            bar.update(n_rows_of(block))
         writer.class_names = stream.class_names if stream.table is None else stream.table.class_names
 
 
-def _sparse(block: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    matrix = scipy.sparse.csr_array(block)
-    return matrix.data, matrix.indices, matrix.indptr
-
-
-def _append_dense(writer: DenseStoreWriter, block: np.ndarray | CSRBlock, y: np.ndarray | None) -> None:
-    if not isinstance(block, CSRBlock):
-        writer.append(block, y)
+def _append_dense(writer: DenseStoreWriter, rows: Any, y: np.ndarray | None) -> None:
+    if not scipy.sparse.issparse(rows):
+        writer.append(rows, y)
         return
-    n_rows = len(block.indptr) - 1
-    step = step_rows(writer.n_features * block.data.itemsize)  # a dense row may be far longer
-    matrix = scipy.sparse.csr_array(block[:3], shape=(n_rows, writer.n_features))
-    for start in range(0, n_rows, step):
+    step = step_rows(writer.n_features * rows.dtype.itemsize)  # a dense row may be far longer
+    for start in range(0, rows.shape[0], step):
         part = slice(start, start + step)
-        writer.append(matrix[part].toarray(), None if y is None else y[part])
+        writer.append(rows[part].toarray(), None if y is None else y[part])
 
 
-def _write_dense(
-    stream: _Stream, target: Path, layout: str, overwrite: bool, show_progress: bool | None
-) -> None:
+def _write_dense(stream: _Stream, output: AtomicOutput, layout: str, show_progress: bool | None) -> None:
     """Write rows that come dense, or shall be so."""
     assert stream.n_features is not None
-    writer: StoreWriter
+    place, width = AtomicOutput(output.target, output.overwrite), stream.n_features
     if layout == "csr":
-        writer = create_csr_store(target, stream.n_features, block_dtype(stream.dtype), overwrite)
+        writer: StoreWriter = CSRStoreWriter(width, place, block_dtype(stream.dtype))
     else:
-        writer = create_dense_store(target, stream.n_features, stream.dtype, overwrite=overwrite)
-    with writer:
-        _pump(stream, writer, show_progress)
+        writer = DenseStoreWriter(width, None, None, place, stream.dtype)
+    _write(stream, writer, show_progress)
 
 
-def _write_sparse(
-    stream: _Stream, place: Aside, layout: str, overwrite: bool, show_progress: bool | None
-) -> None:
+def _write_sparse(stream: _Stream, output: AtomicOutput, layout: str, show_progress: bool | None) -> None:
     """Write a CSR store aside; then move it to its place, or write it there as a dense one."""
     try:
-        writer = CSRStoreWriter(place.path, stream.n_features, stream.dtype, name=place.name)
-        with writer:
-            _pump(stream, writer, show_progress)
-        rows = open_samples(place.path)
+        aside = AtomicOutput(output.path, name=output.name)
+        writer = CSRStoreWriter(stream.n_features, aside, stream.dtype)
+        _write(stream, writer, show_progress)
+        rows = open_samples(output.path)
         density = writer.n_values / (rows.n_samples * rows.n_features)
         if layout == "dense" or (layout == "auto" and density > DENSE_FROM):
-            dense = _store_stream(rows, stream.dtype)
-            _write_dense(dense, place.target, "dense", overwrite, show_progress)
+            _write_dense(_store_stream(rows, stream.dtype), output, "dense", show_progress)
         else:
-            place.commit()
+            output.commit()
     finally:
-        place.discard()
+        output.discard()

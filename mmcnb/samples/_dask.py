@@ -7,17 +7,9 @@ import numpy as np
 import scipy.sparse
 
 from mmcnb.errors import InputError
-from mmcnb.samples._base import (
-    CSRBlock,
-    Samples,
-    as_block,
-    check_dtype,
-    check_finite,
-    check_rows,
-    check_shape,
-)
-from mmcnb.samples._chunked import ChunkedRows, EdgeChunks, edge_bytes
-from mmcnb.samples._csr import check_index_dtype, csr_block
+from mmcnb.samples._base import DenseSamples, Samples, SparseSamples
+from mmcnb.samples._stored import ChunkedRows, EdgeChunks, edge_bytes
+from mmcnb.samples.matrix import CSRParts, check_index_dtypes, stack
 
 
 class _DaskRows(ChunkedRows):
@@ -39,12 +31,9 @@ class _DaskRows(ChunkedRows):
 
     def load(self, start: int, stop: int) -> Any:
         """Compute whole chunks."""
-        numbers = dict.fromkeys(self.chunk_number(row) for row in self._firsts(start, stop))
-        return stack([self._compute(chunk) for chunk in numbers])
-
-    def _firsts(self, start: int, stop: int) -> list[int]:
-        inside = (self._offsets >= start) & (self._offsets < stop)
-        return self._offsets[inside].tolist()
+        firsts = self._offsets[(self._offsets >= start) & (self._offsets < stop)].tolist()
+        numbers = dict.fromkeys(self.chunk_number(row) for row in firsts)
+        return _joined([self._compute(chunk) for chunk in numbers])
 
     def _compute(self, chunk: int) -> Any:
         shape = (self._array.chunks[0][chunk], self._array.shape[1])
@@ -85,24 +74,24 @@ class _DaskRows(ChunkedRows):
     def read(self, start: int, stop: int) -> Any:
         """The rows ``start <= row < stop``; a pass in row order computes each chunk once."""
         parts = self.pieces(start, min(stop, self.length))
-        return stack([self.load(begin, end) if rows is None else rows for begin, end, rows in parts])
+        return _joined([self.load(begin, end) if rows is None else rows for begin, end, rows in parts])
 
     def gather(self, rows: np.ndarray) -> Any:
         """Single rows; each chunk is computed at most once."""
+        if not len(rows):
+            shape = 0, self._array.shape[1]
+            is_sparse = scipy.sparse.issparse(self._array._meta)
+            return (scipy.sparse.csr_array if is_sparse else np.empty)(shape, dtype=self._array.dtype)
         numbers = np.searchsorted(self._offsets, rows, side="right") - 1
-        return stack(
-            [
-                self._compute(chunk)[rows[numbers == chunk] - self._offsets[chunk]]
-                for chunk in np.unique(numbers)
-            ]
-        )
+        chunks = [(number, rows[numbers == number]) for number in np.unique(numbers)]
+        return _joined([self._compute(number)[mine - self._offsets[number]] for number, mine in chunks])
 
 
-def stack(parts: list[Any]) -> Any:
+def _joined(parts: list[Any]) -> Any:
     """Rows of several chunks as one array or CSR matrix."""
-    if scipy.sparse.issparse(parts[0]):
-        return scipy.sparse.vstack(parts, format="csr") if len(parts) > 1 else parts[0].tocsr()
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+    if len(parts) > 1:
+        return stack(parts)
+    return parts[0].tocsr() if scipy.sparse.issparse(parts[0]) else parts[0]
 
 
 class _DaskSamples(Samples):
@@ -122,15 +111,13 @@ class _DaskSamples(Samples):
     def __init__(self, array: Any, name: str = "dask array") -> None:
         if array.ndim == 2 and any(np.isnan(size) for size in (*array.chunks[0], *array.chunks[1])):
             raise InputError(f"{name} has chunks of unknown sizes: call its compute_chunk_sizes() first.")
-        self.name = name
-        self.n_samples, self.n_features = check_shape(array.shape, name)
-        self.stored_dtype = np.dtype(array.dtype)
-        check_dtype(self.stored_dtype, name)
+        self._describe(name, array.shape, array.dtype)
         self._array = array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
         self._rows = _DaskRows(self._array, name)
         self.chunk_rows = max(self._array.chunks[0])
 
-    def _set_edge_bytes(self) -> None:
+    def _set_row_bytes(self, row_bytes: float) -> None:
+        self.row_bytes = row_bytes
         chunk = int(self.chunk_rows * self.row_bytes)
         self.edge_bytes = edge_bytes([chunk], int(self.n_samples * self.row_bytes))
 
@@ -138,62 +125,33 @@ class _DaskSamples(Samples):
         return type(self), (self._array, self.name)
 
 
-class DaskArraySamples(_DaskSamples):
+class DaskArraySamples(_DaskSamples, DenseSamples):
     """Rows of a Dask array of NumPy arrays."""
-
-    is_sparse = False
 
     def __init__(self, array: Any, name: str = "dask array") -> None:
         super().__init__(array, name)
-        self.row_bytes = float(self.n_features * self.dtype.itemsize)
-        self._set_edge_bytes()
-
-    def block(self, start: int, stop: int) -> np.ndarray:
-        """Read the rows ``start <= row < stop``."""
-        block = as_block(self._rows.read(start, stop))
-        check_finite(block, self.name, start)
-        return block
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        """Read rows by number."""
-        rows = check_rows(rows, self.n_samples)
-        if not len(rows):
-            return np.empty((0, self.n_features), self.dtype)
-        block = as_block(self._rows.gather(rows))
-        check_finite(block, self.name, rows)
-        return block
+        self._set_row_bytes(float(self.n_features * self.dtype.itemsize))
 
 
-class DaskCSRSamples(_DaskSamples):
+class DaskCSRSamples(_DaskSamples, SparseSamples):
     """Rows of a Dask array of SciPy sparse matrices; ``row_bytes`` is that of its first chunk."""
-
-    is_sparse = True
 
     def __init__(self, array: Any, name: str = "dask array") -> None:
         super().__init__(array, name)
         first = self._rows.load(*self._rows.chunk_at(0))
-        self.row_bytes = first.nnz / first.shape[0] * (self.dtype.itemsize + 4) + 8
-        self._set_edge_bytes()
+        self._set_row_bytes(first.nnz / first.shape[0] * (self.dtype.itemsize + 4) + 8)
 
-    def block(self, start: int, stop: int) -> CSRBlock:
-        """Read the rows ``start <= row < stop``."""
-        return self._block(self._rows.read(start, stop), start)
+    def _read(self, start: int, stop: int) -> CSRParts:
+        return self._parts(self._rows.read(start, stop))
 
-    def gather(self, rows: np.ndarray) -> CSRBlock:
-        """Read rows by number."""
-        rows = check_rows(rows, self.n_samples)
-        if not len(rows):
-            return self._block(scipy.sparse.csr_array((0, self.n_features), dtype=self.stored_dtype), rows)
-        return self._block(self._rows.gather(rows), rows)
+    def _gather(self, rows: np.ndarray) -> CSRParts:
+        return self._parts(self._rows.gather(rows))
 
-    def _block(self, matrix: Any, rows: int | np.ndarray) -> CSRBlock:
-        check_index_dtype(matrix.indices.dtype, "indices", self.name)
+    def _parts(self, matrix: Any) -> CSRParts:
+        check_index_dtypes(self.name, indices=matrix.indices)
         indptr = matrix.indptr.astype(np.int64)
         first, last = int(indptr[0]), int(indptr[-1])
-        data, indices = matrix.data[first:last], matrix.indices[first:last]
-        block = csr_block(data, indices, indptr - first, self.n_features, self.name, rows)
-        check_finite(block, self.name, rows)
-        return block
+        return matrix.data[first:last], matrix.indices[first:last], indptr - first
 
 
 def dask_samples(array: Any) -> Samples:

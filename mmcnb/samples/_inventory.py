@@ -1,9 +1,10 @@
-"""The list of all chunks of a store we wrote, kept in its attributes, and how damage is told from it."""
+"""The list of all chunks of a store that mmcnb wrote, in its attributes, and the checks against it."""
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,11 @@ from zarr.core.sync import sync
 
 from mmcnb.errors import DamagedStoreError, InputError
 
+PathLike = str | os.PathLike[str]
+
 ATTRIBUTE = "mmcnb"
 FORMAT = 1
+ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray")
 REMEDY = "restore it from a copy or convert the data again"
 
 
@@ -136,13 +140,18 @@ def _nodes(paths: Iterable[str]) -> set[str]:
     return nodes
 
 
+def is_store_folder(path: Path) -> bool:
+    """Whether a folder is the root of a Zarr array or group."""
+    return any((path / mark).is_file() for mark in ZARR_MARKS)
+
+
 def join(*parts: str) -> str:
     """Join the parts of a key, leaving out empty ones."""
     return "/".join(part for part in parts if part)
 
 
 def read_key(store: Store, key: str) -> bytes | None:
-    """Bytes kept under a key of any Zarr store; None where it is missing."""
+    """Bytes stored under a key of any Zarr store; None where it is missing."""
     value = sync(store.get(key, prototype=default_buffer_prototype()))
     return None if value is None else value.to_bytes()
 

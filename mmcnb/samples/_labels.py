@@ -3,7 +3,6 @@
 import os
 from dataclasses import dataclass
 from functools import lru_cache
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -12,11 +11,11 @@ from zarr.storage import LocalStore
 
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples._array_writer import create_array, set_record
-from mmcnb.samples._aside import Aside, write_error
 from mmcnb.samples._base import GROUP_ROWS, ContentDigest, Samples
-from mmcnb.samples._inventory import chunk_digest, find_inventory
-from mmcnb.samples._open import describe, open_node, reopen
+from mmcnb.samples._inventory import PathLike, chunk_digest
+from mmcnb.samples._open import open_node, reopen, stored_array
 from mmcnb.samples._stored import StoredArray
+from mmcnb.samples.atomic import AtomicOutput, write_error
 
 
 @dataclass(frozen=True)
@@ -129,23 +128,21 @@ class LabelsWriter:
 
     chunk_rows = GROUP_ROWS
 
-    def __init__(self, path: str | os.PathLike[str], n_samples: int, overwrite: bool = False) -> None:
-        self._aside = Aside(path, overwrite)
+    def __init__(self, path: PathLike, n_samples: int, overwrite: bool = False) -> None:
+        self._output = AtomicOutput(path, overwrite)
         self._expected = n_samples
         self._finished = False
 
     def __enter__(self) -> Self:
         """Begin the array aside of its place."""
-        self._store = LocalStore(self._aside.path)
-        try:
+        self._store = LocalStore(self._output.path)
+        with self._output.discarding():
             create_array(self._store, "", np.dtype(np.int32), (self._expected,), (GROUP_ROWS,))
-        except OSError as error:
-            self._aside.finish(error)
         return self
 
     def sink(self) -> LabelsSink:
         """Where workers write chunks to."""
-        return LabelsSink(str(self._aside.path), self._expected, str(self._aside.target))
+        return LabelsSink(str(self._output.path), self._expected, str(self._output.target))
 
     def finish_chunks(self, digests: list[str]) -> None:
         """Read all chunks back, compare them with what their writers returned, and record them.
@@ -162,7 +159,7 @@ class LabelsWriter:
         DamagedStoreError
             A chunk is not what its writer wrote.
         """
-        name, n_chunks = str(self._aside.target), -(-self._expected // GROUP_ROWS)
+        name, n_chunks = str(self._output.target), -(-self._expected // GROUP_ROWS)
         if len(digests) != n_chunks:
             raise InputError(f"{name}: {len(digests)} chunks of labels came where {n_chunks} were said.")
         array = zarr.open_array(store=self._store, mode="r+")
@@ -174,7 +171,7 @@ class LabelsWriter:
                 key = stored.chunk_key(chunk)
                 raise DamagedStoreError(f"{name}: chunk {key} is not what was written: write it again.")
             content.update(labels)
-        for rest in self._aside.path.rglob("*.partial"):  # of a worker killed in the middle of a chunk
+        for rest in self._output.path.rglob("*.partial"):  # of a worker killed in the middle of a chunk
             rest.unlink()
         record = {
             "n_samples": self._expected,
@@ -185,15 +182,13 @@ class LabelsWriter:
         set_record(array, self._store, record)
         self._finished = True
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Finish the array and move it to its place, or remove it after an error."""
-        if error is None and not self._finished:
-            unfinished = InputError(f"{self._aside.target}: labels were begun and not finished.")
-            self._aside.finish(unfinished)
-            raise unfinished
-        self._aside.finish(error)
+        with self._output:
+            if error is not None:
+                raise error
+            if not self._finished:
+                raise InputError(f"{self._output.target}: labels were begun and not finished.")
 
 
 def _as_labels(labels: Any, name: str) -> np.ndarray:
@@ -204,7 +199,7 @@ def _as_labels(labels: Any, name: str) -> np.ndarray:
 
 
 def open_class_labels(source: Any) -> np.ndarray | None:
-    """Class labels kept beside the rows of a store.
+    """Class labels stored beside the rows of a store.
 
     Parameters
     ----------
@@ -232,8 +227,7 @@ def open_class_labels(source: Any) -> np.ndarray | None:
     array = class_labels_array(source)
     if array is None:
         return None
-    name = describe(array)
-    stored = StoredArray(array, find_inventory(array, name), name)
+    stored = stored_array(array)
     labels = stored.read(0, stored.length)
     return labels if labels.dtype.kind in "iu" else np.unique(labels, return_inverse=True)[1]
 

@@ -12,8 +12,8 @@ from typing import IO
 import numpy as np
 
 from mmcnb.errors import InputError
-from mmcnb.samples._base import CSRBlock, check_dtype, check_finite, check_shape
-from mmcnb.samples._csr import check_index_dtype, check_indptr, csr_block
+from mmcnb.samples import matrix
+from mmcnb.samples.matrix import CSRBlock
 
 STEP_BYTES = 2**23
 
@@ -39,9 +39,9 @@ class _Member:
     def read(self, n_rows: int) -> np.ndarray:
         """The next rows."""
         shape = (n_rows, *self.shape[1:])
-        wanted = int(np.prod(shape)) * self.dtype.itemsize
-        data = self._file.read(wanted)
-        if len(data) < wanted:
+        n_bytes = int(np.prod(shape)) * self.dtype.itemsize
+        data = self._file.read(n_bytes)
+        if len(data) < n_bytes:
             raise EOFError("an array ends early")
         return np.frombuffer(data, dtype=self.dtype).reshape(shape)
 
@@ -63,8 +63,8 @@ class NumpyFile:
     is_sparse : bool
     n_samples, n_features : int
     dtype : dtype
-    held_bytes : int
-        What must be in memory at once: row pointers, or an array kept by columns.
+    cached_bytes : int
+        What must be in memory at once: row pointers, or an array stored by columns.
     """
 
     def __init__(self, path: Path) -> None:
@@ -105,7 +105,7 @@ class NumpyFile:
 
     def _open_dense(self, rows: _Member) -> None:
         self._rows = rows
-        self.n_samples, self.n_features = check_shape(rows.shape, self._name)
+        self.n_samples, self.n_features = matrix.check_shape(rows.shape, self._name)
         self.cached_bytes = int(np.prod(rows.shape)) * rows.dtype.itemsize if rows.by_columns else 0
 
     def _open_sparse(self, members: list[str]) -> None:
@@ -116,18 +116,19 @@ class NumpyFile:
             raise InputError(f"{self._name} holds a sparse matrix as {form}: save X.tocsr() instead.")
         self._rows, self._indices = self._member("data"), self._member("indices")
         shape = self._member("shape").read_all()
-        self.n_samples, self.n_features = check_shape(tuple(int(n) for n in shape), self._name)
-        check_index_dtype(self._indices.dtype, "indices", self._name)
+        self.n_samples, self.n_features = matrix.check_shape(tuple(int(n) for n in shape), self._name)
+        matrix.check_index_dtypes(self._name, indices=self._indices)
         self._indptr = self._member("indptr").read_all().astype(np.int64)
-        check_indptr(self._indptr, self.n_samples, self._rows.shape[0], self._indices.shape[0], self._name)
+        lengths = self.n_samples, self._rows.shape[0], self._indices.shape[0]
+        matrix.check_indptr(self._indptr, *lengths, self._name)
         self.cached_bytes = self._indptr.nbytes
 
     def _check(self) -> None:
         self.dtype = self._rows.dtype
-        check_dtype(self.dtype, self._name)
+        matrix.check_dtype(self.dtype, self._name)
         if self._y is None:
             return
-        check_dtype(self._y.dtype, f"y of {self._name}")
+        matrix.check_dtype(self._y.dtype, f"y of {self._name}")
         if self._y.shape != (self.n_samples,):
             raise InputError(
                 f"{self._name}: y has shape {self._y.shape} where X has {self.n_samples} rows: "
@@ -163,7 +164,7 @@ class NumpyFile:
             block = (
                 self._rows.read(stop - start) if whole is None else np.ascontiguousarray(whole[start:stop])
             )
-            check_finite(block, self._name, start)
+            matrix.check_finite(block, self._name, start)
             yield block, self._labels(stop - start)
 
     def _sparse_blocks(self) -> Blocks:
@@ -172,6 +173,6 @@ class NumpyFile:
             indptr = self._indptr[start : start + step + 1]
             count = int(indptr[-1] - indptr[0])
             data, indices = self._rows.read(count), self._indices.read(count)
-            block = csr_block(data, indices, indptr - indptr[0], self.n_features, self._name, start)
-            check_finite(block, self._name, start)
+            block = matrix.csr_block(data, indices, indptr - indptr[0], self.n_features, self._name, start)
+            matrix.check_finite(block, self._name, start)
             yield block, self._labels(len(indptr) - 1)

@@ -1,9 +1,10 @@
-"""Find the reader for whatever holds the rows."""
+"""Open whatever holds rows: arrays, matrices, Dask arrays, and Zarr stores of version 2 or 3."""
 
 import os
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,111 @@ import zarr
 from zarr.storage import LocalStore, ZipStore
 
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples._aside import is_store_folder
-from mmcnb.samples._base import Samples
+from mmcnb.samples import matrix
+from mmcnb.samples._base import BLOCK_ROWS, ArraySamples, CSRSamples, DenseSamples, Samples, SparseSamples
 from mmcnb.samples._dask import dask_samples
-from mmcnb.samples._inventory import REMEDY, Inventory, find_inventory, join
-from mmcnb.samples._memory import ArraySamples, CSRSamples
+from mmcnb.samples._inventory import REMEDY, Inventory, find_inventory, is_store_folder, join
 from mmcnb.samples._remote import RemoteStore, open_address
-from mmcnb.samples._zarr import ZarrArraySamples, ZarrCSRSamples
+from mmcnb.samples._stored import EdgeChunks, StoredArray, edge_bytes
 
 Node = zarr.Array | zarr.Group
-PathLike = str | os.PathLike[str]
+
+
+class _ZarrSamples(Samples):
+    """What both layouts share: the inventory and the recorded digest."""
+
+    inventory: Inventory | None
+    arrays: list[zarr.Array]
+
+    def _set_arrays(self, arrays: list[zarr.Array], inventory: Inventory | None) -> None:
+        self.arrays, self.inventory = arrays, inventory
+        self.checksummed = inventory is not None and all(inventory.hashes(a.path) is not None for a in arrays)
+        if inventory is not None and self.checksummed:
+            # The cached property finds the recorded digest in its place.
+            self.__dict__["digest"] = inventory.record["digest"]
+
+    def identity(self) -> str:
+        """A hash of what the store says of its arrays, which covers the digests of chunks it records."""
+        if self.inventory is not None and self.checksummed:
+            return self.inventory.record["metadata"]
+        documents = [array.metadata.to_dict() for array in self.arrays]
+        return blake2b(repr((self.n_features, documents)).encode(), digest_size=16).hexdigest()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is None:
+            raise InputError(f"{self.name} cannot be sent to another process: open it by its path instead.")
+        return open_again, (self.path, self.element, self.identity())
+
+
+class ZarrArraySamples(_ZarrSamples, DenseSamples):
+    """Rows of a Zarr array."""
+
+    def __init__(self, array: zarr.Array, name: str, inventory: Inventory | None) -> None:
+        self._describe(name, array.shape, array.dtype)
+        self._set_arrays([array], inventory)
+        self._rows = StoredArray(array, inventory, name)
+        self.chunk_rows = self._rows.chunk_length
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        self.edge_bytes = edge_bytes([self._rows.chunk_bytes], self._rows.length * self._rows.row_bytes)
+
+
+class ZarrCSRSamples(_ZarrSamples, SparseSamples):
+    """Rows of a group in AnnData's ``csr_matrix`` encoding, read by contiguous slices."""
+
+    def __init__(self, group: zarr.Group, name: str, inventory: Inventory | None) -> None:
+        parts = {part: _part(group, part, name) for part in ("data", "indices", "indptr")}
+        self._describe(name, _shape(group, name), parts["data"].dtype)
+        matrix.check_index_dtypes(name, indices=parts["indices"], indptr=parts["indptr"])
+        self._set_arrays(list(parts.values()), inventory)
+        edges = EdgeChunks(3)
+        self._data = StoredArray(parts["data"], inventory, name, edges)
+        self._indices = StoredArray(parts["indices"], inventory, name, edges)
+        self._indptr = StoredArray(parts["indptr"], inventory, name, edges, lookahead=1)
+        n_data = self._data.length
+        matrix.check_indptr_length(self._indptr.length, self.n_samples, n_data, self._indices.length, name)
+        ends = self._indptr.gather(np.array([0, self.n_samples])).astype(np.int64)
+        matrix.check_indptr_ends(int(ends[0]), int(ends[1]), n_data, name)
+        stored = [self._data, self._indices, self._indptr]
+        self.edge_bytes = edge_bytes(
+            [part.chunk_bytes for part in stored], sum(part.length * part.row_bytes for part in stored)
+        )
+        row_values = max(self._data.length / self.n_samples, 1e-9)
+        self.row_bytes = row_values * (self.dtype.itemsize + 4) + 8
+        rows = min(self._data.chunk_length / row_values, self.n_samples)
+        self.chunk_rows = BLOCK_ROWS * max(1, int(rows // BLOCK_ROWS))
+
+    def _read(self, start: int, stop: int) -> matrix.CSRParts:
+        indptr = self._indptr.read(start, stop).astype(np.int64, copy=False)
+        matrix.check_indptr_rises(indptr[:-1], indptr[1:], self._data.length, self.name, start)
+        first, last = int(indptr[0]), int(indptr[-1])
+        return self._data.read(first, last), self._indices.read(first, last), indptr - first
+
+    def _gather(self, rows: np.ndarray) -> matrix.CSRParts:
+        around = np.union1d(rows, rows + 1)
+        pointers = self._indptr.gather(around).astype(np.int64)
+        starts, stops = (pointers[np.searchsorted(around, place)] for place in (rows, rows + 1))
+        matrix.check_indptr_rises(starts, stops, self._data.length, self.name, rows)
+        matrix.check_indptr_rises(stops[:-1], starts[1:], self._data.length, self.name, rows)
+        positions, indptr = matrix.row_positions(starts, stops)
+        return self._data.gather(positions), self._indices.gather(positions), indptr
+
+
+def _part(group: zarr.Group, part: str, name: str) -> zarr.Array:
+    array = group.get(part)
+    if not isinstance(array, zarr.Array) or array.ndim != 1:
+        raise InputError(f"{name}: a CSR group needs a 1-D array named {part}: write the matrix again.")
+    return array
+
+
+def _shape(group: zarr.Group, name: str) -> tuple[int, ...]:
+    shape = group.attrs.get("shape")
+    if not isinstance(shape, list | tuple) or not all(isinstance(n, int) and n >= 0 for n in shape):
+        raise InputError(
+            f"{name}: the CSR group has no attribute shape of the form [rows, columns]: "
+            "write the matrix again, for example with anndata."
+        )
+    return tuple(shape)
+
 
 READERS: dict[tuple[type, str, str], Callable[..., Samples]] = {
     (zarr.Array, "", ""): ZarrArraySamples,
@@ -112,7 +208,7 @@ def _read_node(node: Node, inventory: Inventory | None) -> Samples:
             + f", which has no reader: write it as one of {', '.join(known)}, or as a 2-D array."
         )
     samples = reader(node, name, inventory)
-    samples.path, samples.element = _home(node), node.path or None
+    samples.path, samples.element = _storage_of(node), node.path or None
     samples.is_reopenable = samples.path is not None
     return samples
 
@@ -151,6 +247,12 @@ def reopen(store: Any, path: str) -> Node:
     return zarr.open(store, mode="r", path=path or None, use_consolidated=False)
 
 
+def stored_array(array: zarr.Array) -> StoredArray:
+    """An open array to be read by slices, checked against the inventory of its store."""
+    name = describe(array)
+    return StoredArray(array, find_inventory(array, name), name)
+
+
 def _check_path(path: Path) -> Path:
     if not path.exists():
         raise InputError(f"{path} does not exist: check the path.")
@@ -178,19 +280,19 @@ def _split(path: Path) -> tuple[Path, str]:
 def _find_element(group: zarr.Group, element: str | None, name: str) -> Node:
     if element is None and (READERS.get((zarr.Group, *encoding(group))) or "indptr" in group):
         return group
-    wanted = (element or "X").strip("/")
+    path = (element or "X").strip("/")
     try:
-        node = group.get(wanted)
+        node = group.get(path)
     except InputError:
         raise
     except Exception as error:  # as for the store itself
-        raise DamagedStoreError(f"{name}: the metadata of {wanted} cannot be read: {REMEDY}.") from error
+        raise DamagedStoreError(f"{name}: the metadata of {path} cannot be read: {REMEDY}.") from error
     if node is not None:
         return node
     if not group.store.supports_listing:
-        raise InputError(f"{name} has no element {wanted!r}: name one that it has with element (--element).")
-    found = ", ".join(_elements(group)) or "none"
-    raise InputError(f"{name} has no element {wanted!r}; it has: {found}. Name one with element (--element).")
+        raise InputError(f"{name} has no element {path!r}: name one that it has with element (--element).")
+    known = ", ".join(_elements(group)) or "none"
+    raise InputError(f"{name} has no element {path!r}; it has: {known}. Name one with element (--element).")
 
 
 def encoding(node: Node) -> tuple[str, str]:
@@ -209,7 +311,7 @@ def _elements(group: zarr.Group, prefix: str = "") -> Iterator[str]:
             yield from _elements(node, f"{name}/")
 
 
-def _home(node: Node) -> str | None:
+def _storage_of(node: Node) -> str | None:
     """Path or address to open a node's store again; None where there is none."""
     store = node.store
     if isinstance(store, RemoteStore):
@@ -221,4 +323,4 @@ def _home(node: Node) -> str | None:
 
 def describe(node: Node) -> str:
     """Name of a node for messages: its store's path and its own inside."""
-    return join(_home(node) or str(node.store), "" if node.path == "X" else node.path)
+    return join(_storage_of(node) or str(node.store), "" if node.path == "X" else node.path)

@@ -44,7 +44,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Bytes kept under a key; None where the server says that there are none."""
+        """Bytes stored under a key; None where the server says that there are none."""
 
         async def ask() -> Buffer | None:
             return await self._store.get(key, prototype, byte_range)

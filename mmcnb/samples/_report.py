@@ -1,6 +1,5 @@
-"""What `mmcnb verify` and `mmcnb info` tell of a store."""
+"""What `mmcnb verify` and `mmcnb info` report about a store."""
 
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,19 +8,17 @@ import numpy as np
 
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, CSRBlock, Samples
-from mmcnb.samples._inventory import Inventory, chunk_digest, damaged_chunks, find_inventory, join
+from mmcnb.samples import _open
+from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, Samples
+from mmcnb.samples._inventory import Inventory, PathLike, chunk_digest, damaged_chunks, find_inventory, join
 from mmcnb.samples._labels import class_labels_array
-from mmcnb.samples._open import describe, open_node, open_samples, reopen
 from mmcnb.samples._stored import StoredArray
-from mmcnb.samples._zarr import ZarrArraySamples, ZarrCSRSamples
+from mmcnb.samples.matrix import n_bytes_of
 
 MOST_CLASSES = 1000
 
 
-def verify_store(
-    path: str | os.PathLike[str], element: str | None = None, progress: bool | None = None
-) -> dict[str, Any]:
+def verify_store(path: PathLike, element: str | None = None, progress: bool | None = None) -> dict[str, Any]:
     """Read a store back whole and compare it with what was written.
 
     Parameters
@@ -55,11 +52,11 @@ def verify_store(
     ...     verify_store(f"{folder}/small.zarr")["chunks"]
     1
     """
-    node = open_node(path)
-    name = describe(node)
+    node = _open.open_node(path)
+    name = _open.describe(node)
     inventory = find_inventory(node, name)
     if inventory is None:
-        return _read_unchecked(open_samples(path, element), progress)
+        return _read_unchecked(_open.open_samples(path, element), progress)
     inventory.check_metadata()
     n_bytes, damaged = _read_recorded(inventory, progress)
     if damaged:
@@ -79,7 +76,7 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> tuple[in
     n_bytes, damaged = 0, []
     with progress_bar(sum(map(len, inventory.arrays.values())), "verifying", "chunks", show_progress) as bar:
         for path, hashes in inventory.arrays.items():
-            array: Any = reopen(inventory.store, join(inventory.root, path))
+            array: Any = _open.reopen(inventory.store, join(inventory.root, path))
             stored = StoredArray(array, inventory, inventory.name)
             for chunk, written in enumerate(hashes):
                 start = chunk * stored.chunk_length
@@ -102,8 +99,7 @@ def _read_unchecked(samples: Samples, show_progress: bool | None) -> dict[str, A
         for start in range(0, samples.n_samples, step):
             block = samples.block(start, min(start + step, samples.n_samples))
             digest.update(block)
-            parts = block[:3] if isinstance(block, CSRBlock) else (block,)
-            n_bytes += sum(part.nbytes for part in parts)
+            n_bytes += n_bytes_of(block)
             bar.update(min(step, samples.n_samples - start))
     return {
         "store": samples.name,
@@ -122,8 +118,8 @@ def _unchecked(name: str) -> str:
     )
 
 
-def describe_store(path: str | os.PathLike[str], element: str | None = None) -> dict[str, Any]:
-    """Tell what a store holds, reading no rows.
+def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]:
+    """Describe a store without reading its rows.
 
     Parameters
     ----------
@@ -154,11 +150,10 @@ def describe_store(path: str | os.PathLike[str], element: str | None = None) -> 
     ...     describe_store(f"{folder}/small.zarr")["class_counts"]
     {3: 1, 4: 1}
     """
-    samples = open_samples(path, element)
-    if not isinstance(samples, ZarrArraySamples | ZarrCSRSamples):
+    samples = _open.open_samples(path, element)
+    if not isinstance(samples, _open.ZarrArraySamples | _open.ZarrCSRSamples):
         raise InputError("only a Zarr store can be described: give its path.")
     array = samples.arrays[0]
-    codecs = ", ".join(map(str, array.compressors)) or "none"
     return {
         "store": samples.path,
         "element": samples.element,
@@ -168,7 +163,7 @@ def describe_store(path: str | os.PathLike[str], element: str | None = None) -> 
         "density": _density(samples),
         "dtype": str(samples.stored_dtype),
         "chunk_shape": list(array.chunks),
-        "codec": codecs,
+        "codec": ", ".join(map(str, array.compressors)) or "none",
         "zarr_format": array.metadata.zarr_format,
         "bytes_on_disk": _bytes_on_disk(samples.path),
         "class_counts": _class_counts(samples),
@@ -178,7 +173,7 @@ def describe_store(path: str | os.PathLike[str], element: str | None = None) -> 
     }
 
 
-def _density(samples: ZarrArraySamples | ZarrCSRSamples) -> float | None:
+def _density(samples: _open.ZarrArraySamples | _open.ZarrCSRSamples) -> float | None:
     size = samples.n_samples * samples.n_features
     if samples.is_sparse:
         return int(samples.arrays[0].shape[0]) / size
@@ -192,8 +187,7 @@ def _class_counts(samples: Samples) -> dict[Any, int] | None:
     array = class_labels_array(samples)
     if array is None:
         return None
-    name = describe(array)
-    stored = StoredArray(array, find_inventory(array, name), name)
+    stored = _open.stored_array(array)
     counts: Counter[Any] = Counter()
     for start in range(0, stored.length, stored.chunk_length):
         values, times = np.unique(stored.read(start, start + stored.chunk_length), return_counts=True)

@@ -1,8 +1,6 @@
 """Write rows to checksummed Zarr stores, one chunk in memory at a time."""
 
-import os
 from abc import ABC, abstractmethod
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -11,19 +9,12 @@ import zarr
 from zarr.storage import LocalStore
 
 from mmcnb.errors import InputError
+from mmcnb.samples import matrix
 from mmcnb.samples._array_writer import ArrayWriter, chunk_rows_for, set_record
-from mmcnb.samples._aside import Aside
-from mmcnb.samples._base import (
-    ContentDigest,
-    CSRBlock,
-    all_finite,
-    as_block,
-    block_dtype,
-    check_dtype,
-    check_finite,
-    check_shape,
-)
-from mmcnb.samples._csr import check_indptr, csr_block
+from mmcnb.samples._base import ContentDigest
+from mmcnb.samples._inventory import PathLike
+from mmcnb.samples.atomic import AtomicOutput
+from mmcnb.samples.matrix import CSRBlock
 
 CSR_CHUNK_VALUES = 2**18  # smaller, as rows do not begin where chunks do
 LABEL_CHUNK_ROWS = 2**18
@@ -33,22 +24,15 @@ class StoreWriter(ABC):
     """Common part of the writers: rows counted and digested, class labels, inventory, rename."""
 
     is_sparse: bool
+    n_features: int  # as far as columns are known
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        dtype: Any,
-        overwrite: bool,
-        attributes: dict[str, Any] | None,
-        name: str | None = None,
-    ) -> None:
-        self._aside = Aside(path, overwrite, name)
-        self._dtype = np.dtype(dtype)
-        check_dtype(self._dtype, f"the dtype to write {self._aside.name} with")
+    def __init__(self, output: AtomicOutput, dtype: Any, attributes: dict[str, Any] | None = None) -> None:
+        self._output, self._dtype = output, np.dtype(dtype)
+        matrix.check_dtype(self._dtype, f"the dtype to write {self._output.name} with")
         if self._dtype.kind == "b":
             self._dtype = np.dtype(np.uint8)
         self._attributes = attributes or {}
-        self._digest = ContentDigest(self.is_sparse, block_dtype(self._dtype))
+        self._digest = ContentDigest(self.is_sparse, matrix.block_dtype(self._dtype))
         self._n_samples = 0
         self._n_nonzero = 0
         self._labels: ArrayWriter | None = None
@@ -56,25 +40,18 @@ class StoreWriter(ABC):
 
     def __enter__(self) -> Self:
         """Begin the store aside of its place."""
-        try:
-            self._store = LocalStore(self._aside.path)
+        with self._output.discarding():
+            self._store = LocalStore(self._output.path)
             self._root = zarr.create_group(store=self._store, zarr_format=3)
             self._begin()
-        except OSError as error:
-            self._aside.finish(error)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Finish the store and move it to its place, or remove it after an error."""
-        if error is None:
-            try:
-                self._finish()
-            except BaseException as failure:
-                self._aside.finish(failure)
-                raise
-        self._aside.finish(error)
+        with self._output:
+            if error is not None:
+                raise error
+            self._finish()
 
     @abstractmethod
     def _begin(self) -> None:
@@ -84,13 +61,8 @@ class StoreWriter(ABC):
     def _close_arrays(self) -> dict[str, list[str]]:
         """Finish the arrays of the rows; their inventory."""
 
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """Columns of the store, as far as they are known."""
-
     def _finish(self) -> None:
-        check_shape((self._n_samples, self.n_features), self._aside.name)
+        matrix.check_shape((self._n_samples, self.n_features), self._output.name)
         inventory = self._close_arrays()
         if self._labels is not None:
             if self.class_names is not None:
@@ -106,15 +78,26 @@ class StoreWriter(ABC):
         }
         set_record(self._root, self._store, record)
 
+    def _count(self, values: np.ndarray, block: np.ndarray | CSRBlock, n_rows: int, y: Any) -> None:
+        """Check rows that come as ``values`` and are written as ``block``; add them to what is recorded."""
+        written, name = block.data if isinstance(block, CSRBlock) else block, self._output.name
+        if not matrix.all_finite(written) and values.dtype.kind == "f" and np.isfinite(values).all():
+            raise InputError(f"{name}: X holds numbers too large for {written.dtype}: write it as float64.")
+        matrix.check_finite(block, name, self._n_samples)
+        self._append_labels(y, n_rows)
+        self._digest.update(block)
+        self._n_samples += n_rows
+        self._n_nonzero += int(np.count_nonzero(written))
+
     def _append_labels(self, y: Any, n_rows: int) -> None:
         if (y is None) != (self._labels is None) and self._n_samples:
-            raise InputError(f"{self._aside.name}: class labels must be given with all rows or with none.")
+            raise InputError(f"{self._output.name}: class labels must be given with all rows or with none.")
         if y is None:
             return
         labels = np.asarray(y)
         if labels.shape != (n_rows,) or labels.dtype.kind not in "biu":
             raise InputError(
-                f"{self._aside.name}: class labels must be one integer a row ({n_rows} here), "
+                f"{self._output.name}: class labels must be one integer a row ({n_rows} here), "
                 f"but y is {labels.dtype} of shape {labels.shape}."
             )
         if self._labels is None:
@@ -127,33 +110,19 @@ class DenseStoreWriter(StoreWriter):
 
     is_sparse = False
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        n_features: int,
-        dtype: Any,
-        chunk_rows: int | None,
-        overwrite: bool,
-        n_samples: int | None,
-        attributes: dict[str, Any] | None,
-    ) -> None:
-        super().__init__(path, dtype, overwrite, attributes)
-        self._n_features, self._expected = int(n_features), n_samples
-        self._chunk_rows = chunk_rows or chunk_rows_for(max(1, self._n_features) * self._dtype.itemsize)
-
-    @property
-    def n_features(self) -> int:
-        """Columns of the store."""
-        return self._n_features
+    def __init__(self, n_features: int, chunk_rows: int | None, n_samples: int | None, *store: Any) -> None:
+        super().__init__(*store)
+        self.n_features, self._expected = int(n_features), n_samples
+        self._chunk_rows = chunk_rows or chunk_rows_for(max(1, self.n_features) * self._dtype.itemsize)
 
     def _begin(self) -> None:
-        self._rows = ArrayWriter(self._store, "X", self._dtype, self._chunk_rows, self._n_features)
+        self._rows = ArrayWriter(self._store, "X", self._dtype, self._chunk_rows, self.n_features)
         self._rows.attributes = {"encoding-type": "array", "encoding-version": "0.2.0"}
 
     def _close_arrays(self) -> dict[str, list[str]]:
         if self._expected is not None and self._expected != self._n_samples:
             raise InputError(
-                f"{self._aside.name}: {self._n_samples} rows came where {self._expected} were said."
+                f"{self._output.name}: {self._n_samples} rows came where {self._expected} were said."
             )
         return {"X": self._rows.close()}
 
@@ -167,24 +136,19 @@ class DenseStoreWriter(StoreWriter):
             Given with all blocks of rows or with none.
         """
         X = np.asarray(X)
-        if X.ndim != 2 or X.shape[1] != self._n_features:
+        if X.ndim != 2 or X.shape[1] != self.n_features:
             raise InputError(
-                f"{self._aside.name}: rows of shape {X.shape} came, not of {self._n_features} columns."
+                f"{self._output.name}: rows of shape {X.shape} came, not of {self.n_features} columns."
             )
-        check_dtype(X.dtype, "X")
+        matrix.check_dtype(X.dtype, "X")
         with np.errstate(over="ignore", invalid="ignore"):
             stored = np.ascontiguousarray(X, dtype=self._dtype)
         if self._dtype.kind in "iu" and X.dtype != self._dtype and not np.array_equal(stored, X):
             raise InputError(
-                f"{self._aside.name}: X holds numbers that {self._dtype} cannot: write a wider dtype."
+                f"{self._output.name}: X holds numbers that {self._dtype} cannot: write a wider dtype."
             )
-        block = as_block(stored)
-        _check_written(X, block, self._aside.name, self._n_samples)
-        self._append_labels(y, len(X))
+        self._count(X, matrix.as_block(stored), len(X), y)
         self._rows.append(stored)
-        self._digest.update(block)
-        self._n_samples += len(X)
-        self._n_nonzero += int(np.count_nonzero(block))
 
 
 class CSRStoreWriter(StoreWriter):
@@ -192,26 +156,13 @@ class CSRStoreWriter(StoreWriter):
 
     is_sparse = True
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        n_features: int | None,
-        dtype: Any,
-        overwrite: bool = False,
-        attributes: dict[str, Any] | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(path, dtype, overwrite, attributes, name)
+    def __init__(self, n_features: int | None, *store: Any) -> None:
+        super().__init__(*store)
         if self._dtype not in (np.float32, np.float64):
             raise InputError(f"dtype is {self._dtype}; sparse rows are written as float32 or float64.")
         self._given = n_features
-        self._n_seen = 0
+        self.n_features = n_features or 0  # where it is not given, one more than the largest index so far
         self.n_values = 0
-
-    @property
-    def n_features(self) -> int:
-        """Columns of the store: those given, or one more than the largest index so far."""
-        return self._n_seen if self._given is None else self._given
 
     def _begin(self) -> None:
         index_dtype = np.int32 if (self._given or 0) < 2**31 else np.int64
@@ -241,12 +192,12 @@ class CSRStoreWriter(StoreWriter):
             Given with all blocks of rows or with none.
         """
         if scipy.sparse.issparse(data):
-            matrix = data.tocsr()
-            data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
+            csr = data.tocsr()
+            data, indices, indptr = csr.data, csr.indices, csr.indptr
         data, indices, indptr = np.asarray(data), np.asarray(indices), np.asarray(indptr, dtype=np.int64)
-        check_dtype(data.dtype, "X")
-        target, n_rows = self._aside.name, len(indptr) - 1
-        check_indptr(indptr - indptr[0], n_rows, len(data), len(indices), target)
+        matrix.check_dtype(data.dtype, "X")
+        target, n_rows = self._output.name, len(indptr) - 1
+        matrix.check_indptr(indptr - indptr[0], n_rows, len(data), len(indices), target)
         width = self._given
         if width is None:
             width = max(1, int(indices.max(initial=0)) + 1)
@@ -254,30 +205,18 @@ class CSRStoreWriter(StoreWriter):
                 raise InputError(f"{target}: column index {width - 1} needs n_features to be given.")
         with np.errstate(over="ignore", invalid="ignore"):
             stored = data.astype(self._dtype, copy=False)
-        block = csr_block(stored, indices, indptr - indptr[0], width, target, self._n_samples)
-        _check_written(data, block, target, self._n_samples)
-        self._append_labels(y, n_rows)
+        block = matrix.csr_block(stored, indices, indptr - indptr[0], width, target, self._n_samples)
+        self._count(data, block, n_rows, y)
         self._data.append(block.data)
         self._indices.append(block.indices)
         self._indptr.append(block.indptr[1:] + self.n_values)
-        self._digest.update(block)
-        self._n_samples += n_rows
         self.n_values += len(block.data)
-        self._n_nonzero += int(np.count_nonzero(block.data))
         if len(block.indices):
-            self._n_seen = max(self._n_seen, width)
-
-
-def _check_written(values: np.ndarray, block: np.ndarray | CSRBlock, target: str, row: int) -> None:
-    """Refuse what is not finite, and say so where only the dtype to write makes it so."""
-    written = block.data if isinstance(block, CSRBlock) else block
-    if not all_finite(written) and values.dtype.kind == "f" and np.isfinite(values).all():
-        raise InputError(f"{target}: X holds numbers too large for {written.dtype}: write it as float64.")
-    check_finite(block, target, row)
+            self.n_features = max(self.n_features, width)
 
 
 def create_dense_store(
-    path: str | os.PathLike[str],
+    path: PathLike,
     n_features: int,
     dtype: Any = "float32",
     chunk_rows: int | None = None,
@@ -294,7 +233,7 @@ def create_dense_store(
     path : str or path-like
     n_features : int
     dtype : dtype, default="float32"
-        Type in which numbers are kept; integers are read back as floats.
+        Type of the stored numbers; integers are read back as floats.
     chunk_rows : int, default=None
         Rows of a chunk; None makes chunks of 2 to 4 MiB that divide ``GROUP_ROWS``.
     overwrite : bool, default=False
@@ -324,11 +263,12 @@ def create_dense_store(
     ...     open_samples(f"{folder}/small.zarr").n_samples
     2
     """
-    return DenseStoreWriter(path, n_features, dtype, chunk_rows, overwrite, n_samples, attributes)
+    output = AtomicOutput(path, overwrite)
+    return DenseStoreWriter(n_features, chunk_rows, n_samples, output, dtype, attributes)
 
 
 def create_csr_store(
-    path: str | os.PathLike[str],
+    path: PathLike,
     n_features: int | None = None,
     dtype: Any = "float32",
     overwrite: bool = False,
@@ -367,4 +307,4 @@ def create_csr_store(
     ...     open_samples(f"{folder}/small.zarr").n_features
     3
     """
-    return CSRStoreWriter(path, n_features, dtype, overwrite, attributes)
+    return CSRStoreWriter(n_features, AtomicOutput(path, overwrite), dtype, attributes)

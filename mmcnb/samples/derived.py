@@ -1,4 +1,4 @@
-"""Rows computed from other rows: scaled columns, and a cache that holds what was computed."""
+"""Rows computed from other rows: scaled columns, and a cache of what was computed."""
 
 import math
 import os
@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from mmcnb.errors import InputError
-from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, CSRBlock, Samples, slice_rows
+from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
+from mmcnb.samples._inventory import PathLike
 from mmcnb.samples._open import open_samples
-from mmcnb.samples.matrix import as_matrix, moments
+from mmcnb.samples.matrix import CSRBlock, as_matrix, moments, n_bytes_of, slice_rows, stack_blocks
 
 
 class DerivedSamples(Samples):
@@ -34,7 +35,7 @@ class DerivedSamples(Samples):
 
     @property
     def cached(self) -> bool:
-        """Whether the base is kept."""
+        """Whether the base is cached."""
         return self.base.cached
 
     def derive(self, rows: Any) -> Any:
@@ -43,7 +44,7 @@ class DerivedSamples(Samples):
 
     def block(self, start: int, stop: int) -> Any:
         """Rows start to stop, derived in the fixed blocks of the reduction."""
-        return _stack(list(self.blocks(start, stop)))
+        return stack_blocks(list(self.blocks(start, stop)))
 
     def blocks(self, start: int, stop: int) -> Iterator[Any]:
         """Rows start to stop in fixed blocks, derived one by one."""
@@ -52,18 +53,6 @@ class DerivedSamples(Samples):
     def gather(self, rows: np.ndarray) -> Any:
         """The given rows."""
         return self.derive(self.base.gather(rows))
-
-
-def _stack(parts: list[Any]) -> Any:
-    """Blocks one below the other."""
-    if len(parts) == 1:
-        return parts[0]
-    if not isinstance(parts[0], CSRBlock):
-        return np.concatenate(parts)
-    first = np.cumsum([0, *(part.indptr[-1] for part in parts)])
-    indptr = [part.indptr[:-1] + start for part, start in zip(parts, first[:-1], strict=True)]
-    data, indices = (np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "indices"))
-    return CSRBlock(data, indices, np.concatenate([*indptr, first[-1:]]), parts[0].n_features)
 
 
 class ScaledSamples(DerivedSamples):
@@ -83,26 +72,24 @@ class ScaledSamples(DerivedSamples):
 
 
 class CachedSamples(DerivedSamples):
-    """Features that are computed once: the first sweep keeps them in memory or in a scratch file.
+    """Features that are computed once: the first pass caches them in memory or in a scratch file.
 
     Parameters
     ----------
     base : Samples
-        The features; rows in CSR form are kept in memory alone.
+        The features; rows in CSR form are cached in memory alone.
     folder : path or None, default=None
-        Where the scratch file is made; None keeps the features in memory.
-    room : float, default=inf
-        Bytes of memory for them; what does not fit is computed anew.
+        Where the scratch file is made; None caches the features in memory.
+    capacity : float, default=inf
+        Bytes of memory for them; what does not fit is computed again.
 
     Attributes
     ----------
-    kept_elsewhere : bool
-        Whether other processes have computed and kept all features: a pickle carries none.
+    cached_elsewhere : bool
+        Whether other processes have computed and cached all features: a pickle carries none.
     """
 
-    def __init__(
-        self, base: Samples, folder: str | os.PathLike[str] | None = None, capacity: float = math.inf
-    ) -> None:
+    def __init__(self, base: Samples, folder: PathLike | None = None, capacity: float = math.inf) -> None:
         super().__init__(base)
         self.folder, self.capacity = folder, capacity
         self.cached_elsewhere = False
@@ -126,11 +113,11 @@ class CachedSamples(DerivedSamples):
         return self.cached_elsewhere or self.has_cached(0, self.n_samples)
 
     def has_cached(self, start: int, stop: int) -> bool:
-        """Whether the features of rows start to stop are kept here."""
+        """Whether the features of rows start to stop are cached here."""
         return bool(self._there[start // BLOCK_ROWS : -(-stop // BLOCK_ROWS)].all())
 
     def blocks(self, start: int, stop: int) -> Iterator[Any]:
-        """Rows start to stop in fixed blocks, computed where they are not kept yet."""
+        """Rows start to stop in fixed blocks, computed where they are not cached yet."""
         begin, end = start // BLOCK_ROWS, -(-stop // BLOCK_ROWS)
         if start % BLOCK_ROWS == 0 and not self._there[begin:end].any():
             firsts = range(start, stop, BLOCK_ROWS)
@@ -157,43 +144,43 @@ class CachedSamples(DerivedSamples):
             return self._read(start, stop)
         if self.is_sparse:
             first = numbers.start * BLOCK_ROWS
-            return slice_rows(_stack([self._sparse[k] for k in numbers]), start - first, stop - first)
+            return slice_rows(stack_blocks([self._sparse[k] for k in numbers]), start - first, stop - first)
         parts = []
         for group in range(start // GROUP_ROWS * GROUP_ROWS, stop, GROUP_ROWS):
-            held = self._groups[group // GROUP_ROWS]
-            assert held is not None
-            parts.append(held[max(start - group, 0) : stop - group])
+            cached = self._groups[group // GROUP_ROWS]
+            assert cached is not None
+            parts.append(cached[max(start - group, 0) : stop - group])
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def _take_room(self, size: int) -> bool:
-        """Whether there is room for some more bytes, which is taken."""
+    def _take_capacity(self, size: int) -> bool:
+        """Reserve some more bytes; False where they exceed the capacity."""
         if self.cached_bytes + size > self.capacity:
             return False
         self.cached_bytes += size
         return True
 
     def _group(self, start: int) -> np.ndarray | None:
-        """The rows of a group, or None where there is no room for them."""
+        """The rows of a group, or None where they exceed the capacity."""
         number = start // GROUP_ROWS
         shape = min(GROUP_ROWS, self.n_samples - start), self.n_features
         with self._allocating:
-            if self._groups[number] is None and self._take_room(math.prod(shape) * self.dtype.itemsize):
+            if self._groups[number] is None and self._take_capacity(math.prod(shape) * self.dtype.itemsize):
                 self._groups[number] = np.empty(shape, self.dtype)
         return self._groups[number]
 
     def _put(self, start: int, rows: Any) -> None:
-        """Keep one block where there is room for it."""
+        """Cache one block where the capacity allows it."""
         if isinstance(rows, CSRBlock):
             with self._allocating:
-                if not self._take_room(sum(part.nbytes for part in rows[:3])):
+                if not self._take_capacity(n_bytes_of(rows)):
                     return
                 self._sparse[start // BLOCK_ROWS] = rows
         elif self._file is None:
             group = start // GROUP_ROWS * GROUP_ROWS
-            held = self._group(group)
-            if held is None:
+            cached = self._group(group)
+            if cached is None:
                 return
-            held[start - group : start - group + rows.shape[0]] = rows
+            cached[start - group : start - group + rows.shape[0]] = rows
         else:
             try:
                 self._write(start, np.ascontiguousarray(rows))
@@ -225,19 +212,19 @@ class CachedSamples(DerivedSamples):
 
 
 def cache_features(features: Samples, store: str) -> Samples:
-    """Hold features where the plan says: in memory, in scratch, or nowhere.
+    """Cache features where the plan says: in memory, in scratch, or nowhere.
 
     Parameters
     ----------
     features : Samples
-        What to hold.
+        What to cache.
     store : {"memory", "scratch", "recompute"}
         Where.
 
     Returns
     -------
     Samples
-        The same rows, kept from the first sweep on.
+        The same rows, cached from the first pass on.
     """
     if store == "recompute":
         return features

@@ -1,10 +1,289 @@
-"""Blocks as NumPy and SciPy know them, and weighted moments of their columns."""
+"""Blocks of rows, dense and CSR: their form, their checks, and how NumPy and SciPy know them."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmcnb.samples import CSRBlock
+from mmcnb.errors import InputError
+
+_FLOAT32_EXACT = {
+    np.dtype(name) for name in ["bool", "int8", "int16", "uint8", "uint16", "float16", "float32"]
+}
+_REMEDY = "write the matrix again (scipy.sparse's check_format names what is wrong)."
+
+
+CSRParts = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Data, indices and row pointers."""
+
+
+class CSRBlock(NamedTuple):
+    """Rows of a sparse matrix: column indices rise within each row and ``indptr[0] == 0``.
+
+    Attributes
+    ----------
+    data : ndarray of shape (nnz,), float32 or float64
+    indices : ndarray of shape (nnz,), int32, or int64 where n_features >= 2**31
+    indptr : ndarray of shape (n_rows + 1,), int64
+    n_features : int
+    """
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    n_features: int
+
+
+def slice_rows(rows: np.ndarray | CSRBlock, start: int, stop: int) -> np.ndarray | CSRBlock:
+    """Rows of a dense or CSR block, without a copy of the values.
+
+    Parameters
+    ----------
+    rows : ndarray or CSRBlock
+        The block.
+    start, stop : int
+        Range of rows, counted from the first of the block.
+
+    Returns
+    -------
+    ndarray or CSRBlock
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.samples import slice_rows
+    >>> slice_rows(np.array([[1.0], [2.0], [3.0]]), 1, 3).tolist()
+    [[2.0], [3.0]]
+    """
+    if not isinstance(rows, CSRBlock):
+        return rows[start:stop]
+    first, last = rows.indptr[start], rows.indptr[stop]
+    indptr = rows.indptr[start : stop + 1] - first
+    return CSRBlock(rows.data[first:last], rows.indices[first:last], indptr, rows.n_features)
+
+
+def block_dtype(dtype: np.dtype) -> np.dtype:
+    """Type in which numbers stored as ``dtype`` are handed out: float32 where it holds each of them."""
+    native = np.dtype(dtype).newbyteorder("=")
+    return np.dtype(np.float32 if native in _FLOAT32_EXACT else np.float64)
+
+
+def n_rows_of(block: np.ndarray | CSRBlock) -> int:
+    """Number of rows of a block."""
+    return len(block.indptr) - 1 if isinstance(block, CSRBlock) else len(block)
+
+
+def n_bytes_of(block: Any) -> int:
+    """Bytes of an array, a CSR block or a SciPy CSR matrix."""
+    if isinstance(block, np.ndarray):
+        return block.nbytes
+    return block.data.nbytes + block.indices.nbytes + block.indptr.nbytes
+
+
+def check_dtype(dtype: np.dtype, name: str) -> None:
+    """Refuse text, complex numbers and whatever else is not real numbers."""
+    if np.dtype(dtype).kind not in "biuf":
+        kinds = {"c": "complex numbers", "U": "text", "S": "text", "O": "objects", "T": "text"}
+        what = kinds.get(np.dtype(dtype).kind, f"{dtype} values")
+        raise InputError(
+            f"{name} holds {what} (dtype {dtype}), which are not supported: convert them to real numbers."
+        )
+
+
+def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
+    """Refuse what is not a table with at least one row and one column."""
+    if len(shape) != 2:
+        raise InputError(
+            f"{name} is a {len(shape)}-D array of shape {shape}; rows x features (2-D) is needed: "
+            "reshape it, with one row per sample."
+        )
+    for length, what, remedy in zip(shape, ("sample", "feature"), ("rows", "columns"), strict=True):
+        if length == 0:
+            raise InputError(
+                f"Found array with 0 {what}(s) (shape={shape}) in {name} while a minimum of 1 is required: "
+                f"give it {remedy}."
+            )
+    return int(shape[0]), int(shape[1])
+
+
+def all_finite(values: np.ndarray) -> bool:
+    """Whether no value is NaN or infinite, by one sum unless that sum is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum()
+    return bool(np.isfinite(total)) or bool(np.isfinite(values).all())
+
+
+def check_finite(block: np.ndarray | CSRBlock, name: str, rows: int | np.ndarray) -> None:
+    """Refuse NaN and infinity, naming the first row and column.
+
+    ``rows`` is the number of the block's first row, or the number of each of its rows.
+    """
+    values = block.data if isinstance(block, CSRBlock) else block
+    if all_finite(values):
+        return
+    where = int(np.argmin(np.isfinite(values.reshape(-1))))
+    if isinstance(block, CSRBlock):
+        row, column = int(np.searchsorted(block.indptr, where, side="right")) - 1, int(block.indices[where])
+    else:
+        row, column = divmod(where, block.shape[1])
+    kind = "NaN" if np.isnan(values.reshape(-1)[where]) else "infinity"
+    raise InputError(
+        f"Input X contains {kind} at row {_number(rows, row)}, column {column} of {name}: "
+        "fill in or drop such rows before clustering (inf and NaN are not accepted)."
+    )
+
+
+def _number(rows: int | np.ndarray, k: int) -> int:
+    """Number of row k of a block: ``rows`` is that of its first row, or those of all."""
+    return int(rows[k]) if isinstance(rows, np.ndarray) else rows + k
+
+
+def as_block(values: np.ndarray) -> np.ndarray:
+    """Values in C order and their block dtype; no copy where they are so already."""
+    return np.ascontiguousarray(values, dtype=block_dtype(values.dtype))
+
+
+def check_rows(rows: np.ndarray, n_samples: int) -> np.ndarray:
+    """Row numbers as int64; they must rise strictly and lie within the data."""
+    rows = np.asarray(rows, dtype=np.int64)
+    if len(rows) and (rows[0] < 0 or rows[-1] >= n_samples or (np.diff(rows) <= 0).any()):
+        raise InputError(f"row numbers to gather must rise strictly within 0..{n_samples - 1}.")
+    return rows
+
+
+def check_indptr(indptr: np.ndarray, n_samples: int, n_data: int, n_indices: int, name: str) -> None:
+    """Refuse row pointers that do not describe ``n_samples`` rows of the stored values."""
+    check_indptr_length(len(indptr), n_samples, n_data, n_indices, name)
+    check_indptr_ends(int(indptr[0]), int(indptr[-1]), n_data, name)
+    check_indptr_rises(indptr[:-1], indptr[1:], n_data, name, 0)
+
+
+def check_indptr_length(length: int, n_samples: int, n_data: int, n_indices: int, name: str) -> None:
+    """Refuse arrays of a sparse matrix whose lengths do not agree."""
+    if length != n_samples + 1:
+        raise InputError(
+            f"{name}: indptr has length {length} where {n_samples} rows need {n_samples + 1}: {_REMEDY}"
+        )
+    if n_data != n_indices:
+        raise InputError(f"{name}: data has length {n_data} but indices has length {n_indices}: {_REMEDY}")
+
+
+def check_indptr_ends(first: int, last: int, n_data: int, name: str) -> None:
+    """Refuse row pointers that do not span the stored values."""
+    if first != 0:
+        raise InputError(f"{name}: indptr starts at {first} where it must rise from 0: {_REMEDY}")
+    if last != n_data:
+        raise InputError(f"{name}: indptr ends at {last} but data has length {n_data}: {_REMEDY}")
+
+
+def check_indptr_rises(
+    starts: np.ndarray, stops: np.ndarray, n_data: int, name: str, rows: int | np.ndarray
+) -> None:
+    """Refuse rows that end before they start or beyond the stored values.
+
+    ``rows`` is the number of the first row, or the number of each.
+    """
+    wrong = stops < starts
+    if wrong.any():
+        row = _number(rows, int(np.argmax(wrong)))
+        raise InputError(f"{name}: indptr falls at row {row} where it must rise from 0: {_REMEDY}")
+    wrong = (starts < 0) | (stops > n_data)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        value, row = starts[row] if starts[row] < 0 else stops[row], _number(rows, row)
+        raise InputError(
+            f"{name}: indptr at row {row} points to {value}, outside the {n_data} stored values: {_REMEDY}"
+        )
+
+
+def check_index_dtypes(name: str, **arrays: Any) -> None:
+    """Refuse indices that are not integers."""
+    for part, array in arrays.items():
+        if np.dtype(array.dtype).kind not in "iu":
+            raise InputError(
+                f"{name}: {part} has dtype {array.dtype} where integers are needed: write the matrix again."
+            )
+
+
+def csr_block(
+    data: np.ndarray,
+    indices: np.ndarray,
+    indptr: np.ndarray,
+    n_features: int,
+    name: str,
+    rows: int | np.ndarray,
+) -> CSRBlock:
+    """Rows in canonical form: columns rise in each row, duplicates summed, indices in range.
+
+    Parameters
+    ----------
+    data, indices : ndarray of shape (nnz,)
+    indptr : ndarray of shape (n_rows + 1,), int64
+        Rebased: ``indptr[0] == 0``.
+    n_features : int
+    name : str
+        For messages.
+    rows : int or ndarray
+        Number of the first row, or of each row, for messages.
+
+    Returns
+    -------
+    CSRBlock
+    """
+    data = as_block(data)
+    if len(indices) == 0:
+        return CSRBlock(data, indices.astype(_index_dtype(n_features)), indptr, n_features)
+    if indices.min() < 0 or indices.max() >= n_features:
+        where = int(np.argmax((indices < 0) | (indices >= n_features)))
+        row = _number(rows, int(np.searchsorted(indptr, where, side="right")) - 1)
+        raise InputError(
+            f"{name}: column index {indices[where]} in row {row} is outside 0..{n_features - 1}: "
+            "write the matrix again with the right shape or indices."
+        )
+    indices = np.ascontiguousarray(indices, dtype=_index_dtype(n_features))
+    if _is_canonical(indices, indptr):
+        return CSRBlock(data, indices, indptr, n_features)
+    return _canonical(data, indices, indptr, n_features)
+
+
+def _index_dtype(n_features: int) -> type:
+    return np.int32 if n_features < 2**31 else np.int64
+
+
+def _is_canonical(indices: np.ndarray, indptr: np.ndarray) -> bool:
+    rises = indices[1:] > indices[:-1]
+    if rises.all():
+        return True
+    starts = indptr[1:-1]
+    rises[starts[(starts > 0) & (starts < len(indices))] - 1] = True
+    return bool(rises.all())
+
+
+def _canonical(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int) -> CSRBlock:
+    # Values of one row and column are added in the order in which they are stored, so the
+    # sum does not depend on the other rows of the block.
+    row_of = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    order = np.lexsort((indices, row_of))
+    row_of, indices, data = row_of[order], indices[order], data[order]
+    first = np.ones(len(indices), dtype=bool)
+    first[1:] = (row_of[1:] != row_of[:-1]) | (indices[1:] != indices[:-1])
+    starts = np.flatnonzero(first)
+    with np.errstate(over="ignore", invalid="ignore"):
+        summed = np.add.reduceat(data, starts)
+    counts = np.bincount(row_of[starts], minlength=len(indptr) - 1)
+    return CSRBlock(
+        summed, indices[starts], np.concatenate(([0], np.cumsum(counts))).astype(np.int64), n_features
+    )
+
+
+def row_positions(starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of rows' values in ``data`` and ``indices``, and the row pointers of what they give.
+
+    ``starts`` and ``stops`` are the row pointers around each row.
+    """
+    counts = stops - starts
+    gathered = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    shift = np.repeat(starts - gathered[:-1], counts)
+    return np.arange(gathered[-1], dtype=np.int64) + shift, gathered
 
 
 def as_matrix(rows: Any) -> Any:
@@ -17,12 +296,34 @@ def as_matrix(rows: Any) -> Any:
 
 
 def stack(parts: list[Any]) -> Any:
-    """Matrices one below the other."""
-    if hasattr(parts[0], "indptr"):
-        import scipy.sparse as sp
+    """Arrays or SciPy matrices one below the other."""
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    import scipy.sparse as sp
 
-        return sp.vstack(parts, format="csr")
-    return np.concatenate(parts)
+    return sp.vstack(parts, format="csr")
+
+
+def stack_blocks(parts: list[Any]) -> Any:
+    """Blocks one below the other; a single one is not copied."""
+    if len(parts) == 1:
+        return parts[0]
+    if not isinstance(parts[0], CSRBlock):
+        return np.concatenate(parts)
+    first = np.cumsum([0, *(part.indptr[-1] for part in parts)])
+    indptr = [part.indptr[:-1] + start for part, start in zip(parts, first[:-1], strict=True)]
+    data, indices = (np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "indices"))
+    return CSRBlock(data, indices, np.concatenate([*indptr, first[-1:]]), parts[0].n_features)
+
+
+def dense(rows: Any) -> np.ndarray:
+    """Rows of a dense or sparse matrix as a C-ordered array of float64."""
+    return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows, np.float64)
+
+
+def to_dense(rows: Any) -> np.ndarray:
+    """Rows of a dense or sparse matrix as a C-ordered array of the same type."""
+    return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows)
 
 
 def row_shares(n_samples: int, weights: np.ndarray | None) -> np.ndarray:
@@ -45,8 +346,3 @@ def moments(X: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]
     square = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
     total = weights.sum()
     return np.asarray(weights @ X).ravel() / total, np.asarray(weights @ square).ravel() / total
-
-
-def dense(rows: Any) -> np.ndarray:
-    """Rows of a dense or CSR matrix as an ndarray."""
-    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)

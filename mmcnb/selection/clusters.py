@@ -8,23 +8,17 @@ import numpy as np
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel
-from mmcnb.features.nystroem import choose_landmarks, landmark_values
-from mmcnb.features.principal import PrincipalFeatures, principal_features
+from mmcnb.features.nystroem import choose_landmarks
+from mmcnb.features.principal import PrincipalFeatures
+from mmcnb.least_squares.all_rows import LANDMARKS, SAMPLE_ROWS, sample_on_landmarks
 from mmcnb.least_squares.stability import DEFAULT_ALPHA, SUBSETS, mean_agreement
-from mmcnb.selection.parameters import (
-    SAMPLE_ROWS,
-    fit_subsets,
-    fresh,
-    seed_and_sample,
-    standardized,
-    subsets_of,
-)
+from mmcnb.samples.derived import standardized
+from mmcnb.selection.parameters import fit_subsets, fresh, seed_and_sample, subsets_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LANDMARKS = 300
-SMALLEST_RATIO = 1e-6  # of eigenvalues of the kernel that are told from nothing
+SMALLEST_RATIO = 1e-6  # of eigenvalues of the kernel that are told from rounding
 
 
 def select_n_clusters(
@@ -130,8 +124,7 @@ def _features(parameters: dict[str, Any], sample: Any, seed: int) -> PrincipalFe
     gamma = parameters.get("gamma")
     kernel = Kernel("rbf", default_gamma("auto" if gamma is None else gamma, "rbf", rows))
     basis = choose_landmarks(rows, min(LANDMARKS, sample.shape[0]), np.random.RandomState(seed))
-    values, normalization = landmark_values(rows, kernel, basis)
-    return principal_features(values @ normalization)
+    return sample_on_landmarks(rows, None, kernel, basis).features
 
 
 def _objective(features: PrincipalFeatures, parameters: dict[str, Any], labels: np.ndarray, k: int) -> float:

@@ -1,4 +1,4 @@
-"""Width and ridge of any clusterer, chosen without labels on a sample of the rows."""
+"""Bandwidth and ridge of any clusterer, chosen without labels on a sample of the rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mmcnb.engine.passes import draw_sample
+from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import mean_squared_distance
+from mmcnb.least_squares.all_rows import SAMPLE_ROWS
 from mmcnb.least_squares.stability import (
     ALPHAS,
     DEFAULT_ALPHA,
@@ -20,15 +21,12 @@ from mmcnb.least_squares.stability import (
     mean_agreement,
     most_stable,
 )
-from mmcnb.samples import Samples, open_samples
+from mmcnb.samples import open_samples
 from mmcnb.samples.derived import standardized
 from mmcnb.samples.matrix import with_short_indices
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-SAMPLE_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -57,13 +55,13 @@ def select_parameters(
     sample_size: int = SAMPLE_ROWS,
     random_state: Any = None,
 ) -> Selection:
-    """Choose the width of the kernel, and the ridge where there is one, on a sample.
+    """Choose the bandwidth of the kernel, and the ridge where there is one, on a sample.
 
-    An estimator with a ridge ``alpha`` is fitted to subsets of the sample at each width and ridge; the
-    setting wins whose fits agree most on the whole sample (mean adjusted Rand index), unless the one nearest
-    to the defaults (sigma of 0.55, alpha of 1e-3) lies within 0.1 of it. One without a ridge is asked
-    for its own search over widths, in which the largest |w|² in units of the spread of the rows wins among
-    clean divisions; where it has none, subsets decide there too.
+    An estimator with a ridge ``alpha`` is fitted to subsets of the sample at each bandwidth and ridge. The
+    setting wins whose fits agree most on the whole sample, by the mean adjusted Rand index. But where the
+    setting nearest to the defaults (sigma of 0.55, alpha of 1e-3) lies within 0.1 of it, that one is taken.
+    An estimator without a ridge makes its own search over bandwidths: of partitions below the leave-one-out
+    cut the largest |w|² relative to the total variance wins. Where it has no search, subsets decide.
 
     Parameters
     ----------
@@ -72,7 +70,7 @@ def select_parameters(
     X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
         The rows, of which a sample is read, once.
     widths : sequence of float, default=(0.4, 0.55, 0.75)
-        Widths sigma tried, in units of the root mean squared distance between two rows; gamma = 1/(2 sigma²).
+        Bandwidths sigma tried, in units of the root mean squared distance between two rows.
     alphas : sequence of float, default=(1e-4, 3e-4, 1e-3)
         Ridges tried.
     n_subsets : int, default=5
@@ -142,7 +140,7 @@ def select_parameters(
 
 
 def _own_search(estimator: Any, sample: Any, distance: float) -> Selection | None:
-    """The widths an estimator tries by itself; None where it tells of none."""
+    """The bandwidths an estimator tries by itself; None where it reports none."""
     import pandas as pd
 
     fitted = estimator.fit(sample)
@@ -176,18 +174,14 @@ def seed_and_sample(estimator: Any, X: Any, sample_size: int, random_state: Any)
         If the rows cannot be read, or the size is no whole number of at least 4.
     """
     from sklearn.utils import check_random_state
-    from sklearn.utils.random import sample_without_replacement
 
     if not isinstance(sample_size, int | np.integer) or sample_size < 4:
         raise InputError(f"sample_size={sample_size!r} is too small; give a whole number of at least 4.")
     given = estimator.get_params().get("random_state") if random_state is None else random_state
     source = check_random_state(given)
     seed = int(source.randint(2**31 - 1))
-    samples: Samples = open_samples(np.asarray(X) if isinstance(X, list) or hasattr(X, "iloc") else X)
-    n = samples.n_samples
-    rows = np.arange(n, dtype=np.int64)
-    if sample_size < n:
-        rows = np.sort(sample_without_replacement(n, sample_size, random_state=source)).astype(np.int64)
+    samples = open_samples(np.asarray(X) if isinstance(X, list) or hasattr(X, "iloc") else X)
+    rows = sample_rows(samples.n_samples, sample_size, None, source)
     with ThreadEngine(estimator.get_params().get("n_jobs")) as engine:
         sample = draw_sample(engine, samples, rows).sample
     return seed, with_short_indices(sample)

@@ -1,11 +1,11 @@
-"""Made-up frames of studies, as a journal renders them."""
+"""Made-up frames of studies."""
 
 import json
 
 import numpy as np
 import pandas as pd
 
-from benchmarks._journal import COLUMNS
+from benchmarks.journal import COLUMNS
 
 VERSIONS = json.dumps({"mmcnb": "0.1.0", "cores": 2, "jobs": 1})
 PAIRS = ("mnist-1v7", "mnist-2v7", "mnist-3v8", "mnist-8v9")
@@ -13,8 +13,8 @@ SMALL = ("echocardiogram", "spectf", "heart", "haberman", "liver", "ionosphere",
 SIZES = (1605, 2265, 3185, 4781, 6414, 11220, 16100, 22696, 32561)
 
 
-def cell(dataset, method, metrics, seed=0, protocol="label-free", n=100, seconds=1.0, part="", **parameters):
-    """The tidy rows of a cell."""
+def run(dataset, method, metrics, seed=0, protocol="label-free", n=100, seconds=1.0, part="", **parameters):
+    """The tidy rows of a run."""
     shared = {
         "study": "made-up",
         "part": part,
@@ -37,22 +37,22 @@ def cell(dataset, method, metrics, seed=0, protocol="label-free", n=100, seconds
 
 
 def failed(dataset, method, reason, **more):
-    """The row of a cell that failed."""
+    """The row of a run that failed."""
     nothing = dict.fromkeys(("seconds", "compile_seconds", "peak_mib", "n", "d"), np.nan)
     return [
         row | nothing | {"status": "failed", "reason": reason}
-        for row in cell(dataset, method, {"": np.nan}, **more)
+        for row in run(dataset, method, {"": np.nan}, **more)
     ]
 
 
 def write(folder, study, rows, scale="full", goals=(), shuffled=None):
-    """The frame of a study, with its goals and its journal's first line."""
+    """The frame of a study, its goals, and the first line of its journal."""
     folder.mkdir(parents=True, exist_ok=True)
     frame = pd.DataFrame(rows, columns=COLUMNS).assign(study=study)
     if shuffled is not None:
         frame = frame.sample(frac=1, random_state=shuffled)
     frame.to_parquet(folder / f"{study}.parquet", index=False)
-    header = {"format": 1, "study": study, "mmcnb": "0.1.0", "scale": scale, "rows": None}
+    header = {"format": 2, "study": study, "scale": scale, "rows": None}
     (folder / f"{study}.jsonl").write_text(json.dumps(header) + "\n")
     if goals:
         columns = ["goal", "figure", "bound", "unit", "verdict"]
@@ -65,13 +65,11 @@ def mnist():
     rows = []
     for place, name in enumerate(PAIRS):
         for seed in range(3):
-            rows += cell(
-                name, "k-means", {"balanced_error": 0.05 + 0.04 * place + seed / 1000}, seed, n=14000
-            )
+            rows += run(name, "k-means", {"balanced_error": 0.05 + 0.04 * place + seed / 1000}, seed, n=14000)
             for protocol, widths in (("paper", (0.5, 1.0, 2.0)), ("label-free", (1.0,))):
                 for width in widths:
                     error = 0.012 + 0.03 * place + 0.01 * abs(np.log2(width)) + seed / 2000
-                    rows += cell(
+                    rows += run(
                         name, "SKMMC", {"balanced_error": error}, seed, protocol, 14000, 2.0, width=width
                     )
     return rows
@@ -88,7 +86,7 @@ def small():
             ):
                 for seed in range(2):
                     error = 0.1 + 0.04 * place + 0.01 * k + 0.03 * rng.random()
-                    rows += cell(
+                    rows += run(
                         name,
                         method,
                         {"balanced_error": error},
@@ -97,7 +95,7 @@ def small():
                         100 + 50 * place,
                         0.1 * k + 0.1,
                     )
-        rows += cell(name, "coin flips", {"balanced_error": 0.3 + 0.02 * place}, 0, "paper", 100 + 50 * place)
+        rows += run(name, "coin flips", {"balanced_error": 0.3 + 0.02 * place}, 0, "paper", 100 + 50 * place)
     rows += failed("german", "SDPMMC", "InputError: 1,000 rows need n³ <numbers> & more", protocol="paper")
     return rows
 
@@ -133,7 +131,7 @@ def adult():
                         + 0.004 * np.sin(place + seed)
                         + 0.01 * (protocol == "label-free")
                     }
-                    rows += cell(f"a{place + 1}a", method, found, seed, protocol, n, seconds)
+                    rows += run(f"a{place + 1}a", method, found, seed, protocol, n, seconds)
     return rows
 
 
@@ -143,7 +141,7 @@ def eta():
         row
         for place, name in enumerate(SMALL[:4])
         for value in (0.01, 0.03, 0.1, 0.3, 1.0)
-        for row in cell(
+        for row in run(
             name,
             "SKMMC",
             {"balanced_error": 0.2 + 0.05 * place + 0.02 * value, "cuts": 3 / value},
@@ -155,16 +153,16 @@ def eta():
 
 
 def mkc():
-    """Two parts, one of them over rows of one data set."""
+    """Two sections, one of them over rows of one data set."""
     rows = []
     for name in ("digits1v7", "ionosphere"):
         for method, value in {"MKC": 0.97, "K1 linear": 0.9, "k-means": 0.88}.items():
             for protocol in ("paper", "label-free"):
-                rows += cell(
+                rows += run(
                     name, method, {"accuracy": value, "rand": value - 0.05}, 0, protocol, part="table2"
                 )
     for n in (250, 500, 1000, 2000):
-        rows += cell("letter-AvB", "MKC", {"planes": 12.0}, n=n, seconds=n / 500, part="speed", rows=n)
+        rows += run("letter-AvB", "MKC", {"planes": 12.0}, n=n, seconds=n / 500, part="speed", rows=n)
     return rows
 
 
@@ -179,5 +177,5 @@ def everything(folder):
     write(folder, "adult", adult(), goals=goals)
     write(folder, "eta", eta(), scale="quick")
     write(folder, "mkc", mkc())
-    write(folder, "startup", cell("import", "python", {"": np.nan}, seconds=0.1))
+    write(folder, "startup", run("import", "python", {"": np.nan}, seconds=0.1))
     return folder

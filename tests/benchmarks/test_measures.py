@@ -8,20 +8,11 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.spatial.distance import pdist
 
-from benchmarks._common import (
-    Goal,
-    Options,
-    load,
-    plain,
-    temporary_folder,
-    warn_if_busy,
-    write_table,
-)
-from benchmarks._compare import mean_squared_distance
-from benchmarks._watch import run_and_watch
-from benchmarks.collapse import count_rises
-from benchmarks.growth import QUICK_ROWS, sizes
-from mmcnb.errors import InputError
+from benchmarks.__main__ import warn_if_busy
+from benchmarks.protocol import NoData, mean_squared_distance, run_and_watch, written_once
+from benchmarks.run import Options, Run
+from benchmarks.tables import Goal, goals_of, plain, verdicts, write_table
+from mmcnb import InputError
 
 
 def test_a_goal_is_reached_on_its_own_side_of_the_bound():
@@ -31,6 +22,14 @@ def test_a_goal_is_reached_on_its_own_side_of_the_bound():
     assert not Goal("agreement", 4.9, 5.0, at_least=True).reached
     assert not Goal("nothing measured", float("nan"), 5.0).reached
     assert not Goal("nothing measured", float("nan"), 5.0, at_least=True).reached
+
+
+def test_goals_stand_for_the_figures_that_are_there():
+    goals = goals_of({"a": 0.12, "b": 0.5}, {"a": 0.12, "b": 0.1, "c": 0.1}, "{}: error", "%")
+    table = verdicts(goals)
+    assert table["goal"].tolist() == ["a: error", "b: error"]
+    assert table["bound"].tolist() == ["<= 12", "<= 10"]
+    assert table["verdict"].tolist() == ["reached", "missed"]
 
 
 @pytest.mark.parametrize(("average", "told"), [(0.0, False), (1e6, True)])
@@ -48,41 +47,12 @@ def test_mean_squared_distance_is_that_of_all_ordered_pairs(layout, dtype):
     assert mean_squared_distance(layout(X)) == pytest.approx(pairs, rel=1e-5)
 
 
-def history(*rows):
-    columns = ["stage", "start", "C", "round", "objective", "primal"]
-    return pd.DataFrame(rows, columns=columns).assign(gamma=1.0)
-
-
-def test_a_rise_within_one_C_and_start_is_counted():
-    falls = [("sample", 0, 2.0, 0, -1.0, -0.5), ("sample", 0, 2.0, 1, -2.0, -1.5)]
-    rise = ("sample", 0, 2.0, 2, -1.4, -1.2)
-    assert count_rises(history(*falls)) == (1, 0)
-    assert count_rises(history(*falls, rise)) == (2, 1)
-
-
-def test_other_paths_and_earlier_sweeps_are_not_compared():
-    end = ("sample", 0, 2.0, 0, -1.0, -0.9)
-    assert count_rises(history(end, ("sample", 0, 3.0, 0, 5.0, 5.0))) == (0, 0)
-    assert count_rises(history(end, ("sample", 1, 2.0, 1, 5.0, 5.0))) == (0, 0)
-    assert count_rises(history(end, ("all rows", np.nan, 2.0, 0, 5.0, 5.0))) == (0, 0)
-    sweeps = [("sample", 0, 2.0, 1, 5.0, 5.0), ("sample", 0, 2.0, 1, -1.0, -0.9)]
-    assert count_rises(history(end, *sweeps)) == (1, 0)
-
-
-def test_rounds_of_all_rows_are_compared_though_they_have_no_start():
-    rows = [("all rows", np.nan, 2.0, 0, -1.0, -0.9), ("all rows", np.nan, 2.0, 1, -0.5, -0.4)]
-    assert count_rises(history(*rows)) == (1, 1)
-
-
-def test_sizes_end_at_the_largest_and_rise_tenfold(tmp_path):
-    assert sizes(Options(tmp_path)) == [10**4, 10**5, 10**6, 10**7]
-    assert sizes(Options(tmp_path, quick=True))[-1] == QUICK_ROWS
-    assert sizes(Options(tmp_path, rows=2000)) == [200, 2000]
-
-
 def test_rows_are_at_most_what_is_asked_for(tmp_path):
-    assert len(load("rings", Options(tmp_path, rows=50)).y) == 50
-    assert len(load("rings", Options(tmp_path, rows=50), most=20).y) == 20
+    def load(options, most=None):
+        return Run("rings", "guess", 0, settings={"rows": options.rows_of("rings", most)}).data
+
+    assert len(load(Options(tmp_path, rows=50)).y) == 50
+    assert len(load(Options(tmp_path, rows=50), most=20).y) == 20
 
 
 def test_peak_memory_counts_children():
@@ -116,15 +86,25 @@ def test_a_table_that_cannot_be_written_leaves_the_old_one(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_temporary_folder_is_removed_after_an_error(tmp_path):
-    def fail(folder):
-        (folder / "store").mkdir()
-        raise OSError("no luck")
-
-    with pytest.raises(OSError, match="no luck"), temporary_folder(Options(tmp_path)) as folder:
-        fail(folder)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_errors_are_printed_in_per_cent():
     assert "12.5%" in plain(pd.DataFrame({"best error": [0.125], "seconds": [0.5]}))
+
+
+def test_the_last_store_is_kept_and_the_one_before_is_gone(tmp_path):
+    written = []
+
+    def write(path):
+        path.mkdir()
+        written.append(path)
+
+    first = written_once(str(tmp_path), "first", write)
+    assert written_once(str(tmp_path), "first", write) == first
+    assert len(written) == 1
+    written_once(str(tmp_path), "second", write)
+    assert not written[0].exists()
+
+    def fail(path):
+        raise InputError("no such data.")
+
+    with pytest.raises(NoData, match="no such data"):
+        written_once(str(tmp_path), "third", fail)

@@ -8,11 +8,15 @@ import pandas as pd
 import pytest
 
 import mmcnb
-from benchmarks import _mkc_fits
-from benchmarks._cells import LABEL_FREE, PAPER
-from benchmarks._common import Data, Options
-from benchmarks._journal import Journal
-from benchmarks._mkc_data import (
+from benchmarks.journal import Journal
+from benchmarks.protocol import LABEL_FREE, PAPER, Data, known_balance
+from benchmarks.published import MKC as MKC_PAPER
+from benchmarks.published import THESIS, figure
+from benchmarks.run import Options, Run
+from benchmarks.studies import _mkc_models, mkc
+from benchmarks.studies._mkc_models import (
+    FLIPS,
+    FORMS,
     K1,
     K2,
     K3,
@@ -25,16 +29,14 @@ from benchmarks._mkc_data import (
     TABLE2,
     TABLE3,
     THESIS_ONLY,
+    NormalisedCut,
     distance_range,
     load_set,
     majority_accuracy,
     rows_of_set,
     scores,
 )
-from benchmarks._mkc_fits import FLIPS, FORMS, NormalisedCut, best_points, grid_of, known_balance, rival_cells
-from benchmarks.mkc import beside_published, chosen_of, goals_of
-from benchmarks.published import MKC as MKC_PAPER
-from benchmarks.published import THESIS, figure
+from benchmarks.studies.mkc import best_points
 from mmcnb.metrics import clustering_accuracy
 from mmcnb.synthetic import make_block
 
@@ -89,16 +91,17 @@ def test_every_set_of_the_tables_has_published_figures_and_is_known():
 
 
 @pytest.mark.parametrize(
-    ("name", "rows", "most", "expected"),
+    ("name", "given", "expected"),
     [
-        ("ringnorm", None, None, 1000),
-        ("ringnorm", 50, 200, 50),
-        (MNIST, None, 200, 200),
-        (MNIST, None, None, None),
+        ("ringnorm", {}, 1000),
+        ("ringnorm", {"rows": 50, "quick": True}, 50),
+        ("ringnorm", {"rows": 500, "quick": True}, 200),
+        (MNIST, {"quick": True}, 200),
+        (MNIST, {}, None),
     ],
 )
-def test_rows_are_the_least_of_what_bounds_them(name, rows, most, expected, tmp_path):
-    assert rows_of_set(name, Options(tmp_path, rows=rows), most) == expected
+def test_rows_are_the_least_of_what_bounds_them(name, given, expected, tmp_path):
+    assert rows_of_set(name, Options(tmp_path, **given)) == expected
 
 
 # Measures
@@ -131,7 +134,7 @@ def test_the_range_of_distances_scales_with_the_rows(factor):
     assert distance_range(factor * X + 5) == pytest.approx(factor * distance_range(X), rel=1e-4)
 
 
-# Rivals
+# Peers
 
 
 def test_normalised_cut_parts_rings_that_k_means_cannot():
@@ -148,14 +151,15 @@ def test_the_balance_is_kept_by_the_classes(classes):
 
 
 @pytest.mark.parametrize(("name", "methods"), [("digits1v7", 3), ("digits0689", 2)])
-def test_rivals_run_by_both_protocols_where_they_can(name, methods, tmp_path):
-    cells = list(rival_cells(name, Options(tmp_path, quick=True)))
-    assert len({cell.identity for cell in cells}) == len(cells)
+def test_peers_run_by_both_protocols_where_they_can(name, methods, tmp_path):
+    found = mkc.others(pd.DataFrame({"dataset": [name]}), Options(tmp_path, quick=True))
+    runs = [Run(**row) for row in found.to_dict("records")]
+    assert len({run.identity for run in runs}) == len(runs)
+    peers = [run for run in runs if run.method not in OURS]
+    assert {run.method for run in runs} - {run.method for run in peers} == set(OURS)
     for protocol in (PAPER, LABEL_FREE):
-        assert len({cell.method for cell in cells if cell.protocol == protocol}) == methods
-    assert all(
-        cell.method == "k-means" or bool(cell.parameters) == (cell.protocol == PAPER) for cell in cells
-    )
+        assert len({run.method for run in peers if run.protocol == protocol}) == methods
+    assert all(run.method == "k-means" or bool(run.parameters) == (run.protocol == PAPER) for run in peers)
 
 
 # Choice
@@ -170,15 +174,15 @@ def fits(*rows):
 
 
 def test_the_best_parameters_are_those_of_the_highest_mean():
-    found = chosen_of(fits(("a", 0, 0.99), ("a", 1, 0.51), ("b", 0, 0.80), ("b", 1, 0.82)))
+    found = mkc.chosen_of(fits(("a", 0, 0.99), ("a", 1, 0.51), ("b", 0, 0.80), ("b", 1, 0.82)))
     assert found["parameters"].tolist() == ["b"]
     assert found["accuracy"].tolist() == [pytest.approx(0.81)]
 
 
-def test_the_earlier_of_equals_wins_and_failed_cells_do_not_count():
-    assert chosen_of(fits(("a", 0, 0.8), ("b", 0, 0.8)))["parameters"].tolist() == ["a"]
+def test_the_earlier_of_equals_wins_and_failed_runs_do_not_count():
+    assert mkc.chosen_of(fits(("a", 0, 0.8), ("b", 0, 0.8)))["parameters"].tolist() == ["a"]
     failed = fits(("c", 0, np.nan)).assign(status="failed")
-    assert chosen_of(pd.concat([failed, fits(("a", 0, 0.8))]))["parameters"].tolist() == ["a"]
+    assert mkc.chosen_of(pd.concat([failed, fits(("a", 0, 0.8))]))["parameters"].tolist() == ["a"]
 
 
 class HalfRight:
@@ -204,11 +208,14 @@ def ten(monkeypatch, tmp_path):
     data = Data("ringnorm", X, np.r_[np.zeros(9, int), [1]])
     monkeypatch.setattr(mmcnb, "MultipleKernelClustering", HalfRight, raising=False)
     monkeypatch.setattr(HalfRight, "made", ())
-    monkeypatch.setattr(_mkc_fits, "load_set", lambda name, rows: data)
-    monkeypatch.setattr(_mkc_fits, "sigma0_of", lambda name, rows: distance_range(X))
-    monkeypatch.setattr(_mkc_fits, "compile_kernels", lambda data: 0.0)
-    with Journal("mkc", Options(tmp_path)) as journal:
-        yield grid_of(["ringnorm"], Options(tmp_path), journal)
+    monkeypatch.setattr(_mkc_models, "load_set", lambda name, rows: data)
+    monkeypatch.setattr(_mkc_models, "sigma0_of", lambda name, rows: distance_range(X))
+    monkeypatch.setattr(_mkc_models, "compile_kernels", lambda data: 0.0)
+    options = Options(tmp_path)
+    with Journal("mkc", options, "a") as journal:
+        alone = journal.results(mkc.alone(3 * (["ringnorm"],), options), _mkc_models.compute)
+        combined = journal.results(mkc.combined(alone, options), _mkc_models.compute)
+    return pd.concat([alone, combined])
 
 
 def test_the_grid_has_each_kernel_alone_and_one_of_each_kind_together(ten):
@@ -227,9 +234,20 @@ def test_the_best_point_is_that_of_the_highest_accuracy(ten):
     for method in OURS:
         rows = ten[ten["method"] == method]
         point = best_points(ten, method)["ringnorm"]
-        assert FORMS[point["form"]]["C"] == 2.0 ** max(_mkc_fits.EXPONENTS)
+        assert FORMS[point["form"]]["C"] == 2.0 ** max(_mkc_models.EXPONENTS)
         chosen = rows[(rows["kernels"] == point["kernels"]) & (rows["form"] == point["form"])]
         assert chosen["accuracy"].tolist() == [rows["accuracy"].max()]
+
+
+def test_the_default_is_fitted_to_a_store_in_a_process_that_is_watched(monkeypatch, tmp_path):
+    data = Data(MNIST, *make_block("blobs", 0, 300, 8, n_clusters=5))
+    monkeypatch.setattr(_mkc_models, "load_set", lambda name, rows: data)
+    run = Run(MNIST, MKC, 0, part="mnist", settings={"rows": None}, folder=str(tmp_path))
+    found = mkc.compute_mnist(run)
+    assert (found["n"], found["d"], found["accuracy"]) == (300, 8, 1)
+    assert found["peak_mib"] > 50
+    weights = [float(one.rpartition(": ")[2]) for one in found["weights"].split("; ")]
+    assert sum(np.square(weights)) == pytest.approx(1, abs=0.05)
 
 
 def test_each_method_stands_once_with_both_protocols_beside_the_published_figures():
@@ -237,7 +255,7 @@ def test_each_method_stands_once_with_both_protocols_beside_the_published_figure
         [fits(("a", 0, 0.9 + place / 100)).assign(method=name) for place, name in enumerate(METHODS)]
     )
     both = pd.concat([one, one.assign(protocol=LABEL_FREE, accuracy=one["accuracy"] - 0.2)])
-    table = beside_published(chosen_of(both))
+    table = mkc.beside(mkc.chosen_of(both))
     assert table["method"].tolist() == list(METHODS)
     np.testing.assert_allclose(table["accuracy"], one["accuracy"])
     np.testing.assert_allclose(table["label-free accuracy"], one["accuracy"] - 0.2)
@@ -248,13 +266,12 @@ def test_each_method_stands_once_with_both_protocols_beside_the_published_figure
 @pytest.mark.parametrize(
     ("dataset", "bound"), [("ringnorm", 98.0), ("ionosphere", 90.01), ("digits1v7-tra", 98.74)]
 )
-def test_goals_are_a_point_below_what_was_published_and_the_best_kernel_alone(dataset, bound):
+def test_goals_are_a_point_below_what_was_published_and_the_best_kernel_alone(dataset, bound, tmp_path):
     rows = [
         fits(("a", 0, found)).assign(method=method)
         for method, found in zip(OURS, (0.8, 0.95, 0.92, 0.945), strict=True)
     ]
-    table = beside_published(chosen_of(pd.concat(rows).assign(dataset=dataset)))
-    beside, alone = goals_of(table)
+    beside, alone = mkc.table2(pd.concat(rows).assign(dataset=dataset), Options(tmp_path)).goals
     assert (beside.bound, alone.bound) == (bound, 94.0)
     assert beside.reached == (bound <= 94.5)
     assert alone.reached

@@ -1,4 +1,4 @@
-"""The report: what the page says of frames, in figures, tables and sentences."""
+"""The report: what the page shows of frames, in figures and tables."""
 
 import re
 from html.parser import HTMLParser
@@ -7,18 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.__main__ import main
+from benchmarks.__main__ import STUDIES, main
+from benchmarks.published import published
 from benchmarks.report import write_report
-from benchmarks.report._figures import Line, lines, spread, svg
-from benchmarks.report._frames import read
-from benchmarks.report._reading import against, comparisons
-from benchmarks.report._studies import COINS, KMEANS, PAPER, About, about
-from benchmarks.report._summary import beside, beside_published, slopes, summarise
-from mmcnb.errors import InputError
+from benchmarks.report.figures import Line, lines, spread, svg
+from benchmarks.report.summary import PAPER, VIEWS, View, read, slopes, summarise
+from benchmarks.report.tables import comparison
+from mmcnb import InputError
 from tests.benchmarks import frames
-from tests.benchmarks.frames import cell, failed, write
+from tests.benchmarks.frames import failed, run, write
 
-OURS = About("Made up", ours=("SKMMC",))
+OURS = View(("SKMMC",))
 
 
 class Page(HTMLParser):
@@ -60,16 +59,16 @@ def page_of(folder):
 
 
 def test_facts_of_the_data_stand_beside_the_published_ones(tmp_path):
-    rows = cell("heart", "", {"sparsity": 0.75}, part="facts") + cell(
-        "heart", "SKMMC", {"balanced_error": 0.2}
-    )
+    rows = run("heart", "", {"sparsity": 0.75}, part="facts") + run("heart", "SKMMC", {"balanced_error": 0.2})
     page = page_of(write(tmp_path, "small", rows))
     facts = next(table for table in page.tables if any("the data" in row for row in table))
-    assert facts[1][facts[0].index("Sparsity")] == "75.00 % (1)published 75.10 %"
+    sparsity, protocol = facts[0].index("Sparsity"), facts[0].index("protocol")
+    found = {row[protocol]: row[sparsity] for row in facts[1:]}
+    assert found == {"label-free": "75.00 % (1)", "published": "75.10 %"}
 
 
-def summary_of(folder, study, rows, known=OURS):
-    return summarise(read(write(folder, study, rows) / f"{study}.parquet"), known)
+def summary_of(folder, study, rows, view=OURS):
+    return summarise(read(write(folder, study, rows) / f"{study}.parquet")._replace(view=view))
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +82,17 @@ def test_every_study_has_its_section_figures_and_tables(everything):
     for tables in everything.tables:
         assert len({len(row) for row in tables}) == 1
     text = " ".join(everything.text)
-    assert "only a hint" in text  # eta is a quick run
-    assert "1 of 2 goals reached. Missed: a9a: error." in text
-    assert "1 of 233 cells failed" in text
+    assert "Scale quick: fewer rows or repeats" in text
+    assert "python -m benchmarks eta --quick" in text
+    assert "232 runs, 1 failed" in text
+    assert ["a9a: error", "26", "<= 24.1", "%", "missed"] in [
+        row for table in everything.tables for row in table
+    ]
+
+
+def test_views_are_of_studies_and_papers_that_exist():
+    assert set(VIEWS) <= set(STUDIES)
+    assert {paper for view in VIEWS.values() for paper in view.papers} <= set(published()["paper"])
 
 
 def test_the_page_never_says_that_something_is_not_a_number(everything):
@@ -102,11 +109,11 @@ def test_no_id_is_given_twice(everything):
 
 def test_texts_of_a_frame_are_escaped(tmp_path):
     evil = '<script>alert("&")</script>'
-    rows = cell(evil, evil, {"error": 0.1}, width=evil) + cell(evil, "k-means", {"error": 0.2})
+    rows = run(evil, evil, {"error": 0.1}, width=evil) + run(evil, "k-means", {"error": 0.2})
     rows += failed(evil, "k-means", evil, protocol=evil)
     raw = write_report(write(tmp_path, "made-up", rows)).read_text(encoding="utf-8")
     assert "<script>alert" not in raw
-    assert Page(raw).tables[1][1][0] == evil
+    assert Page(raw).tables[0][1][0] == evil
 
 
 def test_the_order_of_the_rows_does_not_change_the_page(tmp_path):
@@ -121,7 +128,7 @@ def test_data_sets_stand_by_rows_and_ours_before_the_others(tmp_path):
         row
         for name, n in (("large", 900), ("few", 20))
         for method in ("k-means", "CPMMC", "SKMMC")
-        for row in cell(name, method, {"balanced_error": 0.1}, n=n)
+        for row in run(name, method, {"balanced_error": 0.1}, n=n)
     ]
     summary = summary_of(tmp_path, "small", rows)
     errors = summary[summary["metric"] == "balanced_error"]
@@ -129,11 +136,9 @@ def test_data_sets_stand_by_rows_and_ours_before_the_others(tmp_path):
     assert list(errors["method"][:3]) == ["SKMMC", "CPMMC", "k-means"]
 
 
-def test_means_deviations_and_numbers_of_seeds_are_those_of_the_cells(tmp_path):
+def test_means_deviations_and_numbers_of_seeds_are_those_of_the_runs(tmp_path):
     values = [0.1, 0.2, 0.4]
-    rows = [
-        row for seed, value in enumerate(values) for row in cell("heart", "SKMMC", {"error": value}, seed)
-    ]
+    rows = [row for seed, value in enumerate(values) for row in run("heart", "SKMMC", {"error": value}, seed)]
     row = summary_of(tmp_path, "small", rows).set_index("metric").loc["error"]
     assert row["mean"] == pytest.approx(np.mean(values))
     assert row["sd"] == pytest.approx(np.std(values, ddof=1))
@@ -146,7 +151,7 @@ def test_the_papers_protocol_takes_the_best_mean_of_a_grid(metric, chosen, tmp_p
         row
         for seed in range(2)
         for value in (0.1, 0.2, 0.3)
-        for row in cell("heart", "SKMMC", {metric: value}, seed, PAPER, width=value)
+        for row in run("heart", "SKMMC", {metric: value}, seed, PAPER, width=value)
     ]
     found = summary_of(tmp_path, "small", rows).set_index("metric").loc[[metric]]
     assert list(found["mean"]) == [pytest.approx(chosen)]
@@ -157,7 +162,7 @@ def test_without_classes_nothing_is_chosen(tmp_path):
     rows = [
         row
         for width in (2, 10)
-        for row in cell("heart", "SKMMC", {"balanced_error": 0.01 * width}, width=width, C=10)
+        for row in run("heart", "SKMMC", {"balanced_error": 0.01 * width}, width=width, C=10)
     ]
     summary = summary_of(tmp_path, "small", rows)
     assert list(summary["method"].unique()) == ["SKMMC, width=2", "SKMMC, width=10"]
@@ -168,77 +173,38 @@ def test_a_swept_parameter_is_kept_and_the_others_are_chosen(tmp_path):
         row
         for eta in (0.1, 1.0)
         for width in (1, 2)
-        for row in cell(
+        for row in run(
             "heart", "SKMMC", {"balanced_error": eta / 10 * width}, protocol=PAPER, eta=eta, width=width
         )
     ]
-    summary = summary_of(tmp_path, "eta", rows, about("eta"))
+    summary = summary_of(tmp_path, "eta", rows, VIEWS["eta"])
     errors = summary[summary["metric"] == "balanced_error"]
     assert list(errors["x"]) == [0.1, 1.0]
     assert list(errors["mean"]) == pytest.approx([0.01, 0.1])
 
 
-def test_published_figures_stand_beside_the_papers_protocol_alone(tmp_path):
+def test_published_figures_stand_beside_ours_for_the_papers_of_a_study_alone(tmp_path):
     rows = [
         row
         for protocol in (PAPER, "label-free")
-        for row in cell("heart", "SKMMC", {"balanced_error": 0.2}, protocol=protocol)
+        for row in run("heart", "SKMMC", {"balanced_error": 0.2}, protocol=protocol)
     ]
-    known = pd.DataFrame(
-        {
-            "dataset": ["heart"],
-            "method": "SKMMC",
-            "metric": "balanced_error",
-            "value": 0.2825,
-            "table": "Tab. II",
-        }
-    )
-    table = beside_published(summary_of(tmp_path, "small", rows), known)
-    assert list(table["protocol"]) == [PAPER]
-    assert list(table["published"]) == [0.2825]
+    table = summary_of(tmp_path, "small", rows, VIEWS["small"])
+    errors = table[table["metric"] == "balanced_error"].set_index("protocol")["mean"]
+    assert errors.to_dict() == pytest.approx({PAPER: 0.2, "published": 0.2825, "label-free": 0.2})
+    assert "published" not in set(summary_of(tmp_path, "small", rows)["protocol"])
 
 
-def test_each_protocol_is_compared_with_k_means_of_the_same_one(tmp_path):
+def test_the_best_of_a_row_is_marked_by_protocol(tmp_path):
     rows = [
         row
-        for protocol, error in ((PAPER, 0.3), ("label-free", 0.25))
-        for method, more in (("SKMMC", 0.0), ("k-means", 0.1))
-        for row in cell("heart", method, {"balanced_error": error + more}, protocol=protocol)
+        for method, errors in {"SKMMC": (0.3, 0.1), "k-means": (0.2, 0.4)}.items()
+        for protocol, error in zip((PAPER, "label-free"), errors, strict=True)
+        for row in run("made-up", method, {"balanced_error": error}, protocol=protocol)
     ]
-    summary = summary_of(tmp_path, "small", rows)
-    table = beside(summary[summary["metric"] == "balanced_error"], KMEANS, OURS).set_index("protocol")
-    assert table["other"].to_dict() == pytest.approx({PAPER: 0.4, "label-free": 0.35})
-
-
-def test_the_reading_counts_and_names_the_worst():
-    rows = pd.DataFrame(
-        {
-            "dataset": ["a", "b", "c", "d"],
-            "method": "SKMMC",
-            "metric": "balanced_error",
-            "n": [10.0, 20.0, 30.0, np.nan],
-            "mean": [0.1, 0.3, 0.25, 0.2],
-            "other": [0.2, 0.2, 0.2, 0.2],
-        }
-    )
-    told = against(rows, "other", "k-means")
-    assert "better in 1, worse in 2 of 4 rows, equal in 1." in told
-    assert told.endswith("Worst: SKMMC on b (20 rows), 30.00 % against 20.00 %.")
-    flipped = against(rows.assign(metric="accuracy"), "other", "k-means")
-    assert "better in 2, worse in 1 of 4 rows" in flipped
-    assert "SKMMC on a" in flipped
-    assert against(rows.iloc[:0], "other", "k-means") == ""
-
-
-@pytest.mark.parametrize(("flips", "told"), [(0.1, True), (0.4, False)])
-def test_a_row_that_coin_flips_match_measures_selection(flips, told, tmp_path):
-    rows = cell("heart", "SKMMC", {"balanced_error": 0.2}, protocol=PAPER)
-    rows += cell("heart", COINS, {"balanced_error": flips}, protocol=PAPER)
-    summary = summary_of(tmp_path, "small", rows)
-    known = pd.DataFrame(columns=["dataset", "method", "metric", "value", "table"])
-    texts = " ".join(comparisons(summary, known, OURS, "balanced_error"))
-    assert "coin flips" in texts
-    assert ("measures selection" in texts) == told
+    (table,) = comparison(summary_of(tmp_path, "small", rows), "balanced_error")
+    best = [name for name, found in zip(table.columns, table.rows[0], strict=True) if found.best]
+    assert best == ["SKMMC, label-free", "k-means, paper"]
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
@@ -254,8 +220,8 @@ def test_the_exponent_of_the_rows_is_found_with_its_interval(power):
     assert slopes(table.iloc[:2]).empty
 
 
-def test_failed_cells_are_listed_with_their_reasons(tmp_path):
-    rows = cell("heart", "SKMMC", {"balanced_error": 0.2}) + failed("german", "SDPMMC", "too many rows")
+def test_failed_runs_are_listed_with_their_reasons(tmp_path):
+    rows = run("heart", "SKMMC", {"balanced_error": 0.2}) + failed("german", "SDPMMC", "too many rows")
     page = page_of(write(tmp_path, "small", rows))
     listed = next(table for table in page.tables if "reason" in table[0])
     assert listed[1][1] == "german"
@@ -264,7 +230,7 @@ def test_failed_cells_are_listed_with_their_reasons(tmp_path):
 
 def test_a_study_of_failures_alone_still_has_a_section(tmp_path):
     page = page_of(write(tmp_path, "small", failed("german", "SDPMMC", "too many rows")))
-    assert "No cell was computed." in page.text
+    assert "Every run failed." in page.text
     assert any("too many rows" in row for table in page.tables for row in table)
 
 
@@ -299,7 +265,7 @@ def _twice(path):
     ],
 )
 def test_a_spoilt_frame_is_one_sentence_with_file_and_remedy(spoil, told, tmp_path):
-    spoil(write(tmp_path, "small", cell("heart", "SKMMC", {"balanced_error": 0.2})) / "small.parquet")
+    spoil(write(tmp_path, "small", run("heart", "SKMMC", {"balanced_error": 0.2})) / "small.parquet")
     with pytest.raises(InputError, match=told) as caught:
         write_report(tmp_path)
     assert str(tmp_path / "small.parquet") in str(caught.value)
@@ -308,7 +274,7 @@ def test_a_spoilt_frame_is_one_sentence_with_file_and_remedy(spoil, told, tmp_pa
 
 
 def test_goals_of_another_format_are_refused(tmp_path):
-    write(tmp_path, "small", cell("heart", "SKMMC", {"balanced_error": 0.2}))
+    write(tmp_path, "small", run("heart", "SKMMC", {"balanced_error": 0.2}))
     (tmp_path / "small-goals.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match=r"small-goals\.csv is no table of goals"):
         write_report(tmp_path)
@@ -328,7 +294,7 @@ def test_the_figures_of_the_documents_are_written_beside_the_page(tmp_path):
 def test_the_command_prints_the_page_or_one_sentence(tmp_path, capsys):
     assert main(["report", "--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err.startswith("error: report: there is no frame of a study")
-    write(tmp_path, "small", cell("heart", "SKMMC", {"balanced_error": 0.2}))
+    write(tmp_path, "small", run("heart", "SKMMC", {"balanced_error": 0.2}))
     assert main(["report", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out.strip() == str(tmp_path / "report.html")
 

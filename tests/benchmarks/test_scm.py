@@ -1,29 +1,44 @@
 """The study of rare classes: its sets, the rows each method is given, and its goals."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.svm import SVC as Machine
 
 import mmcnb
-from benchmarks import _scm_effects, scm
-from benchmarks._cells import LABEL_FREE, PAPER
-from benchmarks._common import Data, Options
-from benchmarks._fit_scm import (
+from benchmarks.__main__ import run_study
+from benchmarks.journal import Journal
+from benchmarks.protocol import LABEL_FREE, PAPER, Data
+from benchmarks.run import Options, Run
+from benchmarks.studies import scm
+from benchmarks.studies._scm_machines import (
     SAMPLE,
     SCM,
     SVC,
     UNDER,
     WEIGHTED,
     Fit,
+    machine,
     measures,
     row_weights,
     some_rows,
     train,
     trained_rows,
 )
-from benchmarks._journal import Journal
-from benchmarks._scm_data import BLOCK, RARITY, RINGS, Task, load_task, ring_blocks, thinned, write_task
+from benchmarks.studies.scm import (
+    BLOCK,
+    RARITY,
+    RINGS,
+    Task,
+    load_task,
+    rings,
+    stores_in,
+    thinned,
+    write_task,
+)
 from mmcnb.samples import open_class_labels, open_samples
 
 
@@ -47,19 +62,20 @@ def test_thinning_takes_rare_rows_alone_and_repeats():
 
 
 def test_fewer_rings_are_the_first_of_more():
-    X, y = next(ring_blocks(BLOCK, 0))
-    few_X, few_y = next(ring_blocks(500, 0))
+    _, X, y = rings(BLOCK + 1, 0)
+    _, few_X, few_y = rings(500, 0)
     np.testing.assert_array_equal(few_X, X[:500])
     np.testing.assert_array_equal(few_y, y[:500])
-    assert not np.array_equal(next(ring_blocks(500, 1))[0], few_X)
+    assert not np.array_equal(rings(500, 1).X, few_X)
     assert (y == 0).sum() / y.sum() == pytest.approx(RARITY, rel=0.15)
     assert np.linalg.norm(X[y == 1], axis=1).mean() < 0.6 < np.linalg.norm(X[y == 0], axis=1).mean()
 
 
-def test_a_store_holds_the_rows_that_are_loaded(quick, tmp_path):
-    paths = write_task(RINGS, quick, tmp_path)
-    task = load_task(RINGS, quick)
-    for path, data in zip(paths, (task.train, task.test), strict=True):
+def test_a_store_holds_the_rows_that_are_loaded(tmp_path):
+    folder = tmp_path / "rings"
+    task = load_task(RINGS, 600, True)
+    write_task(task, folder)
+    for path, data in zip(stores_in(folder), task, strict=True):
         np.testing.assert_array_equal(open_samples(str(path)).block(0, 600), data.X)
         np.testing.assert_array_equal(open_class_labels(str(path)), data.y)
 
@@ -85,9 +101,11 @@ def test_weights_of_an_under_sample_are_those_of_all_rows(rare_weight):
         sums = [w[y[some_rows(fit, y)] == side].sum() for w, fit in zip(weights, (few, whole), strict=True)]
         assert sums[0] == pytest.approx(sums[1])
     X = np.random.default_rng(0).normal(size=(1000, 2)) + y[:, None]
-    machine = Machine(gamma=1.0, class_weight=whole.class_weight).fit(X, y)
+    weight = "balanced" if rare_weight is None else {1: rare_weight}
+    assert machine(whole).class_weight == weight
+    balanced = Machine(gamma=1.0, class_weight=weight).fit(X, y)
     weighted = Machine(gamma=1.0).fit(X, y, sample_weight=weights[1])
-    np.testing.assert_allclose(machine.decision_function(X), weighted.decision_function(X), atol=1e-2)
+    np.testing.assert_allclose(balanced.decision_function(X), weighted.decision_function(X), atol=1e-2)
 
 
 def test_other_methods_take_all_rows_or_a_sample():
@@ -98,7 +116,7 @@ def test_other_methods_take_all_rows_or_a_sample():
 
 @pytest.mark.parametrize("clustered", ["negatives", "both"])
 def test_rows_trained_on_bound_the_support_vectors(clustered):
-    X, y = load_task(RINGS, Options(None, rows=4000)).train[1:]
+    X, y = load_task(RINGS, 4000, False).train[1:]
     model = mmcnb.SupportClusterMachine(n_clusters=30, clustered=clustered, max_rounds=2, random_state=0)
     rows = trained_rows(model.fit(X, y))
     assert model.report_["support_vectors"] <= rows <= 30 + 30 + (30 if clustered == "both" else y.sum())
@@ -106,7 +124,7 @@ def test_rows_trained_on_bound_the_support_vectors(clustered):
 
 @pytest.mark.parametrize("method", [SCM, SVC, UNDER, WEIGHTED])
 def test_a_point_of_the_grid_is_what_the_machine_is_trained_with(method):
-    X, y = load_task(RINGS, Options(None, rows=3000)).train[1:]
+    X, y = load_task(RINGS, 3000, False).train[1:]
     model, found = train(Fit(method, 0, C=0.5, rare_weight=5.0, gamma=0.7, rows=200), X, y)
     assert (model.C, model.gamma) == (0.5, 0.7)
     assert model.class_weight == ({1: 5.0} if method in (SCM, SVC) else None)
@@ -124,20 +142,20 @@ def test_measures_of_the_classes_themselves_are_full():
 
 
 def test_where_each_row_represents_itself_a_space_is_that_of_all_rows():
-    train_part, test = load_task(RINGS, Options(None, rows=500))[1:]
+    train_part, test = load_task(RINGS, 500, False)
     common = np.flatnonzero(train_part.y == 0)
-    chosen, weights = _scm_effects.representatives("random rows", train_part.X[common], common.size, 1.0, 0)
-    found = _scm_effects.machine_on(Task(RINGS, train_part, test), common[chosen], weights, 1.0)
+    chosen, weights = scm.representatives("random rows", train_part.X[common], common.size, 1.0, 0)
+    found = scm.machine_on(Task(train_part, test), common[chosen], weights, gamma=1.0)
     rare = np.count_nonzero(train_part.y)
-    machine = Machine(gamma=1.0, class_weight={1: common.size / rare}).fit(train_part.X, train_part.y)
-    whole = measures(test.y, machine.decision_function(test.X))
-    assert found["roc_auc"] == pytest.approx(whole["roc_auc"], abs=0.01)
+    whole = Machine(gamma=1.0, class_weight={1: common.size / rare}).fit(train_part.X, train_part.y)
+    expected = measures(test.y, whole.decision_function(test.X))
+    assert found["roc_auc"] == pytest.approx(expected["roc_auc"], abs=0.01)
 
 
-@pytest.mark.parametrize("name", _scm_effects.CHOICES)
+@pytest.mark.parametrize("name", scm.CHOICES)
 def test_representatives_stand_for_all_rows(name):
-    X = next(ring_blocks(800, 0))[0]
-    chosen, weights = _scm_effects.representatives(name, X, 20, 1.0, 0)
+    X = rings(800, 0).X
+    chosen, weights = scm.representatives(name, X, 20, 1.0, 0)
     assert np.unique(chosen).size == chosen.size == weights.size == 20
     assert weights.sum() == pytest.approx(800)
 
@@ -146,17 +164,40 @@ def test_representatives_stand_for_all_rows(name):
 
 
 def test_a_method_is_a_process_whose_memory_is_told(quick, monkeypatch):
-    monkeypatch.setattr(scm, "METHODS", {RINGS: (SCM, SVC, WEIGHTED)})
+    monkeypatch.setattr(scm, "METHODS", {RINGS: (SVC, WEIGHTED)})
     monkeypatch.setattr(scm, "MOST_SVC_ROWS", 100)
-    with Journal("scm", quick) as journal:
-        table = scm.compared("rings", quick, journal).set_index("method")
-        again = scm.compared("rings", quick, journal).set_index("method")
-    pd.testing.assert_frame_equal(table, again)  # nothing was fitted a second time
+    options = replace(quick, parts=("rings",))
+    with Journal("scm", options, "a") as journal:
+        table = run_study(scm, options, journal).tables["scm-rings"].set_index("method")
+        monkeypatch.setattr("benchmarks.protocol.run_and_watch", None)  # nothing is fitted a second time
+        again = run_study(scm, options, journal).tables["scm-rings"].set_index("method")
+    pd.testing.assert_frame_equal(table, again)
     assert table.index.tolist() == [SCM, WEIGHTED]  # the SVC is not for so many rows
     assert (table["peak_mib"] > 50).all()
     assert table["rows_trained_on"].nunique() == 1
     assert (table["roc_auc"] > 0.8).all()
     assert {path.suffix for path in quick.out.iterdir()} == {".jsonl", ".parquet"}, "a store was left behind"
+
+
+def test_other_methods_take_the_parameters_and_the_gamma_of_scm(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "status": ["ok", "ok", "ok", "failed"],
+            "parameters": ["{}", json.dumps(scm.CHOSEN), "{}", "{}"],
+            "protocol": [LABEL_FREE, PAPER, LABEL_FREE, LABEL_FREE],
+            "seed": [0, 0, 1, 2],
+            "found_gamma": [0.5, 0.01, 0.25, 1.0],
+            "rows_trained_on": [30.0, 40.0, 50.0, 60.0],
+            "n": 100,
+        }
+    )
+    runs = [Run(**row) for row in scm.others(scm.RARE, frame, Options(tmp_path)).to_dict("records")]
+    assert len({run.identity for run in runs}) == len(runs)
+    under = {(run.protocol, run.seed): run for run in runs if run.method == UNDER}
+    settings = [under[key].settings for key in ((LABEL_FREE, 0), (PAPER, 0), (LABEL_FREE, 1))]
+    assert [(one["gamma"], one["rows trained on"]) for one in settings] == [(0.5, 30), (0.01, 40), (0.25, 50)]
+    assert under[PAPER, 0].parameters == scm.CHOSEN
+    assert [run.seed for run in runs if run.method == SVC] == [0, 0]  # it draws nothing
 
 
 def test_goals_are_shares_of_the_machine_of_all_rows():
@@ -173,12 +214,12 @@ def test_goals_are_shares_of_the_machine_of_all_rows():
 
 
 def test_the_grid_is_told_from_the_best_of_the_machine_of_all_rows(quick, monkeypatch):
-    monkeypatch.setattr(_scm_effects, "POINTS", ((0.1, None), (1.0, 10.0)))
-    monkeypatch.setattr(_scm_effects, "load_task", lambda name, options: load_task(RINGS, quick))
-    _scm_effects.task_once.cache_clear()
-    with Journal("scm", quick) as journal:
-        table = _scm_effects.grid_table(journal.rows(_scm_effects.grid_cells(quick)))
-    _scm_effects.task_once.cache_clear()
-    assert len(table) == len(_scm_effects.GAMMAS) * 2
+    rings = load_task(RINGS, 600, True)
+    monkeypatch.setattr(scm, "POINTS", ({"C": 0.1}, {"C": 1.0, "rare_weight": 10.0}))
+    monkeypatch.setattr(scm, "load_task", lambda name, rows, quick: rings)
+    options = replace(quick, parts=("grid",))
+    with Journal("scm", options, "a") as journal:
+        table = run_study(scm, options, journal).tables["scm-grid"]
+    assert len(table) == len(scm.GAMMAS) * 2
     assert table[f"{SVC} average_precision"].is_monotonic_decreasing
     assert set(table["rare_weight"]) == {"balanced", 10.0}

@@ -1,4 +1,4 @@
-"""Statistics over seeds, tables and goals of the studies that compare SKMMC with others, and their cells."""
+"""Statistics over seeds, tables and goals of the studies that compare SKMMC with others, and their runs."""
 
 import json
 
@@ -6,44 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import adult, eta, usps
-from benchmarks._cells import LABEL_FREE, PAPER
-from benchmarks._common import Options, size_of
-from benchmarks._compare import (
-    CPMMC,
-    ERROR,
-    KMEANS,
-    LGMMC,
-    PAPER_WIDTHS,
-    SKMMC,
+from benchmarks.methods import CPMMC, KMEANS, LGMMC, SKMMC
+from benchmarks.protocol import ERROR, LABEL_FREE, PAPER, PAPER_WIDTHS, clustering, size_of
+from benchmarks.run import Options, Run
+from benchmarks.studies import adult, engine, eta, mnist, peers, small, usps
+from benchmarks.studies._skmmc import (
     WIDTHS_BETWEEN,
-    cells_of,
-    clustering,
+    excess_of,
+    growth_goals,
+    runs_of,
+    slopes_of,
     table_of,
 )
-from benchmarks._journal import Journal
-from benchmarks._scaling import excess_of, goals_of, slopes_of
-from benchmarks._statistics import best, log_slope, over_seeds, ratio_to
+from benchmarks.tables import best, log_slope, over_seeds, ratio_to
 from mmcnb.metrics import balanced_clustering_error
-
-
-class Asked(Journal):
-    """A journal that only says which cells a study asks for."""
-
-    def __init__(self):
-        self.cells = []
-
-    def rows(self, cells):
-        self.cells += list(cells)
-        raise StopIteration
-
-
-def asked(study, options):
-    journal = Asked()
-    with pytest.raises(StopIteration):
-        study.run(options, journal)
-    return journal.cells
-
 
 # Statistics
 
@@ -78,9 +54,9 @@ def frame(**columns):
 
 
 def test_means_leave_out_what_failed():
-    cells = frame(method=["a", "a", "a", "b"], error=[0.1, 0.3, np.nan, 0.5], seconds=[1.0, 3.0, np.nan, 2.0])
-    cells.loc[2, "status"] = "failed"
-    table = over_seeds(cells, ["method"], "error").set_index("method")
+    runs = frame(method=["a", "a", "a", "b"], error=[0.1, 0.3, np.nan, 0.5], seconds=[1.0, 3.0, np.nan, 2.0])
+    runs.loc[2, "status"] = "failed"
+    table = over_seeds(runs, ["method"], "error").set_index("method")
     assert table.loc["a", ["error", "error sd", "runs", "seconds"]].tolist() == pytest.approx(
         [0.2, np.std([0.1, 0.3], ddof=1), 2, 2.0]
     )
@@ -109,7 +85,7 @@ def test_clusters_of_more_classes_have_no_balanced_error():
 
 
 def sizes_frame(errors, seconds):
-    """Cells of SKMMC and k-means at two sizes, label-free."""
+    """Runs of SKMMC and k-means at two sizes, label-free."""
     rows = [
         {
             "dataset": f"a{n}",
@@ -126,14 +102,14 @@ def sizes_frame(errors, seconds):
 
 def test_the_table_takes_the_best_parameters_for_each_protocol():
     narrow, wide = (json.dumps({"n_init": 3, "width": width}) for width in (0.5, 1.0))
-    cells = frame(
+    runs = frame(
         dataset=["x"] * 5,
         protocol=[LABEL_FREE, LABEL_FREE, PAPER, PAPER, PAPER],
         method=[KMEANS, SKMMC, SKMMC, SKMMC, SKMMC],
         parameters=["{}", "{}", narrow, narrow, wide],
         **{ERROR: [0.4, 0.3, 0.1, 0.3, 0.15], "seconds": [2.0, 1.0, 1.0, 1.0, 4.0]},
     )
-    rows = table_of(cells).set_index(["protocol", "method"])
+    rows = table_of(runs).set_index(["protocol", "method"])
     assert rows.loc[(PAPER, SKMMC), "parameters"] == '{"width": 1.0}'
     assert rows.loc[(PAPER, SKMMC), [ERROR, "of k-means"]].tolist() == pytest.approx([0.15, 2.0])
     assert rows.loc[(LABEL_FREE, SKMMC), "of k-means"] == 0.5
@@ -144,16 +120,16 @@ def test_goals_are_of_the_worst_size(ours, reached):
     table = table_of(
         sizes_frame({SKMMC: ours, KMEANS: (0.4, 0.4)}, {SKMMC: (1.0, 10.0), KMEANS: (1.0, 20.0)})
     )
-    error, slope, time = goals_of("adult", table)
+    error, slope, time = growth_goals("adult", table)
     assert error.reached == reached
     assert error.figure == pytest.approx(100 * max(np.subtract(ours, 0.4)))
     assert (slope.figure, time.figure) == pytest.approx((1.0, 0.5))
 
 
 def test_small_sizes_are_not_judged_and_a_lone_size_has_no_slope():
-    cells = sizes_frame({SKMMC: (0.5, 0.5), KMEANS: (0.4, 0.4)}, {SKMMC: (1, 1), KMEANS: (1, 1)})
-    small = table_of(cells.assign(n=[1000, 1000, 2000, 2000]))
-    assert [goal.what for goal in goals_of("adult", small)] == [
+    runs = sizes_frame({SKMMC: (0.5, 0.5), KMEANS: (0.4, 0.4)}, {SKMMC: (1, 1), KMEANS: (1, 1)})
+    small = table_of(runs.assign(n=[1000, 1000, 2000, 2000]))
+    assert [goal.what for goal in growth_goals("adult", small)] == [
         "adult, label-free: slope of time",
         "adult, label-free: time at 2,000 rows",
     ]
@@ -161,32 +137,35 @@ def test_small_sizes_are_not_judged_and_a_lone_size_has_no_slope():
     assert excess_of(small)[1000] == pytest.approx(0.1)
 
 
-# Cells
+# Runs
 
 
 @pytest.mark.parametrize("options", [{}, {"quick": True}, {"quick": True, "smoke": True, "rows": 200}])
-@pytest.mark.parametrize("study", [adult, usps, eta], ids=["adult", "usps", "eta"])
-def test_a_study_asks_for_no_cell_twice(study, options, tmp_path):
-    cells = asked(study, Options(tmp_path, **options))
-    identities = [cell.identity for cell in cells]
+@pytest.mark.parametrize(
+    "grid",
+    [adult.grid, engine.peers_grid, eta.grid, mnist.grid, peers.grid, small.grid, usps.grid],
+    ids=["adult", "engine", "eta", "mnist", "peers", "small", "usps"],
+)
+def test_a_study_asks_for_no_run_twice(grid, options, tmp_path):
+    frame = grid(Options(tmp_path, **options))
+    assert list(frame.columns) == list(Run._fields)
+    identities = [Run(**row).identity for row in frame.to_dict("records")]
     assert len(set(identities)) == len(identities) > 0
-    assert {cell.protocol for cell in cells} == {LABEL_FREE, PAPER}
+    assert set(frame["protocol"]) == ({LABEL_FREE} if grid is peers.grid else {LABEL_FREE, PAPER})
 
 
 def test_the_papers_grid_is_the_papers(tmp_path):
-    cells = cells_of("a9a", None, Options(tmp_path))
+    runs = list(runs_of("a9a", None, Options(tmp_path)))
     widths = {
-        method: {
-            cell.parameters["width"] for cell in cells if cell.method == method and cell.protocol == PAPER
-        }
-        for method in {cell.method for cell in cells if "width" in cell.parameters}
+        method: {run.parameters["width"] for run in runs if run.method == method and run.protocol == PAPER}
+        for method in {run.method for run in runs if "width" in run.parameters}
     }
     assert widths == {SKMMC: set(PAPER_WIDTHS), "SKMMC, widths between": set(WIDTHS_BETWEEN)}
-    runs = [cell for cell in cells if cell.method == KMEANS and cell.protocol == PAPER]
-    assert len(runs) == 20
-    assert {cell.parameters["n_init"] for cell in runs} == {1}
-    free = [cell for cell in cells if cell.protocol == LABEL_FREE]
-    assert {cell.method: dict(cell.parameters) for cell in free} == {
+    kmeans = [run for run in runs if run.method == KMEANS and run.protocol == PAPER]
+    assert len(kmeans) == 20
+    assert {run.parameters["n_init"] for run in kmeans} == {1}
+    free = [run for run in runs if run.protocol == LABEL_FREE]
+    assert {run.method: dict(run.parameters) for run in free} == {
         KMEANS: {"n_init": 10},
         CPMMC: {},
         SKMMC: {},
@@ -195,14 +174,13 @@ def test_the_papers_grid_is_the_papers(tmp_path):
 
 def test_label_generation_is_left_to_few_rows(tmp_path):
     methods = {
-        rows: {cell.method for cell in cells_of("a9a", rows, Options(tmp_path))}
-        for rows in (1000, 1001, None)
+        rows: {run.method for run in runs_of("a9a", rows, Options(tmp_path))} for rows in (1000, 1001, None)
     }
     assert [LGMMC in found for found in methods.values()] == [True, False, False]
 
 
 def test_sizes_are_those_of_the_figures(tmp_path):
-    names = dict.fromkeys(cell.dataset for cell in asked(adult, Options(tmp_path)))
+    names = adult.grid(Options(tmp_path))["dataset"].unique()
     assert [size_of(name) for name in names] == [1605, 2265, 3185, 4781, 6414, 11220, 16100, 22696, 32561]
     assert usps.sizes(None) == [1000, 3000, 10_000, 30_000, 100_000, None]
     assert size_of(usps.NAME) == 266_079

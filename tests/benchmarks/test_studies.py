@@ -1,7 +1,6 @@
 """Each study at a tiny size: it runs, prints its tables, and writes them whole."""
 
 import os
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.__main__ import ALL, STUDIES, main
-from benchmarks._cells import Cell
-from benchmarks._common import Result
-from mmcnb.errors import InputError
+from benchmarks.__main__ import ALL, STUDIES, main, run_study
+from benchmarks.journal import Journal
+from benchmarks.run import Options, Run, Section
+from benchmarks.tables import Result
+from mmcnb import InputError
 
 real_data = [
     pytest.mark.real_data,
@@ -32,7 +32,7 @@ def test_a_study_writes_what_it_prints(study, tmp_path, capsys):
     assert main([study, "--smoke", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert f"== {study}: mmcnb " in printed
-    assert "cells failed" not in printed
+    assert "runs failed" not in printed
     tables = list(tmp_path.glob("*.csv"))
     assert {path.name for path in tmp_path.iterdir()} - {path.name for path in tables} == {
         f"{study}.jsonl",
@@ -52,43 +52,106 @@ def test_a_study_writes_what_it_prints(study, tmp_path, capsys):
         assert printed.count("reached") + printed.count("missed") == len(verdicts)
 
 
-def test_what_stops_a_study_does_not_stop_the_others(tmp_path, capsys, monkeypatch):
-    def stopped(options, journal):
-        raise InputError("no luck.")
+def made_up(compute, count=2):
+    """A study of some runs, with a table of them."""
+    runs = pd.DataFrame([Run("rings", "guess", seed) for seed in range(count)])
+    return SimpleNamespace(
+        grid=lambda options: runs, compute=compute, tables=lambda frame, options: Result({"counted": frame})
+    )
 
-    def counted(options, journal):
-        rows = journal.rows(
-            [Cell("rings", "guess", 0, partial(dict, error=0.5)), Cell("rings", "x", 0, partial(int, "x"))]
-        )
-        return Result({"counted": rows})
 
-    studies = {"benchmarks.stopped": stopped, "benchmarks.counted": counted}
-    monkeypatch.setattr("benchmarks.__main__.ALL", ("stopped", "counted"))
-    monkeypatch.setattr("benchmarks.__main__.import_module", lambda name: SimpleNamespace(run=studies[name]))
+def stopped(run):
+    raise InputError("no luck.")
+
+
+def guess(run):
+    return {"error": 1 / (2 - run.seed)}
+
+
+@pytest.fixture
+def studies(monkeypatch):
+    """Studies by name, to be filled by a test; `all` runs the first two."""
+    known = {}
+    monkeypatch.setattr("benchmarks.__main__.ALL", ("mnist", "adult"))
+    monkeypatch.setattr("benchmarks.__main__.import_module", lambda module: known[module.rpartition(".")[2]])
+    return known
+
+
+def test_what_stops_a_study_does_not_stop_the_others(tmp_path, capsys, studies):
+    studies |= {"mnist": made_up(stopped), "adult": made_up(guess, 3)}
     assert main(["all", "--out", str(tmp_path)]) == 2
     printed = capsys.readouterr()
-    assert "error: stopped: no luck." in printed.err.splitlines()
-    assert "1 cells failed" in printed.out
-    assert {path.name for path in tmp_path.iterdir()} == {"counted.csv", "counted.jsonl", "counted.parquet"}
+    assert "error: mnist: no run could be computed: no luck." in printed.err.splitlines()
+    assert "1 runs failed" in printed.out
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("counted.csv", "adult.jsonl", "adult.parquet", "mnist.jsonl", "mnist.parquet")
+    }
 
 
-def test_a_study_with_a_cell_that_failed_ends_with_1(tmp_path, monkeypatch):
-    cells = [Cell("rings", "guess", 0, partial(dict, error=0.5)), Cell("rings", "x", 0, partial(int, "x"))]
-    monkeypatch.setattr("benchmarks.mnist.run", lambda options, journal: Result({"x": journal.rows(cells)}))
+def test_a_study_with_a_run_that_failed_ends_with_1(tmp_path, studies):
+    studies["mnist"] = made_up(guess, 3)
     assert main(["mnist", "--out", str(tmp_path)]) == 1
-    cells.pop()
+    studies["mnist"] = made_up(guess, 2)
     assert main(["mnist", "--out", str(tmp_path / "other")]) == 0
 
 
-def test_an_interrupt_is_told_and_ends_with_130(tmp_path, capsys, monkeypatch):
-    def interrupted(options, journal):
+def test_an_interrupt_is_told_and_ends_with_130(tmp_path, capsys, studies):
+    def interrupted(run):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("benchmarks.mnist.run", interrupted)
+    studies["mnist"] = made_up(interrupted)
     with pytest.raises(SystemExit) as ended:
         main(["mnist", "--out", str(tmp_path)])
     assert ended.value.code == 130
     assert "error: mnist: interrupted" in capsys.readouterr().err
+
+
+def section(compute):
+    return Section(*made_up(compute).__dict__.values())
+
+
+def run_sections(tmp_path, sections, parts=(), **more):
+    options = Options(tmp_path, parts=parts)
+    with Journal("study", options, "of today") as journal:
+        return run_study(SimpleNamespace(SECTIONS=sections, **more), options, journal)
+
+
+def test_a_section_that_finds_nothing_does_not_stop_the_others(tmp_path, capsys):
+    result = run_sections(tmp_path, {"bad": section(stopped), "good": section(guess)})
+    assert result.tables["counted"]["part"].unique() == ["good"]
+    assert "bad is left out: no run could be computed: no luck." in capsys.readouterr().err
+
+
+def test_sections_that_all_find_nothing_say_why(tmp_path):
+    sections = {"bad": section(stopped), "good": section(guess)}
+    with pytest.raises(InputError, match=r"no luck\."):
+        run_sections(tmp_path, sections, ("bad",))
+    with pytest.raises(InputError, match="choose from bad, good"):
+        run_sections(tmp_path, sections, ("ugly",))
+
+
+def test_a_study_may_name_the_sections_that_run_where_none_are_asked_for(tmp_path):
+    sections = {"bad": section(stopped), "good": section(guess)}
+    usual = {"usual_sections": lambda options: ("good",)}
+    assert set(run_sections(tmp_path, sections, **usual).tables["counted"]["part"]) == {"good"}
+    with pytest.raises(InputError):
+        run_sections(tmp_path, sections, ("bad",), **usual)
+
+
+def test_runs_may_follow_from_results(tmp_path):
+    def follow(frame, options):
+        seeds = frame.loc[frame["error"] > 0.5, "seed"]
+        return pd.DataFrame([Run("rings", "again", int(seed)) for seed in seeds], columns=Run._fields)
+
+    followed = section(guess)._replace(follow=(follow, follow))
+    with pytest.raises(ValueError, match="same identity"):
+        run_sections(tmp_path, {"a": followed})
+    table = run_sections(tmp_path, {"a": followed._replace(follow=(follow,))}).tables["counted"]
+    assert list(zip(table["method"], table["seed"], strict=True)) == [
+        ("guess", 0),
+        ("guess", 1),
+        ("again", 1),
+    ]
 
 
 def test_the_list_names_every_study(capsys):
@@ -136,8 +199,8 @@ def test_bad_options_are_refused(words, capsys):
 
 def test_every_study_has_a_file():
     folder = Path(__file__).parents[2] / "benchmarks"
-    files = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}
-    assert files - {"published"} == set(STUDIES)
+    files = {path.stem for path in folder.glob("studies/*.py") if not path.stem.startswith("_")}
+    assert files | {"routines"} == set(STUDIES)
 
 
 def test_a_report_of_nothing_is_refused_in_one_sentence(tmp_path, capsys):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import data_loaders
-from data_loaders import Source, adult, mnist, optdigits, ringnorm, uci, usps
+from data_loaders import Source, adult, mnist, optdigits, ringnorm, uci, uci_copies, usps
 from mmcnb.errors import InputError
 
 
@@ -112,6 +112,25 @@ def test_optdigits_and_ringnorm():
     assert (X.tolist(), y.tolist()) == ([[0, 16, 3]], [9])
     X, y = only(ringnorm.read_ringnorm(b"1.0,-4.5,0.25\n-1.0,1,2\n"))
     assert (X.tolist(), y.tolist()) == ([[-4.5, 0.25], [1, 2]], [1, -1])
+
+
+def test_pendigits_is_one_file_or_both():
+    train, test = b" 47,100, 27, 8\n  0, 89, 27, 2\n", b" 88, 92,  2, 8\n"
+    (X1, y1), (X2, y2) = uci_copies.read_pendigits(train, test)
+    assert (X1.tolist(), y1.tolist()) == ([[47, 100, 27], [0, 89, 27]], [8, 2])
+    assert (X2.tolist(), y2.tolist()) == ([[88, 92, 2]], [8])
+
+
+def test_wdbc_drops_the_number_of_the_patient():
+    X, y = only(uci_copies.read_wdbc(b"842302,M,17.99,0.1184\n8510426,B,13.54,0.09779\n"))
+    assert X.tolist() == [[17.99, 0.1184], [13.54, 0.09779]]
+    assert y.tolist() == [1, 0]
+
+
+def test_magic_numbers_gammas_and_hadrons():
+    X, y = only(uci_copies.read_magic(b"28.7967,-8.2027,g\n93.7035,-1.5,h\n"))
+    assert X.tolist() == [[28.7967, -8.2027], [93.7035, -1.5]]
+    assert y.tolist() == [1, 0]
 
 
 def idx(magic, array):

@@ -113,3 +113,31 @@ def test_ringnorm_has_one_class_of_four_times_the_variance():
     need("ringnorm")
     X, y = data_loaders.load("ringnorm")
     assert X[y == 1].var() / X[y == -1].var() == pytest.approx(4, abs=0.1)
+
+
+def test_waveform_has_the_rows_of_its_two_classes_in_order():
+    need("waveform")
+    X, y = data_loaders.load("waveform")
+    X_pair, y_pair = data_loaders.load("waveform-1v2")
+    np.testing.assert_array_equal(X[y > 0], X_pair)
+    np.testing.assert_array_equal(y[y > 0], y_pair)
+    # The last 19 features are noise of mean 0 and variance 1.
+    assert np.abs(X[:, 21:].mean(axis=0)).max() < 0.05
+    assert X[:, 21:].var(axis=0) == pytest.approx(1, abs=0.05)
+
+
+def test_pen_digits_are_points_of_a_square():
+    need("pendigits")
+    X, _ = data_loaders.load("pendigits")
+    assert (X.min(), X.max()) == (0, 100)
+    assert np.array_equal(X, np.round(X))
+
+
+@pytest.mark.parametrize(
+    ("name", "constant", "ratio"), [("segment", 1, 1e3), ("wdbc", 0, 1e5), ("magic", 0, 5e2)]
+)
+def test_columns_differ_in_spread(name, constant, ratio):
+    need(name)
+    spread = data_loaders.load(name)[0].std(axis=0)
+    assert np.count_nonzero(spread == 0) == constant
+    assert spread.max() > ratio * spread[spread > 0].min()

@@ -48,11 +48,30 @@ def test_the_facts_are_those_of_the_papers_tables(name):
     assert 100 * abs(first - second) / n_samples == pytest.approx(imbalance, abs=0.005)
 
 
+# Rows, features and classes as the UCI repository documents them.
+@pytest.mark.parametrize(
+    ("name", "n_samples", "n_features", "n_classes"),
+    [
+        ("pendigits", 10992, 16, 10),
+        ("segment", 2310, 19, 7),
+        ("wdbc", 569, 30, 2),
+        ("magic", 19020, 10, 2),
+        ("waveform", 5000, 40, 3),
+    ],
+)
+def test_the_facts_are_those_of_the_repository(name, n_samples, n_features, n_classes):
+    dataset = find_dataset(name)
+    assert (dataset.n_samples, dataset.n_features) == (n_samples, n_features)
+    assert len(dataset.class_counts) == n_classes
+    assert all(file.sha256 and file.url.endswith(file.path.split("/")[1]) for file in dataset.files)
+
+
 def test_the_whole_of_a_set_in_two_files_is_the_sum_of_its_parts():
     for whole, *parts in [
         ("mnist", "mnist-train", "mnist-test"),
         ("usps", "usps-train", "usps-test"),
         ("optdigits", "optdigits-tra", "optdigits-tes"),
+        ("pendigits", "pendigits-train", "pendigits-test"),
     ]:
         counts = [np.array(list(DATASETS[part].class_counts.values())) for part in parts]
         assert list(DATASETS[whole].class_counts.values()) == sum(counts).tolist()
@@ -71,6 +90,10 @@ def test_a_pair_keeps_its_two_classes_in_row_order(tiny, data_dir):
 def test_the_thesis_pairs_are_there():
     assert find_dataset("optdigits-tes-1v7").n_samples == 361
     assert find_dataset("usps-train-0v1").n_samples == 1194 + 1005
+
+
+def test_pen_digits_can_be_taken_in_pairs():
+    assert find_dataset("pendigits-3v8").class_counts == {3: 719 + 336, 8: 719 + 336}
 
 
 @pytest.mark.parametrize("name", ["mnits", "mnist-1v1", "mnist-1v", "a9a-1v7", "iris-1v2", ""])

@@ -164,7 +164,7 @@ def test_little_rows_in_memory_are_not_kept_and_many_are(folder, samples):
     with Checkpoint(folder, {}) as checkpoint, ThreadEngine(1) as threads:
         CheckpointEngine(threads, checkpoint).run(Shift(1.0), samples)
         assert len(checkpoint) == 0
-        CheckpointEngine(threads, checkpoint, little=240_000).run(Shift(1.0), samples)
+        CheckpointEngine(threads, checkpoint, least_bytes=240_000).run(Shift(1.0), samples)
         assert len(checkpoint) == 1
 
 
@@ -300,6 +300,23 @@ def test_a_run_that_cannot_be_read_is_refused(folder, text):
     ):
         pass
     assert (folder / "run.json").read_text() == text
+
+
+@pytest.mark.parametrize("found", [1, 3])
+def test_a_checkpoint_of_another_format_is_refused_and_left_alone(folder, found):
+    with Checkpoint(folder, {}):
+        pass
+    run = folder / "run.json"
+    other = json.dumps(json.loads(run.read_bytes()) | {"format": found})
+    run.write_text(other)
+    sentence = (
+        rf"run\.json is a checkpoint of format {found}, and [^\n]* another folder, or delete this one\.$"
+    )
+    with pytest.raises(InputError, match=sentence), Checkpoint(folder, {}):
+        pass
+    with pytest.raises(InputError, match=sentence):
+        is_finished(folder)
+    assert run.read_text() == other
 
 
 def test_what_a_kill_left_behind_is_cleared_away(folder, samples):

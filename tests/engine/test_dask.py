@@ -12,13 +12,14 @@ import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mmcnb
 from mmcnb.engine import dask as dask_engine
-from mmcnb.engine.choose import connected, open_engine
 from mmcnb.engine.dask import DaskEngine, assign
 from mmcnb.engine.dask_worker import Opened, pickle_pass, unpickle_pass
 from mmcnb.engine.passes import CombinedPass, GatherPass, RowSumPass
-from mmcnb.engine.plan import plan_fit
+from mmcnb.engine.plan import FitNeeds, RowShape, plan_fit
 from mmcnb.engine.run import ThreadEngine
+from mmcnb.engine.session import connected, open_engine
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.features.kernel import BasisMap, Kernel, KernelSamples
 from mmcnb.samples import GROUP_ROWS, create_dense_store, open_samples
@@ -95,21 +96,21 @@ def test_rows_in_memory_are_not_sent(dask_client, X):
         assert cluster.run(Local(), samples)[1].tobytes() == threads.run(Local(), samples)[1].tobytes()
 
 
-def test_features_are_kept_where_they_were_computed_and_dropped_at_the_end(dask_client, path, tmp_path):
+def test_features_are_cached_where_they_were_computed_and_dropped_at_the_end(dask_client, path, tmp_path):
     client = dask_client(2)
     copy = tmp_path / "copy.zarr"
     subprocess.run(["cp", "-r", path, copy], check=True)
     samples = open_samples(copy)
-    plan = plan_fit(N, 2, n_landmarks=5)
+    plan = plan_fit(RowShape(N, 2), FitNeeds(n_landmarks=5))
     with ThreadEngine(1) as threads:
         expected = threads.run(OrderedSum(), features(samples))[1].tobytes()
     with DaskEngine(client) as engine:
-        kept = engine.cache(features(samples), plan)
-        assert not kept.cached
-        assert engine.run(OrderedSum(), kept)[1].tobytes() == expected
-        assert kept.cached
+        cached = engine.cache(features(samples), plan)
+        assert not cached.cached
+        assert engine.run(OrderedSum(), cached)[1].tobytes() == expected
+        assert cached.cached
         subprocess.run(["rm", "-r", copy], check=True)
-        assert engine.run(OrderedSum(), kept)[1].tobytes() == expected
+        assert engine.run(OrderedSum(), cached)[1].tobytes() == expected
         assert held_on_workers(client) == 2
     wait_until(lambda: held_on_workers(client) == 0)
 
@@ -139,10 +140,10 @@ def test_what_does_not_fit_is_computed_anew(dask_client, path, groups):
         for _ in range(2):
             assert threads.run(OrderedSum(), here)[1].tobytes() == expected
             assert not here.cached
-        assert here.cached_bytes == here.room
+        assert here.cached_bytes == here.capacity
 
 
-def test_weights_travel_once_and_by_group(dask_client, path, monkeypatch):
+def test_weights_are_sent_once_and_by_group(dask_client, path, monkeypatch):
     samples, rng = open_samples(path), np.random.default_rng(1)
     weights, rows = rng.random(N), np.sort(rng.choice(N, 1000, replace=False))
     sweep = CombinedPass((GatherPass(rows), RowSumPass(weights)))
@@ -289,25 +290,25 @@ def test_a_cluster_without_workers_ends_in_one_sentence(path, monkeypatch):
     after=st.dictionaries(st.integers(0, 8).map(str), st.integers(1, 4), min_size=1),
 )
 def test_groups_are_shared_out_evenly_and_few_move(groups, before, after):
-    starts, homes = range(groups), {}
-    assign(starts, before, homes)
-    old = dict(homes)
-    assign(starts, before, homes)
-    assert homes == old
-    assign(starts, after, homes)
-    assert set(homes) == set(starts)
+    starts, assigned = range(groups), {}
+    assign(starts, before, assigned)
+    old = dict(assigned)
+    assign(starts, before, assigned)
+    assert assigned == old
+    assign(starts, after, assigned)
+    assert set(assigned) == set(starts)
     for worker, threads in after.items():
         rounds = groups / sum(after.values())
-        assert sum(home == worker for home in homes.values()) <= (rounds + 1) * threads
+        assert sum(own == worker for own in assigned.values()) <= (rounds + 1) * threads
     if after == {worker: threads for worker, threads in before.items() if worker in after}:
-        assert all(homes[start] == old[start] for start in starts if old[start] in after)
+        assert all(assigned[start] == old[start] for start in starts if old[start] in after)
 
 
 # -- which engine --------------------------------------------------------------------------------
 
 
 def test_no_scheduler_is_one_sentence_within_seconds(monkeypatch):
-    monkeypatch.setattr("mmcnb.engine.choose.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("mmcnb.engine.dask.CONNECT_SECONDS", 1)
     started = time.monotonic()
     sentence = r"^no Dask scheduler answers at tcp://127\.0\.0\.1:9 \([^\n]*\); check the address[^\n]*\.$"
     with pytest.raises(InputError, match=sentence), open_engine("tcp://127.0.0.1:9"):
@@ -340,6 +341,8 @@ def test_a_client_that_is_closed_is_one_sentence(dask_client):
     client.close()
     with pytest.raises(InputError, match=r"^engine is a Dask client that is closed"), open_engine(client):
         pass
+    with pytest.raises(InputError, match=r"^engine is a Dask client that is closed"):
+        mmcnb.config(engine=client)
 
 
 def test_an_address_is_connected_once_and_left_at_the_end(dask_client, path):
@@ -360,7 +363,7 @@ def test_a_cluster_of_processes_here_ends_with_the_block(path):
     wait_until(lambda: subprocess.run(["kill", "-0", str(pid)], capture_output=True).returncode != 0)
 
 
-def test_kept_features_travel_without_their_rows(path):
+def test_cached_features_are_pickled_without_their_rows(path):
     cached = CachedSamples(features(open_samples(path)))
     with ThreadEngine(1) as threads:
         before = len(pickle.dumps(cached))

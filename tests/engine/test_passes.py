@@ -23,9 +23,9 @@ def rows():
 @pytest.mark.parametrize("layout", ["array", "stored", "csr"])
 def test_moments_and_sample_are_numpys(X, rows, weighted, layout):
     weights = np.random.default_rng(2).integers(0, 3, len(X)).astype(float) if weighted else None
-    home = {"array": X, "stored": FakeSamples(X, 777), "csr": scipy.sparse.csr_array(X)}[layout]
+    storage = {"array": X, "stored": FakeSamples(X, 777), "csr": scipy.sparse.csr_array(X)}[layout]
     with ThreadEngine(2) as engine:
-        found = draw_sample(engine, open_samples(home), rows, weights, moments=True)
+        found = draw_sample(engine, open_samples(storage), rows, weights, moments=True)
     sample = found.sample.toarray() if layout == "csr" else found.sample
     mean = np.average(X, axis=0, weights=weights)
     deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
@@ -36,9 +36,9 @@ def test_moments_and_sample_are_numpys(X, rows, weighted, layout):
 
 @pytest.mark.parametrize("layout", ["array", "stored", "csr"])
 def test_sample_alone_is_the_same_and_has_no_moments(X, rows, layout):
-    home = {"array": X, "stored": FakeSamples(X, 777), "csr": scipy.sparse.csr_array(X)}[layout]
+    storage = {"array": X, "stored": FakeSamples(X, 777), "csr": scipy.sparse.csr_array(X)}[layout]
     with ThreadEngine(2) as engine:
-        found = draw_sample(engine, open_samples(home), rows)
+        found = draw_sample(engine, open_samples(storage), rows)
     sample = found.sample.toarray() if layout == "csr" else found.sample
     np.testing.assert_array_equal(sample, X[rows])
     assert found.mean is None

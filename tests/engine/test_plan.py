@@ -1,13 +1,17 @@
 import re
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmcnb.engine.memory import format_bytes, parse_bytes
-from mmcnb.engine.plan import larger_sample, plan_fit
+from mmcnb._config import format_bytes, parse_bytes
+from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample, most_sweeps, plan_fit
 from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb.samples import open_samples
+from tests.engine.fakes import FakeSamples
 
 MIB = 2**20
 WORKS = [
@@ -20,6 +24,12 @@ WORKS = [
 ]
 
 
+def plan_rows(n, d, p=200, memory_limit=None, n_jobs=1, **needs):
+    """The plan of a hinge method for rows of a store that nobody has written."""
+    needs = FitNeeds(**{"n_landmarks": p, "larger_rows": larger_sample(n)} | needs)
+    return plan_fit(RowShape(n, d), needs, memory_limit, n_jobs)
+
+
 def least_that_works(error):
     return re.search(r"the least that works is (\d+MiB)\.$", str(error.value)).group(1)
 
@@ -27,62 +37,99 @@ def least_that_works(error):
 @pytest.mark.parametrize("sizes", WORKS)
 @pytest.mark.parametrize("n_jobs", [1, 2, 8])
 def test_error_names_the_least_limit_and_that_works(sizes, n_jobs):
-    n, d, p = sizes
     with pytest.raises(MemoryLimitError) as error:
-        plan_fit(n, d, n_landmarks=p, memory_limit="1MiB", n_jobs=n_jobs)
+        plan_rows(*sizes, memory_limit="1MiB", n_jobs=n_jobs)
     least = least_that_works(error)
-    plan = plan_fit(n, d, n_landmarks=p, memory_limit=least, n_jobs=n_jobs)
+    plan = plan_rows(*sizes, memory_limit=least, n_jobs=n_jobs)
     assert plan.peak <= plan.memory_limit == parse_bytes(least)
     with pytest.raises(MemoryLimitError):
-        plan_fit(n, d, n_landmarks=p, memory_limit=parse_bytes(least) - MIB, n_jobs=n_jobs)
+        plan_rows(*sizes, memory_limit=parse_bytes(least) - MIB, n_jobs=n_jobs)
 
 
 @pytest.mark.parametrize("sizes", WORKS)
 @pytest.mark.parametrize("n_jobs", [1, 2, 8])
 def test_more_memory_never_plans_worse(sizes, n_jobs):
-    n, d, p = sizes
     with pytest.raises(MemoryLimitError) as error:
-        plan_fit(n, d, n_landmarks=p, memory_limit=1, n_jobs=n_jobs)
+        plan_rows(*sizes, memory_limit=1, n_jobs=n_jobs)
     limits = parse_bytes(least_that_works(error)) + np.r_[0, 2 ** np.arange(20, 35, 0.25)].astype(int)
-    plans = [plan_fit(n, d, n_landmarks=p, memory_limit=int(limit), n_jobs=n_jobs) for limit in limits]
+    plans = [plan_rows(*sizes, memory_limit=int(limit), n_jobs=n_jobs) for limit in limits]
     assert all(plan.peak <= plan.memory_limit for plan in plans)
     assert all(plan.threads <= n_jobs for plan in plans)
     seconds = [plan.seconds for plan in plans]
     assert seconds == sorted(seconds, reverse=True)
-    if p:
+    if sizes[2]:
         assert plans[-1].store == "memory"
 
 
-@pytest.mark.parametrize("store", ["memory", "scratch", "recompute"])
-def test_plan_counts_kernel_columns_where_they_are(store):
-    sizes = {
-        "memory": {"n_samples": 10**5, "n_features": 20, "memory_limit": "8GiB"},
-        "scratch": {"n_samples": 10**6, "n_features": 300, "memory_limit": "1GiB"},
-        "recompute": {"n_samples": 10**7, "n_features": 10, "memory_limit": "1GiB"},
-    }[store]
-    plan = plan_fit(**sizes, n_landmarks=200, n_jobs=1)
-    columns = sizes["n_samples"] * 200 * 4
+@pytest.mark.parametrize(
+    ("store", "n", "d", "memory_limit"),
+    [
+        ("memory", 10**5, 20, "8GiB"),
+        ("scratch", 10**6, 300, "1GiB"),
+        ("recompute", 10**7, 10, "1GiB"),
+    ],
+)
+def test_plan_counts_kernel_columns_where_they_are(store, n, d, memory_limit):
+    plan = plan_rows(n, d, 200, memory_limit)
+    columns = n * 200 * 4
     assert plan.store == store
     assert plan.cache == (columns if store == "memory" else 0)
     assert plan.scratch == (columns if store == "scratch" else 0)
-    assert plan.as_dict()["peak"] == plan.peak
+    assert plan.to_dict()["peak"] == plan.peak
     assert store in plan.costs
     assert store == min(plan.costs, key=plan.costs.get) or columns <= 2**30
-    assert all(isinstance(value, (int, float, str, dict)) for value in plan.as_dict().values())
+    assert all(isinstance(value, (int, float, str, dict)) for value in plan.to_dict().values())
     assert all("\n" not in line for line in plan.lines())
 
 
 def test_a_fit_without_a_second_sample_and_of_few_sweeps_is_planned_as_such():
-    sizes = {"n_samples": 10**6, "n_features": 20, "n_landmarks": 300, "n_jobs": 2, "memory_limit": "2GiB"}
-    plan = plan_fit(**sizes)
-    spare = plan_fit(**sizes, larger_rows=0, sweeps=3)
+    plan = plan_rows(10**6, 20, 300, "2GiB", 2)
+    spare = plan_rows(10**6, 20, 300, "2GiB", 2, larger_rows=0, sweeps=3)
     assert plan.sample - spare.sample == 2 * larger_sample(10**6) * 300 * 4
     assert spare.sweeps == 3 < plan.sweeps
-    recomputed = plan_fit(**sizes | {"memory_limit": "400MiB", "n_features": 2}, larger_rows=0, sweeps=3)
+    recomputed = plan_rows(10**6, 2, 300, "400MiB", 2, larger_rows=0, sweeps=3)
     assert recomputed.store == "recompute"
     assert recomputed.reads == 5  # the sample, three passes and the labels
     with pytest.raises(MemoryLimitError):
-        plan_fit(**sizes | {"memory_limit": "400MiB"})
+        plan_rows(10**6, 20, 300, "400MiB", 2)
+
+
+def test_a_method_says_how_many_copies_bytes_threads_and_sweeps_it_needs():
+    usual = plan_rows(10**4, 20, 100, "1GiB", 8)
+    assert usual.threads == 8
+    assert plan_rows(10**4, 20, 100, "1GiB", 8, max_threads=3).threads == 3
+    assert plan_rows(10**4, 20, 100, "1GiB", 2, max_threads=3).threads == 2
+    one = plan_rows(10**4, 20, 100, "1GiB", 8, sample_copies=1)
+    assert usual.sample - one.sample == 6 * 2000 * 3 * 100 * 4
+    assert plan_rows(10**4, 20, 100, "1GiB", 8, sample_bytes=5e6).sample - usual.sample == 5_000_000
+    sooner = plan_rows(10**4, 20, 100, "1GiB", 8, sweeps=50, likely_sweeps=2)
+    assert sooner.sweeps == 50
+    assert sooner.seconds < plan_rows(10**4, 20, 100, "1GiB", 8, sweeps=50).seconds
+
+
+@pytest.mark.parametrize("layout", ["array", "csr", "stored"])
+def test_the_plan_of_rows_is_the_plan_of_their_shape(layout):
+    X = np.eye(300, 20)
+    samples = {"array": X, "csr": scipy.sparse.csr_array(X), "stored": FakeSamples(X, 100)}[layout]
+    samples, needs = open_samples(samples), FitNeeds(n_landmarks=50)
+    shape = RowShape.of(samples, 2)
+    assert (shape.n_samples, shape.n_features, shape.itemsize) == (300, 20, 8)
+    assert shape.is_reopenable == (layout == "stored")
+    assert plan_fit(samples, needs, "1GiB", 2) == plan_fit(shape, needs, "1GiB", 2)
+
+
+def test_the_size_of_the_work_decides_on_sweeps_and_on_a_second_sample():
+    assert [most_sweeps(n, 800) for n in (10**6, 10**7)] == [300, 5]
+    assert [larger_sample(n) for n in (10**5, 10**6)] == [0, 65536]
+
+
+def test_a_plan_prints_its_lines_and_shows_them_as_a_table():
+    plan = plan_rows(10**6, 30, 200, "1GiB", 2)
+    assert str(plan).splitlines() == plan.lines()
+    assert plan.lines()[0] == "rows             1,000,000 x 30, 200 basis vectors"
+    table = ElementTree.fromstring(plan._repr_html_())
+    cells = [f"{row[0].text:<17}{row[1].text}" for row in table]
+    assert cells == plan.lines()
 
 
 @pytest.mark.parametrize(

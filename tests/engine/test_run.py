@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from mmcnb.engine.run import ThreadEngine, run
-from mmcnb.samples import BLOCK_ROWS, CSRBlock, open_samples
-from mmcnb.samples._base import slice_rows
+from mmcnb.samples import BLOCK_ROWS, CSRBlock, open_samples, slice_rows
 from tests.engine.fakes import FakeSamples, OrderedSum
 
 

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 import mmcnb
 from mmcnb.engine import dask as dask_engine
-from mmcnb.engine.choose import open_engine
+from mmcnb.engine.session import open_engine
 from mmcnb.samples import GROUP_ROWS, create_dense_store
 from tests.estimators.conftest import bits, make, make_blobs
 

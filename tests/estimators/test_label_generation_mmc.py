@@ -157,7 +157,7 @@ def test_bad_parameters_are_one_sentence(X, changes, sentence):
 
 
 def test_a_mixture_that_stops_early_is_said(X, monkeypatch):
-    monkeypatch.setattr("mmcnb.relaxations.label_mixture.MOST_STEPS", 1)
+    monkeypatch.setattr("mmcnb.relaxations.label_generation.MOST_STEPS", 1)
     with pytest.warns(mmcnb.ClusterWarning, match=r"^rounding errors ended the label generation"):
         model = mmcnb.baselines.LabelGenerationMMC(max_iter=500).fit(X)
     assert not model.converged_

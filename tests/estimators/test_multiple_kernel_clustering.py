@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
 from mmcnb import MultipleKernelClustering
-from mmcnb.engine.choose import open_engine
+from mmcnb.engine.session import open_engine
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.rules import GivenLabels
 from mmcnb.hinge.cutting_plane import Objective, SweepBudget, cutting_plane

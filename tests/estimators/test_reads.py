@@ -38,7 +38,7 @@ def estimator():
 
 @pytest.mark.parametrize("store", ["memory", "recompute"])
 def test_each_chunk_is_got_as_often_as_the_history_says(path, store, keep_columns_in, monkeypatch):
-    monkeypatch.setattr("mmcnb.engine.plan.KEPT_BYTES", 2**30 if store == "memory" else 0)
+    monkeypatch.setattr("mmcnb.engine.plan.CACHED_BYTES", 2**30 if store == "memory" else 0)
     keep_columns_in(store)
     samples, gets = recorded(path)
     history = estimator().fit_model(samples).history_
@@ -58,7 +58,7 @@ def test_each_chunk_is_got_as_often_as_the_history_says(path, store, keep_column
 
 def test_few_reads_end_near_the_optimum_and_say_how_near(path, monkeypatch):
     many = estimator().fit(path)
-    monkeypatch.setattr("mmcnb.engine.plan.KEPT_BYTES", 0)
+    monkeypatch.setattr("mmcnb.engine.plan.CACHED_BYTES", 0)
     few = estimator().fit(path)
     last = few.history_.iloc[-1]
     assert few.report_["gap"] == pytest.approx((last.primal - last.objective) / (last.C * last.rho))

@@ -12,7 +12,7 @@ import mmcnb
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
 from mmcnb.features.kernel import Kernel, kernel_matrix
-from mmcnb.least_squares.all_rows import LeastSquaresPasses, landmark_sample
+from mmcnb.least_squares.all_rows import label_all_rows, landmark_sample
 from mmcnb.least_squares.local_search import canonical_labels, random_labels, search_partition
 from mmcnb.least_squares.objective import floor_bounds, mean_objective, size_bounds, smoother, target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
@@ -122,11 +122,12 @@ def passes_over(X, order, labels, basis, wanted, n_passes=4):
             engine=engine,
             weights=None,
             record=records.append,
-            found=SimpleNamespace(mean=None, deviation=None),
+            mean=None,
+            deviation=None,
         )
         model = sample.model(session, wanted.alpha)
-        fit = LeastSquaresPasses(session, wanted, sample, model)
-        fit.run(model.features(open_samples(X[order])), labels[order], n_passes)
+        rows = model.features(open_samples(X[order]))
+        fit = label_all_rows(session, wanted, sample, model.ridge, rows, labels[order], n_passes)
     scores = sample.values @ fit.rule.coef - fit.rule.offset
     return scores.argmax(axis=1), [record["objective"] for record in records], fit.sizes
 

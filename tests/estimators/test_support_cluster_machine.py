@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mmcnb
 from mmcnb.features.kernel import ExpansionMap, Kernel
-from mmcnb.hinge import shrinking as _shrinking
+from mmcnb.hinge import shrinking
 from mmcnb.hinge.shrinking import Part, drawn_members, train
 from mmcnb.samples import create_csr_store, create_dense_store, open_class_labels
 
@@ -97,7 +97,7 @@ def test_weights_of_the_representatives_are_those_of_all_rows(data, monkeypatch,
         trained.append(parts)
         return train(kernel, C, parts)
 
-    monkeypatch.setattr(_shrinking, "train", spy)
+    monkeypatch.setattr(shrinking, "train", spy)
     model = make(class_weight={1: 3.0}, n_clusters=80, representative=representative).fit(X, y)
     assert len(trained) == len(model.history_) > 1
     for parts in trained:
@@ -123,23 +123,23 @@ def test_members_are_drawn_by_weight():
 
 @pytest.mark.parametrize("representative", ["member", "pseudo-centre"])
 def test_dropped_rows_go_on_through_rows_of_theirs(data, monkeypatch, representative):
-    """A settled member is itself one of the rows that were dropped; a pseudo-centre need not be."""
+    """A drawn member is itself one of the rows that were dropped; a pseudo-centre need not be."""
     X, y = data
-    settled, dropped = [], []
-    settle = _shrinking.Shrinking._settle
+    members, dropped = [], []
+    drop = shrinking.Shrinking._drop
 
-    def spy(self, play, near, labels, far):
-        part = settle(self, play, near, labels, far)
-        settled.append(part.numbers)
-        dropped.append(play.numbers[np.flatnonzero(play.y < 0)[far]])
+    def spy(self, active, majority, labels, outside):
+        part = drop(self, active, majority, labels, outside)
+        members.append(part.numbers)
+        dropped.append(active.numbers[np.flatnonzero(active.y < 0)[outside]])
         return part
 
-    monkeypatch.setattr(_shrinking.Shrinking, "_settle", spy)
+    monkeypatch.setattr(shrinking.Shrinking, "_drop", spy)
     make(n_clusters=80, representative=representative).fit(X, y)
-    inside = [np.isin(some, rows).mean() for some, rows in zip(settled, dropped, strict=True)]
+    inside = [np.isin(some, rows).mean() for some, rows in zip(members, dropped, strict=True)]
     assert inside
     assert (np.array(inside) == 1).all() or representative == "pseudo-centre"
-    assert all(np.unique(some).size == some.size for some in settled)
+    assert all(np.unique(some).size == some.size for some in members)
 
 
 def test_the_rarer_class_is_the_positive_one_whatever_its_name(data):
@@ -275,8 +275,8 @@ def bits(model, X):
 @pytest.mark.parametrize("parameters", [{}, {"scale": "standard"}, {"classes": 3}])
 def test_dense_homes_and_threads_give_the_same_bits(tmp_path, monkeypatch, held, parameters):
     """Also where rows stay in their store, because too many are in play to be held."""
-    monkeypatch.setattr(_shrinking, "HELD_ROWS", held)
-    monkeypatch.setattr(_shrinking, "HELD_VALUES", 0)
+    monkeypatch.setattr(shrinking, "CACHED_ROWS", held)
+    monkeypatch.setattr(shrinking, "CACHED_VALUES", 0)
     X, y = rare(9000, 90)
     if "classes" in parameters:
         y[::7] = 2

@@ -7,7 +7,7 @@ import scipy.sparse
 from threadpoolctl import threadpool_limits
 
 from mmcnb import kernels
-from mmcnb.kernels.pairwise import TILE_ROWS, TILE_VALUES
+from mmcnb.kernels.gaussian import TILE_ROWS, TILE_VALUES
 from tests import reference
 from tests.kernels.inputs import DTYPES, rows_and_basis, sparse_rows
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mmcnb.engine.choose import open_engine
+from mmcnb.engine.session import open_engine
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.nystroem import normalization_of
 from mmcnb.features.principal import principal_features

@@ -165,7 +165,7 @@ def test_the_choice_is_kept_in_a_file_and_in_a_checkpoint(tmp_path):
 
 def test_bad_ridges_and_samples_get_one_sentence():
     X, _ = moons()
-    with pytest.raises(InputError, match="alpha='best' is unknown; choose one of 'auto'"):
+    with pytest.raises(InputError, match="alpha='best' is unknown; give a positive number or one of 'auto'"):
         rls(alpha="best").fit(X)
     with pytest.raises(InputError, match="subsets of 4 of the 6 rows"):
         rls(sample_size=6).set_params(n_clusters=5).fit(X)

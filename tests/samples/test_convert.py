@@ -64,10 +64,10 @@ def libsvm_text(rng):
 def pieces(request, monkeypatch):
     """Texts come whole, and cut into small pieces."""
     if request.param == "many pieces":
-        from mmcnb.samples import _csv, _npy, _text
+        from mmcnb.samples import _npy, _text
 
         monkeypatch.setattr(_text, "PIECE_BYTES", 100)
-        monkeypatch.setattr(_csv, "CELLS_AT_ONCE", 50)
+        monkeypatch.setattr(_text, "CELLS_AT_ONCE", 50)
         monkeypatch.setattr(_npy, "STEP_BYTES", 1000)
 
 
@@ -393,10 +393,10 @@ def test_memory_limit_too_small_names_one_that_works(tmp_path):
 
 @pytest.mark.parametrize("kind", ["libsvm", "csv", "npy"])
 def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch, kind):
-    from mmcnb.samples import _array_writer, _csv, _npy, _text, _write
+    from mmcnb.samples import _array_writer, _npy, _text, _write
 
     monkeypatch.setattr(_text, "PIECE_BYTES", 2**16)
-    monkeypatch.setattr(_csv, "CELLS_AT_ONCE", 2**12)
+    monkeypatch.setattr(_text, "CELLS_AT_ONCE", 2**12)
     monkeypatch.setattr(_npy, "STEP_BYTES", 2**16)
     monkeypatch.setattr(_array_writer, "CHUNK_BYTES", 2**17)
     monkeypatch.setattr(_write, "CSR_CHUNK_VALUES", 2**14)

@@ -15,9 +15,7 @@ from zarr.storage import LocalStore, WrapperStore
 
 from mmcnb.engine.run import run
 from mmcnb.errors import DamagedStoreError
-from mmcnb.samples import BLOCK_ROWS, create_csr_store, create_dense_store, open_samples
-from mmcnb.samples import _chunked as chunked
-from mmcnb.samples import _stored as stored
+from mmcnb.samples import BLOCK_ROWS, _stored, create_csr_store, create_dense_store, open_samples
 
 ROWS = 5 * BLOCK_ROWS + 123
 
@@ -174,7 +172,7 @@ def test_a_pass_over_our_stores(rows, sparse, tmp_path, monkeypatch, layout, n_j
         with create_csr_store(tmp_path / "a.zarr", 60) as writer:
             writer.append(sparse)
     read = Counter()
-    original = stored.read_chunk_file
+    original = _stored.read_chunk_file
     lock = threading.Lock()
 
     def counting(path, out):
@@ -183,7 +181,7 @@ def test_a_pass_over_our_stores(rows, sparse, tmp_path, monkeypatch, layout, n_j
         original(path, out)
 
     samples = open_samples(tmp_path / "a.zarr")
-    monkeypatch.setattr(stored, "read_chunk_file", counting)
+    monkeypatch.setattr(_stored, "read_chunk_file", counting)
     for _ in range(2):
         blocks = run(Rows(), samples, n_jobs)
     expected = rows if layout == "dense" else sparse.toarray()
@@ -192,11 +190,11 @@ def test_a_pass_over_our_stores(rows, sparse, tmp_path, monkeypatch, layout, n_j
     assert read == Counter(dict.fromkeys(chunks, 2))
 
 
-class CountedRows(chunked.ChunkedRows):
+class CountedRows(_stored.ChunkedRows):
     """Numbered rows in chunks of a given length that count their loads."""
 
     def __init__(self, length, chunk, lookahead):
-        super().__init__("", length, chunked.EdgeChunks(), lookahead)
+        super().__init__("", length, _stored.EdgeChunks(), lookahead)
         self.chunk, self.loads, self.lock = chunk, Counter(), threading.Lock()
 
     def chunk_at(self, row):
@@ -236,7 +234,7 @@ def test_reads_in_any_order_load_each_chunk_once_and_keep_nothing(cuts, chunk, l
 
 
 def test_readers_of_one_chunk_wait_for_one_load():
-    edges, loads, inside = chunked.EdgeChunks(), [], threading.Event()
+    edges, loads, inside = _stored.EdgeChunks(), [], threading.Event()
 
     def load():
         loads.append(1)
@@ -251,7 +249,7 @@ def test_readers_of_one_chunk_wait_for_one_load():
 
 
 def test_what_is_kept_is_bounded(monkeypatch):
-    monkeypatch.setattr(chunked, "EDGE_BYTES", 3 * 80)
+    monkeypatch.setattr(_stored, "EDGE_BYTES", 3 * 80)
     rows = CountedRows(1000, 10, 0)
     for start in range(0, 1000, 10):
         rows.read(start + 5, start + 6)  # single rows, that leave each chunk unfinished
@@ -265,7 +263,7 @@ def test_what_may_be_kept_is_told(rows, sparse, write_csr, tmp_path):
     zarr.create_array(tmp_path / "a.zarr", shape=(2**20, 2**6), dtype="f4", chunks=(2**19, 2**6))
     assert open_samples(tmp_path / "a.zarr").edge_bytes == 2**28  # two chunks, which are all
     zarr.create_array(tmp_path / "b.zarr", shape=(2**20, 2**6), dtype="f4", chunks=(2**14, 2**6))
-    assert open_samples(tmp_path / "b.zarr").edge_bytes == chunked.EDGE_BYTES
+    assert open_samples(tmp_path / "b.zarr").edge_bytes == _stored.EDGE_BYTES
     path = write_csr(sparse.data, sparse.indices, sparse.indptr, sparse.shape)
     parts = (sparse.data, sparse.indices, sparse.indptr)
     assert open_samples(path).edge_bytes == sum(part.nbytes for part in parts)

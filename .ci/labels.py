@@ -1,0 +1,279 @@
+"""Labels that every estimator gives to the real data, as hashes, to see what a change of the code changes.
+
+Run from the root of the tree: ``python .ci/labels.py OUT.json [--quick] [--root DIR]``, where MMCNB_DATA_DIR
+names the data; then ``python .ci/labels.py --compare BEFORE.json AFTER.json``. A run that was stopped goes on
+where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+TWO_CLASSES = {
+    "adult": 32561,
+    "ringnorm": 7400,
+    "echocardiogram": 131,
+    "spectf": 267,
+    "heart": 270,
+    "haberman": 306,
+    "liver": 345,
+    "ionosphere": 351,
+    "house-votes": 435,
+    "clean1": 476,
+    "breast": 683,
+    "german": 1000,
+    "waveform-1v2": 3308,
+    "mnist-1v7": 15170,
+    "mnist-3v8": 13966,
+}
+MANY_CLASSES = {"iris": 150, "optdigits": 5620, "usps": 9298, "mnist": 70000}
+ROWS = {**TWO_CLASSES, **MANY_CLASSES}
+STORED = {
+    "adult": 20_000,
+    "mnist": 20_000,
+}  # several blocks of 4,096 rows, so that the passes over all rows run
+
+# Most rows a fit is given; the last four keep a matrix of all pairs of rows, or solve a program over them.
+MOST_ROWS = {
+    "SparseKernelMMC": 3000,
+    "CPMMC": 3000,
+    "UnsupervisedRLS": 3000,
+    "KernelKMeans": 3000,
+    "SupportClusterMachine": 3000,
+    "MultipleKernelClustering": 2000,
+    "IterativeSVR": 2000,
+    "EvolutionaryMMC": 1000,
+    "KernelCPMMC": 400,
+    "LabelGenerationMMC": 100,
+    "SDPMMC": 80,
+}
+ANY_NUMBER = ("UnsupervisedRLS", "KernelKMeans", "MultipleKernelClustering")
+MANY = "CrammerSingerMMC"
+STREAMED = ("SparseKernelMMC", "CPMMC", "UnsupervisedRLS", "KernelKMeans", "MultipleKernelClustering", MANY)
+
+KERNELS = [{"kernel": "linear"}, {"kernel": "poly"}]
+WIDTHS = [{"gamma": "median"}, {"gamma": 0.1}]
+COMMON = [*KERNELS, *WIDTHS, {"scale": "standard"}]
+HINGE = [{"threshold": "fixed"}, {"continuation": False}, {"init": "random"}, {"init": "k-means"}]
+HINGE += [{"balance": 0.3}, {"min_share": 0.5}, {"scale": "standard"}, {"C": 3.0}]
+RIDGE = [{"search": "steepest"}, {"search": "stochastic"}, {"schedule": "paper"}, {"alpha": "auto"}]
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "SparseKernelMMC": [*KERNELS, *WIDTHS, *HINGE, {"basis": "shared"}, {"basis": "own"}, {"n_jobs": 2}],
+    "KernelCPMMC": [*KERNELS, *WIDTHS, *HINGE],
+    "CPMMC": HINGE,
+    "UnsupervisedRLS": [*COMMON, *RIDGE, {"sample_size": 150}, {"cluster_sizes": "equal"}, {"n_clusters": 3}],
+    "EvolutionaryMMC": [*COMMON, {"centre": False}, {"n_landmarks": 40}, {"sample_size": 150}],
+    "MultipleKernelClustering": [
+        *HINGE,
+        {"basis": "exact"},
+        {"kernels": ["linear", "poly"]},
+        {"n_clusters": 3},
+    ],
+    "KernelKMeans": [*COMMON, {"algorithm": "mini-batch"}, {"sample_size": 150}, {"n_clusters": 3}],
+    "SupportClusterMachine": [
+        *COMMON,
+        {"C": 3.0},
+        {"clustered": "both"},
+        {"representative": "pseudo-centre"},
+        {"class_weight": None},
+    ],
+    "IterativeSVR": [*COMMON, {"C": 3.0}, {"loss": "hinge"}, {"init": "random"}, {"sample_size": 150}],
+    "LabelGenerationMMC": [*COMMON, {"C": 3.0}],
+    "SDPMMC": [*COMMON, {"C": 3.0}],
+    MANY: [*COMMON, {"C": 3.0}, {"n_clusters": 4}, {"cluster_sizes": [0.5, 0.3, 0.2]}, {"sample_size": 150}],
+}
+VARIED = ("ionosphere", "heart")
+WEIGHTED = "heart"
+QUICK = ("echocardiogram", "ionosphere", "iris", "adult", "optdigits")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One fit."""
+
+    estimator: str
+    data: str
+    rows: int
+    seed: int
+    parameters: dict[str, Any] = field(default_factory=dict)
+    how: str = ""  # "stored" in a Zarr store, "weighted" rows, or neither
+
+    @property
+    def key(self) -> str:
+        shown = (f"{name}={value}" for name, value in self.parameters.items())
+        return " ".join(
+            [self.estimator, self.data, f"{self.rows}", f"seed={self.seed}", *shown, self.how]
+        ).strip()
+
+
+def plain_jobs() -> Iterator[Job]:
+    """Every estimator on every set, with the number of clusters that it has classes."""
+    for data, there in ROWS.items():
+        many = {"n_clusters": len_classes(data)}
+        for seed in (0, 1):
+            for estimator, most in MOST_ROWS.items():
+                counted = many if estimator in ANY_NUMBER else {}
+                yield Job(estimator, data, min(most, there), seed, counted)
+            if data in MANY_CLASSES:
+                yield Job(MANY, data, min(3000, there), seed, many)
+
+
+def len_classes(data: str) -> int:
+    return 2 if data in TWO_CLASSES else 3 if data == "iris" else 10
+
+
+def other_jobs() -> Iterator[Job]:
+    for estimator, variants in VARIANTS.items():
+        defaults = (
+            {"n_clusters": 3} if estimator == MANY else {"n_clusters": 2} if estimator in ANY_NUMBER else {}
+        )
+        for data in VARIED:
+            rows = min(MOST_ROWS.get(estimator, 3000), ROWS[data])
+            for variant in variants:
+                yield Job(estimator, data, rows, 0, {**defaults, **variant})
+            if estimator != "SupportClusterMachine" and data == WEIGHTED:
+                yield Job(estimator, data, rows, 0, defaults, "weighted")
+    for data, rows in STORED.items():
+        for estimator in STREAMED:
+            many = estimator == MANY
+            counted = {"n_clusters": 3 if many else 2} if many or estimator in ANY_NUMBER else {}
+            yield Job(estimator, data, rows, 0, counted, "stored")
+            if estimator != MANY:
+                yield Job(estimator, data, rows, 0, {**counted, "scale": "standard"}, "stored")
+
+
+def jobs(quick: bool) -> list[Job]:
+    if not quick:
+        return [*plain_jobs(), *other_jobs()]
+    chosen = [job for job in plain_jobs() if job.data in QUICK and job.seed == 0]
+    stored = [job for job in other_jobs() if job.how == "stored" and job.data == "adult"]
+    varied = [job for job in other_jobs() if job.how == "weighted" or job.data == VARIED[0]]
+    return chosen + varied + stored
+
+
+def find(name: str) -> Any:
+    """The class of that name, from wherever it is public."""
+    for home in ("mmcnb", "mmcnb.baselines"):
+        try:
+            return getattr(import_module(home), name)
+        except (AttributeError, ModuleNotFoundError):
+            continue
+    return None
+
+
+def made(job: Job) -> Any:
+    settings = {"n_jobs": 1, "memory_limit": "2GiB", "random_state": job.seed, **job.parameters}
+    estimator = find(job.estimator)
+    if estimator is None and job.estimator == MANY:
+        estimator = find("SparseKernelMMC")  # which found any number of clusters before the two were parted
+    return estimator(**settings)
+
+
+def digest(job: Job, folder: str) -> str:
+    """Hash of the labels as int32 and of the bits of the objective; the error's name where there are none."""
+    import numpy as np
+
+    import data_loaders
+
+    X, y = f"{folder}/{job.data}.zarr", None
+    if job.how != "stored":
+        X, y = data_loaders.load(job.data, rows=job.rows, random_state=0)
+    options = {}
+    if job.how == "weighted":
+        options["sample_weight"] = np.random.RandomState(0).uniform(0.5, 2.0, job.rows)
+    try:
+        supervised = job.estimator == "SupportClusterMachine"
+        model = made(job).fit(X, y if supervised else None, **options)
+        labels = model.predict(X) if supervised else model.labels_
+    except ValueError as error:  # an input that the estimator refuses
+        return f"refused with {type(error).__name__}"
+    hashed = hashlib.sha256(np.asarray(labels, dtype=np.int32).tobytes())
+    if hasattr(model, "objective_"):
+        hashed.update(np.float64(model.objective_).tobytes())
+    return hashed.hexdigest()
+
+
+def timed(job: Job, folder: str) -> tuple[str, float]:
+    warnings.simplefilter("ignore")
+    start = time.perf_counter()
+    return digest(job, folder), time.perf_counter() - start
+
+
+def write_stores(names: set[str], folder: str) -> None:
+    import data_loaders
+
+    for name in names:
+        data_loaders.write(name, f"{folder}/{name}.zarr", rows=STORED[name], random_state=0)
+
+
+def run(out: Path, wanted: list[Job], processes: int) -> int:
+    done = json.loads(out.read_text()) if out.exists() else {}
+    left = [job for job in wanted if job.key not in done]
+    failed = 0
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ProcessPoolExecutor(processes, get_context("spawn")) as pool,
+    ):
+        pool.submit(write_stores, {job.data for job in left if job.how == "stored"}, folder).result()
+        futures = {pool.submit(timed, job, folder): job.key for job in left}
+        for future in as_completed(futures):
+            key = futures[future]
+            if future.exception():  # not kept, so that the next run tries again
+                failed += 1
+                print(f"failed  {key}  {future.exception()!r}", flush=True)
+                continue
+            done[key], seconds = future.result()
+            print(f"{seconds:7.2f} s  {key}  {done[key][:30]}", flush=True)
+            partial = out.with_suffix(".part")
+            partial.write_text(json.dumps(done, indent=0, sort_keys=True))
+            partial.replace(out)
+    return int(bool(failed))
+
+
+def compare(first: Path, second: Path) -> int:
+    """Count the keys of both files whose hashes are equal, and name the others."""
+    before, after = (json.loads(path.read_text()) for path in (first, second))
+    both = before.keys() & after.keys()
+    differing = sorted(key for key in both if before[key] != after[key])
+    alone = sorted(before.keys() ^ after.keys())
+    print(f"{len(both) - len(differing)} equal, {len(differing)} different, {len(alone)} in one file alone.")
+    print(*differing, *(f"alone: {key}" for key in alone), sep="\n")
+    return int(bool(differing))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE.json")
+    parser.add_argument("--compare", action="store_true", help="compare two files; 1 if a hash differs")
+    parser.add_argument("--quick", action="store_true", help="a part that touches every estimator")
+    parser.add_argument("--root", type=Path, default=".", help="tree whose mmcnb is fitted")
+    parser.add_argument("--processes", type=int, default=1, choices=(1, 2))
+    options = parser.parse_args()
+    if options.compare:
+        return compare(*options.files)
+    root = options.root.resolve()
+    sys.path.insert(0, str(root))  # the processes that fit take over this path
+    found = Path(find_spec("mmcnb").origin)
+    if found.parent != root / "mmcnb":
+        raise SystemExit(f"{found} would be imported in place of the mmcnb of {root}.")
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    return run(options.files[0], jobs(options.quick), options.processes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,345 @@
+"""The journal of a study: a frame of runs in, a frame of results out, and nothing computed twice.
+
+A journal accepts a recorded run only of the same code and the same parameters. Several processes may write to
+one journal.
+"""
+
+import ast
+import hashlib
+import json
+import math
+import os
+import platform
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+import pandas as pd
+
+import mmcnb
+from benchmarks.run import FAILED, KEYS, NO_DATA, OK, Compute, Options, Run, as_json, computed
+
+try:
+    import fcntl
+except ImportError:  # Windows: only one process may write to a journal
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT = 2
+MEASURES = ("seconds", "compile_seconds", "peak_mib", "n", "d", "digest")
+COLUMNS = [
+    *("study", "part", "dataset", "protocol", "method", "parameters", "seed", "metric", "value"),
+    *("seconds", "compile_seconds", "peak_mib", "n", "d", "status", "reason", "versions", "digest"),
+]
+RECORDED = (*KEYS, "settings", "code", "status", "reason", "found", "versions")
+LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas", "zarr", "piqp")
+MAKES_TABLES = ("benchmarks.tables",)  # and decides no run
+Record = dict[str, Any]
+Identity = tuple[Any, ...]
+
+
+class Journal:
+    """What a study has computed so far, in ``DIR/STUDY.jsonl``; several processes may share it.
+
+    Lines are appended under a lock and never changed. Runs that other code recorded are ignored.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study.
+    options : Options
+        Folder, scale, rows, jobs, and whether failed runs are computed again.
+    code : str
+        Digest of the code, from `code_digest`.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged, or was written in another format, at another scale or with other rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from benchmarks.journal import Journal
+    >>> from benchmarks.run import Options, Run, frame_of_runs
+    >>> runs = frame_of_runs(lambda: [Run("heart", "guess", 0)])()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Journal("example", Options(Path(folder)), "of today") as journal:
+    ...         results = journal.results(runs, lambda run: {"error": 0.5})
+    >>> results[["dataset", "method", "error", "status"]].to_numpy().tolist()
+    [['heart', 'guess', 0.5, 'ok']]
+    """
+
+    def __init__(self, study: str, options: Options, code: str) -> None:
+        if find_spec("pyarrow") is None:
+            raise mmcnb.InputError("the frames need pyarrow: pip install 'mmcnb[benchmarks]'.")
+        self.study, self.options, self.code = study, options, code
+        self.path = options.out / f"{study}.jsonl"
+        self._records: dict[Identity, Record] = {}
+        self._outdated: set[Identity] = set()  # identities that other code recorded
+        self._end = self._lines = 0  # how far the file was read
+        self._thread_lock = threading.Lock()
+        self.refresh()
+
+    def results(self, runs: pd.DataFrame, compute: Compute) -> pd.DataFrame:
+        """Compute what is not recorded yet, and return a row a run.
+
+        Parameters
+        ----------
+        runs : DataFrame
+            One row a `Run`, no two alike.
+        compute : callable
+            That of a `Section`.
+
+        Returns
+        -------
+        DataFrame
+            In the order of ``runs``: part, dataset, protocol, method, parameters (JSON text), seed, status,
+            reason; each parameter and each metric as a column of its own, NaN where a run has none.
+
+        Raises
+        ------
+        InputError
+            If not one run could be computed.
+        ValueError
+            If two runs have the same identity.
+        """
+        asked = [Run(**row) for row in runs.to_dict("records")]
+        if len({run.identity for run in asked}) < len(asked):
+            raise ValueError(f"{self.study}: two runs have the same identity.")
+        self.refresh()
+        lost = self._compute([run for run in asked if not self._has(run)], compute)
+        results = pd.DataFrame([self._wide(run, lost.get(run.identity)) for run in asked])
+        if not (results["status"] == OK).any():
+            raise mmcnb.InputError(f"no run could be computed: {results['reason'].iloc[0]}")
+        return results
+
+    @property
+    def failed(self) -> int:
+        """How many of the recorded runs failed."""
+        return sum(record["status"] == FAILED for record in self._records.values())
+
+    def refresh(self) -> None:
+        """Read what was recorded since, by another process too; a last line that was torn is cut off."""
+        if self.path.exists() and self.path.stat().st_size != self._end:
+            with self._locked() as file:
+                self._read(file)
+
+    def render(self) -> None:
+        """Write the tidy frame of all runs of this code to ``DIR/STUDY.parquet``, whole or not at all."""
+        if not self.path.exists():
+            return
+        with self._locked() as file:
+            self._read(file)
+            rows = [row for record in self._records.values() for row in self._tidy(record)]
+            frame = pd.DataFrame(rows, columns=COLUMNS).astype({"value": float, "seed": "int64"})
+            if rows:
+                with whole_file(self.path.with_suffix(".parquet")) as aside:
+                    frame.to_parquet(aside, engine="pyarrow", index=False)
+
+    def __enter__(self) -> Self:
+        """Make the folder for the stores of the runs."""
+        self.options.out.mkdir(parents=True, exist_ok=True)
+        self._folder = tempfile.TemporaryDirectory(dir=self.options.out, prefix="tmp-")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Render the frame of what is there, at the end and when interrupted."""
+        with self._folder:
+            self.render()
+
+    def _has(self, run: Run) -> bool:
+        """Whether the run is recorded with all its settings; a failure counts unless it is to be retried."""
+        if run.identity not in self._records or self._differs(run):
+            return False
+        return self._records[run.identity]["status"] == OK or not self.options.retry
+
+    def _differs(self, run: Run) -> bool:
+        """Whether a run of the same identity is recorded, but by other code or with other settings."""
+        if run.identity not in self._records:
+            return run.identity in self._outdated
+        return as_json(self._records[run.identity]["settings"]) != as_json(run.settings)
+
+    def _compute(self, missing: Sequence[Run], compute: Compute) -> dict[Identity, str]:
+        """Compute and record runs; return the reasons of those whose data are not there."""
+        lost: dict[Identity, str] = {}
+        if outdated := sum(map(self._differs, missing)):
+            say(f"{self.study}: {outdated} recorded runs are of other code or settings; computing them again")
+        runs = (run._replace(folder=self._folder.name) for run in missing if not self._has_now(run))
+        for done, (run, outcome) in enumerate(computed(compute, runs, self.options.jobs), 1):
+            reason = outcome["reason"]
+            if outcome["status"] == NO_DATA:
+                if reason not in lost.values():
+                    say(f"{run.dataset} is left out: {reason}")
+                lost[run.identity] = reason
+                continue
+            self._append(run, outcome)
+            name = f"{self.study} {done}/{len(missing)}: {' '.join(filter(None, run.identity[:4]))}"
+            say(f"{name}, seed {run.seed}: {reason or format(outcome['found']['seconds'], '.3g') + ' s'}")
+        return lost
+
+    def _has_now(self, run: Run) -> bool:
+        """`_has`, after another process may have recorded the run."""
+        self.refresh()
+        return self._has(run)
+
+    # -- the file ------------------------------------------------------------------------------
+
+    @contextmanager
+    def _locked(self) -> Iterator[BinaryIO]:
+        """The file, which no other thread or process reads or writes meanwhile."""
+        with self._thread_lock, self.path.open("a+b") as file:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed
+            yield file
+
+    def _append(self, run: Run, outcome: Record) -> None:
+        """Record a run, and wait until the disk has it: a process that is killed loses at most this line."""
+        values = {"parameters": dict(run.parameters), "settings": dict(run.settings), "code": self.code}
+        told = {"versions": versions() | {"jobs": self.options.jobs}}
+        record = dict(zip(KEYS, run.identity, strict=True)) | values | outcome | told
+        with self._locked() as file:
+            self._read(file)
+            lines = [record] if self._lines else [self._header(), record]
+            file.write("".join(as_json(line, sort_keys=False) + "\n" for line in lines).encode())
+            file.flush()
+            os.fsync(file.fileno())
+            self._read(file)
+
+    def _read(self, file: BinaryIO) -> None:
+        """Read the lines that were appended since; a last line that was torn is cut off."""
+        file.seek(self._end)
+        content = file.read()
+        whole = content[: content.rfind(b"\n") + 1]
+        if len(whole) < len(content):
+            say(f"{self.path}: the last line was torn and is dropped")
+            file.truncate(self._end + len(whole))
+        for line in whole.splitlines():
+            self._lines += 1
+            self._accept(line)
+        self._end += len(whole)
+
+    def _accept(self, line: bytes) -> None:
+        record = _parsed(line)
+        if self._lines == 1 and "format" in record:
+            self._check_header(record)
+            return
+        if not set(RECORDED) <= set(record):
+            raise mmcnb.InputError(
+                f"{self.path}, line {self._lines}: this is no record of a run; "
+                "delete the line, or the file, and run again."
+            )
+        identity = Run(**{name: record[name] for name in KEYS}).identity
+        if record["code"] == self.code:
+            self._records[identity] = record
+        else:
+            self._outdated.add(identity)
+
+    def _header(self) -> Record:
+        options = self.options
+        return {"format": FORMAT, "study": self.study, "scale": options.scale, "rows": options.rows}
+
+    def _check_header(self, found: Record) -> None:
+        for name, mine in self._header().items():
+            if found.get(name) != mine:
+                raise mmcnb.InputError(
+                    f"{self.path} was written with {name} {found.get(name)!r}, this run has {mine!r}; "
+                    "give another --out or delete it."
+                )
+
+    # -- frames --------------------------------------------------------------------------------
+
+    def _wide(self, run: Run, lost: str | None) -> Record:
+        """One row a run."""
+        missing: Record = {"status": FAILED, "reason": lost, "found": {}}
+        record = self._records[run.identity] if lost is None else missing
+        told = {name: record[name] for name in ("status", "reason")}
+        measures = {name: record["found"].get(name, math.nan) for name in MEASURES}
+        identity = dict(zip(KEYS, run.identity, strict=True))
+        return identity | told | dict(run.parameters) | measures | record["found"]
+
+    def _tidy(self, record: Record) -> list[Record]:
+        """One row a metric; one without a metric where a run has none."""
+        found, texts = record["found"], {name: as_json(record[name]) for name in ("parameters", "versions")}
+        shared = {"study": self.study, "digest": ""} | record | found | texts
+        numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
+        metrics = {name: value for name, value in numbers.items() if name not in MEASURES} or {"": math.nan}
+        return [shared | {"metric": name, "value": value} for name, value in metrics.items()]
+
+
+def _parsed(line: bytes) -> Record:
+    """The mapping of a line of JSON; empty where there is none."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def code_digest(module: str) -> str:
+    """Digest of the source files that decide the runs of a study: mmcnb, and `sources_of` the study."""
+    library = sorted(Path(mmcnb.__file__ or "").parent.rglob("*.py"))
+    digest = hashlib.sha256()
+    for path in [*library, *sorted(sources_of(module))]:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def sources_of(module: str) -> set[Path]:
+    """The files of a module and of all that it imports from `benchmarks`, but for what only makes tables.
+
+    Examples
+    --------
+    >>> from benchmarks.journal import sources_of
+    >>> sorted(path.stem for path in sources_of("benchmarks.run"))
+    ['protocol', 'run']
+    """
+    found: set[Path] = set()
+    waiting = {module}
+    while waiting:
+        name = waiting.pop()
+        path = Path(__file__).parents[1].joinpath(*name.split(".")).with_suffix(".py")
+        if name in MAKES_TABLES or not name.startswith("benchmarks.") or path in found or not path.exists():
+            continue
+        found.add(path)
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                waiting |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                waiting |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+# -- what journals and tables share ------------------------------------------------------------
+
+
+@cache
+def versions() -> dict[str, Any]:
+    """What a figure depends on: versions of libraries, and the machine."""
+    libraries = {name: version(name) for name in LIBRARIES}
+    machine = {"python": platform.python_version(), "cores": os.cpu_count(), "machine": platform.machine()}
+    return {"mmcnb": mmcnb.__version__, **libraries, **machine}
+
+
+def say(text: str) -> None:
+    """Print progress on standard error."""
+    print(f"benchmarks: {text}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A path aside, which takes the place of ``path`` at the end."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.part-{os.getpid()}")
+    try:
+        yield aside
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)

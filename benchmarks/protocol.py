@@ -1,0 +1,353 @@
+"""How a run is measured: its data, the warm-up, seconds, memory, and how well the classes were found."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import clone
+
+import data_loaders
+import mmcnb
+from mmcnb.metrics import balanced_clustering_error, clustering_accuracy
+from mmcnb.samples import create_csr_store, create_dense_store, open_class_labels
+
+LABEL_FREE, PAPER = (
+    "label-free",
+    "paper",
+)  # what a user gets; the paper's way, which may choose by the classes
+ERROR = "balanced_error"
+MIB = 2**20
+UCI = (
+    *("echocardiogram", "spectf", "heart", "haberman", "liver", "ionosphere", "house-votes", "clean1"),
+    *("breast", "german", "waveform-1v2"),
+)
+MNIST_PAIRS = ("mnist-1v7", "mnist-2v7", "mnist-3v8", "mnist-8v9")
+# sigma in units of the root mean squared distance of two rows: the paper's five.
+PAPER_WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
+BALANCES = (0.03, 0.1, 0.3, 0.4)  # of two clusters, in the papers' grids
+WARM_UP_ROWS = 400
+POLL_SECONDS = 0.02
+SCAN_THREADS = (1, 2, 4, 8)
+
+
+# -- data --------------------------------------------------------------------------------------
+
+
+class Data(NamedTuple):
+    """A data set in memory: its name, its rows, and their classes (for measuring only)."""
+
+    name: str
+    X: Any
+    y: np.ndarray
+
+
+class NoData(mmcnb.InputError):
+    """A data set that is neither here nor downloadable, or is damaged."""
+
+
+def size_of(name: str) -> int | None:
+    """How many rows a data set has; None for a synthetic one, which has as many as are asked for."""
+    return next((fact["n_samples"] for fact in data_loaders.registry() if fact["name"] == name), None)
+
+
+def rows_within(name: str, *bounds: int | None) -> int | None:
+    """How many rows of a data set to draw within some bounds; None for all."""
+    known = [bound for bound in bounds if bound is not None]
+    return min([*known, size_of(name) or known[0]]) if known else None
+
+
+def load_rows(name: str, rows: int | None = None) -> Data:
+    """Load a data set, or a random draw of at most so many rows; raise `NoData` where there is none."""
+    try:
+        return Data(name, *data_loaders.load(name, rows=rows_within(name, rows)))
+    except mmcnb.InputError as error:
+        raise NoData(str(error)) from error
+
+
+load_once = lru_cache(maxsize=1)(load_rows)  # each process keeps its last data set; do not write to it
+
+
+def store_once(folder: str, name: str, **how: Any) -> str:
+    """Path of a Zarr store of a data set: its rows, features and seed are given."""
+    words = "-".join(str(value) for value in how.values())
+    return written_once(folder, f"{name}-{words}", lambda path: data_loaders.write(name, path, **how))
+
+
+def written_once(folder: str, name: str, write: Callable[[Path], object]) -> str:
+    """Path of a Zarr store that a function writes; each process keeps its last one in the folder."""
+    path = Path(folder) / str(os.getpid()) / f"{name}.zarr"
+    if not path.exists():
+        shutil.rmtree(path.parent, ignore_errors=True)
+        path.parent.mkdir(parents=True)
+        try:
+            write(path)
+        except mmcnb.InputError as error:
+            raise NoData(str(error)) from error
+    return str(path)
+
+
+def write_rows(data: Data, path: Path) -> None:
+    """Write a data set in memory to a Zarr store."""
+    create = create_csr_store if issparse(data.X) else create_dense_store
+    with create(path, data.X.shape[1], data.X.dtype) as writer:
+        writer.append(data.X, y=data.y)
+
+
+def blocks_of(store: str, rows: int) -> Iterator[Any]:
+    """The rows of a Zarr store, so many at a time."""
+    samples = mmcnb.open_samples(store)
+    for start in range(0, samples.n_samples, rows):
+        yield samples.block(start, min(start + rows, samples.n_samples))
+
+
+def facts(X: Any) -> dict[str, Any]:
+    """``n``, ``d`` and ``digest`` of rows in memory or in a store.
+
+    Examples
+    --------
+    >>> from benchmarks.protocol import facts, load_once
+    >>> found = facts(load_once("rings", 50).X)
+    >>> found["n"], found["d"], len(found["digest"])
+    (50, 2, 32)
+    """
+    samples = mmcnb.open_samples(X)
+    return {"n": samples.n_samples, "d": samples.n_features, "digest": samples.digest}
+
+
+def mean_squared_distance(X: Any) -> float:
+    """Mean squared distance between two rows of an array or CSR matrix, the papers' gamma0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.protocol import mean_squared_distance
+    >>> mean_squared_distance(np.array([[0.0], [2.0]]))
+    2.0
+    """
+    values = X.data if hasattr(X, "indptr") else X.ravel()
+    mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    return float(2 * (np.einsum("i,i->", values, values, dtype=np.float64) / X.shape[0] - mean @ mean))
+
+
+def gamma_of(width: float, gamma0: float) -> float:
+    """gamma = 1/(2 sigma²) for sigma = width · sqrt(gamma0)."""
+    return 1 / (2 * width**2 * gamma0)
+
+
+def with_gamma(given: Mapping[str, Any], X: Any) -> dict[str, Any]:
+    """Parameters in which gamma takes the place of the relative ``width``, if there is one."""
+    if "width" not in given:
+        return dict(given)
+    others = {name: value for name, value in given.items() if name != "width"}
+    return others | {"gamma": gamma_of(given["width"], mean_squared_distance(X))}
+
+
+def known_balance(y: np.ndarray) -> float:
+    """The first of the papers' bounds of abs(sum(y))/n that two classes keep.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.protocol import known_balance
+    >>> known_balance(np.array([0] * 5 + [1] * 4))
+    0.3
+    """
+    counts = np.unique(y, return_counts=True)[1]
+    return next((bound for bound in BALANCES if bound >= np.ptp(counts) / len(y)), BALANCES[-1])
+
+
+# -- quality, seconds and memory ---------------------------------------------------------------
+
+
+def clustering(y: Any, labels: Any) -> dict[str, float]:
+    """Balanced error (of two classes), error and adjusted Rand index, as shares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.protocol import clustering
+    >>> clustering(np.array([0, 0, 1, 1]), [1, 1, 0, 0])
+    {'balanced_error': 0.0, 'error': 0.0, 'ari': 1.0}
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    two = np.unique(y).size == 2
+    return {
+        **({ERROR: float(balanced_clustering_error(y, labels))} if two else {}),
+        "error": 1 - float(clustering_accuracy(y, labels)),
+        "ari": float(adjusted_rand_score(y, labels)),
+    }
+
+
+def store_clustering(store: str, labels: Any) -> dict[str, float]:
+    """`clustering` of the rows of a Zarr store."""
+    return clustering(np.asarray(open_class_labels(store)), labels)
+
+
+def fit(estimator: Any, X: Any) -> Any:
+    """Fit without the warnings about the clusters found: the tables show what they are worth."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mmcnb.ClusterWarning)
+        return estimator.fit(X)
+
+
+def timed(estimator: Any, X: Any) -> dict[str, float]:
+    """Fit, and return the seconds and the peak memory of the fit alone."""
+    reset_peak()
+    started = time.perf_counter()
+    fit(estimator, X)
+    return {"seconds": time.perf_counter() - started, "peak_mib": peak_mib()}
+
+
+def scored(data: Data, estimator: Any, compiled: float = 0.0) -> dict[str, Any]:
+    """Fit to a data set: facts of the data, measures of the fit, and `clustering`."""
+    measures = timed(estimator, data.X) | {"compile_seconds": compiled}
+    return facts(data.X) | measures | clustering(data.y, estimator.labels_)
+
+
+_compiled: dict[tuple[bool, str, str], float] = {}
+
+
+def compile_seconds(X: Any, *estimators: Any) -> float:
+    """Seconds of this process's first fit of a few such rows, which compiles every kernel (of SKMMC)."""
+    kind = (issparse(X), str(X.dtype), repr(estimators))
+    if kind not in _compiled:
+        rows = X[: min(WARM_UP_ROWS, X.shape[0])]
+        started = time.perf_counter()
+        for estimator in estimators or (mmcnb.SparseKernelMMC(random_state=0),):
+            # A sample smaller than the data, so that the passes over all rows are compiled as well.
+            fit(clone(estimator).set_params(sample_size=max(2, rows.shape[0] // 2)), rows)
+        _compiled[kind] = time.perf_counter() - started
+    return _compiled[kind]
+
+
+def turns(methods: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+    """Median seconds of each method; they take turns, after one turn that does not count."""
+    seconds: dict[str, list[float]] = {name: [] for name in methods}
+    for turn in range(repeats + 1):
+        for name, method in methods.items():
+            started = time.perf_counter()
+            method()
+            if turn:
+                seconds[name].append(time.perf_counter() - started)
+    return {name: float(np.median(times)) for name, times in seconds.items()}
+
+
+def bare_scans(store: str) -> dict[str, Callable[[], object]]:
+    """A bare scan of a store with each number of threads."""
+    return {f"bare scan, {threads} threads": partial(_bare_scan, store, threads) for threads in SCAN_THREADS}
+
+
+def best_bare_scan(store: str, repeats: int) -> float:
+    """Median seconds of a bare scan of a store with the best number of threads."""
+    return min(turns(bare_scans(store), repeats).values())
+
+
+def _bare_scan(store: str, threads: int) -> None:
+    """Read and decode every chunk of a dense store once, and do nothing with it."""
+    import zarr
+
+    array = zarr.open_group(store, mode="r")["X"]
+    assert isinstance(array, zarr.Array)
+    step = array.chunks[0]
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda start: array[start : start + step], range(0, array.shape[0], step)))
+
+
+def reset_peak() -> None:
+    """Let the peak of resident memory begin anew, where the system can."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def peak_mib() -> float:
+    """Peak of this process's resident memory since `reset_peak`, in MiB; NaN where there is no /proc."""
+    return _high_water(Path("/proc/self")) / MIB
+
+
+def _high_water(process: Path) -> float:
+    """Peak resident bytes of a process; NaN where the system does not say."""
+    try:
+        lines = (process / "status").read_text().splitlines()
+    except OSError:
+        return float("nan")
+    return next((float(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), float("nan"))
+
+
+# -- processes ---------------------------------------------------------------------------------
+
+
+def run_and_watch(command: list[str]) -> tuple[dict[str, Any], int]:
+    """Run a command that prints JSON, and watch the memory of its processes.
+
+    Returns
+    -------
+    report : dict
+        What it printed.
+    peak : int
+        Largest sum, over the command's process and its descendants, of their peak resident bytes; 0 where
+        the system does not say.
+    """
+    peak = 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        while process.poll() is None:
+            peak = max(peak, _tree_peak(process.pid))
+            time.sleep(POLL_SECONDS)
+        printed = process.stdout.read() if process.stdout else ""
+    if process.returncode != 0:
+        raise mmcnb.InputError(f'"{" ".join(command[2:5])}" ended with code {process.returncode}; see above.')
+    return json.loads(printed), peak
+
+
+def _tree_peak(pid: int) -> int:
+    folder = Path(f"/proc/{pid}")
+    try:
+        children = [
+            child for task in (folder / "task").iterdir() for child in (task / "children").read_text().split()
+        ]
+    except OSError:  # the process has ended, or the system has no /proc
+        return 0
+    own = _high_water(folder)
+    return (0 if np.isnan(own) else int(own)) + sum(_tree_peak(int(child)) for child in children)
+
+
+def fit_store(store: str, seed: int, memory_limit: str) -> tuple[dict[str, Any], np.ndarray]:
+    """Run ``mmcnb fit`` on a store within a limit such as "1GiB", in a process that is watched.
+
+    Returns
+    -------
+    measures : dict
+        Seconds of the fit and of the labels, peak memory, reads, sweeps, gap, passes.
+    labels : ndarray of shape (n_samples,)
+        Cluster of each row.
+    """
+    import zarr
+
+    model, labels = Path(store).with_suffix(f".{seed}.model"), Path(store).with_suffix(f".{seed}.labels.zarr")
+    words = ["fit", store, "--model", model, "--labels", labels, "--memory-limit", memory_limit]
+    command = [sys.executable, "-m", "mmcnb", *map(str, words), "--random-state", str(seed)]
+    report, polled = run_and_watch([*command, "--overwrite", "--json"])
+    history = mmcnb.load(model).history_
+    measures = {
+        "seconds": report["fit_seconds"],
+        "label_seconds": report["labels_seconds"],
+        "peak_mib": max(report["peak_memory_bytes"], polled) / MIB,
+        "reads": int(history["reads"].iloc[-1]),
+        "sweeps": int(history["sweeps"].iloc[-1]),
+        "gap": report["gap"],
+        "passes": report["passes"],
+    }
+    return measures, np.asarray(zarr.open_array(str(labels), mode="r")[:])

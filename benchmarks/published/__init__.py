@@ -1,0 +1,84 @@
+"""The figures that the papers published, in the units and under the names of the studies.
+
+Each paper is a CSV file with a column for the table or figure in which a number stands. Rates are shares
+(2.81 % is 0.0281). ``notes.csv`` says what a reader of a table must know.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+__all__ = ["EVO", "MKC", "RLS", "SKMMC", "THESIS", "figure", "published"]
+
+SKMMC, MKC, THESIS, EVO, RLS = "SKMMC", "MKC", "MKC thesis", "EvoMMC", "UMC-RLS"
+PAPERS = ("skmmc", "evommc", "umc_rls", "mkc", "mkc_thesis")
+COLUMNS = ("paper", "table", "dataset", "method", "metric", "value", "sd", "note")
+
+
+def published() -> pd.DataFrame:
+    """Every figure of the tables, and what the texts say of the curves.
+
+    Returns
+    -------
+    DataFrame
+        One row a number, with columns paper ("SKMMC", "EvoMMC", "UMC-RLS", "MKC", "MKC thesis"), table,
+        dataset, method ("" for a fact of the data), metric, value, sd (NaN where none is printed), note.
+
+    Examples
+    --------
+    >>> from benchmarks.published import published
+    >>> frame = published()
+    >>> rows = frame[(frame["table"] == "Tab. V") & (frame["dataset"] == "mnist-1v7")]
+    >>> dict(zip(rows["method"], rows["value"]))
+    {'k-means': 0.0423, 'CPMMC': 0.0285, 'LG-MMC': 0.039, 'SKMMC': 0.0281}
+    """
+    return _frame().copy()
+
+
+def figure(paper: str, dataset: str, method: str, metric: str, table: str | None = None) -> float:
+    """One figure; NaN where none was published.
+
+    Parameters
+    ----------
+    paper, dataset, method, metric : str
+        As in `published`.
+    table : str or None, default=None
+        The table, where several have the figure; None takes the first.
+
+    Returns
+    -------
+    float
+        In the unit of the studies.
+
+    Examples
+    --------
+    >>> from benchmarks.published import RLS, figure
+    >>> figure(RLS, "iris", "UMC-RLS", "ari")
+    0.96
+    >>> figure(RLS, "optdigits", "UMC-RLS", "ari")
+    nan
+    """
+    return _figures().get((paper, dataset, method, metric, table), float("nan"))
+
+
+@cache
+def _frame() -> pd.DataFrame:
+    papers, notes = pd.concat(map(_read, PAPERS), ignore_index=True), _read("notes")
+    frame = papers.merge(notes, how="left", on=["paper", "table", "metric"])
+    return frame.fillna({"method": "", "note": ""})[list(COLUMNS)]
+
+
+def _read(name: str) -> pd.DataFrame:
+    path = Path(__file__).with_name(f"{name}.csv")
+    return pd.read_csv(path, float_precision="round_trip", encoding="utf-8")
+
+
+@cache
+def _figures() -> dict[tuple[str, str, str, str, str | None], float]:
+    """Values by paper, dataset, method, metric, and table or None, for which the first table counts."""
+    found: dict[tuple[str, str, str, str, str | None], float] = {}
+    for row in _frame().itertuples():
+        for table in (row.table, None):
+            found.setdefault((row.paper, row.dataset, row.method, row.metric, table), row.value)
+    return found

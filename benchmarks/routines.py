@@ -1,0 +1,193 @@
+"""Single routines and passes beside what bounds them: a bare scan, a bare product, scikit-learn's kernel.
+
+``python -m benchmarks routines [--quick] [--part NAME ...]`` times each routine in turn with its peer:
+
+scan     the pass of ``predict`` over a Zarr store of incompressible float32 (64 columns, 64 basis vectors)
+         against plain Zarr slices of the same chunks with the best number of threads
+product  the same pass over rows in memory (784 columns, 256 basis vectors) against a bare single-precision
+         product of the pass's blocks
+csr      kernel values of a9a against 200 of its rows, beside scikit-learn's ``rbf_kernel``
+
+Ratios are of medians of turns. ``--quick`` takes small sizes.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+import mmcnb
+from benchmarks.protocol import bare_scans, compile_seconds, facts, fit, turns, written_once
+from benchmarks.run import Options, Run, Section, frame_of_runs
+from benchmarks.tables import Goal, Result, measures_of
+from mmcnb import kernels
+from mmcnb.samples import BLOCK_ROWS, create_dense_store, open_samples
+
+TURNS, QUICK_TURNS = 5, 3
+WRITE_ROWS = 2**16
+
+
+def section(
+    name: str,
+    compute: Callable[[Run], dict[str, Any]],
+    dataset: str,
+    method: str,
+    sizes: tuple[int, int] | None,
+    column: str,
+    goal: Goal,
+    factor: int = 1,
+) -> Section:
+    """The section of a routine: one run a seed, and a table with the figures of both in one row.
+
+    Parameters
+    ----------
+    name : str
+        Of the section and its table.
+    compute : callable
+        That of the section.
+    dataset, method : str
+        Names for the tables.
+    sizes : tuple of int or None
+        Rows of made data, and those of ``--quick``; None for a9a.
+    column : str
+        Where the figure of the goal stands.
+    goal : Goal
+        The figure is filled in.
+    factor : int, default=1
+        Of the number of turns.
+    """
+
+    @frame_of_runs
+    def grid(options: Options) -> Iterator[Run]:
+        rows = options.sized(*sizes) if sizes else options.rows_of("a9a")
+        settings = {"rows": rows, "turns": factor * options.pick(TURNS, QUICK_TURNS, QUICK_TURNS)}
+        for seed in options.repeats(1):
+            yield Run(dataset, method, seed, settings=settings)
+
+    def tables(frame: pd.DataFrame, options: Options) -> Result:
+        figure = float(frame[column].mean()) * (100 if goal.unit == "%" else 1)
+        return Result({f"routines-{name}": measures_of(frame)}, [goal._replace(figure=figure)])
+
+    return Section(grid, compute, tables)
+
+
+# -- routines ----------------------------------------------------------------------------------
+
+
+def scan(run: Run) -> dict[str, Any]:
+    """``predict`` over a store in turns with bare scans by several numbers of threads."""
+    rows, features, landmarks = run.settings["rows"], 64, 64
+    path = written_once(run.folder, f"noise-{rows}", lambda store: write_noise(str(store), rows, features))
+    model, compiled = labeller(features, landmarks)
+    labels = f"{path}.labels"
+
+    def predict() -> None:
+        model.predict(path, out=labels)
+        shutil.rmtree(labels)
+
+    scans = bare_scans(path)
+    seconds = turns({**scans, "predict": predict}, run.settings["turns"])
+    ours = seconds.pop("predict")
+    best = min(scans, key=lambda name: seconds[name])
+    return facts(path) | {
+        "seconds": ours,
+        "compile_seconds": compiled,
+        "bare_scan_seconds": seconds[best],
+        "bare_scan_threads": int(best.split()[2]),
+        "scans": ours / seconds[best],
+        "megabytes_per_second": rows * features * 4 / 1e6 / ours,
+        "basis_vectors": landmarks,
+    }
+
+
+def product(run: Run) -> dict[str, Any]:
+    """``predict`` of rows in memory in turns with the product alone."""
+    rows, features, landmarks = run.settings["rows"], 784, 256
+    X = np.random.default_rng(0).standard_normal((rows, features), np.float32)
+    model, compiled = labeller(features, landmarks)
+    basis = np.ascontiguousarray(model.model_.basis, np.float32)
+
+    def bare() -> None:
+        with threads() as pool:
+            list(pool.map(lambda start: X[start : start + BLOCK_ROWS] @ basis.T, range(0, rows, BLOCK_ROWS)))
+
+    samples = open_samples(X)
+    seconds = turns({"bare": bare, "predict": lambda: model.predict(samples)}, run.settings["turns"])
+    return facts(X) | {
+        "seconds": seconds["predict"],
+        "compile_seconds": compiled,
+        "bare_product_seconds": seconds["bare"],
+        "of_bare_rate": seconds["bare"] / seconds["predict"],
+        "gflops": 2 * rows * features * landmarks / 1e9 / seconds["predict"],
+        "basis_vectors": landmarks,
+    }
+
+
+def csr(run: Run) -> dict[str, Any]:
+    """Kernel values of sparse rows in turns with scikit-learn's."""
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    X = run.data.X
+    chosen = X[np.linspace(0, X.shape[0] - 1, min(200, X.shape[0]), dtype=int)]
+    gamma, basis = 1 / X.shape[1], np.ascontiguousarray(chosen.toarray(), np.float64)
+    prepared = np.ascontiguousarray(basis.T), kernels.squared_norms(basis), kernels.column_tiles(basis)
+    samples = open_samples(X)
+    starts = range(0, X.shape[0], BLOCK_ROWS)
+    blocks = [samples.block(start, min(start + BLOCK_ROWS, X.shape[0])) for start in starts]
+
+    def ours(block: Any) -> np.ndarray:
+        out = np.empty((block.indptr.size - 1, len(basis)), np.float32)
+        kernels.rbf_kernel_block_csr_into(block.data, block.indices, block.indptr, *prepared, gamma, out)
+        return out
+
+    with threads() as pool:
+        methods: dict[str, Callable[[], Any]] = {
+            "ours": lambda: list(pool.map(ours, blocks)),
+            "rbf_kernel_csr_seconds": lambda: rbf_kernel(X, chosen, gamma),
+            "rbf_kernel_dense_seconds": lambda: rbf_kernel(X, basis, gamma),
+        }
+        seconds = turns(methods, run.settings["turns"])
+    ours_seconds = seconds.pop("ours")
+    found = {"times_faster": min(seconds.values()) / ours_seconds, "basis_vectors": len(basis)}
+    return facts(X) | {"seconds": ours_seconds} | seconds | found
+
+
+@contextmanager
+def threads() -> Iterator[ThreadPoolExecutor]:
+    """As many threads as there are cores, each with one of BLAS."""
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield pool
+
+
+def write_noise(path: str, rows: int, features: int) -> None:
+    """Write normal float32 numbers, which no codec can make smaller."""
+    random = np.random.default_rng(0)
+    with create_dense_store(path, features) as writer:
+        for start in range(0, rows, WRITE_ROWS):
+            writer.append(random.standard_normal((min(WRITE_ROWS, rows - start), features), np.float32))
+
+
+def labeller(features: int, landmarks: int) -> tuple[Any, float]:
+    """A model with so many basis vectors, whatever it was fitted to, and the seconds of a first fit."""
+    rows = np.random.default_rng(1).standard_normal((4 * landmarks, features), np.float32)
+    compiled = compile_seconds(rows)
+    model = mmcnb.SparseKernelMMC(gamma="median", n_landmarks=landmarks, n_init=1, random_state=0)
+    return fit(model, rows), compiled
+
+
+RATIO = Goal("scan: predict over a store, against the best bare scan", np.nan, 1.35, "times")
+RATE = Goal("product: predict, of the rate of a bare product", np.nan, 70, "%", at_least=True)
+FASTER = Goal("csr: kernel blocks, against the faster rbf_kernel", np.nan, 8, "times", at_least=True)
+SECTIONS = {  # the store of the first has 2 GiB of float32
+    "scan": section("scan", scan, "noise, in a store", "predict", (2**23, 2**17), "scans", RATIO),
+    "product": section(
+        "product", product, "noise, in memory", "predict", (2**17, 2**14), "of_bare_rate", RATE
+    ),
+    "csr": section("csr", csr, "a9a", "kernel blocks", None, "times_faster", FASTER, factor=4),
+}

@@ -1,0 +1,194 @@
+"""Support cluster machines and the machines beside them: how each is made, trained and judged.
+
+``python -m benchmarks.studies._scm_machines TRAIN TEST FIT`` trains one on a store and prints JSON.
+"""
+
+import json
+import sys
+import time
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+import mmcnb
+from mmcnb.samples import open_class_labels, open_samples
+
+SCM, SCM_BOTH = "SCM", "SCM, both classes clustered"
+SVC, UNDER, WEIGHTED = "SVC", "SVC, under-sample", "SVC, weighted under-sample"
+SAMPLE = "SVC, 10,000 random rows"
+NYSTROEM, LINEAR = "Nystroem + SGD", "LinearSVC"
+OURS = (SCM, SCM_BOTH)
+SAMPLE_ROWS = 10_000
+COMPONENTS = 300
+CACHE_MIB = 200
+WARM_UP_ROWS, WARM_UP_SIDE = 2**14, 100  # read, and taken of each class
+
+
+class Fit(NamedTuple):
+    """One fit; JSON can hold it.
+
+    Parameters
+    ----------
+    method : str
+        One of the names of this module.
+    seed : int
+        Of the estimator and of the sample.
+    C : float, default=1.0
+        Weight of the loss.
+    rare_weight : float or None, default=None
+        Factor of C for rare rows; None gives both classes the same weight in all.
+    gamma : float or None, default=None
+        Of the kernel; None is that of SCM by default.
+    rows : int, default=0
+        Rows of an under-sample.
+    """
+
+    method: str
+    seed: int
+    C: float = 1.0
+    rare_weight: float | None = None
+    gamma: float | None = None
+    rows: int = 0
+
+
+def machine(fit: Fit) -> Any:
+    """The estimator, not yet fitted; the weights of a weighted under-sample are those of its rows."""
+    from sklearn import svm
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.linear_model import SGDClassifier
+    from sklearn.pipeline import make_pipeline
+
+    weight: Any = "balanced" if fit.rare_weight is None else {1: fit.rare_weight}
+    given = {"random_state": fit.seed, "class_weight": weight}
+    if fit.method in OURS:
+        gamma, clustered = fit.gamma or "auto", "both" if fit.method == SCM_BOTH else "negatives"
+        return mmcnb.SupportClusterMachine(gamma=gamma, C=fit.C, clustered=clustered, **given)
+    if fit.method == NYSTROEM:
+        features = Nystroem(gamma=fit.gamma, n_components=COMPONENTS, random_state=fit.seed)
+        return make_pipeline(features, SGDClassifier(**given))
+    if fit.method == LINEAR:
+        return svm.LinearSVC(C=fit.C, **given)
+    weight = weight if fit.method == SVC else None
+    return svm.SVC(gamma=fit.gamma, C=fit.C, cache_size=CACHE_MIB, class_weight=weight)
+
+
+def some_rows(fit: Fit, y: np.ndarray) -> np.ndarray:
+    """The rows a method is trained on, in order: all, a random sample, or all rare rows and a sample."""
+    order = np.random.RandomState(fit.seed).permutation(y.size)
+    if fit.method == SAMPLE:
+        return np.sort(order[:SAMPLE_ROWS])
+    if fit.method in (UNDER, WEIGHTED):
+        rare, common = np.flatnonzero(y), order[y[order] == 0]
+        return np.sort(np.concatenate([rare, common[: max(1, fit.rows - rare.size)]]))
+    return np.arange(y.size)
+
+
+def row_weights(fit: Fit, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Weights with which the rows of an under-sample stand for all rows, those of the classes included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.studies._scm_machines import WEIGHTED, Fit, row_weights
+    >>> row_weights(Fit(WEIGHTED, 0, rare_weight=3.0), np.array([1, 0, 0, 0, 0]), np.array([0, 1, 2]))
+    array([3., 2., 2.])
+    """
+    n_rare = np.count_nonzero(y)
+    n_common = y.size - n_rare
+    rare, common = (
+        (fit.rare_weight, 1.0) if fit.rare_weight else (y.size / (2 * n) for n in (n_rare, n_common))
+    )
+    return np.where(y[rows] == 1, rare, common * n_common / np.count_nonzero(y[rows] == 0))
+
+
+def trained_rows(model: Any) -> int:
+    """Rows that the last machine of a support cluster machine was trained on."""
+    last = model.history_.iloc[-1]
+    rare = last["positives"]
+    if model.clustered == "both":
+        rare = min(rare, int(np.clip(2 * rare, 100, 1000)) if model.n_clusters is None else model.n_clusters)
+    return int(last["representatives"] + last["settled"] + rare)
+
+
+def train(fit: Fit, X: Any, y: np.ndarray, store: str | None = None) -> tuple[Any, dict[str, Any]]:
+    """Train a method on its rows, or on a store of all of them.
+
+    Returns
+    -------
+    model : estimator
+        Fitted.
+    found : dict
+        Seconds of the fit, support vectors, rows trained on, and of SCM its gamma and rounds.
+    """
+    model, rows = machine(fit), some_rows(fit, y)
+    weights = {"sample_weight": row_weights(fit, y, rows)} if fit.method == WEIGHTED else {}
+    taken = (X, y) if rows.size == y.size else (X[rows], y[rows])
+    started = time.perf_counter()
+    model.fit(*(taken if store is None else (store, None)), **weights)
+    found: dict[str, Any] = {"seconds": time.perf_counter() - started, "rows_trained_on": rows.size}
+    if fit.method in OURS:
+        found |= {"rows_trained_on": trained_rows(model), "found_gamma": model.gamma_}
+        found |= {"rounds": len(model.history_), "end": model.report_["ends"][0]}
+        found |= {"support_vectors": model.report_["support_vectors"]}
+    elif hasattr(model, "support_"):
+        found |= {"support_vectors": model.support_.size}
+    return model, found
+
+
+def measures(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
+    """What is told of decision values, of which those above 0 are for class 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.studies._scm_machines import measures
+    >>> measures(np.array([0, 0, 1]), np.array([-1.0, 0.5, 2.0]))
+    {'balanced_accuracy': 0.75, 'roc_auc': 1.0, 'average_precision': 1.0}
+    """
+    from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
+
+    return {
+        "balanced_accuracy": float(balanced_accuracy_score(y, f > 0)),
+        "roc_auc": float(roc_auc_score(y, f)),
+        "average_precision": float(average_precision_score(y, f)),
+    }
+
+
+def read(path: str, rows: int | None = None) -> tuple[Any, np.ndarray]:
+    """The first rows of a store, or all, and their classes."""
+    samples = open_samples(path)
+    n = min(rows or samples.n_samples, samples.n_samples)
+    X = samples.block(0, n)
+    if not isinstance(X, np.ndarray):
+        indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        X = csr_matrix((X.data, indices, indptr), (n, samples.n_features))
+    return X, np.asarray(open_class_labels(path))[:n]
+
+
+def main(train_path: str, test_path: str, words: str) -> dict[str, Any]:
+    """Fit one method to a store, and measure it on another; SCM alone reads the store block by block."""
+    fit = Fit(*json.loads(words))
+    quieten()
+    X, y = read(train_path, WARM_UP_ROWS if fit.method in OURS else None)
+    few = np.sort(np.concatenate([np.flatnonzero(y == side)[:WARM_UP_SIDE] for side in (0, 1)]))
+    started = time.perf_counter()
+    machine(fit).fit(X[few], y[few])  # imports and compiles
+    compiled, store = time.perf_counter() - started, None
+    if fit.method in OURS:
+        del X
+        X, y, store = None, np.asarray(open_class_labels(train_path)), train_path
+    model, found = train(fit, X, y, store)
+    X, y = read(test_path)
+    return found | {"compile_seconds": compiled} | measures(y, model.decision_function(X))
+
+
+def quieten() -> None:
+    """The tables show what peers warn of."""
+    for message in (".*converge.*", "n_components > n_samples"):
+        warnings.filterwarnings("ignore", message=message)
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(*sys.argv[1:]), default=lambda value: value.tolist()))

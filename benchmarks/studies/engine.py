@@ -1,0 +1,154 @@
+"""The engine in whole fits: within 1 GiB, beside k-means, and with Dask.
+
+``python -m benchmarks engine [--quick] [--part NAME ...]`` measures, each in turn with its peer:
+
+large  ``mmcnb fit`` of two rings and two blobs (32 columns) under 1 GiB: peak memory of the process tree,
+       time in multiples of a bare scan, reads of the rows
+peers  time and error beside k-means with ten starts: a9a, MNIST pairs, extended USPS
+dask   a fit on 1 and 2 worker processes beside threads: time and labels
+
+Ratios are of medians of runs that take turns. ``--quick`` takes small sizes.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import mmcnb
+from benchmarks import protocol
+from benchmarks.methods import KMEANS, SKMMC
+from benchmarks.protocol import ERROR, LABEL_FREE, MNIST_PAIRS, PAPER
+from benchmarks.run import Options, Run, Section, frame_of_runs
+from benchmarks.studies import _skmmc
+from benchmarks.tables import Goal, Result, goals_of, measures_of, over_seeds, ratio_to
+
+FEATURES = 32
+LARGE_ROWS, QUICK_LARGE_ROWS = 2 * 10**7, 10**5
+DASK_ROWS, QUICK_DASK_ROWS = 2 * 10**6, 5 * 10**4
+LIMIT = 1024  # MiB
+MOST_SCANS, MOST_READS = 25, 6 + 2  # two reads to begin
+GIVEN = {"a9a": 2.0, **dict.fromkeys(MNIST_PAIRS, 0.5), "usps-extended": 0.5}  # relative widths, as published
+# Seconds of SKMMC in those of k-means: at the given width, and by default.
+TIMES = {"a9a": 1.0, **dict.fromkeys(MNIST_PAIRS, 0.5), "usps-extended": 0.1}
+AUTO_TIMES = {"a9a": 4.0, **dict.fromkeys(MNIST_PAIRS, 1.5), "usps-extended": 0.3}
+QUICK_NAMES, QUICK_ROWS = ("a9a", "mnist-1v7"), 5000
+
+
+# -- larger than memory ------------------------------------------------------------------------
+
+
+@frame_of_runs
+def large_grid(options: Options) -> Iterator[Run]:
+    """``mmcnb fit`` of data larger than its memory."""
+    rows = options.sized(LARGE_ROWS, QUICK_LARGE_ROWS)
+    for name in options.pick(("rings", "blobs"), ("rings", "blobs"), ("rings",)):
+        for seed in options.repeats(1):
+            yield Run(name, SKMMC, seed, settings={"rows": rows})
+
+
+def large(run: Run) -> dict[str, Any]:
+    """The command on a store, in a process that is watched, and a bare scan of the store."""
+    store = _store(run)
+    measures, labels = protocol.fit_store(store, run.seed, f"{LIMIT}MiB")
+    measures["scans"] = measures["seconds"] / protocol.best_bare_scan(store, 3)
+    return protocol.facts(store) | measures | protocol.store_clustering(store, labels)
+
+
+def _store(run: Run) -> str:
+    how = {"rows": run.settings["rows"], "features": FEATURES, "random_state": 0}
+    return protocol.store_once(run.folder, run.dataset, **how)
+
+
+def large_tables(frame: pd.DataFrame, options: Options) -> Result:
+    """Time, memory and reads of each data set."""
+    counts = ("scans", "label_seconds", "reads", "sweeps", "gap")
+    table = over_seeds(frame, ["dataset", "method"], ERROR, *counts)
+    rows = table.set_index("dataset")
+    goals = [
+        *goals_of(rows["peak_mib"], LIMIT, "large: {}, peak memory", "MiB"),
+        *goals_of(rows["scans"], MOST_SCANS, "large: {}, fit", "bare scans"),
+        *goals_of(rows["reads"], MOST_READS, "large: {}, reads of the rows", "2 of them to begin"),
+    ]
+    return Result({"engine-large": table}, goals)
+
+
+# -- beside k-means ----------------------------------------------------------------------------
+
+
+@frame_of_runs
+def peers_grid(options: Options) -> Iterator[Run]:
+    """k-means of ten starts, SKMMC by default and at the width of the papers, turn by turn."""
+    for name in options.pick(tuple(GIVEN), QUICK_NAMES, QUICK_NAMES[:1]):
+        settings = {"rows": options.rows_of(name, QUICK_ROWS if options.quick else None)}
+        for seed in options.repeats(1 if name == "usps-extended" else 3):
+            yield Run(name, KMEANS, seed, {"n_init": 10}, settings=settings)
+            yield Run(name, SKMMC, seed, settings=settings)
+            yield Run(name, SKMMC, seed, {"width": GIVEN[name]}, PAPER, settings=settings)
+
+
+def peers_tables(frame: pd.DataFrame, options: Options) -> Result:
+    """Time and error beside k-means, and reads."""
+    table = over_seeds(frame, ["dataset", "protocol", "method"], ERROR, "reads")
+    table["of k-means"] = ratio_to(table, table[table["method"] == KMEANS])
+    ours = table[table["method"] == SKMMC]
+    free, given = (ours[ours["protocol"] == by].set_index("dataset") for by in (LABEL_FREE, PAPER))
+    goals = [
+        *goals_of(free["of k-means"], AUTO_TIMES, 'peers: {}, time with gamma="auto"', "of k-means"),
+        *goals_of(given["of k-means"], TIMES, "peers: {}, time at a given gamma", "of k-means"),
+        *goals_of(ours.groupby("dataset")["reads"].max(), MOST_READS, "peers: {}, reads of the rows"),
+    ]
+    return Result({"engine-peers": table}, goals)
+
+
+# -- on a cluster ------------------------------------------------------------------------------
+
+
+@frame_of_runs
+def dask_grid(options: Options) -> Iterator[Run]:
+    """The same fit by threads and by worker processes."""
+    settings = {"rows": options.sized(DASK_ROWS, QUICK_DASK_ROWS)}
+    for seed in options.repeats(1):
+        for workers in (0, 2) if options.quick else (0, 1, 2):
+            yield Run("rings", SKMMC, seed, {"workers": workers}, settings=settings)
+
+
+def dask(run: Run) -> dict[str, Any]:
+    """A fit by so many worker processes, or by threads where there are none."""
+    from distributed import Client, LocalCluster
+
+    store, workers = _store(run), run.parameters["workers"]
+    if not workers:
+        return _second_fit(mmcnb.SparseKernelMMC(random_state=run.seed), store)
+    share = {"n_workers": workers, "threads_per_worker": max(1, 2 // workers)}
+    with LocalCluster(**share, dashboard_address=None) as cluster, Client(cluster) as client:
+        return _second_fit(mmcnb.SparseKernelMMC(random_state=run.seed, engine=client), store)
+
+
+def _second_fit(model: Any, store: str) -> dict[str, Any]:
+    """A second fit: in the first one workers load and compile the kernels."""
+    first, second = (protocol.timed(model, store)["seconds"] for _ in range(2))
+    labels = np.asarray(model.labels_)
+    measures = {"seconds": second, "compile_seconds": max(0.0, first - second)}
+    measures |= protocol.store_clustering(store, labels)
+    return protocol.facts(store) | measures | {"labels_digest": hashlib.sha256(labels.tobytes()).hexdigest()}
+
+
+def dask_tables(frame: pd.DataFrame, options: Options) -> Result:
+    """Time beside threads, and whether the labels are the same."""
+    by_threads = frame[frame["workers"] == 0].set_index("seed")
+    same = frame["labels_digest"] == frame["seed"].map(by_threads["labels_digest"])
+    table = measures_of(frame.assign(same_labels=same)).drop(columns="labels_digest")
+    table["of threads"] = ratio_to(table, by_threads.reset_index(), "seed")
+    equal = 100 * float(same.mean())
+    goal = Goal("dask: runs whose labels equal those of threads", equal, 100, "%", at_least=True)
+    return Result({"engine-dask": table}, [goal])
+
+
+SECTIONS = {
+    "large": Section(large_grid, large, large_tables),
+    "peers": Section(peers_grid, _skmmc.compute, peers_tables),
+    "dask": Section(dask_grid, dask, dask_tables),
+}

@@ -1,0 +1,84 @@
+"""Precision of the cutting planes, SKMMC's Fig. 3 to 6: error, time and cuts against eta on the small sets.
+
+``python -m benchmarks eta [--quick] [--seeds N]`` fits SKMMC at five values of eta up to 1, by default and,
+from coin flips, at each width of the paper's grid, whose best at each eta is chosen by the classes, three
+times with other seeds.
+"SKMMC, own vectors" is the paper's basis, one vector a plane that no other plane uses, at one width and one
+seed: eta sets the number of its basis vectors. Cuts are steps of the cutting-plane loop, rounds those of
+CCCP, over all starts and widths. ``--quick`` takes three sets and three values.
+"""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from benchmarks.methods import OWN, SKMMC
+from benchmarks.protocol import ERROR, LABEL_FREE, PAPER, PAPER_WIDTHS, UCI
+from benchmarks.run import Options, Run, frame_of_runs
+from benchmarks.studies._skmmc import COIN_FLIPS, compute
+from benchmarks.tables import Result, best, goals_of, over_seeds
+
+__all__ = ["compute", "grid", "tables"]
+
+ETAS = (0.01, 0.03, 0.1, 0.3, 1.0)
+QUICK_ETAS, QUICK_SETS = (0.01, 0.1, 1.0), ("heart", "ionosphere", "breast")
+OWN_WIDTH = 1.0
+KEYS = ["dataset", "protocol", "method", "eta"]
+COUNTS = ("cuts", "rounds", "cuts_a_round", "basis_vectors")
+# What the paper says of eta: at its largest, a cut or two a round and little more error.
+MOST_RISE, MOST_CUTS, MOST_TIME = 0.02, 2.0, 1.0
+
+
+@frame_of_runs
+def grid(options: Options) -> Iterator[Run]:
+    """Each eta by default, at each width, and with the paper's basis."""
+    etas = options.pick(ETAS, QUICK_ETAS, QUICK_ETAS)
+    for name in options.pick(UCI, QUICK_SETS, QUICK_SETS[:1]):
+        data = {"rows": options.rows_of(name)}
+        flips, own = (data | {"fixed": fixed} for fixed in (COIN_FLIPS, {"init": "random", "n_init": 1}))
+        for seed in options.repeats(3):
+            for eta in etas:
+                yield Run(name, SKMMC, seed, {"eta": eta}, LABEL_FREE, settings=data)
+                for width in options.pick(PAPER_WIDTHS, PAPER_WIDTHS, PAPER_WIDTHS[1:3]):
+                    yield Run(name, SKMMC, seed, {"eta": eta, "width": width}, PAPER, settings=flips)
+        for eta in etas[1:] if options.quick else etas:  # the least takes minutes
+            yield Run(name, OWN, 0, {"eta": eta, "width": OWN_WIDTH}, PAPER, settings=own)
+
+
+def tables(frame: pd.DataFrame, options: Options) -> Result:
+    """Each set at its best width, means over the sets, and goals."""
+    settings = over_seeds(frame, [*KEYS, "parameters"], ERROR, *COUNTS)
+    table = best(settings, KEYS, ERROR)
+    means = means_of(settings, table)
+    ours = means[means["method"] == SKMMC].sort_values("eta").groupby("protocol")
+    least, largest = ours.first(), ours.last()
+    rise = largest[ERROR] - least[ERROR]
+    goals = [
+        *goals_of(rise, MOST_RISE, "{}: error at the largest eta above that at the least", "points"),
+        *goals_of(largest["cuts_a_round"], MOST_CUTS, "{}: cuts a round at the largest eta"),
+        *goals_of(largest["of the least eta"], MOST_TIME, "{}: time at the largest eta", "of the least"),
+    ]
+    return Result({"eta": table, "eta-means": means}, goals)
+
+
+def means_of(settings: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Means over the data sets: errors at the best width, counts and seconds over all widths.
+
+    Parameters
+    ----------
+    settings : DataFrame
+        One row for each data set, protocol, method, eta and width.
+    table : DataFrame
+        Of these the rows at the best width.
+
+    Returns
+    -------
+    DataFrame
+        One row for each protocol, method and eta, with the seconds beside those at the least eta.
+    """
+    keys = KEYS[1:]
+    means = settings.groupby(keys)[[*COUNTS, "seconds"]].mean()
+    means.insert(0, ERROR, table.groupby(keys)[ERROR].mean())
+    means = means.reset_index()
+    first = means.groupby(keys[:2])["seconds"].transform("first")
+    return means.assign(**{"of the least eta": means["seconds"] / first})

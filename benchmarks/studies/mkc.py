@@ -1,0 +1,365 @@
+"""Multiple kernel clustering: the paper's Tables 2 and 3 and Figures 1-3, and MNIST 0-4 from a store.
+
+``python -m benchmarks mkc [--quick] [--seeds N] [--rows N] [--part NAME ...]`` has four sections:
+
+table2  Table 2 of Zhao, Kwok and Zhang on the data sets that are available, and the thesis's Tab. 5-3: each
+        kernel alone, MKC, k-means, normalised cut, IterSVR (of two clusters). By the paper's protocol each
+        cluster takes its majority class. The parameters are those of the highest accuracy over a grid, a
+        subset of the thesis's Tab. 5-2; k-means is the mean of 50 runs from random rows. Label-free are
+        defaults, k-means of ten starts, spectral clustering of ten neighbours. The paper writes the
+        Gaussian exp(-d²/(2 sigma)), without a square; both readings are in the grid of MKC, the printed one
+        in those of its peers. The grid of MKC has the threshold of 1 and the adaptive one, and for two
+        clusters four coin flips at a large C. Columns are as in the files
+table3  Table 3 and the thesis's Tab. 5-4: the model of some rows labels the others
+speed   Fig. 1: seconds beside the sum of those of each kernel alone; Fig. 2: against rows; Fig. 3: against
+        kernels and against eta
+mnist   Table 2's last line: parameters by the classes of 1,000 rows, then all 35,735; and the default from a
+        Zarr store in a process that is watched: peak memory, time beside k-means
+
+``--quick`` takes two data sets of 200 rows, a few points of the grid, and shorter figures.
+"""
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks import protocol
+from benchmarks.methods import CUT, KMEANS, MULTIPLE, SVR, estimator, fit_in_process
+from benchmarks.protocol import LABEL_FREE, PAPER
+from benchmarks.published import MKC as MKC_PAPER
+from benchmarks.published import THESIS, figure
+from benchmarks.run import OK, Options, Run, Section, frame_of_runs
+from benchmarks.studies import _mkc_models as models
+from benchmarks.studies._mkc_models import ACCURACY, K1, K2, K3, METHODS, MKC, MNIST, MNIST_SAMPLE, OURS, SETS
+from benchmarks.tables import Goal, Result, beside_published, best, goals_of, log_slope, over_seeds
+
+SAMPLE = "MKC of a sample"
+SLACK = 1.0  # per cent
+QUICK_FORMS = ("C=2^1", "C=10, adaptive", "C=2^6, coin flip 0")
+COMBINED = 3  # Gaussians, best alone, that are tried in the combination
+CUT_FRACTIONS = tuple(f / 10 for f in range(1, 11))
+SVR_WEIGHTS = (0.1, 1.0, 10.0)  # C of a row
+RUNS, QUICK_RUNS = 50, 10  # of k-means
+KEYS = ["dataset", "protocol", "method"]
+TABLE2_COLUMNS = ["dataset", "n", "method", "published accuracy", "thesis accuracy", ACCURACY, "accuracy sd"]
+TABLE2_COLUMNS += ["label-free accuracy", "published rand", "rand", "label-free rand"]
+TABLE2_COLUMNS += ["seconds", "parameters"]
+SCALES = {  # the sets of a section: all, quick, smoke
+    "table2": ((*models.TABLE2, *models.THESIS_ONLY), ("ionosphere", "digits0689"), ("ionosphere",)),
+    "table3": (tuple(models.TABLE3), ("ringnorm", "digits1v7-tra"), ("ringnorm",)),
+    "mnist": 3 * ((MNIST_SAMPLE,),),
+}
+QUICK_MNIST_ROWS = 400
+TURNS = 3
+SIZES, QUICK_SIZES, SMOKE_SIZES = (1000, 2000, 4000, 8000, 16_000, 32_000), (250, 500, 1000), (100, 200)
+ETAS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+KERNELS_SET = "digits0689"
+LANDMARKS = {"threshold": "fixed", "n_landmarks": 200, "sample_size": 1000}
+FRACTION = 0.3  # sigma = (f sigma0)²
+MOST_SLOPE = 1.1
+ALONE = {"K1 linear, alone": ["K1"], "K2 polynomial, alone": ["K2"], "K3 Gaussian, alone": ["K3"]}
+THREE = ["K1", "K2", "K3"]
+COLUMNS = {"rows": ["n", "passes", "rounds"], "kernels": ["kernels", "n"], "eta": ["eta", "n", "planes"]}
+
+
+# -- Table 2 -----------------------------------------------------------------------------------
+
+
+@frame_of_runs
+def points_of(name: str, method: str, kernels: Iterable[str], options: Options) -> Iterator[Run]:
+    """Every form with each choice of kernels."""
+    rows = {"rows": models.rows_of_set(name, options)}
+    forms = [*models.FORMS, *(models.FLIPS if SETS[name].n_clusters == 2 else ())]
+    if options.quick:
+        forms = [form for form in forms if form in QUICK_FORMS[: 1 if options.smoke else None]]
+    part = "mnist" if name == MNIST_SAMPLE else "table2"  # other sections take the same runs
+    for one, form, seed in product(kernels, forms, range(options.seeds or 1)):
+        yield Run(name, method, seed, {"kernels": one, "form": form}, PAPER, part, rows)
+
+
+def alone(scales: Sequence[Sequence[str]], options: Options) -> pd.DataFrame:
+    """The grid of each kernel alone, on the sets of the scale."""
+    most = options.pick(None, 2, 1)
+    kinds = {method: list(kernels)[:most] for method, kernels in models.base_kernels(1.0).items()}
+    names = options.pick(*scales)
+    return pd.concat([points_of(name, *kind, options) for name, kind in product(names, kinds.items())])
+
+
+def combined(frame: pd.DataFrame, options: Options) -> pd.DataFrame:
+    """The grid of several kernels, which were the best of their kind alone."""
+    groups = frame.groupby("dataset", sort=False)
+    return pd.concat([points_of(name, MKC, together(part), options) for name, part in groups])
+
+
+def together(alone: pd.DataFrame) -> list[str]:
+    """Combinations to try: the best linear, polynomial and Gaussian kernel, and several Gaussians."""
+    means = alone.groupby(["method", "kernels", "form"], sort=False)[ACCURACY].mean().dropna()
+    most = means.groupby(["method", "kernels"], sort=False).max().sort_values(ascending=False, kind="stable")
+    ranked = {method: [one for kind, one in most.index if kind == method] for method in (K1, K2, K3)}
+    widths = ranked[K3][:COMBINED]
+    found = [", ".join([*ranked[K1][:1], *ranked[K2][:1], width]) for width in widths]
+    return found + ([", ".join(widths)] if len(widths) > 1 else [])
+
+
+@frame_of_runs
+def others(frame: pd.DataFrame, options: Options) -> Iterator[Run]:
+    """Our methods by default, then k-means, normalised cut and IterSVR by both protocols."""
+    rows = {name: {"rows": models.rows_of_set(name, options)} for name in frame["dataset"].unique()}
+    for name, method, seed in product(rows, OURS, options.repeats(3)):
+        yield Run(name, method, seed, settings=rows[name])
+    step = 5 if options.quick else 1
+    widths = [{"width": width} for width in CUT_FRACTIONS[::step]]
+    points = {CUT: widths, SVR: [width | {"C": C} for width, C in product(widths, SVR_WEIGHTS[::step])]}
+    for name in rows:
+        yield from kmeans_runs(name, options, rows[name])
+        for method in (CUT, SVR) if SETS[name].n_clusters == 2 else (CUT,):
+            for seed, given in product(options.repeats(3), ({}, *points[method])):
+                yield Run(name, method, seed, given, PAPER if given else LABEL_FREE, settings=rows[name])
+
+
+def kmeans_runs(name: str, options: Options, settings: dict[str, Any]) -> Iterator[Run]:
+    """Runs from random rows, as published; and ten starts, the best kept."""
+    for seed in options.repeats(RUNS, QUICK_RUNS):
+        yield Run(name, KMEANS, seed, {"init": "random", "n_init": 1}, PAPER, settings=settings)
+    for seed in options.repeats(3):
+        yield Run(name, KMEANS, seed, {"n_init": 10}, settings=settings)
+
+
+def chosen_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """Means over the seeds, at the parameters of the highest mean accuracy; the earlier of equals.
+
+    The weights of the kernels are those of the first seed.
+    """
+    settings = over_seeds(frame, [*KEYS, "parameters"], ACCURACY, "rand")
+    weights = frame.groupby([*KEYS, "parameters"], sort=False)["weights"].first()
+    return best(settings.join(weights, on=[*KEYS, "parameters"]), KEYS, ACCURACY, largest=True)
+
+
+def beside(chosen: pd.DataFrame) -> pd.DataFrame:
+    """One row for each data set and method: both protocols beside the published figures."""
+    paper, free = (
+        chosen[chosen["protocol"] == name].set_index(["dataset", "method"]) for name in (PAPER, LABEL_FREE)
+    )
+    table = paper.join(free[[ACCURACY, "rand"]].add_prefix("label-free "), how="outer").assign(protocol=PAPER)
+    order = pd.MultiIndex.from_product([chosen["dataset"].unique(), METHODS], names=["dataset", "method"])
+    table = table.reindex(order[order.isin(table.index)]).reset_index()
+    table = beside_published(table, MKC_PAPER, {f"published {one}": one for one in (ACCURACY, "rand")})
+    return beside_published(table, THESIS, {"thesis accuracy": ACCURACY})[TABLE2_COLUMNS]
+
+
+def goals_beside(name: str, accuracy: pd.Series, published: float) -> list[Goal]:
+    """MKC within a point of what was published, if anything was, and of the best of the kernels alone."""
+    bounds = {"published": published, "best kernel alone": accuracy[[K1, K2, K3]].max()}
+    return [
+        Goal(f"{name}: MKC beside {what}", 100 * accuracy[MKC], round(100 * bound - SLACK, 2), "%", True)
+        for what, bound in bounds.items()
+        if what != "published" or np.isfinite(bound)
+    ]
+
+
+def table2(frame: pd.DataFrame, options: Options) -> Result:
+    """Accuracy and Rand index of all methods by both protocols, and weights of the kernels."""
+    chosen = chosen_of(frame)
+    table = beside(chosen)
+    goals = []
+    for name, part in table.groupby("dataset", sort=False):
+        rows = part.set_index("method").reindex(METHODS)
+        known = rows["published accuracy"].fillna(rows["thesis accuracy"])[MKC]
+        goals += goals_beside(str(name), rows[ACCURACY], known)
+    return Result({"mkc-table2": table, "mkc-table2-weights": weights_in(chosen)}, goals)
+
+
+def weights_in(frame: pd.DataFrame) -> pd.DataFrame:
+    """The weights of the kernels, a row a fit of several."""
+    return frame.loc[frame["method"] == MKC, ["dataset", "protocol", "parameters", "weights"]]
+
+
+# -- Table 3 -----------------------------------------------------------------------------------
+
+
+@frame_of_runs
+def labelling(frame: pd.DataFrame, options: Options) -> Iterator[Run]:
+    """A model at the best point of the grid, where there is one, and one by default; named as published."""
+    points = best_points(frame, MKC)
+    for name in frame["dataset"].unique():
+        settings = {
+            "name": name,
+            "rows": models.rows_of_set(name, options),
+            "other rows": models.rows_of_set(models.TABLE3[name], options, None),
+        }
+        dataset = MNIST if name == MNIST_SAMPLE else name
+        for given, how in ((points.get(name), PAPER), ({}, LABEL_FREE)):
+            if given is not None:
+                yield Run(dataset, SAMPLE, 0, given, how, "table3", settings)
+
+
+def best_points(frame: pd.DataFrame, method: str) -> dict[str, dict[str, str]]:
+    """Of each data set the kernels and the form of highest mean accuracy; the earlier of equals."""
+    settings = over_seeds(frame[frame["method"] == method], ["dataset", "kernels", "form"], ACCURACY)
+    chosen = best(settings, ["dataset"], ACCURACY, largest=True)
+    return {row.dataset: {"kernels": row.kernels, "form": row.form} for row in chosen.itertuples()}
+
+
+def compute_table3(run: Run) -> dict[str, Any]:
+    """A model of some rows, and the accuracy of the labels that it gives to others."""
+    if run.method != SAMPLE:
+        return models.compute(run)
+    name, settings = run.settings["name"], run.settings
+    learnt = models.load_set(name, settings["rows"])
+    other = models.load_set(models.TABLE3[name], settings["other rows"])
+    model = models.ours(run, name)
+    found = models.measured(learnt, model, models.compile_kernels(learnt))
+    new = models.scores(other.y, model.predict(other.X)) | {"other_rows": len(other.y)}
+    return found | new | {"learnt_accuracy": found[ACCURACY]}
+
+
+def table3(frame: pd.DataFrame, options: Options) -> Result:
+    """Accuracy on the other rows by both protocols, beside the published ones."""
+    keys, told = ["dataset", "protocol", "parameters"], ("rand", "learnt_accuracy", "other_rows")
+    table = over_seeds(frame[frame["part"] == "table3"], keys, ACCURACY, *told)
+    for paper, title in ((MKC_PAPER, "published"), (THESIS, "thesis")):
+        table[f"{title} accuracy"] = [figure(paper, name, SAMPLE, ACCURACY) for name in table["dataset"]]
+    judged = table[(table["protocol"] == PAPER) & table["published accuracy"].notna()]
+    goals = [
+        Goal(f"{name}: model of {n:,} rows on all", 100 * accuracy, round(100 * bound - SLACK, 2), "%", True)
+        for name, n, accuracy, bound in judged[["dataset", "n", ACCURACY, "published accuracy"]].to_numpy()
+    ]
+    return Result({"mkc-table3": table}, goals)
+
+
+# -- Figures 1 to 3 ----------------------------------------------------------------------------
+
+
+@frame_of_runs
+def grid_of_speed(options: Options) -> Iterator[Run]:
+    """Fits of one kernel and of three; then against rows, the number of Gaussians, and the violation eta."""
+    exact = {**models.FORM, "basis": "exact"}
+    turns = {"turns": 1 if options.quick else TURNS}
+
+    def run(axis: str, value: Any, name: str, kernels: Sequence[Any], rows: int | None, **given: Any) -> Run:
+        settings = turns | {"rows": rows, "kernels": list(kernels), "given": given}
+        varied, method = ({}, value) if axis == "sets" else ({axis: value}, MKC)
+        return Run(name, method, 0, varied, part=f"speed, {axis}", settings=settings)
+
+    names = tuple(models.TABLE2)
+    for name in options.pick(names, ("digits1v7", "digits0689"), ("digits1v7",)):
+        for method, kernels in (*ALONE.items(), (MKC, THREE)):
+            yield run("sets", method, name, kernels, models.rows_of_set(name, options), **exact)
+    for n in options.sizes_within(options.pick(SIZES, QUICK_SIZES, SMOKE_SIZES)):
+        yield run("rows", n, MNIST, THREE, n, **LANDMARKS)
+    rows = models.rows_of_set(KERNELS_SET, options)
+    for count in range(1, (3 if options.quick else 10) + 1):
+        yield run("kernels", count, KERNELS_SET, range(count), rows, **exact)
+    for eta in (0.1, 0.01) if options.quick else ETAS:
+        yield run("eta", eta, KERNELS_SET, THREE, rows, eta=eta, **exact)
+
+
+def compute_speed(run: Run) -> dict[str, Any]:
+    """Median seconds of some fits, after one that is not counted; rounds are those of a start and C."""
+    settings = run.settings
+    data = models.load_set(run.dataset, settings["rows"])
+    given = {"kernels": [kernel_of(run.dataset, settings["rows"], one) for one in settings["kernels"]]}
+    k, compiled, fits = SETS[run.dataset].n_clusters, models.compile_kernels(data), []
+    for _ in range(settings["turns"] + 1):
+        model = estimator(MULTIPLE, k, random_state=0, **given, **settings["given"])
+        fits.append(protocol.timed(model, data.X))
+    history = model.history_
+    rounds = history.groupby(["stage", "start", "C"], dropna=False)["round"].max().mean() + 1
+    counts = {"rounds": float(rounds), "passes": len(history), "planes": int(history["planes"].max())}
+    axis = run.part.removeprefix("speed, ")
+    return protocol.facts(data.X) | {
+        "seconds": statistics.median(one["seconds"] for one in fits[1:]),
+        "peak_mib": max(one["peak_mib"] for one in fits),
+        "compile_seconds": compiled,
+        **{name: count for name, count in counts.items() if name in COLUMNS.get(axis, ())},
+    }
+
+
+def kernel_of(name: str, rows: int | None, which: str | int) -> Any:
+    """One of the paper's three kernels, or a Gaussian by its place: their bandwidths spread around one.
+
+    Examples
+    --------
+    >>> from benchmarks.studies.mkc import kernel_of
+    >>> kernel_of("any", None, "K1")
+    'linear'
+    """
+    fixed = {"K1": "linear", "K2": models.polynomial(2)}
+    if which in fixed:
+        return fixed[which]
+    place = 0 if which == "K3" else int(which)
+    step = (place + 1) // 2 * (-1) ** place
+    return "rbf", {"gamma": models.gamma_of((FRACTION * models.sigma0_of(name, rows) * 2 ** (step / 2)) ** 2)}
+
+
+def tables_of_speed(frame: pd.DataFrame, options: Options) -> Result:
+    """The figures as tables, and the slopes of the seconds."""
+    done = frame[frame["status"] == OK]
+    sets = done[done["part"] == "speed, sets"].pivot(index="dataset", columns="method", values="seconds")
+    asked = frame.loc[frame["part"] == "speed, sets", "dataset"].unique()
+    sets = sets.reindex(asked)[[method for method in (*ALONE, MKC) if method in sets]]
+    if set(sets) == {*ALONE, MKC}:
+        sets["MKC / sum"] = sets[MKC] / sets[[*ALONE]].sum(axis=1, skipna=False)
+    found = {"mkc-speed-sets": sets.reset_index().rename_axis(columns=None)}
+    slopes = []
+    for axis, columns in COLUMNS.items():
+        table = done.loc[done["part"] == f"speed, {axis}", [*columns, "seconds"]]
+        if len(table):
+            found[f"mkc-speed-{axis}"] = table
+            slopes.append((columns[0], *log_slope(table[columns[0]], table["seconds"])))
+    found["mkc-speed-slopes"] = pd.DataFrame(slopes, columns=["seconds against", "slope", "low", "high"])
+    of_rows = {axis: slope for axis, slope, *_ in slopes if axis == "n" and np.isfinite(slope)}
+    return Result(found, goals_of(of_rows, {"n": MOST_SLOPE}, "seconds against {}, with landmarks: slope"))
+
+
+# -- MNIST 0-4 ---------------------------------------------------------------------------------
+
+
+@frame_of_runs
+def all_rows(frame: pd.DataFrame, options: Options) -> Iterator[Run]:
+    """Ours on all rows at the best points of a sample, k-means, and the default from a store."""
+    settings = {"rows": models.rows_of_set(MNIST, options, QUICK_MNIST_ROWS)}
+    for method in OURS:
+        for given in best_points(frame, method).values():
+            yield Run(MNIST, method, 0, given, PAPER, settings=settings)
+    yield from kmeans_runs(MNIST, options, settings)
+    yield Run(MNIST, MKC, 0, settings=settings)
+
+
+def compute_mnist(run: Run) -> dict[str, Any]:
+    """Fit in memory, or by default to a Zarr store by a process whose memory is watched."""
+    if run.method != MKC or run.protocol == PAPER:
+        return models.compute(run)
+    data = models.load_set(MNIST, run.settings["rows"])
+    write = partial(protocol.write_rows, data)
+    store = protocol.written_once(run.folder, f"{MNIST}-{run.settings['rows']}", write)
+    measures, labels = fit_in_process(MULTIPLE, store, SETS[MNIST].n_clusters)
+    measures["seconds"] += measures.pop("label_seconds")
+    return protocol.facts(store) | models.scores(data.y, labels) | measures
+
+
+def tables_of_mnist(frame: pd.DataFrame, options: Options) -> Result:
+    """Accuracy on all rows beside the published one; goals on it, and on the time beside k-means."""
+    frame = frame[frame["dataset"] == MNIST]
+    table = over_seeds(frame, [*KEYS, "parameters"], ACCURACY, "rand")
+    table = beside_published(table, MKC_PAPER, {f"published {one}": one for one in (ACCURACY, "rand")})
+    rows = table.set_index(["protocol", "method"])
+    known = figure(MKC_PAPER, MNIST, MKC, ACCURACY)
+    goals = goals_beside(MNIST, rows.loc[PAPER, ACCURACY].reindex(OURS), known)
+    seconds = rows.loc[LABEL_FREE, "seconds"].reindex([MKC, KMEANS])
+    ratio = float(seconds[MKC] / seconds[KMEANS])
+    goals.append(Goal(f"{MNIST}: seconds of MKC in those of KMeans(5, n_init=10)", ratio, 1.0))
+    return Result({"mkc-mnist": table, "mkc-mnist-weights": weights_in(frame)}, goals)
+
+
+SECTIONS = {
+    "table2": Section(partial(alone, SCALES["table2"]), models.compute, table2, (combined, others)),
+    "table3": Section(partial(alone, SCALES["table3"]), compute_table3, table3, (combined, labelling)),
+    "speed": Section(grid_of_speed, compute_speed, tables_of_speed),
+    "mnist": Section(partial(alone, SCALES["mnist"]), compute_mnist, tables_of_mnist, (combined, all_rows)),
+}

@@ -1,0 +1,345 @@
+"""Support cluster machine: rare classes beside the whole SVC, samples of the rows and linear machines.
+
+``python -m benchmarks scm [--quick] [--seeds N] [--rows N] [--part NAME ...]`` has six sections:
+
+rare     a9a with its positives thinned at random, seed 0, to one for 50 others; tested on the whole a9a.t
+digits   the eight against the other digits of MNIST, 1:9, of 10,000 random rows; tested on MNIST's test part
+rings    two wide rings that overlap, 10^6 rows in Zarr, one of a hundred of the inner ring; tested on 100,000
+adult    a9a as it is, 1:3
+grid     gammas, C and weights of the rare class on the thinned a9a
+effects  one machine on clusters in feature space, in input space and on random rows, by their number; SCM
+         round by round. Both on the thinned a9a, the first on 20,000 rows of the rings too
+
+Beside SCM are the SVC on all rows and on a random under-sample, Nystroem + SGDClassifier of 300 components,
+and LinearSVC. An under-sample has all rare rows and is as large as what the last machine of SCM was trained
+on. It is taken without weights, and with weights by which it stands for all rows.
+
+"label-free" is SCM by default, C = 1 and balanced classes; machines with a kernel share the gamma that SCM
+finds. "paper" are the gamma, C and weight that are best for the SVC on all rows in the section "grid", as the
+rows to test on tell. Each fit is a process of its own, which is watched: peak_mib is its largest resident
+memory, with Python, libraries and the rows to test on. SCM reads the store, the others have the rows in
+memory. Seconds are those of the fit.
+
+``--quick`` takes fewer rows, one seed, and the sections rare, rings and effects.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import mmcnb
+from benchmarks import protocol
+from benchmarks.protocol import LABEL_FREE, MIB, PAPER, Data
+from benchmarks.run import OK, Options, Run, Section, frame_of_runs
+from benchmarks.studies import _scm_machines as machines
+from benchmarks.studies._scm_machines import LINEAR, NYSTROEM, OURS, SCM, SVC, UNDER, WEIGHTED, Fit
+from benchmarks.tables import Goal, Result
+
+RARE, DIGITS, RINGS, ADULT = "a9a, 1:50", "MNIST, a digit and the rest", "rings, 1:100", "a9a, 1:3"
+TASKS = {"rare": RARE, "digits": DIGITS, "rings": RINGS, "adult": ADULT}
+METHODS = dict.fromkeys((RARE, DIGITS, RINGS), (SVC, UNDER, WEIGHTED, NYSTROEM, LINEAR)) | {
+    ADULT: (machines.SCM_BOTH, SVC, machines.SAMPLE, UNDER, NYSTROEM, LINEAR)
+}
+SMOKE_METHODS = (SVC, WEIGHTED)
+DETERMINISTIC = (SVC, LINEAR)  # but for the gamma
+MOST_SVC_ROWS = 50_000
+QUICK_SECTIONS, SMOKE_SECTIONS = ("rare", "rings", "effects"), ("rare", "grid", "effects")
+LEAST_PRECISION, MOST_TIME = 98.0, 25.0  # per cent of those of the SVC on all rows
+FIGURES = ["balanced_accuracy", "roc_auc", "average_precision", "seconds", "support_vectors"]
+FIGURES += ["rows_trained_on", "peak_mib"]
+THINNED = 50  # common rows for each rare one
+DIGIT, DIGIT_ROWS, QUICK_ROWS = 8, 10_000, 4000
+RADII, NOISE, RARITY = (1.0, 0.4), 0.2, 100  # of the common and the rare ring, which overlap
+RING_ROWS, QUICK_RING_ROWS, FEW_RING_ROWS, RING_TEST_ROWS = 10**6, 20_000, 20_000, 100_000
+BLOCK = 2**16
+CHOSEN: dict[str, Any] = {"gamma": 0.01, "C": 1.0, "rare_weight": 10.0}  # the best of the SVC in the grid
+GAMMAS = (0.01, 0.03)
+POINTS = ({"C": 0.1}, {"C": 1.0}, *({"C": C, "rare_weight": 10.0} for C in (0.1, 0.3, 1.0)))
+GRID_SAMPLE = 2500
+SPACES = {"feature space": "rbf", "input space": "linear"}  # and the kernel whose clusters are taken
+RANDOM, DRAWN, CENTRES = "random rows", "drawn rows", "pseudo-centres"
+CHOICES = (RANDOM, *(f"{choice}, {space}" for choice in (DRAWN, CENTRES) for space in SPACES))
+CLUSTERS, QUICK_CLUSTERS = (25, 50, 100, 200, 400, 800), (25, 100)
+SEEDS, MOST_ROUNDS = 3, 5
+LANDMARKS, PASSES = 50, 1  # as in a fit of SCM
+
+
+# -- sets --------------------------------------------------------------------------------------
+
+
+class Task(NamedTuple):
+    """Rows to train on and rows to test on, with 1 for the rare class and 0 for the others."""
+
+    train: Data
+    test: Data
+
+
+def size_of(options: Options) -> dict[str, Any]:
+    """What decides how many rows a task has."""
+    return {"rows": options.rows, "quick": options.quick}
+
+
+@lru_cache(maxsize=2)
+def load_task(name: str, rows: int | None, quick: bool) -> Task:
+    """One of the sets, kept for the next runs of this process."""
+    if name == RINGS:
+        n = min(QUICK_RING_ROWS if quick else RING_ROWS, rows or RING_ROWS)
+        return Task(rings(n, 0), rings(min(n, RING_TEST_ROWS), 1))
+    most = QUICK_ROWS if quick else None
+    wanted = {"mnist-train": most or DIGIT_ROWS, "mnist-test": most}
+    if name != DIGITS:
+        wanted = {"a9a": most, "a9a.t": most}
+    loaded = [protocol.load_rows(one, protocol.rows_within(one, rows, most)) for one, most in wanted.items()]
+    if name == DIGITS:
+        return Task(*(Data(name, one.X / np.float32(255), (one.y == DIGIT) + 0) for one in loaded))
+    train, test = (Data(one.name, one.X, (one.y > 0) + 0) for one in loaded)
+    return Task(thinned(train, THINNED) if name == RARE else train, test)
+
+
+def task_of(run: Run) -> Task:
+    """The set of a run."""
+    return load_task(run.dataset, run.settings["rows"], run.settings["quick"])
+
+
+def thinned(data: Data, ratio: int, random_state: int = 0) -> Data:
+    """The data with so many rows of class 1 that there are ``ratio`` others for each, drawn at random.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.protocol import Data
+    >>> from benchmarks.studies.scm import thinned
+    >>> int(thinned(Data("few", np.eye(12), np.arange(12) % 2), ratio=3).y.sum())
+    2
+    """
+    common, rare = np.flatnonzero(data.y == 0), np.flatnonzero(data.y == 1)
+    left = np.random.RandomState(random_state).permutation(rare)[: max(2, common.size // ratio)]
+    rows = np.sort(np.concatenate([common, left]))
+    return Data(data.name, data.X[rows], data.y[rows])
+
+
+def rings(n: int, random_state: int) -> Data:
+    """Two wide rings that overlap; about one row of a hundred is inner. Fewer rows are the first of more."""
+    blocks = []
+    for start in range(0, n, BLOCK):
+        rng = np.random.default_rng([random_state, start])
+        y = (rng.random(BLOCK) < 1 / (RARITY + 1)).astype(np.int64)
+        angle, noise = rng.uniform(0, 2 * np.pi, BLOCK), rng.normal(0, NOISE, BLOCK)
+        radius = np.take(RADII, y) + noise
+        X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]).astype(np.float32)
+        blocks.append((X, y))
+    X, y = (np.concatenate(one)[:n] for one in zip(*blocks, strict=True))
+    return Data(RINGS, X, y)
+
+
+def write_task(task: Task, folder: Path) -> None:
+    """Write a set as two stores."""
+    folder.mkdir()
+    for path, data in zip(stores_in(folder), task, strict=True):
+        protocol.write_rows(data, path)
+
+
+def stores_in(folder: Path) -> tuple[Path, Path]:
+    """Paths of the rows to train on and to test on."""
+    return folder / "train.zarr", folder / "test.zarr"
+
+
+# -- all methods on one set --------------------------------------------------------------------
+
+
+@frame_of_runs
+def grid(task: str, options: Options) -> Iterator[Run]:
+    """SCM by default, and on the thinned a9a also at the chosen parameters."""
+    points: list[dict[str, Any]] = [{}, CHOSEN] if task == RARE and not options.smoke else [{}]
+    for point, seed in product(points, options.repeats(3 if task == RARE else 1)):
+        yield Run(task, SCM, seed, point, PAPER if point else LABEL_FREE, settings=size_of(options))
+
+
+@frame_of_runs
+def others(task: str, frame: pd.DataFrame, options: Options) -> Iterator[Run]:
+    """The other methods at the same parameters, with the gamma and the number of rows that SCM found."""
+    for row in frame[frame["status"] == OK].itertuples():
+        point = json.loads(row.parameters)
+        taken = {"gamma": row.found_gamma, "rows trained on": int(row.rows_trained_on)}
+        for method in SMOKE_METHODS if options.smoke else METHODS[task]:
+            repeated = row.seed > 0 and method in DETERMINISTIC
+            if not repeated and (method != SVC or row.n <= MOST_SVC_ROWS):
+                yield Run(task, method, row.seed, point, row.protocol, settings=size_of(options) | taken)
+
+
+def compute(run: Run) -> dict[str, Any]:
+    """One fit in a process that is watched."""
+    folder = protocol.written_once(run.folder, run.part, partial(write_task, task_of(run)))
+    stores = [str(path) for path in stores_in(Path(folder))]
+    gamma = None if run.method in OURS else run.settings["gamma"]
+    rows = run.settings.get("rows trained on", 0)
+    fit = Fit(run.method, run.seed, **{"gamma": gamma, **run.parameters}, rows=rows)
+    command = [sys.executable, "-m", "benchmarks.studies._scm_machines", *stores, json.dumps(fit)]
+    report, peak = protocol.run_and_watch(command)
+    return protocol.facts(stores[0]) | report | {"peak_mib": peak / MIB}
+
+
+def tables(name: str, frame: pd.DataFrame, options: Options) -> Result:
+    """Means over the seeds; on the thinned a9a with goals."""
+    table = means(frame.sort_values("protocol", kind="stable"))
+    return Result({f"scm-{name}": table}, goals_of(table) if name == "rare" else [])
+
+
+def means(frame: pd.DataFrame, *more: str) -> pd.DataFrame:
+    """One row a method and point: means over the seeds."""
+    keys = ["dataset", "protocol", "method", *more]
+    groups = frame[frame["status"] == OK].groupby([*keys, "parameters"], sort=False)
+    table = groups[["n", *(name for name in FIGURES if name in frame)]].mean()
+    table.insert(1, "runs", groups.size())
+    return table.reset_index()
+
+
+def goals_of(table: pd.DataFrame) -> list[Goal]:
+    """SCM beside the whole SVC, and beside the better of the samples of its size, at the same parameters."""
+    goals = []
+    for how, rows in table.groupby("protocol", sort=False):
+        of = rows.set_index("method")[["average_precision", "seconds"]]
+        if {SCM, SVC, WEIGHTED} <= set(of.index):
+            precision, seconds = 100 * of.loc[SCM] / of.loc[SVC]
+            bound = of["average_precision"].reindex([UNDER, WEIGHTED]).max()
+            ours, name = of.loc[SCM, "average_precision"], f"rare, {how}"
+            goals += [
+                Goal(f"{name}: precision of SCM in that of the SVC", precision, LEAST_PRECISION, "%", True),
+                Goal(f"{name}: seconds of SCM in those of the SVC", seconds, MOST_TIME, "%"),
+                Goal(f"{name}: precision of SCM, bound: under-sample", ours, bound, "", True),
+            ]
+    return goals
+
+
+# -- grid --------------------------------------------------------------------------------------
+
+
+@frame_of_runs
+def grid_of_points(options: Options) -> Iterator[Run]:
+    """SCM, the SVC on all rows, and on under-samples, at each point."""
+    points = [{"gamma": gamma} | point for gamma, point in product(GAMMAS, POINTS)]
+    settings = size_of(options) | {"rows trained on": GRID_SAMPLE}
+    for point, method in product(points[: 1 if options.smoke else None], (SCM, SVC, UNDER, WEIGHTED)):
+        yield Run(RARE, method, 0, point, PAPER, settings=settings)
+
+
+def compute_point(run: Run) -> dict[str, Any]:
+    """One fit in this process."""
+    machines.quieten()
+    task = task_of(run)
+    fit = Fit(run.method, run.seed, **run.parameters, rows=run.settings["rows trained on"])
+    model, found = machines.train(fit, *task.train[1:])
+    return protocol.facts(task.train.X) | found | judged(model, task)
+
+
+def judged(model: Any, task: Task) -> dict[str, float]:
+    """`measures` on the rows to test on."""
+    return machines.measures(task.test.y, model.decision_function(task.test.X))
+
+
+def tables_of_points(frame: pd.DataFrame, options: Options) -> Result:
+    """Average precision and seconds of each method, a row a point, the best of the SVC first."""
+    weights = frame.get("rare_weight", pd.Series(np.nan, frame.index)).fillna("balanced")
+    figures, index = ["average_precision", "seconds"], ["gamma", "C", "rare_weight"]
+    table = frame.assign(rare_weight=weights).pivot_table(figures, index, "method", sort=False)
+    table.columns = [f"{method} {figure}" for figure, method in table.columns]
+    return Result({"scm-grid": table.sort_values(f"{SVC} average_precision", ascending=False).reset_index()})
+
+
+# -- effects -----------------------------------------------------------------------------------
+
+
+@frame_of_runs
+def grid_of_effects(options: Options) -> Iterator[Run]:
+    """One machine on rare rows and weighted representatives, without rounds; SCM stopped after each round.
+
+    The thinned a9a is at the chosen parameters, the rings are by default.
+    """
+    sizes = {RARE: options.rows, RINGS: min(options.rows or FEW_RING_ROWS, FEW_RING_ROWS)}
+    clusters = QUICK_CLUSTERS if options.quick else CLUSTERS
+    seeds = range(1 if options.quick else options.seeds or SEEDS)
+    for (task, rows), seed, k, name in product(sizes.items(), seeds, clusters, CHOICES):
+        size = size_of(options) | {"rows": rows}
+        yield Run(task, name, seed, {"clusters": k}, PAPER if task == RARE else LABEL_FREE, "spaces", size)
+    for seed, most in product(seeds, range(1, (2 if options.quick else MOST_ROUNDS) + 1)):
+        yield Run(RARE, SCM, seed, {"rounds": most} | CHOSEN, PAPER, "rounds", size_of(options))
+
+
+def compute_effect(run: Run) -> dict[str, Any]:
+    """A machine on representatives, or SCM of at most so many rounds (fewer, where it ends before)."""
+    task = task_of(run)
+    if run.part == "rounds":
+        return protocol.facts(task.train.X) | by_round(task, run.parameters["rounds"], run.seed)
+    common = np.flatnonzero(task.train.y == 0)
+    k, point = min(run.parameters["clusters"], common.size), CHOSEN
+    if run.dataset == RINGS:
+        first = mmcnb.SupportClusterMachine(max_rounds=1, n_clusters=2, random_state=0)
+        point = {"gamma": float(first.fit(task.train.X, task.train.y).gamma_)}  # as SCM chooses it
+    started = time.perf_counter()
+    rows, weights = representatives(run.method, task.train.X[common], k, point["gamma"], run.seed)
+    found = machine_on(task, common[rows], weights, **point)
+    return protocol.facts(task.train.X) | found | {"seconds": time.perf_counter() - started}
+
+
+def representatives(name: str, X: Any, k: int, gamma: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that stand for all, and their weights: random, drawn members of clusters or pseudo-centres."""
+    random = np.random.RandomState(seed)
+    choice, _, space = name.partition(", ")
+    if choice == RANDOM:
+        return random.permutation(X.shape[0])[:k], np.full(k, X.shape[0] / k)
+    given: dict[str, Any] = {"n_landmarks": LANDMARKS, "n_init": 1, "max_iter": PASSES, "random_state": seed}
+    model = protocol.fit(mmcnb.KernelKMeans(k, SPACES[space], gamma, **given), X)
+    full = np.flatnonzero(model.pseudo_centres_ >= 0)
+    chosen = model.pseudo_centres_[full]
+    if choice == DRAWN:
+        chosen = np.array([random.choice(np.flatnonzero(model.labels_ == cluster)) for cluster in full])
+    return chosen, model.cluster_sizes_[full].astype(np.float64)
+
+
+def machine_on(task: Task, chosen: np.ndarray, weights: np.ndarray, **point: float) -> dict[str, float]:
+    """Figures of a machine of eq. (6) on rare rows and representatives; balanced where no weight is given."""
+    from sklearn.svm import SVC as KernelMachine
+
+    rare = np.flatnonzero(task.train.y == 1)
+    rows, y = np.concatenate([rare, chosen]), np.repeat([1.0, 0.0], [rare.size, chosen.size])
+    each = point.pop("rare_weight", weights.sum() / rare.size)
+    weights = np.concatenate([np.full(rare.size, each), weights])
+    return judged(KernelMachine(**point).fit(task.train.X[rows], y, sample_weight=weights), task)
+
+
+def by_round(task: Task, most: int, seed: int) -> dict[str, Any]:
+    """Figures of SCM of at most so many rounds, at the chosen parameters."""
+    model = machines.machine(Fit(SCM, seed, **CHOSEN)).set_params(max_rounds=most)
+    log = model.fit(task.train.X, task.train.y).history_
+    last = {name: int(log[name].iloc[-1]) for name in ("negatives", "support_vectors")}
+    last |= {"rows_trained_on": machines.trained_rows(model), "seconds": log["seconds"].sum()}
+    return last | judged(model, task)
+
+
+def tables_of_effects(frame: pd.DataFrame, options: Options) -> Result:
+    """Means over the seeds, by the number of representatives and by the number of rounds."""
+    spaces, rounds = (frame[frame["part"] == part].dropna(axis=1, how="all") for part in ("spaces", "rounds"))
+    return Result({"scm-spaces": means(spaces, "clusters"), "scm-rounds": means(rounds, "rounds")})
+
+
+def usual_sections(options: Options) -> tuple[str, ...]:
+    """The sections that run where none are asked for."""
+    return options.pick(tuple(SECTIONS), QUICK_SECTIONS, SMOKE_SECTIONS)
+
+
+SECTIONS = {
+    name: Section(partial(grid, task), compute, partial(tables, name), (partial(others, task),))
+    for name, task in TASKS.items()
+}
+SECTIONS |= {
+    "grid": Section(grid_of_points, compute_point, tables_of_points),
+    "effects": Section(grid_of_effects, compute_effect, tables_of_effects),
+}

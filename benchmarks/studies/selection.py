@@ -1,0 +1,92 @@
+"""Label-free choice of bandwidth and ridge by stability: classes found, beside the best in the grid.
+
+``python -m benchmarks selection [--quick] [--seeds N]`` fits `UnsupervisedRLS` by default, with
+``alpha="auto"`` (which chooses the bandwidth too), and at nine settings: bandwidths sigma of .4, .55 and .75
+times the root mean squared distance, and ridges of 1e-4, 3e-4 and 1e-3 a row. Figures are adjusted Rand
+indices, means over the seeds (three by default). The best in the grid by that mean is found with the known
+classes, and the loss of a choice is how far it lies below. MNIST pairs are 4,000 rows; ``--quick`` leaves
+them out.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks import protocol
+from benchmarks.methods import LEAST_SQUARES, estimator
+from benchmarks.protocol import LABEL_FREE, MNIST_PAIRS, PAPER, Data
+from benchmarks.run import Options, Run, frame_of_runs
+from benchmarks.tables import Result
+
+SETS = ("iris", "moons", "ionosphere", "breast", "optdigits", "usps-1v4", "usps-5v8")
+ROWS = {"moons": 1000, **dict.fromkeys(MNIST_PAIRS, 4000)}
+WIDTHS, ALPHAS = (0.4, 0.55, 0.75), (1e-4, 3e-4, 1e-3)
+GRID = tuple({"width": width, "alpha": alpha} for width, alpha in product(WIDTHS, ALPHAS))
+POINTS: tuple[dict[str, Any], ...] = ({}, {"alpha": "auto"}, *GRID)
+DEFAULT, AUTO = "default", 'alpha="auto"'
+
+
+@frame_of_runs
+def grid(options: Options) -> Iterator[Run]:
+    """The default, the choice by stability, and every point of the grid, in turn for each seed."""
+    for name in options.pick((*SETS, *MNIST_PAIRS), SETS, ("moons",)):
+        rows = {"rows": options.rows_of(name, ROWS.get(name))}
+        for seed, given in product(range(options.seeds or 3), POINTS):
+            yield Run(name, "UMC-RLS", seed, given, PAPER if "width" in given else LABEL_FREE, settings=rows)
+
+
+def compute(run: Run) -> dict[str, Any]:
+    """One fit, after a small one that compiles."""
+    data, given = _load(run.dataset, run.settings["rows"]), run.parameters
+    k, taken = len(np.unique(data.y)), protocol.with_gamma(given, data.X)
+    protocol.fit(estimator(LEAST_SQUARES, k, random_state=0, **taken), data.X[: protocol.WARM_UP_ROWS])
+    model = estimator(LEAST_SQUARES, k, random_state=run.seed, **taken)
+    found = protocol.facts(data.X) | protocol.timed(model, data.X)
+    found |= {"ari": protocol.clustering(data.y, model.labels_)["ari"], "clusters": k}
+    setting = " ".join(f"{name}={value:g}" for name, value in given.items()) if "width" in given else ""
+    found |= {"setting": setting or (AUTO if given else DEFAULT)}
+    return found | {"found_gamma": model.gamma_, "found_alpha": model.alpha_}
+
+
+def _load(name: str, rows: int | None) -> Data:
+    if name != "moons":
+        return protocol.load_once(name, rows)
+    from sklearn.datasets import make_moons
+
+    return Data(name, *make_moons(rows, noise=0.1, random_state=0))
+
+
+def tables(frame: pd.DataFrame, options: Options) -> Result:
+    """Means of each setting, and what the default and the choice lose; there is no goal."""
+    keys = ["dataset", "n", "clusters", "setting"]
+    means = frame.groupby(keys, sort=False)[["ari", "seconds"]].mean().reset_index()
+    losses = losses_of(means)
+    rows = []
+    for choice in ("default", "auto"):
+        lost = losses[f"loss of {choice}"]
+        rows.append((choice, lost.mean(), lost.max(), losses.loc[lost.idxmax(), "dataset"]))
+    worst = pd.DataFrame(rows, columns=["choice", "mean loss", "worst loss", "worst on"])
+    found = {"selection-settings": means, "selection": losses, "selection-losses": worst}
+    return Result(found, shown=("selection", "selection-losses"))
+
+
+def losses_of(means: pd.DataFrame) -> pd.DataFrame:
+    """One row a data set: the default, the choice, the best setting, and what the first two lose."""
+    keys = ["dataset", "n", "clusters"]
+    table = means.pivot(index=keys, columns="setting", values=["ari", "seconds"])
+    table = table.loc[pd.MultiIndex.from_frame(means[keys].drop_duplicates())]
+    ari, seconds = table["ari"], table["seconds"]
+    points = ari[[name for name in means["setting"].unique() if name not in (DEFAULT, AUTO)]]
+    columns = {
+        DEFAULT: ari[DEFAULT],
+        AUTO: ari[AUTO],
+        "best in grid": points.max(axis=1),
+        "best setting": points.idxmax(axis=1),
+        "loss of default": points.max(axis=1) - ari[DEFAULT],
+        "loss of auto": points.max(axis=1) - ari[AUTO],
+        "auto / default seconds": seconds[AUTO] / seconds[DEFAULT],
+    }
+    return pd.DataFrame(columns).reset_index()

@@ -1,0 +1,284 @@
+"""The small UCI sets of SKMMC's Tab. I to III: errors and CPU times of seven methods by both protocols.
+
+``python -m benchmarks small [--quick] [--seeds N]`` takes k-means, normalised cut (scikit-learn's
+`SpectralClustering`), IterSVR, CPMMC (linear), LG-MMC, SKMMC and SKMMCv2 (SKMMC with the threshold fixed at
+1, App. B) on raw columns. Sets without files are left out; LG-MMC takes up to 1,000 rows, and above 700 only
+sigma = .5.
+
+label-free  what a user gets: defaults, k-means of ten starts, the cut of the graph of ten neighbours; means
+            of three seeds
+paper       the grids of the paper, and the least balanced error as the classes tell: sigma is .25, .5, 1, 2
+            and 4 times the root mean squared distance of two rows, l is 0, 1, ..., 20, C = 10, eta = .01.
+            k-means and IterSVR are means over runs as there (20, and 3); IterSVR and LG-MMC know how unequal
+            the classes are. CPMMC, SKMMC and SKMMCv2 run at each point once from a coin flip and once from
+            four mixed starts, of which the best by |w| is kept; CPMMC at C = 10 as published, the others by
+            the continuation in C; SKMMC, on up to 500 rows, once more with all rows as its basis
+
+A choice by the classes finds a low error where there is nothing to find: "coin flips" is the least error of
+as many random labellings as SKMMC has runs on a set (mean of 20 such choices). A row that is not clearly
+below it measures selection, and says so. ``--quick`` takes four sets, three widths, two values of l and one
+seed.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks import methods, protocol
+from benchmarks.methods import CPMMC, CUT, KMEANS, LGMMC, SKMMC, SKMMC2, SVR
+from benchmarks.protocol import ERROR, LABEL_FREE, PAPER, PAPER_WIDTHS, Data
+from benchmarks.published import SKMMC as SKMMC_PAPER
+from benchmarks.published import figure, published
+from benchmarks.run import OK, Options, Run, frame_of_runs
+from benchmarks.tables import Goal, Result, best, goals_of, over_seeds
+from mmcnb.metrics import balanced_clustering_error, imbalance_degree, sparsity
+
+METHODS = (KMEANS, CUT, SVR, CPMMC, LGMMC, SKMMC, SKMMC2)
+SETS = tuple(dict.fromkeys(published().query("table == 'Tab. II' and paper == @SKMMC_PAPER")["dataset"]))
+QUICK_SETS, SMOKE_SETS = ("echocardiogram", "spectf", "ionosphere", "house-votes"), ("ionosphere",)
+BOUNDS, QUICK_BOUNDS, SMOKE_BOUNDS = tuple(range(21)), (0, 20), (0,)  # l
+RUNS = {KMEANS: 20, SVR: 3}  # at each point of the paper's grid; of the others 1
+FREE_RUNS = {LGMMC: 1}  # it draws nothing; of the others 3
+MOST_LGMMC_ROWS = 1000
+MOST_SEARCHED_ROWS = 700  # of LG-MMC at all widths; above, one width takes minutes
+MOST_EXACT_ROWS = 500
+CHOICES = 20  # of coin flips
+COIN_FLIP, MIXED, EXACT = "coin flip", "mixed", "mixed, exact"
+STARTS: dict[str, dict[str, Any]] = {
+    COIN_FLIP: {"init": "random", "n_init": 1},
+    MIXED: {"init": "mixed", "n_init": 4},
+    EXACT: {"init": "mixed", "n_init": 4, "n_landmarks": MOST_EXACT_ROWS},  # all rows where there are no more
+}
+C = 10.0
+LEAST_BALANCE = 0.03  # of IterSVR and LG-MMC, whose bound counts labels
+FACTS, COINS, CPU = "facts", "coin flips", "cpu_seconds"
+PRINTED = {"n": "n_samples", "d": "n_features", "imbalance": "imbalance", "sparsity": "sparsity"}
+NEEDED = (ERROR, "mean_error", CPU, "starts", "imbalance", "sparsity")
+SELECTED = (  # beside the coin flips
+    ("SKMMC", PAPER, SKMMC),
+    ("SKMMCv2", PAPER, SKMMC2),
+    ("label-free SKMMC", LABEL_FREE, SKMMC),
+    ("label-free SKMMCv2", LABEL_FREE, SKMMC2),
+    ("k-means", LABEL_FREE, KMEANS),
+)
+# Errors that are asked for: chosen by the classes from coin flips, from the best starts, and without classes.
+CHOSEN = {"echocardiogram": 0.16, "spectf": 0.225, "ionosphere": 0.23, "house-votes": 0.12, "breast": 0.03}
+CHOSEN |= {"waveform-1v2": 0.06}
+BEST_STARTS = {"spectf": 0.205, "ionosphere": 0.2}
+FREE = {"house-votes": 0.12, "breast": 0.03, "waveform-1v2": 0.06, "ionosphere": 0.23}
+
+
+# -- runs --------------------------------------------------------------------------------------
+
+
+@frame_of_runs
+def grid(options: Options) -> Iterator[Run]:
+    """All methods on each data set by both protocols, the coin flips, and the facts of Tab. I."""
+    for name in options.pick(SETS, QUICK_SETS, SMOKE_SETS):
+        data = {"rows": options.rows_of(name)}
+        yield Run(name, "", 0, part=FACTS, settings=data)
+        for method in METHODS:
+            if method == LGMMC and _rows(name) > MOST_LGMMC_ROWS:
+                continue
+            for seed in options.repeats(FREE_RUNS.get(method, 3)):
+                yield Run(name, method, seed, settings=data)
+            settings = data | {"bounds": bounds_of(method, options)}
+            for given in points_of(name, method, options):
+                for seed in options.repeats(RUNS.get(method, 1)):
+                    yield Run(name, method, seed, given, PAPER, settings=settings)
+        flips = len(points_of(name, SKMMC, options)) * len(bounds_of(SKMMC, options))
+        for seed in range(CHOICES):
+            yield Run(name, COINS, seed, {"flips": flips}, PAPER, settings=data)
+
+
+def _rows(name: str) -> float:
+    return figure(SKMMC_PAPER, name, "", "n_samples", "Tab. I")
+
+
+def points_of(name: str, method: str, options: Options) -> list[dict[str, Any]]:
+    """Points of the paper's grid, without l: each run searches all its values."""
+    if method == KMEANS:
+        return [{}]
+    widths = options.pick(PAPER_WIDTHS, PAPER_WIDTHS[:3], PAPER_WIDTHS[1:3])
+    if method == LGMMC and _rows(name) > MOST_SEARCHED_ROWS:
+        widths = (0.5,)
+    points = [{}] if method == CPMMC else [{"width": width} for width in widths]
+    if method not in (CPMMC, SKMMC, SKMMC2):
+        return points
+    starts = list(STARTS) if method == SKMMC and _rows(name) <= MOST_EXACT_ROWS else [COIN_FLIP, MIXED]
+    return [point | {"starts": start} for point in points for start in starts]
+
+
+def bounds_of(method: str, options: Options) -> tuple[int, ...]:
+    """Values of l that are searched; none for a method without."""
+    searched = method in (CPMMC, SKMMC, SKMMC2)
+    return options.pick(BOUNDS, QUICK_BOUNDS, SMOKE_BOUNDS) if searched else ()
+
+
+def compute(run: Run) -> dict[str, Any]:
+    """Describe a data set, flip coins, fit a method by default, or search a point of the paper's grid."""
+    data = run.data
+    facts = protocol.facts(data.X)
+    if run.part == FACTS:
+        shares = {"imbalance": imbalance_degree(data.y), "sparsity": sparsity(data.X)}
+        return facts | {name: float(value) / 100 for name, value in shares.items()}
+    if run.method == COINS:
+        return facts | {ERROR: coin_flips(data.y, run.parameters["flips"], run.seed)}
+    compiled = protocol.compile_seconds(data.X) if run.method in methods.OURS else 0.0
+    found = (
+        _scored(label_free(run.method, run.seed), data) if run.protocol == LABEL_FREE else searched(run, data)
+    )
+    return facts | found | {"compile_seconds": compiled}
+
+
+def coin_flips(y: np.ndarray, flips: int, seed: int) -> float:
+    """Least balanced error of so many random labellings: what choosing by the classes gives without data."""
+    random = np.random.default_rng(seed)
+    return min(float(balanced_clustering_error(y, random.integers(0, 2, len(y)))) for _ in range(flips))
+
+
+def searched(run: Run, data: Data) -> dict[str, Any]:
+    """The run of least balanced error over the values of l, each with other starts.
+
+    Returns
+    -------
+    dict
+        `clustering` of that run, ``found_l``, ``runs``, ``mean_error`` of all runs, means of the seconds.
+    """
+    bounds = list(run.settings["bounds"])
+    found = []
+    for place, bound in enumerate(bounds or [0]):
+        seed = run.seed * max(len(bounds), 1) + place
+        model = as_published(run.method, data, seed, run.parameters, bound)
+        found.append(_scored(model, data) | ({"found_l": bound} if bounds else {}))
+    means = pd.DataFrame(found)[["seconds", CPU, ERROR]].mean().rename({ERROR: "mean_error"})
+    return min(found, key=lambda one: one[ERROR]) | means.to_dict() | {"runs": len(found)}
+
+
+def label_free(method: str, seed: int) -> Any:
+    """The estimator without a parameter, but for k-means' ten starts."""
+    return methods.estimator(method, random_state=seed, **({"n_init": 10} if method == KMEANS else {}))
+
+
+def as_published(method: str, data: Data, seed: int, point: Mapping[str, Any], bound: int = 0) -> Any:
+    """The estimator at a point of the paper's grid and a bound l, not yet fitted."""
+    given = protocol.with_gamma(point, data.X)
+    starts = given.pop("starts", None)
+    if starts:
+        given |= {"C": C, "balance": bound / len(data.y), **STARTS[starts]}
+    if method == KMEANS:
+        given |= {"init": "random", "n_init": 1}
+    elif method == CPMMC:
+        given |= {"threshold": "fixed", "continuation": False}
+    elif method in (SVR, LGMMC):
+        given["balance"] = max(LEAST_BALANCE, imbalance_degree(data.y) / 100)
+    return methods.estimator(method, random_state=seed, **given)
+
+
+def _scored(model: Any, data: Data) -> dict[str, float]:
+    """Fit, and return how well the classes were found, wall and CPU seconds."""
+    worked = time.process_time()
+    measures = protocol.timed(model, data.X) | {CPU: time.process_time() - worked}
+    return protocol.clustering(data.y, model.labels_) | measures
+
+
+# -- tables ------------------------------------------------------------------------------------
+
+
+def tables(frame: pd.DataFrame, options: Options) -> Result:
+    """Tab. I to III, what they measure, and goals."""
+    frame = frame.reindex(columns=[*dict.fromkeys([*frame.columns, *NEEDED])])  # where all runs failed
+    frame = frame[frame["status"] == OK]
+    figures = frame[frame["part"] != FACTS]
+    settings = over_seeds(figures, ["dataset", "protocol", "method", "parameters", "starts"], ERROR, CPU)
+    chosen = best(settings, ["dataset", "protocol", "method"], ERROR)
+    found = {
+        "small-settings": settings,
+        "small-table1": facts_table(frame[frame["part"] == FACTS]),
+        "small-table2": wide_table(chosen, ERROR, " error"),
+        "small-table3": wide_table(chosen, CPU, ""),
+        "small-selection": selection_table(figures, chosen),
+    }
+    return Result(found, goals(settings), shown=tuple(found)[1:])
+
+
+def facts_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """Tab. I: rows, columns, imbalance and sparsity as we load the sets, beside the published ones."""
+    table = frame[["dataset", *PRINTED]].reset_index(drop=True)
+    for ours, printed in PRINTED.items():
+        known = [figure(SKMMC_PAPER, name, "", printed, "Tab. I") for name in table["dataset"]]
+        table[f"published {ours}"] = known
+    return table
+
+
+def wide_table(chosen: pd.DataFrame, metric: str, suffix: str) -> pd.DataFrame:
+    """Tab. II or III: a line for the published figures and one for each protocol, a column a method.
+
+    Parameters
+    ----------
+    chosen : DataFrame
+        One row for each data set, protocol and method.
+    metric : str
+        What is shown.
+    suffix : str
+        Of the columns' names.
+
+    Returns
+    -------
+    DataFrame
+        dataset, protocol, and the methods; NaN where there is no figure.
+    """
+    ours = chosen.set_index(["dataset", "protocol", "method"])[metric]
+    printed = "seconds" if metric == CPU else metric
+    rows = []
+    for name in chosen["dataset"].unique():
+        rows.append((name, "published", *(figure(SKMMC_PAPER, name, method, printed) for method in METHODS)))
+        rows += [(name, by, *(ours.get((name, by, one)) for one in METHODS)) for by in (PAPER, LABEL_FREE)]
+    return pd.DataFrame(rows, columns=["dataset", "protocol", *(f"{one}{suffix}" for one in METHODS)])
+
+
+def selection_table(figures: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
+    """SKMMC's least error beside the least of as many coin flips: what the row measures.
+
+    Parameters
+    ----------
+    figures : DataFrame
+        One row a run.
+    chosen : DataFrame
+        One row for each data set, protocol and method.
+
+    Returns
+    -------
+    DataFrame
+        The published error, ours by both protocols, the mean of SKMMC's runs of which the least is shown,
+        k-means, the least of the coin flips with its deviation, and "measures": "clustering" where ours lies
+        more than two deviations below it, else "selection".
+    """
+    coins = figures[figures["method"] == COINS].groupby("dataset", sort=False)
+    runs = figures[(figures["method"] == SKMMC) & (figures["protocol"] == PAPER)]
+    table = pd.DataFrame({"flips": coins["flips"].first()})
+    table["published SKMMC error"] = [figure(SKMMC_PAPER, name, SKMMC, ERROR) for name in table.index]
+    errors = chosen.set_index(["protocol", "method", "dataset"])[ERROR]
+    for title, by, method in SELECTED:
+        table[f"{title} error"] = [errors.get((by, method, name)) for name in table.index]
+    table.insert(3, "mean error of its runs", runs.groupby("dataset")["mean_error"].mean())
+    table["coin flips error"], table["error's deviation"] = coins[ERROR].mean(), coins[ERROR].std()
+    clear = table["SKMMC error"] < table["coin flips error"] - 2 * table["error's deviation"]
+    return table.assign(measures=np.where(clear, "clustering", "selection")).reset_index()
+
+
+def goals(settings: pd.DataFrame) -> list[Goal]:
+    """Least errors over the settings, to a tenth of a per cent: by the classes, and without them."""
+    ours = settings[(settings["method"] == SKMMC) & (settings["protocol"] == PAPER)]
+    free = settings[settings["protocol"] == LABEL_FREE]
+    asked = (
+        (ours[ours["starts"] == COIN_FLIP], CHOSEN, "{}: classes known"),
+        (ours, BEST_STARTS, "{}: classes known, best starts"),
+        (free[free["method"] == SKMMC], FREE, f"{{}}: {SKMMC}, label-free"),
+        (free[free["method"] == SKMMC2], FREE, f"{{}}: {SKMMC2}, label-free"),
+    )
+    least = [(rows.groupby("dataset")[ERROR].min().round(3), *rest) for rows, *rest in asked]
+    return [goal for figures, bounds, what in least for goal in goals_of(figures, bounds, what, "%")]

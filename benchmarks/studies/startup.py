@@ -1,0 +1,45 @@
+"""Start of the program: seconds of ``import mmcnb`` and ``mmcnb --help``, warm.
+
+``python -m benchmarks startup [--seeds N]`` runs each in a fresh interpreter, once to warm the disk cache and
+once to be timed, five times. An interpreter that does nothing is timed beside them. Figures are medians of
+the wall seconds of the whole process.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pandas as pd
+
+from benchmarks.run import Options, Run, frame_of_runs
+from benchmarks.tables import Result, goals_of
+
+COMMANDS = {
+    "python -c pass": ["-c", "pass"],
+    "import mmcnb": ["-c", "import mmcnb"],
+    "mmcnb --help": ["-m", "mmcnb", "--help"],
+}
+BOUNDS = {"import mmcnb": 0.5, "mmcnb --help": 0.5}
+
+
+@frame_of_runs
+def grid(options: Options) -> Iterator[Run]:
+    """The commands in turn."""
+    for repeat in range(options.seeds or 5):
+        yield from (Run("none", name, repeat) for name in COMMANDS)
+
+
+def compute(run: Run) -> dict[str, float]:
+    """Seconds of a process that was started once before."""
+    for _ in range(2):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, *COMMANDS[run.method]], stdout=subprocess.DEVNULL, check=True)
+        seconds = time.perf_counter() - started
+    return {"seconds": seconds}
+
+
+def tables(frame: pd.DataFrame, options: Options) -> Result:
+    """Median seconds of each command."""
+    medians = frame.groupby("method", sort=False)["seconds"].median()
+    return Result({"startup": medians.reset_index()}, goals_of(medians, BOUNDS, "{}", "s"))

@@ -1,0 +1,72 @@
+"""Extended USPS, 1,000 to 266,079 rows x 676, SKMMC's Fig. 2: error and time of all methods; from Zarr too.
+
+``python -m benchmarks usps [--quick] [--seeds N]`` fits random draws of 1,000, 3,000, 10,000, 30,000 and
+100,000 rows and all of them by both protocols, twice with other seeds: k-means, linear CPMMC, and SKMMC by
+default and at each width of the paper's grid. The methods of the paper's protocol stand at the parameters of
+the least mean balanced error, as the classes tell. The section "store" is SKMMC by default on the Zarr store
+of the most rows, within 1 GiB. ``--quick`` stops at 10,000 rows.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from benchmarks.methods import SKMMC
+from benchmarks.protocol import facts, fit_store, load_once, store_clustering, store_once
+from benchmarks.run import Options, Run, frame_of_runs
+from benchmarks.studies import _skmmc
+from benchmarks.studies._skmmc import growth_goals, runs_of, slopes_of, table_of
+from benchmarks.tables import Result
+
+NAME = "usps-extended"
+SIZES = (1000, 3000, 10_000, 30_000, 100_000)
+QUICK_ROWS = 10_000
+SEEDS = 2
+STORE = "store"
+WITHIN = {"memory_limit": "1GiB"}
+
+
+@frame_of_runs
+def grid(options: Options) -> Iterator[Run]:
+    """All methods at each size, then SKMMC on the store."""
+    most = options.rows_of(NAME, QUICK_ROWS if options.quick else None)
+    for rows in sizes(most):
+        yield from runs_of(NAME, rows, options, SEEDS, dataset_of(rows))
+    for seed in options.repeats(SEEDS):
+        yield Run(dataset_of(most), SKMMC, seed, WITHIN, part=STORE, settings={"rows": most})
+
+
+def compute(run: Run) -> dict[str, Any]:
+    """Fit a method in memory; or SKMMC to a store, in a process of its own."""
+    if run.part != STORE:
+        return _skmmc.compute(run)
+    load_once.cache_clear()  # the store is read from disk with the memory of the array free
+    path = store_once(run.folder, NAME, rows=run.settings["rows"])
+    measures, labels = fit_store(path, run.seed, WITHIN["memory_limit"])
+    return facts(path) | measures | store_clustering(path, labels)
+
+
+def sizes(most: int | None) -> list[int | None]:
+    """Numbers of rows: the paper's below the most (or half of it), then the most; None is all rows.
+
+    Examples
+    --------
+    >>> from benchmarks.studies.usps import sizes
+    >>> sizes(10_000), sizes(200)
+    ([1000, 3000, 10000], [100, 200])
+    """
+    smaller = [size for size in SIZES if most is None or size < most]
+    return [*(smaller or [max(1, (most or 0) // 2)]), most]
+
+
+def dataset_of(rows: int | None) -> str:
+    """Name for the tables."""
+    return NAME if rows is None else f"{NAME} {rows}"
+
+
+def tables(frame: pd.DataFrame, options: Options) -> Result:
+    """Errors and times in memory, their slopes, and the fits of the store."""
+    table, store = (table_of(frame[(frame["part"] == STORE) == stored]) for stored in (False, True))
+    found = {"usps": table, "usps-slopes": slopes_of(table), "usps-store": store}
+    return Result(found, growth_goals("usps", table))

@@ -1,0 +1,391 @@
+"""Values of the Gaussian kernel between a block of rows and a few basis vectors, exp(-gamma |x - b|²).
+
+X is (rows, d) and B is (p, d), float32 or float64; ``out`` is (rows, p), float32 or float64, and is
+overwritten. All arrays are C-ordered. Rows in CSR form may hold their columns in any order. Their twin takes
+the basis transposed, with ``b_norms = squared_norms(B)`` and ``tiles = column_tiles(B)``: blocks that share
+a basis share that work. `rbf_kernel_block` and `rbf_kernel_block_csr` return new arrays instead.
+
+A block gives the same bits in whatever thread it is computed, as long as BLAS runs single-threaded.
+"""
+
+import math
+
+import numpy as np
+
+from mmcnb._numba import SIMD_WIDTH, VECTORISED, njit, sum_scaled_rows
+
+TILE_ROWS = 256  # the shifted rows and their products stay in the second-level cache
+TILE_VALUES = 2**20  # bounds the memory of a tile of many columns
+NEAR_CSR = 2.0**10  # up to here float32 products of CSR rows err by at most 2^-14 in the exponent
+
+# exp of float32, exp(r + n ln 2) = 2^n exp(r) with |r| <= ln 2 / 2: coefficients of Cephes' expf.
+LOG2_E, LN2_HIGH, LN2_LOW = (np.float32(x) for x in (1.44269504088896341, 0.693359375, -2.12194440e-4))
+EXP_2, EXP_3, EXP_4 = (np.float32(x) for x in (5.0000001201e-1, 1.6666665459e-1, 4.1665795894e-2))
+EXP_5, EXP_6, EXP_7 = (np.float32(x) for x in (8.3334519073e-3, 1.3981999507e-3, 1.9875691500e-4))
+ZERO, ONE, TWO = np.float32(0), np.float32(1), np.float32(2)
+LOWEST = np.float32(-87)  # below, exp is no normal float32 and becomes 0
+ROUND = np.float32(1.5 * 2**23)  # adding it leaves the nearest whole number in the low bits
+ONE_BITS = 127 << 23
+
+# The same for float64, with as many terms of the Taylor series as float64 can see.
+LOG2_E_64 = 1.44269504088896341
+LN2_HIGH_64 = 6.93145751953125e-1
+LN2_LOW_64 = 1.42860682030941723e-6
+TAYLOR = tuple(1 / math.factorial(k) for k in range(14))
+LOWEST_64 = -708.0
+ROUND_64 = 1.5 * 2.0**52
+ONE_BITS_64 = 1023 << 52
+
+
+# "reassoc" would undo the rounding by ROUND.
+@njit(fastmath=VECTORISED - {"reassoc"})
+def _exp_float32(x):
+    clamped = LOWEST if x < LOWEST else x  # written so that NaN stays NaN
+    rounded = clamped * LOG2_E + ROUND
+    n = rounded - ROUND
+    r = clamped - n * LN2_HIGH - n * LN2_LOW
+    tail = EXP_2 + r * (EXP_3 + r * (EXP_4 + r * (EXP_5 + r * (EXP_6 + r * EXP_7))))
+    power = np.int32((np.float32(rounded).view(np.int32) << 23) + ONE_BITS).view(np.float32)
+    return ZERO if x < LOWEST else (ONE + (r + r * r * tail)) * power
+
+
+@njit(fastmath=VECTORISED - {"reassoc"})
+def _exp_float64(x):
+    clamped = LOWEST_64 if x < LOWEST_64 else x
+    rounded = clamped * LOG2_E_64 + ROUND_64
+    n = rounded - ROUND_64
+    r = clamped - n * LN2_HIGH_64 - n * LN2_LOW_64
+    tail = TAYLOR[9] + r * (TAYLOR[10] + r * (TAYLOR[11] + r * (TAYLOR[12] + r * TAYLOR[13])))
+    tail = TAYLOR[5] + r * (TAYLOR[6] + r * (TAYLOR[7] + r * (TAYLOR[8] + r * tail)))
+    tail = TAYLOR[2] + r * (TAYLOR[3] + r * (TAYLOR[4] + r * tail))
+    power = np.int64((np.float64(rounded).view(np.int64) << 52) + ONE_BITS_64).view(np.float64)
+    return 0.0 if x < LOWEST_64 else (1.0 + (r + r * r * tail)) * power
+
+
+# Whole tiles, by two indices: a view of each row would cost as much as the exponentials of the row.
+@njit(fastmath=VECTORISED - {"reassoc"})
+def _exp_distances(products, scale, x_norms, b_norms, out):
+    """exp of scale x·b - |x|² - |b|², at most 1; rows whose norm is NaN are left alone."""
+    if out.itemsize == 4:
+        for i in range(out.shape[0]):
+            x_norm = x_norms[i]
+            if not np.isnan(x_norm):
+                for j in range(out.shape[1]):
+                    exponent = np.float32(scale * products[i, j] - (x_norm + b_norms[j]))
+                    out[i, j] = _exp_float32(ZERO if exponent > ZERO else exponent)
+    else:
+        for i in range(out.shape[0]):
+            x_norm = x_norms[i]
+            if not np.isnan(x_norm):
+                for j in range(out.shape[1]):
+                    exponent = np.float64(scale * products[i, j] - (x_norm + b_norms[j]))
+                    out[i, j] = _exp_float64(0.0 if exponent > 0.0 else exponent)
+
+
+@njit(fastmath=VECTORISED)
+def squared_norms(X):
+    """Squared Euclidean norm of each row.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), float32 or float64
+
+    Returns
+    -------
+    ndarray of shape (n,), float64
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import squared_norms
+    >>> squared_norms(np.array([[3.0, 4.0]]))
+    array([25.])
+    """
+    norms = np.empty(X.shape[0])
+    for i in range(X.shape[0]):
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += np.float64(X[i, j]) * np.float64(X[i, j])
+        norms[i] = total
+    return norms
+
+
+@njit(fastmath=VECTORISED)
+def _rbf_by_differences(x, B, gamma, out):
+    for k in range(B.shape[0]):
+        distance = 0.0
+        for j in range(x.size):
+            difference = np.float64(x[j]) - np.float64(B[k, j])
+            distance += difference * difference
+        out[k] = math.exp(-gamma * distance)
+
+
+@njit()
+def _scale_rows(X, centre, scale, out):
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            out[i, j] = (X[i, j] - centre[j]) * scale
+
+
+@njit()
+def rbf_kernel_block_into(X, B, gamma, out):
+    """Gaussian kernel between the rows of a block and the basis, exp(-gamma |x - b|²), into ``out``.
+
+    Rows and basis are shifted by the mean of the basis and scaled by sqrt(gamma), so that one matrix
+    product per tile gives the distances whatever the distance of the data from the origin. Rows so
+    far from the basis that the product would lose the distance are computed by differences.
+
+    Parameters
+    ----------
+    X : ndarray of shape (rows, d), float32 or float64
+    B : ndarray of shape (p, d), float32 or float64
+    gamma : float
+        1/(2 sigma²), at least 0.
+    out : ndarray of shape (rows, p), float32 or float64
+        Distances are computed in the dtype of X. The absolute error stays below 1e-3 for float32 X
+        in the worst case, and a few 1e-6 where |x - mean(B)| is a few sigma. float32 values below
+        exp(-87) are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import rbf_kernel_block_into
+    >>> out = np.empty((1, 2), dtype=np.float32)
+    >>> rbf_kernel_block_into(np.array([[0.0, 1.0]]), np.array([[0.0, 1.0], [0.0, 2.0]]), 1.0, out)
+    >>> out.round(4)
+    array([[1.    , 0.3679]], dtype=float32)
+    """
+    rows, d = X.shape
+    p = B.shape[0]
+    # The error of the product is about eps |x|²: up to here it is harmless.
+    far = 2.0**10 if X.itemsize == 4 else 2.0**24
+    centre = np.zeros(d, dtype=X.dtype)
+    for j in range(d):
+        total = 0.0
+        for k in range(p):
+            total += B[k, j]
+        centre[j] = total / p
+    scale = X.dtype.type(math.sqrt(gamma))
+
+    scaled_B = np.empty((p, d), dtype=X.dtype)
+    _scale_rows(B, centre, scale, scaled_B)
+    b_norms = squared_norms(scaled_B).astype(X.dtype)
+    for k in range(p):
+        if not b_norms[k] <= 4 * far:  # then the kernel is 0 for every row that is not far
+            scaled_B[k] = 0
+            b_norms[k] = np.inf
+
+    tile_rows = max(16, min(TILE_ROWS, TILE_VALUES // d))
+    tile = np.empty((tile_rows, d), dtype=X.dtype)
+    products = np.empty((tile_rows, p), dtype=X.dtype)
+    for start in range(0, rows, tile_rows):
+        n = min(tile_rows, rows - start)
+        _scale_rows(X[start : start + n], centre, scale, tile[:n])
+        np.dot(tile[:n], scaled_B.T, products[:n])
+        x_norms = squared_norms(tile[:n]).astype(X.dtype)
+        for i in range(n):
+            if not x_norms[i] <= far:  # NaN comes here too, and stays NaN
+                x_norms[i] = np.nan
+                _rbf_by_differences(X[start + i], B, gamma, out[start + i])
+        _exp_distances(products, TWO, x_norms, b_norms, out[start : start + n])
+
+
+# Stands in `mmcnb.kernels.inner_products` too: the compile cache does not see changes of another file.
+@njit(fastmath=VECTORISED)
+def _csr_products(data, indices, start, stop, B_T, products):
+    """x·b for one row and all basis vectors."""
+    products[:] = 0
+    whole = start + (stop - start) // 4 * 4
+    for s in range(start, whole, 4):  # four at a time: a quarter of the loads and stores of products
+        x0, x1 = np.float64(data[s]), np.float64(data[s + 1])
+        x2, x3 = np.float64(data[s + 2]), np.float64(data[s + 3])
+        b0, b1, b2, b3 = B_T[indices[s]], B_T[indices[s + 1]], B_T[indices[s + 2]], B_T[indices[s + 3]]
+        for j in range(products.size):
+            products[j] += x0 * b0[j] + x1 * b1[j] + x2 * b2[j] + x3 * b3[j]
+    for s in range(whole, stop):
+        x0, b0 = np.float64(data[s]), B_T[indices[s]]
+        for j in range(products.size):
+            products[j] += x0 * b0[j]
+
+
+def column_tiles(B):
+    """The basis as `rbf_kernel_block_csr_into` reads it: 64 vectors at a time, feature by feature.
+
+    A tile of a few hundred features stays in the first-level cache while all rows of a block pass by.
+
+    Parameters
+    ----------
+    B : ndarray of shape (p, d), float32 or float64
+
+    Returns
+    -------
+    ndarray of shape (ceil(p / 64), d, 64), float32
+        Zero beyond the last vector.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import column_tiles
+    >>> column_tiles(np.eye(3))[0, :, :4]
+    array([[1., 0., 0., 0.],
+           [0., 1., 0., 0.],
+           [0., 0., 1., 0.]], dtype=float32)
+    """
+    p, d = B.shape
+    shape = -(-p // SIMD_WIDTH), d, SIMD_WIDTH
+    memory = np.zeros(math.prod(shape) + 16, np.float32)
+    first = -(memory.ctypes.data // 4) % 16  # no register crosses a line of the cache
+    tiles = memory[first : first + math.prod(shape)].reshape(shape)
+    for t in range(shape[0]):
+        part = B[t * SIMD_WIDTH : (t + 1) * SIMD_WIDTH]
+        with np.errstate(over="ignore"):
+            tiles[t, :, : part.shape[0]] = part.T
+    return tiles
+
+
+@njit(fastmath=VECTORISED)
+def _csr_norms(data, indptr):
+    norms = np.empty(indptr.size - 1)
+    for i in range(norms.size):
+        total = 0.0
+        for s in range(indptr[i], indptr[i + 1]):
+            total += np.float64(data[s]) * np.float64(data[s])
+        norms[i] = total
+    return norms
+
+
+@njit()
+def _rbf_near_rows(data, indices, indptr, tiles, x_norms, b_norms, gamma, out):
+    """The rows whose norm is not NaN, by products in float32."""
+    scale, x_norms, b_norms = np.float32(2 * gamma), x_norms.astype(np.float32), b_norms.astype(np.float32)
+    products = np.empty((TILE_ROWS, tiles.shape[0], SIMD_WIDTH), np.float32)
+    flat = products.reshape(TILE_ROWS, -1)
+    for start in range(0, x_norms.size, TILE_ROWS):
+        stop = min(start + TILE_ROWS, x_norms.size)
+        for t in range(tiles.shape[0]):
+            for i in range(start, stop):
+                if not np.isnan(x_norms[i]):
+                    sum_scaled_rows(data, indices, indptr[i], indptr[i + 1], tiles, t, products, i - start)
+        _exp_distances(flat, scale, x_norms[start:stop], b_norms, out[start:stop])
+
+
+@njit()
+def _rbf_far_rows(data, indices, indptr, B_T, x_norms, b_norms, gamma, out):
+    """The rows whose norm is not NaN, by products in float64."""
+    products = np.empty((TILE_ROWS, B_T.shape[1]))
+    for start in range(0, x_norms.size, TILE_ROWS):
+        stop = min(start + TILE_ROWS, x_norms.size)
+        for i in range(start, stop):
+            if not np.isnan(x_norms[i]):
+                _csr_products(data, indices, indptr[i], indptr[i + 1], B_T, products[i - start])
+        _exp_distances(products, 2 * gamma, x_norms[start:stop], b_norms, out[start:stop])
+
+
+@njit()
+def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma, out):
+    """Gaussian kernel between the rows of a CSR block and the basis, into ``out``.
+
+    Where ``out`` is float32, products of a row x with n non-zeros are summed in float32 if
+    (n + 8) gamma (|x|² + max |b|²) is at most 1024. Summing errs by at most n eps |x| |b|, and rounding
+    b, x, gamma, the norms and their sum by 8 eps more, eps = 2^-24, each taken of gamma (|x|² + |b|²):
+    the exponent then errs by at most 2^-14, and so does the kernel value, relatively; usually both err
+    by a few 1e-7. Other rows, and all where ``out`` is float64, are computed in float64.
+
+    Parameters
+    ----------
+    data, indices, indptr : ndarray
+        The rows, columns in any order, none twice in a row; ``indptr`` may start above 0.
+    B_T : ndarray of shape (d, p), float32 or float64
+        The basis, transposed.
+    b_norms : ndarray of shape (p,), float64
+        ``squared_norms(B)``.
+    tiles : ndarray of shape (ceil(p / 64), d, 64), float32
+        ``column_tiles(B)``.
+    gamma : float
+        1/(2 sigma²), at least 0.
+    out : ndarray of shape (rows, p), float32 or float64
+        float32 values below exp(-87) are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import column_tiles, rbf_kernel_block_csr_into, squared_norms
+    >>> row, out = (np.array([1.0]), np.array([1]), np.array([0, 1])), np.empty((1, 2))
+    >>> B = np.array([[0.0, 1.0], [0.0, 2.0]])
+    >>> basis = np.ascontiguousarray(B.T), squared_norms(B), column_tiles(B)
+    >>> rbf_kernel_block_csr_into(*row, *basis, 1.0, out)
+    >>> out.round(4)
+    array([[1.    , 0.3679]])
+    """
+    x_norms, scaled_norms = gamma * _csr_norms(data, indptr), gamma * b_norms
+    near_norms = np.full(x_norms.size, np.nan)
+    if out.itemsize == 4:
+        largest = np.max(scaled_norms)
+        for i in range(x_norms.size):
+            if (indptr[i + 1] - indptr[i] + 8) * (x_norms[i] + largest) <= NEAR_CSR:
+                near_norms[i], x_norms[i] = x_norms[i], np.nan
+        _rbf_near_rows(data, indices, indptr, tiles, near_norms, scaled_norms, gamma, out)
+    _rbf_far_rows(data, indices, indptr, B_T, x_norms, scaled_norms, gamma, out)
+    for i in range(x_norms.size):
+        if np.isnan(x_norms[i]) and np.isnan(near_norms[i]):
+            out[i] = np.nan
+
+
+def rbf_kernel_block(X: np.ndarray, B: np.ndarray, gamma: float) -> np.ndarray:
+    """Gaussian kernel between the rows of a block and the basis, exp(-gamma |x - b|²).
+
+    Parameters
+    ----------
+    X : ndarray of shape (rows, d), float32 or float64
+    B : ndarray of shape (p, d), float32 or float64
+    gamma : float
+        1/(2 sigma²), at least 0.
+
+    Returns
+    -------
+    ndarray of shape (rows, p)
+        Of the dtype of X; for the accuracy see `rbf_kernel_block_into`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import rbf_kernel_block
+    >>> rbf_kernel_block(np.array([[0.0, 1.0]]), np.array([[0.0, 1.0], [0.0, 2.0]]), gamma=1.0).round(4)
+    array([[1.    , 0.3679]])
+    """
+    X, B = np.ascontiguousarray(X), np.ascontiguousarray(B)
+    out = np.empty((X.shape[0], B.shape[0]), X.dtype)
+    rbf_kernel_block_into(X, B, float(gamma), out)
+    return out
+
+
+def rbf_kernel_block_csr(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, B: np.ndarray, gamma: float
+) -> np.ndarray:
+    """Gaussian kernel between the rows of a CSR block and the basis: twin of `rbf_kernel_block`.
+
+    Parameters
+    ----------
+    data, indices, indptr : ndarray
+        The rows, columns in any order, none twice in a row.
+    B : ndarray of shape (p, d), float32 or float64
+    gamma : float
+        1/(2 sigma²), at least 0.
+
+    Returns
+    -------
+    ndarray of shape (rows, p)
+        Of the dtype of data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import rbf_kernel_block_csr
+    >>> row = np.array([1.0]), np.array([1]), np.array([0, 1])
+    >>> rbf_kernel_block_csr(*row, np.array([[0.0, 1.0], [0.0, 2.0]]), gamma=1.0).round(4)
+    array([[1.    , 0.3679]])
+    """
+    out = np.empty((indptr.size - 1, B.shape[0]), data.dtype)
+    basis = np.ascontiguousarray(B.T), squared_norms(np.ascontiguousarray(B)), column_tiles(B)
+    rbf_kernel_block_csr_into(data, indices, indptr, *basis, float(gamma), out)
+    return out

@@ -1,0 +1,128 @@
+"""Sums over the rows of one block for the margin between k clusters (Crammer and Singer).
+
+The runner-up r of a row of cluster c is the other cluster of the largest score, of equal ones the first. The
+margin of the row is f_c - f_r, and its hinge max(0, rho - (f_c - f_r)).
+"""
+
+import numpy as np
+
+from mmcnb._numba import VECTORISED, njit
+
+
+@njit(fastmath=VECTORISED)
+def _dot(row, coef):
+    total = 0.0
+    for j in range(coef.shape[0]):
+        total += row[j] * coef[j]
+    return total
+
+
+@njit()
+def cluster_scores(F, coef, offset):
+    """Scores of the rows of a block, one for each of several hyperplanes.
+
+    Parameters
+    ----------
+    F : ndarray of shape (rows, p), float32 or float64
+        Features of the rows.
+    coef : ndarray of shape (k, p), float64, in C order
+        Coefficients of each score.
+    offset : ndarray of shape (k,), float64
+        What is taken off each.
+
+    Returns
+    -------
+    ndarray of shape (rows, k), float64
+        ``F @ coef.T - offset``, without a copy of float32 rows in float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import cluster_scores
+    >>> cluster_scores(np.array([[1.0, 2.0]]), np.array([[3.0, -1.0], [0.0, 1.0]]), np.array([0.5, 0.0]))
+    array([[0.5, 2. ]])
+    """
+    scores = np.empty((F.shape[0], coef.shape[0]))
+    for i in range(F.shape[0]):
+        for h in range(coef.shape[0]):
+            scores[i, h] = _dot(F[i], coef[h]) - offset[h]
+    return scores
+
+
+@njit(fastmath=VECTORISED)
+def _add_difference(gaining, losing, row, scale):
+    for j in range(row.shape[0]):
+        value = row[j] * scale
+        gaining[j] += value
+        losing[j] -= value
+
+
+@njit()
+def _largest(scores, without):
+    """The first of the largest scores among all clusters but one; -1 where there is no other."""
+    best, largest = -1, -np.inf
+    for h in range(scores.shape[0]):
+        if h != without and scores[h] > largest:
+            best, largest = h, scores[h]
+    return best
+
+
+@njit()
+def most_violated_runner_ups(F, scores, labels, weights, rho):
+    """The most violated constraint of k scores, with the labels held fixed.
+
+    A row is in it where its margin is at most rho; it adds itself to its cluster and takes itself from its
+    runner-up.
+
+    Parameters
+    ----------
+    F : ndarray of shape (rows, p), float32 or float64
+        Features of the rows.
+    scores : ndarray of shape (rows, k), float64
+        Score of each row in each cluster.
+    labels : ndarray of shape (rows,), int
+        Cluster of each row, from 0.
+    weights : ndarray of shape (rows,), float64
+        Sample weights.
+    rho : float
+        The threshold of the margin.
+
+    Returns
+    -------
+    row_sums : ndarray of shape (k, p), float64
+        Weighted sum of (e_c - e_r) F over the constraint's rows.
+    shares : ndarray of shape (k,), float64
+        Weighted sum of (e_c - e_r): what a constant column of F would give.
+    sums : ndarray of shape (4,), float64
+        Over the constraint's rows: weight, and weighted rho - margin; over all rows: weight of those whose
+        largest score is of another cluster, and weighted max(0, rho - margin) under the labels of the scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import most_violated_runner_ups
+    >>> F, scores = np.array([[2.0], [3.0]]), np.array([[1.0, 0.0], [0.0, 5.0]])
+    >>> row_sums, shares, sums = most_violated_runner_ups(F, scores, np.array([0, 1]), np.ones(2), 1.5)
+    >>> row_sums.tolist(), shares.tolist(), sums.tolist()
+    ([[2.0], [-2.0]], [1.0, -1.0], [1.0, 0.5, 0.0, 0.5])
+    """
+    k = scores.shape[1]
+    row_sums, shares = np.zeros((k, F.shape[1])), np.zeros(k)
+    active = violation = changed = hinge = 0.0
+    for i in range(F.shape[0]):
+        c, weight = labels[i], weights[i]
+        r = _largest(scores[i], c)
+        if r < 0:
+            continue
+        margin = scores[i, c] - scores[i, r]
+        top = c if margin > 0 or (margin == 0 and c < r) else r
+        own = margin if top == c else scores[i, top] - scores[i, _largest(scores[i], top)]
+        changed += weight if top != c else 0.0
+        hinge += weight * max(0.0, rho - own)
+        if margin <= rho:
+            active += weight
+            violation += weight * (rho - margin)
+            shares[c] += weight
+            shares[r] -= weight
+            _add_difference(row_sums[c], row_sums[r], F[i], weight)
+    return row_sums, shares, np.array([active, violation, changed, hinge])
