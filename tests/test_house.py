@@ -68,6 +68,17 @@ def test_links_between_pages_lead_somewhere(page):
         assert target.startswith("https://") or (page.parent / target).exists(), target
 
 
+PROSE = [page for page in PAGES if page.parent.name != "changes" and page.name != "CHANGELOG.md"]
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda p: str(p.relative_to(ROOT)))
+def test_sentences_of_the_pages_are_short(page):
+    prose = re.sub(r"^```.*?^```|^[|#].*?$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"`[^`]*`", "code", prose)
+    sentences = [sentence.split() for sentence in re.split(r"[.:!?][*)\"]*\s|\n\n|\n[*-] ", prose)]
+    assert [" ".join(words) for words in sentences if len(words) > 35] == []
+
+
 def test_numba_is_imported_in_one_place():
     importers = [
         p for p in SOURCES if re.search(r"^\s*(from numba|import numba)\b", p.read_text(), re.MULTILINE)
