@@ -190,11 +190,11 @@ class CrammerSingerMMC(StreamedClusterer):
         )
         for one in found:
             session.record({"stage": LEAST_SQUARES, "start": one.start, "J": one.objective})
-        model, mapped = sample.model(session, ALPHA), sample.ridge_map(ALPHA)
+        model = sample.model(session, ALPHA)
         features = session.engine.cache(model.features(session.samples), session.plan)
-        told = replace(session, record=least_squares_record(session.record))
-        start = features, found[0].labels, PASSES
-        labelled = label_all_rows(told, partition, sample, mapped, *start)
+        least_squares = replace(session, record=least_squares_record(session.record))
+        fixed = least_squares, partition, sample, sample.ridge_map(ALPHA)
+        labelled = label_all_rows(*fixed, features, found[0].labels, PASSES)
         solution = widest_margin(session, config, objective, sample, labelled, features)
         model = replace(model, rule=size_constrained(solution, sample, labelled.bounds), ridge=None)
         random_norm2 = refinement.random_norm2(solution.C)

@@ -21,12 +21,13 @@ from mmcnb.estimators.parameters import (
     Rule,
     default_kernel,
 )
-from mmcnb.features.kernel import Kernel, KernelSamples
+from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
-from mmcnb.features.nystroem import SMALLEST_EIGENVALUE, choose_landmarks, normalization_of
+from mmcnb.features.nystroem import choose_landmarks, kernel_values, landmark_values
 from mmcnb.features.rules import Hyperplane, signs
 from mmcnb.least_squares.evolution import Fitness, feature_fitness, matrix_fitness, run_evolutions
-from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
+from mmcnb.samples import BLOCK_ROWS, Samples
+from mmcnb.samples.matrix import dense
 
 PLANNED_LANDMARKS = 200  # for the plan where the basis is the sample; its columns are counted apart
 MATRICES = 3  # of the size of the kernel matrix, while it is inverted
@@ -217,22 +218,18 @@ class EvolutionaryMMC(StreamedClusterer):
 
     def _fitness(self, session: FitSession, kernel: Kernel) -> tuple[Model, Fitness]:
         """The model without its hyperplane, and the fitness of labels of the sample."""
-        sample, given = session.sample, (float(self.alpha), session.sample_weights, bool(self.centre))
-        m, exact = sample.shape[0], self.n_landmarks is None
+        sample, weights = session.sample, session.sample_weights
+        given = float(self.alpha), weights, bool(self.centre)
+        empty, moments = Hyperplane(np.empty(0), 0.0), (session.mean, session.deviation)
         if self.n_landmarks is None:
-            basis = np.ascontiguousarray(sample.toarray() if hasattr(sample, "toarray") else sample)
-        else:
-            size = min(m, self.n_landmarks)
-            basis = choose_landmarks(sample, size, session.random_state, session.sample_weights)
-        dtype = np.dtype(np.float64 if exact else np.float32)
-        columns = KernelSamples(open_samples(sample), kernel.against(basis), dtype).block(0, m)
-        empty = Hyperplane(np.empty(0), 0.0)
-        model = Model(empty, kernel, basis, session.mean, session.deviation, dtype.name)
-        if exact:
-            return model, matrix_fitness(columns, *given)
-        vectors = basis.astype(np.float64)
-        normalization = normalization_of(kernel(vectors, vectors), SMALLEST_EIGENVALUE)
-        return model, feature_fitness(columns, normalization, *given)
+            basis = np.ascontiguousarray(dense(sample))
+            columns = kernel_values(sample, kernel, basis, np.float64)
+            return Model(empty, kernel, basis, *moments, "float64"), matrix_fitness(columns, *given)
+        size = min(sample.shape[0], self.n_landmarks)
+        basis = choose_landmarks(sample, size, session.random_state, weights)
+        values, normalization = landmark_values(sample, kernel, basis)
+        fitness = feature_fitness(values, normalization, *given)
+        return Model(empty, kernel, basis, *moments), fitness
 
     def _warnings(self, labels: np.ndarray, objective: float, converged: bool, agreement: float) -> list[str]:
         found = []

@@ -147,7 +147,7 @@ class IterativeSVR(StreamedClusterer):
                 break
             y = signs(f)
         rule = Hyperplane(dense(svm.dual_coef_).ravel(), float(svm.intercept_[0]) - threshold)
-        basis = dense(svm.support_vectors_)
+        basis = np.ascontiguousarray(dense(svm.support_vectors_))
         model = Model(rule, kernel, basis, session.mean, session.deviation, "float64")
         unsettled = f"the labels still changed after max_rounds={self.max_rounds} rounds; raise it."
         return FitResult(

@@ -9,7 +9,7 @@ from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import COUNT, Number, Rule
-from mmcnb.estimators.relaxed import RELAXED, Rounded, centred_rows, needs_of_all_rows, relaxed_result
+from mmcnb.estimators.relaxed import RELAXED, centred_rows, needs_of_all_rows, relaxed_result
 from mmcnb.relaxations.label_generation import generate_labels, mixture_labels
 from mmcnb.relaxations.sdp import solve_svm
 
@@ -154,7 +154,8 @@ class LabelGenerationMMC(StreamedClusterer):
             "eigenvalue_share": share,
             "of_mixture": svms[0][1],
             "labels_of": "labelling" if best else "mixture",
+            "rounded": value,
         }
-        warning = NOT_YET.format(self.max_iter) if found.rounds == self.max_iter else UNSOLVED
-        rounded = Rounded(tried[best], alpha * tried[best], value, found.converged, report, warning)
-        return relaxed_result(session, rows, rounded, balance, n_iter=found.rounds)
+        unsolved = NOT_YET.format(self.max_iter) if found.rounds == self.max_iter else UNSOLVED
+        given = tried[best], alpha, balance, report, None if found.converged else unsolved
+        return relaxed_result(session, rows, *given, n_iter=found.rounds)

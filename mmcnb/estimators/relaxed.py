@@ -10,10 +10,10 @@ from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.parameters import BALANCE, KERNEL, POSITIVE, SCALE, Rule, default_kernel
-from mmcnb.features.kernel import Kernel, KernelSamples
+from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
+from mmcnb.features.nystroem import kernel_values
 from mmcnb.features.rules import Hyperplane, balanced_threshold, signs
-from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import dense, row_shares, with_short_indices
 
 RELAXED: Mapping[str, Rule] = {**KERNEL, "C": POSITIVE, "balance": BALANCE, "scale": SCALE}
@@ -48,34 +48,6 @@ class CentredRows:
     shares: np.ndarray
 
 
-@dataclass(frozen=True)
-class Rounded:
-    """Labels of the rows, and the SVM that they train.
-
-    Parameters
-    ----------
-    y : ndarray of shape (m,)
-        Labels, -1 or +1.
-    coef : ndarray of shape (m,)
-        Coefficients of the centred rows in the normal vector.
-    value : float
-        Objective of the labels y.
-    converged : bool
-        Whether the relaxation was solved.
-    report : dict
-        What is reported of it.
-    warning : str
-        What the fit warns of where it was not solved.
-    """
-
-    y: np.ndarray
-    coef: np.ndarray
-    value: float
-    converged: bool
-    report: dict[str, Any]
-    warning: str
-
-
 def needs_of_all_rows(n: int, most_rows: int, matrices: int, slow: str) -> FitNeeds:
     """What a relaxation over all rows holds.
 
@@ -106,9 +78,9 @@ def needs_of_all_rows(n: int, most_rows: int, matrices: int, slow: str) -> FitNe
 def centred_rows(estimator: Any, session: FitSession) -> CentredRows:
     """The rows of a fit and their kernel matrix."""
     sample, weights = with_short_indices(session.sample.astype(np.float64)), session.sample_weights
-    m, kernel, basis = sample.shape[0], default_kernel(estimator, sample, weights), dense(sample)
-    columns = KernelSamples(open_samples(sample), kernel.against(basis), np.dtype(np.float64))
-    matrix, shares = columns.block(0, m), row_shares(m, weights)
+    kernel, m = default_kernel(estimator, sample, weights), sample.shape[0]
+    basis = np.ascontiguousarray(dense(sample))
+    matrix, shares = kernel_values(sample, kernel, basis, np.float64), row_shares(m, weights)
     means = matrix @ shares
     centred = matrix - means[:, None] - means + shares @ means
     bounds = float(estimator.C) * (np.ones(m) if weights is None else weights)
@@ -116,34 +88,50 @@ def centred_rows(estimator: Any, session: FitSession) -> CentredRows:
 
 
 def relaxed_result(
-    session: FitSession, rows: CentredRows, rounded: Rounded, balance: float, **attributes: Any
+    session: FitSession,
+    rows: CentredRows,
+    y: np.ndarray,
+    alpha: np.ndarray,
+    balance: float,
+    report: dict[str, Any],
+    warning: str | None,
+    **attributes: Any,
 ) -> FitResult:
-    """The SVM on kernel values as they are, its threshold where both clusters are large enough."""
-    shares, coef = rows.shares, rounded.coef - rounded.coef.sum() * rows.shares
+    """The SVM of rounded labels, its threshold moved to where both clusters are large enough.
+
+    Parameters
+    ----------
+    session : FitSession
+        The fit.
+    rows : CentredRows
+        All rows.
+    y : ndarray of shape (m,)
+        Labels that the relaxation was rounded to, -1 or +1.
+    alpha : ndarray of shape (m,)
+        Multipliers of the SVM that they train, without offset in centred features.
+    balance : float
+        l/n.
+    report : dict
+        What is reported of the relaxation.
+    warning : str or None
+        What the fit warns of; None where the relaxation was solved.
+    **attributes
+        Further fitted attributes.
+    """
+    centred, shares = alpha * y, rows.shares
+    coef = centred - centred.sum() * shares
     rule = Hyperplane(coef, -float(shares @ rows.matrix @ coef))
     moved = balanced_threshold(rule.decide(rows.matrix), shares, balance)
-    rule = rule.shifted(moved)
-    f = rule.decide(rows.matrix)
-    norm2 = float(rounded.coef @ rows.gram @ rounded.coef)
-    model = Model(rule, rows.kernel, rows.basis, session.mean, session.deviation, "float64")
-    agreement = float(np.mean(signs(f) == rounded.y))
+    model = Model(rule.shifted(moved), rows.kernel, rows.basis, session.mean, session.deviation, "float64")
+    f = model.rule.decide(rows.matrix)
+    objective = 0.5 * float(centred @ rows.gram @ centred) + float(rows.bounds @ np.maximum(0, 1 - np.abs(f)))
+    agreement, gamma = float(np.mean(signs(f) == y)), rows.kernel.gamma
     sizes = sorted([int((f < 0).sum()), int((f >= 0).sum())])
+    report = {"sample_sizes": sizes} | report | {"agreement": max(agreement, 1 - agreement)}
     return FitResult(
         model,
         model.features(session.samples),
-        {
-            "objective": 0.5 * norm2 + float(rows.bounds @ np.maximum(0, 1 - np.abs(f))),
-            "gamma": rows.kernel.gamma,
-            "converged": rounded.converged,
-            **attributes,
-        },
-        {
-            "sample_sizes": sizes,
-            **rounded.report,
-            "rounded": rounded.value,
-            "agreement": max(agreement, 1 - agreement),
-            "threshold_moved": abs(moved),
-            "gamma": rows.kernel.gamma,
-        },
-        warnings=[ONE_CLUSTER] * (sizes[0] == 0) + [rounded.warning] * (not rounded.converged),
+        {"objective": objective, "gamma": gamma, "converged": warning is None, **attributes},
+        report | {"threshold_moved": abs(moved), "gamma": gamma},
+        warnings=([] if sizes[0] else [ONE_CLUSTER]) + ([] if warning is None else [warning]),
     )

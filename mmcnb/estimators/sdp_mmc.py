@@ -7,7 +7,7 @@ from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import Rule
-from mmcnb.estimators.relaxed import RELAXED, Rounded, centred_rows, needs_of_all_rows, relaxed_result
+from mmcnb.estimators.relaxed import RELAXED, centred_rows, needs_of_all_rows, relaxed_result
 from mmcnb.relaxations.sdp import leading_labels, solve_label_matrix, solve_svm
 
 MOST_ROWS = 500
@@ -111,6 +111,6 @@ class SDPMMC(StreamedClusterer):
         relaxed = solve_label_matrix(rows.gram, rows.bounds, rows.shares, balance, session.record)
         y, share = leading_labels(relaxed.matrix, rows.shares, balance)
         alpha, value = solve_svm(rows.gram, y, rows.bounds)
-        report = {"relaxed": relaxed.value, "eigenvalue_share": share}
-        rounded = Rounded(y, alpha * y, value, relaxed.converged, report, UNSOLVED)
-        return relaxed_result(session, rows, rounded, balance)
+        report = {"relaxed": relaxed.value, "eigenvalue_share": share, "rounded": value}
+        warning = None if relaxed.converged else UNSOLVED
+        return relaxed_result(session, rows, y, alpha, balance, report, warning)

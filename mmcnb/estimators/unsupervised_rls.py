@@ -202,10 +202,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
     def _needs(self, n_samples: int) -> FitNeeds:
         rows = min(self.sample_size or rows_of_sample(self.n_clusters), n_samples)
         check_matrices(rows, self.n_clusters, self.memory_limit)
-        held, sweeps = (
-            matrix_bytes(rows),
-            int(self.max_passes),
-        )  # with the labels, less the first, which reads
+        held, sweeps = matrix_bytes(rows), int(self.max_passes)  # the first pass reads, one more labels
         return FitNeeds(min(rows, self.n_landmarks), rows, sample_bytes=held, sweeps=sweeps)
 
     def _fit(self, session: FitSession) -> FitResult:

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 
 from mmcnb.errors import InputError
-from mmcnb.features.kernel import Kernel, KernelSamples
-from mmcnb.features.rules import (
-    Scores,
-)
+from mmcnb.features.kernel import FEATURE_DTYPE, Kernel, KernelSamples
+from mmcnb.features.rules import Scores
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
 
@@ -46,7 +44,7 @@ class RidgeMap:
         return np.where(sizes[:, None] > 0, row_sums / filled[:, None] @ self.matrix - self.centre, 0.0)
 
     def scores(self, means: np.ndarray, shares: np.ndarray | None = None) -> Scores:
-        """Scores of clusters: the nearest mean; with shares given z·S_h, for sizes that are held.
+        """Scores of clusters: the nearest mean; with shares given z·S_h, for size constraints.
 
         Parameters
         ----------
@@ -75,14 +73,18 @@ def check_places(n_places: int, n_clusters: int) -> None:
         )
 
 
-SMALLEST_EIGENVALUE = 1e-7  # of the landmarks' kernel matrix, as a share of the largest
+SMALLEST_EIGENVALUE = 1e-7  # of the landmarks' kernel matrix, as a share of the largest: rounding of float32
+
+
+def kernel_values(sample: Any, kernel: Kernel, basis: np.ndarray, dtype: Any = FEATURE_DTYPE) -> np.ndarray:
+    """Kernel values of rows in memory, dense or CSR, against basis vectors."""
+    rows = KernelSamples(open_samples(sample), kernel.against(basis), dtype)
+    return np.asarray(rows.block(0, rows.n_samples))
 
 
 def landmark_values(sample: Any, kernel: Kernel, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Kernel values of rows against landmarks, and M with MM' the inverse of those between landmarks."""
-    rows = KernelSamples(open_samples(sample), kernel.against(basis))
-    values = rows.block(0, rows.n_samples).astype(np.float64)
-    basis = basis.astype(np.float64)
+    values, basis = kernel_values(sample, kernel, basis).astype(np.float64), basis.astype(np.float64)
     return values, normalization_of(kernel(basis, basis), SMALLEST_EIGENVALUE)
 
 

@@ -9,7 +9,7 @@ from mmcnb import kernels
 from mmcnb.features.nystroem import RidgeMap
 from mmcnb.samples.matrix import row_shares
 
-SMALLEST_VARIANCE = 1e-12
+SMALLEST_VARIANCE = 1e-12  # of an axis, as a share of the largest: below is rounding
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class PrincipalFeatures:
         return kernels.cluster_row_sums(self.z, labels, n_clusters, self.weights)
 
     def objective(self, labels: np.ndarray, n_clusters: int, alpha: float) -> float:
-        """J of a division at a ridge; clusters without rows count for nothing."""
+        """J of a partition at a ridge; clusters without rows count for nothing."""
         S, sizes = self.sums(labels, n_clusters)
         filled = sizes > 0
         return float(((S[filled] ** 2 @ self.scales(alpha)) / sizes[filled]).sum())
@@ -100,7 +100,7 @@ def ridge_map(features: PrincipalFeatures, normalization: np.ndarray, alpha: flo
     Parameters
     ----------
     features : PrincipalFeatures
-        Principal axes of the rows of a sample, in the coordinates ``κ(x) @ metric``.
+        Principal axes of the rows of a sample, in the coordinates ``κ(x) @ normalization``.
     normalization : ndarray of shape (p, r)
         W with WW' the inverse of the kernel matrix of the landmarks.
     alpha : float

@@ -20,8 +20,8 @@ from mmcnb.samples.matrix import dense, stack, with_short_indices
 
 CACHED_ROWS, CACHED_VALUES = 65_536, 2**25  # active rows are held in memory where they are as few as either
 CACHE_MIB = 200  # of kernel columns in scikit-learn's solver
-STALLED = 0.2  # share of the negatives below which a round that drops no more is the last
-# Clusters, by `python -m benchmarks scm`, section "effects".
+STALLED = 0.2  # share of the negatives; a round that drops fewer is the last
+# Clusters, measured by `python -m benchmarks scm`, section "effects".
 LANDMARKS = 50
 ROWS_A_CLUSTER = 2  # of the sample on which clusters start, and of all that make them where members are drawn
 PASSES = 1  # in which the means of the clusters move
@@ -53,7 +53,7 @@ def train(kernel: Kernel, C: float, parts: list[Part]) -> SVM:
     shared = {"kernel": kernel.name, "gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
     svc = SVC(C=C, cache_size=CACHE_MIB, **shared)
     svc.fit(with_short_indices(whole.rows), whole.y, sample_weight=whole.weights)
-    coef, vectors = dense(svc.dual_coef_).ravel(), dense(svc.support_vectors_)
+    coef, vectors = dense(svc.dual_coef_).ravel(), np.ascontiguousarray(dense(svc.support_vectors_))
     return SVM(whole.numbers[svc.support_], vectors, coef, float(svc.intercept_[0]))
 
 

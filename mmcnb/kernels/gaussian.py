@@ -131,8 +131,8 @@ def _scale_rows(X, centre, scale, out):
 def rbf_kernel_block_into(X, B, gamma, out):
     """Gaussian kernel between the rows of a block and the basis, exp(-gamma |x - b|²), into ``out``.
 
-    Rows and basis are shifted by the mean of the basis and scaled by sqrt(gamma), so that one matrix
-    product per tile gives the distances whatever the distance of the data from the origin. Rows so
+    Rows and basis are shifted by the mean of the basis and scaled by sqrt(gamma). One matrix product per
+    tile then gives the distances, however far the data are from the origin. Rows so
     far from the basis that the product would lose the distance are computed by differences.
 
     Parameters
@@ -286,9 +286,9 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
     """Gaussian kernel between the rows of a CSR block and the basis, into ``out``.
 
     Where ``out`` is float32, products of a row x with n non-zeros are summed in float32 if
-    (n + 8) gamma (|x|² + max |b|²) is at most 1024. Summing errs by at most n eps |x| |b|, and rounding
-    b, x, gamma, the norms and their sum by 8 eps more, eps = 2^-24, each taken of gamma (|x|² + |b|²):
-    the exponent then errs by at most 2^-14, and so does the kernel value, relatively; usually both err
+    (n + 8) gamma (|x|² + max |b|²) is at most 1024. With eps = 2^-24, summing errs by at most
+    n eps |x| |b|. Rounding b, x, gamma, the norms and their sum adds 8 eps, taken of gamma (|x|² + |b|²).
+    The exponent then errs by at most 2^-14, and so does the kernel value, relatively; usually both err
     by a few 1e-7. Other rows, and all where ``out`` is float64, are computed in float64.
 
     Parameters

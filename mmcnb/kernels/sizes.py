@@ -1,6 +1,6 @@
 """Assign rows to clusters by their scores, with bounds on the sizes of the clusters.
 
-The labelling of largest Σ_i s_i,c(i) within the bounds is c(i) = argmax_h (s_ih - b_h), where the
+The labelling of largest Σ_i s_i,c(i) within the bounds is c(i) = argmax_h (s_ih - b_h). The
 multipliers b minimise the dual Σ_i max_h (s_ih - b_h) + Σ_h max(low_h b_h, high_h b_h). A few rounds over
 the clusters, each b_h an order statistic, come near; then single rows go along shortest paths between
 clusters (min-cost flow on k + 1 nodes) until all sizes fit. The last node is a hub of multiplier 0: a
@@ -11,7 +11,7 @@ import numpy as np
 
 from mmcnb._numba import njit
 
-ROUNDING = 1e-12
+ROUNDING = 1e-12  # of the largest score: far above the error of the sums along a path, in float64
 
 
 @njit()

@@ -21,13 +21,13 @@ from mmcnb.features.model import Model
 from mmcnb.features.nystroem import RidgeMap, check_places, choose_landmarks, landmark_values
 from mmcnb.features.principal import PrincipalFeatures, principal_features, ridge_map
 from mmcnb.features.rules import Scores
-from mmcnb.least_squares.partition import PartitionConfig
+from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.samples import Samples
 
-SAMPLE_ROWS, ROWS_A_CLUSTER = 2000, 100  # of the sample: `python -m benchmarks rls`
-LANDMARKS = 300  # basis vectors by default: `python -m benchmarks rls`, section "defaults"
+SAMPLE_ROWS, ROWS_A_CLUSTER = 2000, 100  # of the sample, measured by `python -m benchmarks rls`
+LANDMARKS = 300  # basis vectors by default, measured by `python -m benchmarks rls`
 MATRICES = 3  # of the size of the sample squared: kernel, smoother, and what the solver copies
-SETTLED_SHARE = 0.01  # passes end where fewer labels change: `python -m benchmarks rls`, section "large"
+SETTLED_SHARE = 0.01  # passes end where no more labels change: `python -m benchmarks rls`, section "large"
 
 
 def rows_of_sample(n_clusters: int) -> int:

@@ -2,8 +2,9 @@
 
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Record, ignore, run_starts
 from mmcnb.errors import InputError
 from mmcnb.least_squares.objective import (
-    ClusterSizes,
     Partition,
     floor_bounds,
     mean_objective,
@@ -20,17 +20,102 @@ from mmcnb.least_squares.objective import (
     target_shares,
 )
 
-SearchName = Literal["shaking", "steepest", "stochastic"]
-Schedule = Literal["mixed", "paper"]
+DEFAULT_ALPHA = 1e-3  # ridge a row, measured by `python -m benchmarks selection`
+# Two clusters: rows up to which the ridge is the model's, and its least share: `python -m benchmarks rls`.
+RIDGE_ROWS, LEAST_RIDGE = 400, 0.1
 PAPER_SCHEDULE = (1.0, 0.5, 21)  # amplitude, decay, rounds: Pahikkala et al., eq. (11) with s = 20
-MIXED_SCHEDULES = tuple(  # `python -m benchmarks rls`
+MIXED_SCHEDULES = tuple(  # measured by `python -m benchmarks rls`
     (amplitude, *rest) for amplitude in (1.0, 0.5, 0.25) for rest in ((0.5, 21), (0.8, 41))
 )
-SCANNED_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the larger of two clusters: `python -m benchmarks rls`
+SCANNED_SHARES = (
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.9,
+)  # of the larger of two clusters, measured by `python -m benchmarks rls`
 SCANNING_STARTS = 2  # starts that try every proportion; each costs as much as five others
-MOST_MOVES = 20  # a row, in refinement and in steepest descent; rls counts about one (section "steps")
+MOST_MOVES = 20  # a row, in refinement and in steepest descent; `python -m benchmarks rls` counts them
 MOST_SWEEPS = 1000  # of stochastic descent, which ends long before
 TIE = 1e-6  # of J: smaller differences are rounding
+
+
+@dataclass(frozen=True)
+class PartitionConfig:
+    """How a sample is clustered.
+
+    Parameters
+    ----------
+    n_clusters : int
+        k.
+    alpha : float, default=1e-3
+        Ridge a row.
+    search : {"shaking", "steepest", "stochastic"}, default="shaking"
+        Pahikkala et al., Algorithm 3, 2 or 1.
+    schedule : {"mixed", "paper"}, default="mixed"
+        "mixed" varies amplitude and decay from start to start, keeps sizes within their constraints and ends
+        with steepest descent. "paper" is as published, without size constraints: its first round moves all
+        rows into one of two clusters, so that every start ends alike.
+    n_init : int, default=8
+        Starts of the local search.
+    cluster_sizes : {"auto", "equal"} or sequence of k proportions, default="auto"
+        Size constraints. "auto" is equal sizes for k > 2. For k = 2 the local search tries every target
+        proportion of a list, and the best J wins; its end has a minimum size only.
+    size_tolerance : float, default=0.1
+        How far constrained sizes may lie from their proportions, relatively.
+    min_share : float, default=0.5
+        Minimum size where there is no other constraint, as a fraction of n/k.
+    """
+
+    n_clusters: int
+    alpha: float = DEFAULT_ALPHA
+    search: Any = "shaking"
+    schedule: Any = "mixed"
+    n_init: int = 8
+    cluster_sizes: Any = "auto"
+    size_tolerance: float = 0.1
+    min_share: float = 0.5
+
+    @property
+    def sizes_are_free(self) -> bool:
+        """Whether there is a minimum size only: two clusters of unknown sizes."""
+        return isinstance(self.cluster_sizes, str) and self.cluster_sizes == "auto" and self.n_clusters == 2
+
+    def search_alpha(self, rows: int) -> float:
+        """Ridge a row while the sample is clustered.
+
+        With two clusters a large sample needs a smaller ridge than the model. At the model's, partitions that
+        have nothing to do with the classes fit as well as theirs: for example digits by their position.
+        """
+        if self.n_clusters > 2 or not self.is_mixed:
+            return self.alpha
+        return self.alpha * min(1.0, max(LEAST_RIDGE, RIDGE_ROWS / rows))
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether schedules are mixed and regularisation paths followed, instead of what is published."""
+        return bool(self.search == "shaking" and self.schedule == "mixed")
+
+    def bounds(self, total: float) -> tuple[np.ndarray, np.ndarray]:
+        """Least and most rows of each cluster."""
+        if self.sizes_are_free:
+            return self.floor(total)
+        return size_bounds(total, self.shares, self.size_tolerance)
+
+    def floor(self, total: float) -> tuple[np.ndarray, np.ndarray]:
+        """Size constraints with a minimum only."""
+        return floor_bounds(total, self.n_clusters, self.min_share)
+
+    def bounds_by_size(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Least and most rows of clusters of some sizes: the largest cluster has the largest proportion."""
+        rank = np.argsort(np.argsort(sizes, kind="stable"), kind="stable")
+        low, high = self.bounds(sizes.sum())
+        return np.sort(low)[rank], np.sort(high)[rank]
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Target proportions, rising: in local search small clusters claim rows first."""
+        return np.sort(target_shares(self.cluster_sizes, self.n_clusters))
 
 
 def random_labels(n_samples: int, shares: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
@@ -81,7 +166,7 @@ def partition_starts(
             yield random_labels(n_samples, shares, np.random.RandomState(seed))
 
 
-def schedule_of(schedule: Schedule, number: int) -> tuple[float, float, int]:
+def schedule_of(schedule: str, number: int) -> tuple[float, float, int]:
     """Amplitude, decay and rounds of a start; twelve in a row, of both kinds of `partition_starts`, differ.
 
     Examples
@@ -126,53 +211,9 @@ def canonical_labels(labels: np.ndarray) -> np.ndarray:
 
 
 def search_partition(
-    R: np.ndarray,
-    n_clusters: int,
-    *,
-    search: SearchName = "shaking",
-    schedule: Schedule = "mixed",
-    cluster_sizes: ClusterSizes = "auto",
-    size_tolerance: float = 0.1,
-    min_share: float = 0.5,
-    n_init: int = 8,
-    random_state: np.random.RandomState,
-    points: Any = None,
-    engine: Engine | None = None,
+    R: np.ndarray, n_clusters: int, *, random_state: Any, points: Any = None, **options: Any
 ) -> list[Partition]:
-    """Cluster the rows of a sample by local search from several starts.
-
-    Parameters
-    ----------
-    R : ndarray of shape (m, m), float64
-        Smoother of the centred kernel, symmetric and C-ordered.
-    n_clusters : int
-        Number of clusters, k.
-    search : {"shaking", "steepest", "stochastic"}, default="shaking"
-        Pahikkala et al., Algorithm 3, 2 or 1.
-    schedule : {"mixed", "paper"}, default="mixed"
-        "mixed" varies amplitude and decay from start to start, keeps sizes within their constraints and ends
-        with steepest descent. "paper" is as published, without size constraints: its first round moves all
-        rows into one of two clusters, so that every start ends alike.
-    cluster_sizes : {"auto", "equal"} or sequence of k proportions, default="auto"
-        Size constraints. "auto" is equal sizes for k > 2. For k = 2 every target proportion of a list is
-        tried, and the best J wins; the end of each search has a minimum size only.
-    size_tolerance : float, default=0.1
-        How far constrained sizes may lie from their proportions, relatively.
-    min_share : float, default=0.5
-        Minimum size where there is no other constraint, as a fraction of m/k.
-    n_init : int, default=8
-        Starts; the first two try every target proportion, the others the best of them.
-    random_state : RandomState
-        Source of randomness.
-    points : ndarray or CSR of shape (m, d) or None, default=None
-        Rows for k-means, where every second start is one.
-    engine : Engine or None, default=None
-        Its threads share the starts; None takes one after the other.
-
-    Returns
-    -------
-    list of Partition
-        One a start, the best at each start over the target proportions; the first has the largest J.
+    """`local_search` with the options of `PartitionConfig` by name.
 
     Examples
     --------
@@ -184,32 +225,48 @@ def search_partition(
     >>> search_partition(R, 2, random_state=np.random.RandomState(0))[0].labels.tolist()
     [0, 0, 0, 0, 0, 1, 1, 1, 1]
     """
-    if search not in ("shaking", "steepest", "stochastic"):
-        raise InputError(f'search is "shaking", "steepest" or "stochastic", not {search!r}.')
-    m, paper = R.shape[0], schedule == "paper"
-    free = n_clusters == 2 and isinstance(cluster_sizes, str) and cluster_sizes == "auto"
-    shares = target_shares(cluster_sizes, n_clusters)
-    if paper:
-        bounds = np.ones(n_clusters, np.int64), np.full(n_clusters, m)
-    else:
-        bounds = floor_bounds(m, 2, min_share) if free else size_bounds(m, shares, size_tolerance)
-    scan = free and not paper
+    return local_search(R, PartitionConfig(n_clusters, **options), random_state, points)
+
+
+def local_search(
+    R: np.ndarray,
+    config: PartitionConfig,
+    random_state: np.random.RandomState,
+    points: Any = None,
+    engine: Engine | None = None,
+) -> list[Partition]:
+    """Cluster the rows of a sample by local search from several starts.
+
+    Parameters
+    ----------
+    R : ndarray of shape (m, m), float64
+        Smoother of the centred kernel, symmetric and C-ordered.
+    config : PartitionConfig
+        Number of clusters, search and sizes.
+    random_state : RandomState
+        Source of randomness.
+    points : ndarray or CSR of shape (m, d) or None, default=None
+        Rows for k-means, where every second start is one.
+    engine : Engine or None, default=None
+        Its threads share the starts; None takes one after the other.
+
+    Returns
+    -------
+    list of Partition
+        One a start, the best at each start over the target proportions; the first has the largest J.
+    """
+    m, k = R.shape[0], config.n_clusters
+    paper, shares = config.schedule == "paper", config.shares
+    bounds = (np.ones(k, np.int64), np.full(k, m)) if paper else config.bounds(m)
+    scan = config.sizes_are_free and not paper
     targets = [np.array([p, 1 - p]) for p in SCANNED_SHARES] if scan else [shares]
-    given = points if search == "shaking" else None
-    labelings = list(enumerate(partition_starts(n_init, m, shares, random_state, given)))
+    given = points if config.search == "shaking" else None
+    labelings = list(enumerate(partition_starts(config.n_init, m, shares, random_state, given)))
     starts = [(*one, np.arange(m) if paper else random_state.permutation(m)) for one in labelings]
 
     def attempt(start: tuple[int, np.ndarray, np.ndarray], record: Record = ignore) -> Partition:
-        number, labels, order = start
-        if search == "shaking":
-            ends = [kernels.shake(R, labels, target, *schedule_of(schedule, number))[0] for target in targets]
-            if not paper:
-                ends = [kernels.refine(R, end, *bounds, MOST_MOVES * m)[0] for end in ends]
-        elif search == "steepest":
-            ends = [kernels.steepest_moves(R, labels, *bounds, MOST_MOVES * m)[0]]
-        else:
-            ends = [kernels.stochastic_moves(R, labels, *bounds, order, MOST_SWEEPS)[0]]
-        return best_partition(Partition(end, mean_objective(R, end, n_clusters), number) for end in ends)
+        ends = _ends(R, config, start, targets, bounds)
+        return best_partition(Partition(end, mean_objective(R, end, k), start[0]) for end in ends)
 
     follow = partial(run_starts, engine, attempt) if engine else partial(map, attempt)
     found = list(follow(starts[:SCANNING_STARTS]))
@@ -219,3 +276,23 @@ def search_partition(
     found += follow(starts[SCANNING_STARTS:])
     found.sort(key=lambda partition: -round(partition.objective / TIE))
     return [Partition(canonical_labels(one.labels), one.objective, one.start) for one in found]
+
+
+def _ends(
+    R: np.ndarray,
+    config: PartitionConfig,
+    start: tuple[int, np.ndarray, np.ndarray],
+    targets: Any,
+    bounds: Any,
+) -> list[np.ndarray]:
+    """Labels that the search of one start ends with, for each target proportion."""
+    (number, labels, order), most = start, MOST_MOVES * R.shape[0]
+    if config.search == "steepest":
+        return [kernels.steepest_moves(R, labels, *bounds, most)[0]]
+    if config.search == "stochastic":
+        return [kernels.stochastic_moves(R, labels, *bounds, order, MOST_SWEEPS)[0]]
+    if config.search != "shaking":
+        raise InputError(f'search is "shaking", "steepest" or "stochastic", not {config.search!r}.')
+    schedule = schedule_of(config.schedule, number)
+    ends = [kernels.shake(R, labels, target, *schedule)[0] for target in targets]
+    return ends if config.schedule == "paper" else [kernels.refine(R, end, *bounds, most)[0] for end in ends]

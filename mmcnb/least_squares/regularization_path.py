@@ -13,7 +13,7 @@ from mmcnb import kernels
 from mmcnb.features.principal import PrincipalFeatures
 from mmcnb.least_squares.objective import Partition
 
-# λ/n, and the most label steps at each: `python -m benchmarks rls`, section "defaults"
+# λ/n, and the most label steps at each, measured by `python -m benchmarks rls`, section "defaults"
 REGULARIZATION_PATH = (np.inf, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3)
 ROUNDS = 12
 

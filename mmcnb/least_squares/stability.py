@@ -20,13 +20,12 @@ from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.features.principal import principal_features
 from mmcnb.least_squares.all_rows import LandmarkSample, constrained_scores, sample_on_landmarks
-from mmcnb.least_squares.local_search import TIE
-from mmcnb.least_squares.partition import PartitionConfig, partition_sample
+from mmcnb.least_squares.local_search import DEFAULT_ALPHA, TIE, PartitionConfig
+from mmcnb.least_squares.partition import partition_sample
 
-# All by `python -m benchmarks selection`.
+# Measured by `python -m benchmarks selection`.
 WIDTHS = (0.4, 0.55, 0.75)  # sigma in units of the root mean squared pairwise distance
 ALPHAS = (1e-4, 3e-4, 1e-3)  # ridge a row
-DEFAULT_ALPHA = 1e-3
 SUBSETS = 5
 SUBSET_ROWS = 1000
 SUBSET_SHARE = 2 / 3  # of the sample, where that is fewer rows

@@ -78,7 +78,7 @@ def mix_labels(
     labels : ndarray of shape (t, n)
         Labellings, -1 or +1.
     bounds : ndarray of shape (n,)
-        Upper bounds u of the multipliers, above 0: C times the weight of the row.
+        Upper bounds u of the multipliers: C times the weight of the row.
     tolerance : float, default=1e-8
         Gap at which the problem is solved, as a share of the optimum.
 
@@ -260,7 +260,7 @@ def generate_labels(
     gram : ndarray of shape (n, n)
         Centred kernel matrix.
     bounds : ndarray of shape (n,)
-        Upper bounds u of the multipliers, above 0: C times the weight of the row.
+        Upper bounds u of the multipliers: C times the weight of the row.
     shares : ndarray of shape (n,)
         Share s of each row in the weight, above 0.
     balance : float
@@ -378,19 +378,8 @@ def mixture_labels(
 def balanced_labels_of(linear: np.ndarray, shares: np.ndarray, balance: float) -> np.ndarray:
     """Labels in balance with the largest linear form: signs after sorting, as few as can be overruled.
 
-    Parameters
-    ----------
-    linear : ndarray of shape (n, k)
-        Coefficients, a linear form a column.
-    shares : ndarray of shape (n,)
-        Share s of each row in the weight, above 0.
-    balance : float
-        l/n: bound of abs(s'y), as far as rows that cannot be parted allow.
-
-    Returns
-    -------
-    ndarray of shape (n, k)
-        Labels, -1.0 or 1.0.
+    A linear form is a column of coefficients, and each column gets labels -1.0 or 1.0. abs(s'y) can exceed
+    the balance where single rows weigh more.
 
     Examples
     --------

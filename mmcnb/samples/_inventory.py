@@ -32,9 +32,9 @@ class Inventory:
     root : str
         Path of the recorded group or array inside the store; "" is its root.
     record : dict
-        ``format``, ``n_samples``, ``n_features``, ``n_nonzero``, ``digest``, ``inventory`` (for each
-        array, by its path below the root, the blake2b of each decoded chunk) and ``metadata``
-        (blake2b of all this and of each array's own metadata).
+        ``format``, ``n_samples``, ``n_features``, ``n_nonzero``, ``digest``, ``inventory`` and
+        ``metadata``. The inventory has the blake2b of each decoded chunk of each array, by its path below
+        the root. The metadata is the blake2b of all this and of each array's own metadata.
     name : str
         For messages.
     """

@@ -15,7 +15,7 @@ from mmcnb.errors import InputError
 from mmcnb.samples import matrix
 from mmcnb.samples.matrix import CSRBlock
 
-STEP_BYTES = 2**23
+STEP_BYTES = 2**23  # two chunks of a store
 
 Blocks = Iterator[tuple[np.ndarray | CSRBlock, np.ndarray | None]]
 

@@ -45,11 +45,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
         """Bytes stored under a key; None where the server says that there are none."""
-
-        async def ask() -> Buffer | None:
-            return await self._store.get(key, prototype, byte_range)
-
-        value = await self._ask(key, ask)
+        value = await self._ask(key, lambda: self._store.get(key, prototype, byte_range))
         most = _most_bytes(byte_range)
         if value is not None and most is not None and len(value) > most:
             raise InputError(

@@ -15,7 +15,7 @@ from mmcnb.samples._labels import class_labels_array
 from mmcnb.samples._stored import StoredArray
 from mmcnb.samples.matrix import n_bytes_of
 
-MOST_CLASSES = 1000
+MOST_CLASSES = 1000  # more labels than these are no classes to be counted for people
 
 
 def verify_store(path: PathLike, element: str | None = None, progress: bool | None = None) -> dict[str, Any]:

@@ -63,8 +63,8 @@ class EdgeChunks:
     """Decoded chunks of which a read needed only a part, cached for the neighbouring reads.
 
     The first reader of a chunk decodes it and others wait for the result. A chunk is dropped when all
-    its rows were handed out, and the least recently used one where more than ``EDGE_BYTES`` are cached, so
-    a pass in row order decodes each chunk once, whatever its tasks and threads.
+    its rows were handed out, and the least recently used one where more than ``EDGE_BYTES`` are cached. So a
+    pass in row order decodes each chunk once, whatever its tasks and threads.
 
     Parameters
     ----------

@@ -23,9 +23,9 @@ from mmcnb._progress import progress
 from mmcnb.errors import InputError
 from mmcnb.samples.matrix import CSRBlock, all_finite
 
-PIECE_BYTES = 2**21
-CELLS_AT_ONCE = 2**16
-LARGEST_INDEX = 2**31 - 2
+PIECE_BYTES = 2**21  # text parsed at once: small beside the memory that conversion needs anyway
+CELLS_AT_ONCE = 2**16  # cells of a CSV table held as Python strings
+LARGEST_INDEX = 2**31 - 2  # with it the number of columns is still an int32, as SciPy's indices are
 _LINE = re.compile(rb"\s*[-+.\d]\S*(\s+(qid:\d+|\d+:\S+))*\s*(#.*)?$")
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
@@ -42,14 +42,12 @@ def reading(path: Path) -> Iterator[None]:
     """Turn what goes wrong while a file is read into one sentence."""
     try:
         yield
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} cannot be decompressed ({error}): get the file again.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text ({error.reason}): convert its encoding.") from error
-    except OSError as error:
-        if error.errno is None:  # bz2 reports damaged data so
-            raise InputError(f"{path} cannot be decompressed ({error}): get the file again.") from error
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # gzip and bz2 report damage without
+            raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+        raise InputError(f"{path} cannot be decompressed ({error}): get the file again.") from error
 
 
 @contextmanager

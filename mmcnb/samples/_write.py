@@ -17,7 +17,7 @@ from mmcnb.samples.atomic import AtomicOutput
 from mmcnb.samples.matrix import CSRBlock
 
 CSR_CHUNK_VALUES = 2**18  # smaller, as rows do not begin where chunks do
-LABEL_CHUNK_ROWS = 2**18
+LABEL_CHUNK_ROWS = 2**18  # 2 MiB of int64
 
 
 class StoreWriter(ABC):

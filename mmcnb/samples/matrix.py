@@ -96,12 +96,16 @@ def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
             f"{name} is a {len(shape)}-D array of shape {shape}; rows x features (2-D) is needed: "
             "reshape it, with one row per sample."
         )
-    for length, what, remedy in zip(shape, ("sample", "feature"), ("rows", "columns"), strict=True):
-        if length == 0:
-            raise InputError(
-                f"Found array with 0 {what}(s) (shape={shape}) in {name} while a minimum of 1 is required: "
-                f"give it {remedy}."
-            )
+    if shape[0] == 0:
+        raise InputError(
+            f"Found array with 0 sample(s) (shape={shape}) in {name} while a minimum of 1 is required: "
+            "give it rows."
+        )
+    if shape[1] == 0:
+        raise InputError(
+            f"Found array with 0 feature(s) (shape={shape}) in {name} while a minimum of 1 is required: "
+            "give it columns."
+        )
     return int(shape[0]), int(shape[1])
 
 

@@ -1,4 +1,4 @@
-"""Rows to read, and the homes they can have."""
+"""Rows to read, and the storage they can have."""
 
 import numpy as np
 import pytest

@@ -20,7 +20,7 @@ SPANS = [(0, 1), (0, BLOCK_ROWS), (4000, 4100), (8999, 9000), (0, 9000)]
 
 
 def assert_same(samples, reference):
-    """Blocks, gathered rows and digest of two homes agree bit for bit."""
+    """Blocks, gathered rows and digest of two sources agree bit for bit."""
     assert (samples.n_samples, samples.n_features) == (reference.n_samples, reference.n_features)
     pairs = [(samples.block(*span), reference.block(*span)) for span in SPANS]
     none = np.array([], dtype=np.int64)
@@ -109,7 +109,7 @@ def test_chunks_are_computed_in_the_thread_that_asks(X):
     assert seen == {threading.get_ident()}
 
 
-def test_dask_arrays_travel_and_can_be_converted(X, tmp_path):
+def test_dask_arrays_are_pickled_and_can_be_converted(X, tmp_path):
     samples = open_samples(da.from_array(X, chunks=(1000, 7)))
     assert samples.is_reopenable
     assert np.array_equal(pickle.loads(pickle.dumps(samples)).block(5, 50), X[5:50])

@@ -28,7 +28,7 @@ def same_bits(a, b):
 
 
 def assert_same(samples, reference):
-    """Blocks, gathered rows and digest of two homes agree bit for bit."""
+    """Blocks, gathered rows and digest of two sources agree bit for bit."""
     assert (samples.n_samples, samples.n_features) == (reference.n_samples, reference.n_features)
     assert samples.dtype == reference.dtype
     for span in SPANS:
@@ -215,9 +215,9 @@ def test_path_pathlib_opened_group_and_array_are_one(X, tmp_path):
     with create_dense_store(path, 7) as writer:
         writer.append(X)
     group = zarr.open_group(path, mode="r")
-    homes = [str(path), path, os.fspath(path) + "/X", group, group["X"]]
-    for home in homes:
-        samples = open_samples(home)
+    sources = [str(path), path, os.fspath(path) + "/X", group, group["X"]]
+    for source in sources:
+        samples = open_samples(source)
         assert samples.checksummed
         assert same_bits(samples.block(0, 50), X[:50])
         assert same_bits(open_samples(samples.path, samples.element).block(0, 50), X[:50])

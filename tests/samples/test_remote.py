@@ -100,7 +100,7 @@ def publish(request, server):
 
 
 def spans_agree(samples, reference):
-    """Whether blocks, single rows and the digest of two homes agree."""
+    """Whether blocks, single rows and the digest of two sources agree."""
     rows = np.array([0, 17, 4096, 8999])
     for a, b in [
         *((samples.block(*span), reference.block(*span)) for span in [(0, 10), (4000, 9000), (0, 9000)]),
@@ -228,7 +228,7 @@ def test_a_missing_package_is_named(monkeypatch):
         open_samples("http://127.0.0.1:1/a.zarr")
 
 
-def test_addresses_travel(server, address):
+def test_addresses_are_reopened(server, address):
     samples = open_samples(address)
     assert samples.is_reopenable
     sent = pickle.dumps(samples)

@@ -79,9 +79,17 @@ def test_sparse_rows_and_any_clusterer_are_taken():
         assert frame["stability"].max() > 0.95
 
 
-def test_hinge_estimators_tell_their_margin():
-    frame = select_n_clusters(mmcnb.SparseKernelMMC(n_init=1, random_state=0), four_blobs(200), [2])
-    assert (frame["margin"] > 0).all()
+class ReportsItsMargin(KMeans):
+    """k-means with the report of a hinge estimator."""
+
+    def fit(self, X, y=None):
+        self.report_ = {"w_norm": float(self.n_clusters)}
+        return super().fit(X)
+
+
+def test_the_margin_is_that_of_the_report():
+    frame = select_n_clusters(ReportsItsMargin(random_state=0), four_blobs(200), [2, 3], random_state=0)
+    assert frame["margin"].tolist() == [2.0, 3.0]
 
 
 def test_parameters_fit_the_estimator_and_leave_it_alone():
@@ -117,7 +125,7 @@ def test_a_search_of_its_own_over_widths_is_told_and_kept():
 
 
 def test_without_a_ridge_or_a_search_of_its_own_widths_are_chosen_by_stability():
-    model = mmcnb.SparseKernelMMC(n_clusters=4, n_init=2, random_state=0)
+    model = mmcnb.KernelKMeans(n_clusters=4, n_init=2, random_state=0)
     found = select_parameters(model, four_blobs(200), widths=[0.55, 1.0])
     assert found.frame.columns.tolist() == ["gamma", "width", "stability", "objective", "chosen"]
     assert set(found.best_params) == {"gamma"}

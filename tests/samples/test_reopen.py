@@ -74,7 +74,7 @@ def test_a_store_put_in_its_place_is_noticed(X, tmp_path, change, checksums):
         pickle.loads(sent)
 
 
-def test_an_opened_store_without_a_path_does_not_travel(X):
+def test_an_opened_store_without_a_path_is_not_pickled(X):
     group = zarr.open_group(zarr.storage.MemoryStore(), mode="w")
     group.create_array("X", shape=X.shape, dtype=X.dtype)[:] = X
     samples = open_samples(group)
