@@ -23,9 +23,15 @@ from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.run import Engine, Traffic
 from mmcnb.engine.session import FitResult, FitSession, History, connected, open_engine, portable
 from mmcnb.errors import ClusterWarning
-from mmcnb.estimators.parameters import RUNTIME_DOCS, Rule, check_parameters, read_input, read_weights
+from mmcnb.estimators.parameters import (
+    RUNTIME_DOCS,
+    Rule,
+    check_parameters,
+    open_checkpoint,
+    read_input,
+    read_weights,
+)
 from mmcnb.estimators.persistence import save_estimator
-from mmcnb.estimators.resume import open_checkpoint
 from mmcnb.features.model import Model
 from mmcnb.features.rules import DecisionPass, Hyperplane, LabelsPass, Scores
 from mmcnb.samples import LabelsWriter, Samples

@@ -17,8 +17,7 @@ from mmcnb.errors import InputError
 from mmcnb.features.base_kernels import grams_of
 from mmcnb.features.kernel import KernelSamples
 from mmcnb.features.multiple_kernels import MultipleKernels
-from mmcnb.features.nystroem import normalization_of
-from mmcnb.features.principal import principal_features, total_variance_of
+from mmcnb.features.nystroem import normalization_of, principal_features, total_variance_of
 from mmcnb.features.rules import GivenLabels
 from mmcnb.hinge.cccp import continuation
 from mmcnb.hinge.crammer_singer import CrammerSingerWorkingSet, MulticlassTrainingSet

@@ -16,7 +16,7 @@ from mmcnb.engine.session import Record, ignore, run_starts, tag
 from mmcnb.features.bandwidth import leave_one_out_scores
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.multiple_kernels import MultipleKernels
-from mmcnb.features.principal import total_variance_of
+from mmcnb.features.nystroem import total_variance_of
 from mmcnb.features.rules import GivenLabels, Labels, coin_flip, signs
 from mmcnb.hinge.cccp import CCCPLimits, CCCPResult, continuation
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane

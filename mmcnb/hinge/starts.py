@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmcnb.features.principal import MANY_COLUMNS, PrincipalFeatures, principal_directions, principal_features
+from mmcnb.features.nystroem import MANY_COLUMNS, PrincipalFeatures, principal_directions, principal_features
 from mmcnb.features.rules import GivenLabels, coin_flip
 from mmcnb.least_squares.local_search import random_labels, search_partition
 from mmcnb.least_squares.objective import floor_bounds

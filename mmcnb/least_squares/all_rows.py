@@ -18,8 +18,15 @@ from mmcnb.engine.session import FitSession
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
-from mmcnb.features.nystroem import RidgeMap, check_places, choose_landmarks, landmark_values
-from mmcnb.features.principal import PrincipalFeatures, principal_features, ridge_map
+from mmcnb.features.nystroem import (
+    PrincipalFeatures,
+    RidgeMap,
+    check_places,
+    choose_landmarks,
+    landmark_values,
+    principal_features,
+    ridge_map,
+)
 from mmcnb.features.rules import Scores
 from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.samples import Samples

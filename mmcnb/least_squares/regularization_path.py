@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mmcnb import kernels
-from mmcnb.features.principal import PrincipalFeatures
+from mmcnb.features.nystroem import PrincipalFeatures
 from mmcnb.least_squares.objective import Partition
 
 # λ/n, and the most label steps at each, measured by `python -m benchmarks rls`, section "defaults"
@@ -32,7 +32,7 @@ def size_constrained_step(
     --------
     >>> import numpy as np
     >>> from mmcnb.least_squares.regularization_path import size_constrained_step
-    >>> from mmcnb.features.principal import principal_features
+    >>> from mmcnb.features.nystroem import principal_features
     >>> rows, two = principal_features(np.array([[0.0], [1.0], [5.0], [6.0]])), np.array([2, 2])
     >>> size_constrained_step(rows, np.array([0, 1, 1, 1]), 0.1, two, two)[0].tolist()
     [0, 0, 1, 1]
@@ -51,7 +51,7 @@ def free_step(features: PrincipalFeatures, labels: np.ndarray, n_clusters: int, 
     --------
     >>> import numpy as np
     >>> from mmcnb.least_squares.regularization_path import free_step
-    >>> from mmcnb.features.principal import principal_features
+    >>> from mmcnb.features.nystroem import principal_features
     >>> rows = principal_features(np.array([[0.0], [1.0], [5.0], [6.0]]))
     >>> free_step(rows, np.array([0, 1, 1, 1]), 2, 0.1).tolist()
     [0, 0, 1, 1]
@@ -96,7 +96,7 @@ def regularization_path(
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.features.principal import principal_features
+    >>> from mmcnb.features.nystroem import principal_features
     >>> from mmcnb.least_squares.regularization_path import regularization_path
     >>> rows, two = principal_features(np.array([[0.0], [1.0], [5.0], [6.0]])), np.array([2, 2])
     >>> regularization_path(rows, np.array([0, 1, 1, 1]), 2, (two, two)).labels.tolist()

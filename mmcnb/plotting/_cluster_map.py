@@ -234,8 +234,7 @@ def _seen(model: Any, samples: Any) -> Any:
 def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
     """Values of several kernels in coordinates of their weighted sum, each scaled to a variance of 1."""
     from mmcnb.features.base_kernels import grams_of
-    from mmcnb.features.nystroem import normalization_of
-    from mmcnb.features.principal import total_variance_of
+    from mmcnb.features.nystroem import normalization_of, total_variance_of
 
     columns, grams = model.kernel.slices(basis.shape[0]), grams_of(model.kernel, basis)
     parts = [values[:, one] @ normalization_of(gram) for one, gram in zip(columns, grams, strict=True)]

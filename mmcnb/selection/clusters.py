@@ -8,8 +8,7 @@ import numpy as np
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel
-from mmcnb.features.nystroem import choose_landmarks
-from mmcnb.features.principal import PrincipalFeatures
+from mmcnb.features.nystroem import PrincipalFeatures, choose_landmarks
 from mmcnb.least_squares.all_rows import LANDMARKS, SAMPLE_ROWS, sample_on_landmarks
 from mmcnb.least_squares.stability import DEFAULT_ALPHA, SUBSETS, mean_agreement
 from mmcnb.samples.derived import standardized

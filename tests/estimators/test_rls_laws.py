@@ -136,8 +136,7 @@ def landmark_sample_on(sample, X, basis):
     """The same with given landmarks."""
     from dataclasses import replace
 
-    from mmcnb.features.nystroem import normalization_of
-    from mmcnb.features.principal import principal_features
+    from mmcnb.features.nystroem import normalization_of, principal_features
 
     values = sample.kernel(X, basis)
     normalization = normalization_of(sample.kernel(basis, basis), 1e-7)

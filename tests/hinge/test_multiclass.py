@@ -5,8 +5,7 @@ import pytest
 
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.features.kernel import BasisMap, Kernel, KernelSamples, kernel_matrix
-from mmcnb.features.nystroem import normalization_of
-from mmcnb.features.principal import principal_features
+from mmcnb.features.nystroem import normalization_of, principal_features
 from mmcnb.hinge.cccp import CCCPLimits
 from mmcnb.hinge.cutting_plane import Objective
 from mmcnb.hinge.multiclass import HingeRefinement

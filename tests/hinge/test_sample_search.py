@@ -7,7 +7,7 @@ import pytest
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.features.bandwidth import candidate_gammas
 from mmcnb.features.kernel import Kernel
-from mmcnb.features.principal import total_variance_of
+from mmcnb.features.nystroem import total_variance_of
 from mmcnb.hinge.cccp import CCCPLimits, path_to
 from mmcnb.hinge.sample_search import (
     CLEAN_SCORE,

@@ -5,8 +5,7 @@ from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 
 import mmcnb
-from mmcnb.features.nystroem import choose_landmarks
-from mmcnb.features.principal import MANY_COLUMNS, principal_directions
+from mmcnb.features.nystroem import MANY_COLUMNS, choose_landmarks, principal_directions
 from mmcnb.hinge.starts import INITS, least_squares_labels, starting_labels
 
 

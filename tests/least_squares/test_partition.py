@@ -5,8 +5,7 @@ import pytest
 
 from mmcnb.engine.session import open_engine
 from mmcnb.features.kernel import Kernel, kernel_matrix
-from mmcnb.features.nystroem import normalization_of
-from mmcnb.features.principal import principal_features
+from mmcnb.features.nystroem import normalization_of, principal_features
 from mmcnb.least_squares.objective import mean_objective, smoother
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 from mmcnb.synthetic import make_block

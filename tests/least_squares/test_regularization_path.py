@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmcnb.features.nystroem import normalization_of
-from mmcnb.features.principal import principal_features
+from mmcnb.features.nystroem import normalization_of, principal_features
 from mmcnb.least_squares.local_search import random_labels
 from mmcnb.least_squares.objective import mean_objective, size_bounds, smoother
 from mmcnb.least_squares.regularization_path import (
