@@ -1,4 +1,4 @@
-"""Figures of the user guide: python docs/figures.py [FOLDER] draws them anew, by default into docs."""
+"""Pictures of the user guide: python docs/figures.py [FOLDER] draws them, by default into docs."""
 
 import sys
 from pathlib import Path
@@ -28,13 +28,13 @@ def digits() -> ClusterMapDisplay:
 
 
 def shaking() -> ShakingDisplay:
-    """Shaking on three Gaussians."""
+    """Local search on three Gaussians."""
     X, _ = make_block("blobs", 0, 300, 2, random_state=29, n_clusters=3)
     return ShakingDisplay.from_estimator(mmcnb.UnsupervisedRLS(n_clusters=3, random_state=0).fit(X), X)
 
 
 def views() -> KernelWeightsDisplay:
-    """Two rings that no straight line parts, noise beside them, and what each kernel of each view weighs."""
+    """Two rings that no straight line separates, noise beside them, and the weight of each kernel."""
     import matplotlib.pyplot as plt
 
     rings, _ = make_circles(600, noise=0.08, factor=0.3, random_state=0)
@@ -63,18 +63,18 @@ def rare() -> Picture:
     whole = SVC(gamma=first.gamma_, class_weight="balanced").fit(X, y)
     figure, panels = plt.subplots(1, 3, figsize=(11, 4), layout="constrained")
     every, near = np.ones(len(y), bool), np.abs(first.decision_function(X)) <= first.shrink_threshold
-    _draw_machine(panels[0], X, y, every, first, first.model_.basis, "round 1")
-    _draw_machine(panels[1], X, y, near, second, second.model_.basis, "round 2")
-    _draw_machine(panels[2], X, y, every, whole, whole.support_vectors_, "SVC on all rows")
+    _draw_svm(panels[0], X, y, every, first, first.model_.basis, "round 1")
+    _draw_svm(panels[1], X, y, near, second, second.model_.basis, "round 2")
+    _draw_svm(panels[2], X, y, every, whole, whole.support_vectors_, "SVC on all rows")
     return Picture(figure)
 
 
-def _draw_machine(
-    ax: Any, X: np.ndarray, y: np.ndarray, in_play: np.ndarray, model: Any, vectors: np.ndarray, name: str
+def _draw_svm(
+    ax: Any, X: np.ndarray, y: np.ndarray, active: np.ndarray, model: Any, vectors: np.ndarray, name: str
 ) -> None:
-    """Rows, those out of play paler, support vectors ringed, and where f is -1, 0 and 1."""
+    """Rows, inactive ones paler, support vectors ringed, and where f is -1, 0 and 1."""
     common = y == 0
-    for rows, colour in ((common & ~in_play, "0.88"), (common & in_play, "0.6"), (~common, "tab:orange")):
+    for rows, colour in ((common & ~active, "0.88"), (common & active, "0.6"), (~common, "tab:orange")):
         ax.scatter(*X[rows].T, s=5, color=colour, linewidths=0)
     ax.scatter(*vectors.T, s=22, facecolors="none", edgecolors="black", linewidths=0.5)
     grid = np.stack(np.meshgrid(*[np.linspace(-1.8, 1.8, 200)] * 2), axis=-1)

@@ -1,8 +1,10 @@
 """Rules of the house that a tool we use does not check already."""
 
+import ast
 import importlib
 import inspect
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -18,10 +20,12 @@ SOURCES = sorted(
 )
 PUBLIC_MODULES = [
     "mmcnb",
+    "mmcnb.baselines",
     "mmcnb.kernels",
     "mmcnb.metrics",
     "mmcnb.plotting",
     "mmcnb.samples",
+    "mmcnb.selection",
     "mmcnb.synthetic",
 ]
 
@@ -48,8 +52,6 @@ def test_quick_start_is_two_commands_of_one_line():
 
 
 def test_the_wheel_holds_the_library_alone():
-    import tomllib
-
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == ["mmcnb"]
     assert settings["project"]["version"] == mmcnb.__version__
@@ -66,6 +68,17 @@ def test_links_between_pages_lead_somewhere(page):
         assert target.startswith("https://") or (page.parent / target).exists(), target
 
 
+PROSE = [page for page in PAGES if page.parent.name != "changes" and page.name != "CHANGELOG.md"]
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda p: str(p.relative_to(ROOT)))
+def test_sentences_of_the_pages_are_short(page):
+    prose = re.sub(r"^```.*?^```|^[|#].*?$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"`[^`]*`", "code", prose)
+    sentences = [sentence.split() for sentence in re.split(r"[.:!?][*)\"]*\s|\n\n|\n[*-] ", prose)]
+    assert [" ".join(words) for words in sentences if len(words) > 35] == []
+
+
 def test_numba_is_imported_in_one_place():
     importers = [
         p for p in SOURCES if re.search(r"^\s*(from numba|import numba)\b", p.read_text(), re.MULTILINE)
@@ -73,6 +86,51 @@ def test_numba_is_imported_in_one_place():
     assert [p.relative_to(ROOT).as_posix() for p in importers if p.is_relative_to(ROOT / "mmcnb")] == [
         "mmcnb/_numba.py"
     ]
+
+
+def imported(source):
+    """Modules and names of mmcnb that a file imports, as (module, name)."""
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize("room", ["benchmarks", "data_loaders"])
+def test_studies_and_loaders_import_public_names_alone(room):
+    inner = []
+    for source in sorted((ROOT / room).rglob("*.py")):
+        for module, name in imported(source):
+            if module.partition(".")[0] != "mmcnb" or f"{module}.{name}" in PUBLIC_MODULES:
+                continue
+            public = module in PUBLIC_MODULES
+            if not public or name not in (None, *importlib.import_module(module).__all__):
+                inner.append(f"{source.relative_to(ROOT)}: {module} {name or ''}")
+    assert inner == []
+
+
+def test_the_api_page_lists_the_public_modules():
+    page = (ROOT / "docs" / "api.md").read_text()
+    assert re.findall(r"^\| `(mmcnb[.\w]*)` \|", page, re.MULTILINE) == PUBLIC_MODULES
+
+
+def test_the_architecture_page_names_files_that_are_there():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    picture = (ROOT / "docs" / "fit.svg").read_text()
+    named = {*re.findall(r"`([\w/]+\.py)`", page), *re.findall(r"\b\w+/\w+\.py\b", picture)}
+    assert len(named) > 20
+    assert [name for name in sorted(named) if not (ROOT / "mmcnb" / name).exists()] == []
+
+
+def test_the_picture_of_the_layers_shows_those_that_are_checked():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    picture = (ROOT / "docs" / "layers.svg").read_text()
+    shown = re.findall(r'<text x="\d+" y="(\d+)" class="code">(\w+)</text>', picture)
+    rows = [{name for at, name in shown if at == y} for y in dict.fromkeys(y for y, _ in shown)]
+    wanted = [set(re.findall(r"mmcnb\.(\w+)", layer)) for layer in layers]
+    assert rows == [layer for layer in wanted if layer != {"__main__"}]
 
 
 def test_files_stay_readable_in_one_sitting():
