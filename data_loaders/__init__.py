@@ -17,8 +17,7 @@ from scipy.sparse import vstack as stack_sparse
 from data_loaders._dataset import Block, DataSet, Rows
 from data_loaders._files import Source
 from data_loaders._registry import DATASETS, PAPER_PAIRS, SYNTHETIC, find_dataset
-from mmcnb import synthetic
-from mmcnb.errors import InputError
+from mmcnb import InputError, synthetic
 from mmcnb.samples import create_csr_store, create_dense_store, open_class_labels, open_samples
 
 __all__ = ["Source", "load", "names", "registry", "write"]

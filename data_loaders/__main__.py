@@ -9,7 +9,7 @@ from typing import Any
 
 import data_loaders
 from data_loaders import Source
-from mmcnb.errors import InputError
+from mmcnb import InputError
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from mmcnb.errors import InputError
+from mmcnb import InputError
 
 Rows = Any  # an ndarray or a csr_matrix; SciPy ships no types
 Block = tuple[Rows, np.ndarray]

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from data_loaders._dataset import File
-from mmcnb.errors import InputError
+from mmcnb import InputError
 
 DATA_DIR_VARIABLE = "MMCNB_DATA_DIR"
 _UNPACK: dict[str, Callable[[bytes], bytes]] = {

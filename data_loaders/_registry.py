@@ -6,7 +6,7 @@ import re
 
 from data_loaders import adult, mnist, optdigits, ringnorm, uci, uci_copies, usps
 from data_loaders._dataset import DataSet
-from mmcnb.errors import InputError
+from mmcnb import InputError
 
 _MODULES = (adult, mnist, optdigits, ringnorm, uci, uci_copies, usps)
 DATASETS = {dataset.name: dataset for module in _MODULES for dataset in module.DATASETS}

@@ -34,6 +34,14 @@ class GraphClusters:
         Rounds.
     converged : bool
         Whether the labels stand still.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.baselines import ball_graph, graph_kernel_kmeans
+    >>> graph = ball_graph(np.array([[0.0], [0.1], [5.0]]), gamma=1.0)
+    >>> graph_kernel_kmeans(graph, np.array([0, 0, 1])).sizes
+    array([2., 1.])
     """
 
     labels: np.ndarray

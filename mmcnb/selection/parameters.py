@@ -39,6 +39,16 @@ class Selection:
         One row a setting.
     best_params : dict
         For ``estimator.set_params(**best_params)``.
+
+    Examples
+    --------
+    >>> import mmcnb
+    >>> from mmcnb.selection import select_parameters
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(200, centers=[[0, 0], [9, 9]], random_state=0)
+    >>> found = select_parameters(mmcnb.SparseKernelMMC(n_init=1, random_state=0), X)
+    >>> list(found.best_params), int(found.frame["chosen"].sum())
+    (['gamma'], 1)
     """
 
     frame: "pd.DataFrame"
