@@ -17,7 +17,8 @@ from mmcnb.synthetic import make_block, write_synthetic
 ROWS, FEATURES, SEED, CLUSTERS = 600, 3, 35, 3
 SEVERAL = "--method multiple-kernel-clustering"
 SMALL = {
-    "sparse-kernel-mmc": ["--n-clusters", 3, "--n-init", 2, "--sample-size", 300],
+    "sparse-kernel-mmc": ["--n-init", 2, "--sample-size", 300],
+    "crammer-singer-mmc": ["--n-clusters", 3, "--n-init", 2, "--sample-size", 300],
     "unsupervised-rls": ["--n-clusters", 3, "--n-init", 2, "--sample-size", 300],
     "evolutionary-mmc": ["--n-init", 2, "--sample-size", 100],
     "multiple-kernel-clustering": ["--n-clusters", 3, "--n-init", 2, "--sample-size", 300],
@@ -73,6 +74,14 @@ def test_each_method_fits_and_predicts_as_its_estimator(method, blobs, tmp_path,
         assert sizes == np.bincount(expected).tolist()
 
 
+def test_two_clusters_may_be_asked_of_the_method_that_finds_two(blobs, tmp_path, capsys):
+    words = ["fit", blobs, "--n-init", 1, "--sample-size", 100, "--random-state", 3, "--model"]
+    outputs = ("one", []), ("other", ["--n-clusters", 2])
+    one, other = (run(capsys, *words, tmp_path / name, *more) for name, more in outputs)
+    assert one["sizes"] == other["sizes"]
+    assert one["objective"] == other["objective"]
+
+
 def test_three_blobs_are_found_and_their_sizes_worded(blobs, tmp_path, capsys):
     words = ["fit", blobs, "--method", "unsupervised-rls", "--n-clusters", CLUSTERS, "--random-state", 0]
     assert main([*map(str, words), "--model", str(tmp_path / "m"), "--labels", str(tmp_path / "l.zarr")]) == 0
@@ -103,7 +112,11 @@ def test_options_reach_the_estimator(blobs, tmp_path):
         ("--method unsupervised-rls --n-clusters 1", "--n-clusters 1 is out of range; give at least 2"),
         ("--n-clusters 0", "--n-clusters 0 is out of range"),
         ("--method unsupervised-rls --n-clusters 601", "--n-clusters 601 is more than the 600 rows"),
-        ("--n-clusters 601", "--n-clusters 601 is more than the 600 rows"),
+        ("--method crammer-singer-mmc --n-clusters 601", "--n-clusters 601 is more than the 600 rows"),
+        (
+            "--n-clusters 3",
+            "sparse-kernel-mmc has no --n-clusters; leave it out, or choose --method crammer-s",
+        ),
         ("--method unsupervised-rls --n-clusters 3 --cluster-sizes .5,.3,.3", "sum to 1, not to 1.1"),
         ("--method unsupervised-rls --n-clusters 3 --cluster-sizes .5,.5", "each of the 3 clusters"),
         ("--method unsupervised-rls --cluster-sizes most", "--cluster-sizes is"),
@@ -120,7 +133,7 @@ def test_options_reach_the_estimator(blobs, tmp_path):
         ("--kernels linear", "--kernels; leave it out, or choose --method multiple-kernel-clustering"),
         (f"{SEVERAL} --gamma 1", "multiple-kernel-clustering has no --gamma; leave it out"),
         (f"{SEVERAL} --basis shared", "--basis 'shared' is unknown; choose one of 'landmarks', 'exact'"),
-        ("--basis exact", "--basis 'exact' is unknown; choose one of 'landmarks', 'shared', 'own'"),
+        ("--basis exact", "--basis 'exact' is unknown; choose one of 'landmarks', 'shared'"),
         (f"{SEVERAL} --basis exact --n-landmarks 5", "leave --n-landmarks at None"),
     ],
 )
@@ -190,7 +203,7 @@ def test_rows_that_are_all_equal(method, tmp_path, capsys):
     assert "all rows are equal" in said
 
 
-@pytest.mark.parametrize("method", ["sparse-kernel-mmc", "unsupervised-rls", "multiple-kernel-clustering"])
+@pytest.mark.parametrize("method", ["crammer-singer-mmc", "unsupervised-rls", "multiple-kernel-clustering"])
 def test_fewer_rows_that_differ_than_clusters(method, tmp_path, capsys):
     store = stored(tmp_path / "few.zarr", np.repeat(np.eye(3), 20, axis=0))
     said = refuse(capsys, "fit", store, "--method", method, "--n-clusters", 4, "--model", tmp_path / "m")
@@ -234,11 +247,11 @@ def test_the_plan_is_that_of_the_fit(method, blobs, capsys):
     report = run(capsys, *by_hand)
     assert by_store == report
     estimator = getattr(mmcnb, METHODS[method])(sample_size=200)
-    assert report["n_landmarks"] == estimator._basis_size(ROWS)
+    assert report["n_landmarks"] == estimator._needs(ROWS).n_landmarks
     larger = run(capsys, *by_hand[:-1], 500)
     assert larger["sample"] > report["sample"]
     estimator.set_params(n_landmarks=20)
-    assert run(capsys, *by_hand, "--n-landmarks", 20)["n_landmarks"] == estimator._basis_size(ROWS)
+    assert run(capsys, *by_hand, "--n-landmarks", 20)["n_landmarks"] == estimator._needs(ROWS).n_landmarks
 
 
 def test_the_plan_knows_the_sample_that_many_clusters_take(capsys):

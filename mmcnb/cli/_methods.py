@@ -156,17 +156,17 @@ def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
 
     named = {name: getattr(arguments, name, None) for name in PARAMETERS} | others
     given = {name: value for name, value in named.items() if value is not None} | limits_of(arguments)
-    if arguments.method == "sparse-kernel-mmc" and given.get("n_clusters") == 2:
-        del given["n_clusters"]  # it finds two, and has no such parameter
+    n_clusters: Any = given.get("n_clusters", 2)
+    if n_clusters < 2:  # the estimators take 1, for the sake of scikit-learn's checks
+        raise InputError(f"--n-clusters {n_clusters} is out of range; give at least 2.")
+    if arguments.method == "sparse-kernel-mmc" and n_clusters == 2:
+        given.pop("n_clusters", None)  # it finds two, and has no such parameter
     takes = {method: inspect.signature(getattr(mmcnb, name)).parameters for method, name in METHODS.items()}
     for name in given:
         if name not in takes[arguments.method]:
             able = " or ".join(method for method in METHODS if name in takes[method])
             lacks = f"--method {arguments.method} has no {_option(name)}"
             raise InputError(f"{lacks}; leave it out, or choose --method {able}.")
-    n_clusters: Any = given.get("n_clusters", 2)
-    if n_clusters < 2:  # the estimators take 1, for the sake of scikit-learn's checks
-        raise InputError(f"--n-clusters {n_clusters} is out of range; give at least 2.")
     return getattr(mmcnb, METHODS[arguments.method])(**given)
 
 

@@ -326,10 +326,6 @@ def read_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
 SAMPLED: Mapping[str, Rule] = {**KERNEL, "sample_size": SAMPLE_SIZE, "scale": SCALE}
 
 
-# How a fit is done; the answer does not depend on it.
-MANNER = {"n_jobs", "memory_limit", "engine", "verbose", "checkpoint"}
-
-
 def open_checkpoint(
     estimator: Any, samples: Samples, weights: np.ndarray | None
 ) -> AbstractContextManager[Checkpoint | None]:
@@ -348,7 +344,7 @@ def _identity(estimator: Any, samples: Samples, weights: np.ndarray | None) -> d
     parameters = {
         name: value
         for name, value in estimator.get_params(deep=False).items()
-        if name not in MANNER and name != "random_state"
+        if name not in RUNTIME_NAMES and name != "random_state"
     }
     return {
         "the estimator": type(estimator).__name__,

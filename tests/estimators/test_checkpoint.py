@@ -66,7 +66,7 @@ def files(folder):
 @pytest.fixture
 def small_search(monkeypatch):
     """KernelCPMMC searches on a sample from fewer rows on, so that its fits are short."""
-    monkeypatch.setattr("mmcnb.estimators.base.SAMPLE_ROWS", 150)
+    monkeypatch.setattr("mmcnb.estimators.kernel_cpmmc.SAMPLE_ROWS", 150)
     monkeypatch.setattr("mmcnb.estimators.kernel_cpmmc.EXACT_SEARCH", 200)
 
 
@@ -305,8 +305,6 @@ def test_weights_of_rows_belong_to_the_fit(store, folder):
 # -- what is refused ---------------------------------------------------------------------------
 
 OTHER = {
-    "n_clusters": 3,
-    "size_tolerance": 0.2,
     "C": 3.0,
     "gamma": 1.5,
     "kernel": "linear",
@@ -326,7 +324,6 @@ OTHER = {
     "coef0": 0.2,
     "random_state": 5,
 }
-OF_MANY = {"cluster_sizes"}  # with two clusters it has one value; of `UnsupervisedRLS` it is tested too
 MANNER = {"memory_limit", "n_jobs", "verbose", "checkpoint", "engine"}
 
 
@@ -349,7 +346,7 @@ def test_another_parameter_is_refused_with_both_values(store, finished, paramete
 
 
 def test_every_parameter_is_of_the_answer_or_of_the_manner():
-    assert set(mmcnb.SparseKernelMMC().get_params()) == set(OTHER) | OF_MANY | MANNER
+    assert set(mmcnb.SparseKernelMMC().get_params()) == set(OTHER) | MANNER
 
 
 def test_other_rows_estimators_and_libraries_are_refused(X, store, finished, tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from benchmarks._watch import run_and_watch
+from benchmarks.protocol import run_and_watch
 from mmcnb.samples import create_dense_store
 from mmcnb.synthetic import make_block
 
