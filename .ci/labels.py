@@ -181,6 +181,9 @@ def made(job: Job) -> Any:
     estimator = find(job.estimator)
     if estimator is None and job.estimator == MANY:
         estimator = find("SparseKernelMMC")  # which found any number of clusters before the two were parted
+    if settings.get("basis") == "own" and find("OwnBasisMMC"):  # likewise
+        estimator = find("OwnBasisMMC")
+        del settings["basis"]
     return estimator(**settings)
 
 
