@@ -1,4 +1,4 @@
-"""Passes that look at the rows once: some rows by number, the moments of the columns, several at a time."""
+"""Passes over the rows: gather some rows, compute moments of the columns, combine several passes."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,17 +14,24 @@ from mmcnb.samples.matrix import as_matrix, stack
 
 @dataclass(frozen=True)
 class WeightedPass:
-    """What every pass needs: the sample weights of a block."""
+    """Base of passes with sample weights.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,) or None
+        Sample weights; None weights all rows equally.
+    """
 
     weights: np.ndarray | None
 
     def weights_of(self, start: int, stop: int) -> np.ndarray:
+        """Weights of the rows of a block."""
         return np.ones(stop - start) if self.weights is None else self.weights[start:stop]
 
 
 @dataclass(frozen=True)
 class SumPass(WeightedPass):
-    """A pass whose totals are lists of sums, each added to its own."""
+    """A pass whose totals are lists of sums, added entry by entry."""
 
     n_sums: ClassVar[int] = 2
 
@@ -39,10 +46,10 @@ class SumPass(WeightedPass):
 
 @dataclass(frozen=True)
 class CollectingPass:
-    """A pass whose totals are lists with an entry for each block, in the order of the rows."""
+    """A pass whose totals are lists with one entry per block, in the order of the rows."""
 
     def start(self) -> list[Any]:
-        """No entry."""
+        """An empty list."""
         return []
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
@@ -52,7 +59,7 @@ class CollectingPass:
 
 @dataclass(frozen=True)
 class GatherPass(CollectingPass):
-    """Some rows, given by strictly increasing numbers."""
+    """Gather some rows, given by strictly increasing numbers."""
 
     rows: np.ndarray
 
@@ -104,14 +111,14 @@ class CombinedPass:
 
 @dataclass(frozen=True)
 class DrawnSample:
-    """What the first pass found.
+    """The result of the first pass.
 
     Parameters
     ----------
     sample : ndarray or csr_array of shape (m, d)
-        The rows asked for.
-    mean, deviation : ndarray of shape (d,) or None
-        Mean and standard deviation of the columns over all rows, where asked for.
+        The requested rows.
+    mean, deviation : ndarray of shape (d,) or None, default=None
+        Mean and standard deviation of the columns over all rows, where requested.
     """
 
     sample: Any
@@ -139,7 +146,7 @@ def draw_sample(
     weights : ndarray of shape (n,) or None, default=None
         Sample weights of the moments.
     moments : bool, default=False
-        Whether the moments are wanted.
+        Whether to compute the moments.
 
     Returns
     -------
@@ -158,10 +165,10 @@ def draw_sample(
 
 
 def first_rows(labels: np.ndarray, n_clusters: int, start: int = 0) -> np.ndarray:
-    """First row of each cluster, of rows that begin at ``start``; the largest int64 where there is none."""
+    """First row of each cluster among rows from ``start`` on; the largest int64 for an empty cluster."""
     first = np.full(n_clusters, np.iinfo(np.int64).max)
-    found, where = np.unique(labels, return_index=True)
-    first[found] = start + where
+    present, position = np.unique(labels, return_index=True)
+    first[present] = start + position
     return first
 
 
@@ -177,11 +184,11 @@ class RowSumPass(SumPass):
         return [kernels.weighted_row_sum(rows, weights), float(weights.sum())]
 
 
-def sample_rows(n_samples: int, wanted: int, weights: np.ndarray | None, random_state: Any) -> np.ndarray:
-    """Uniform row numbers in rising order, among those with a positive weight."""
+def sample_rows(n_samples: int, size: int, weights: np.ndarray | None, random_state: Any) -> np.ndarray:
+    """Uniform row numbers in rising order, of rows with a positive weight."""
     n = n_samples if weights is None else int(np.count_nonzero(weights))
-    if wanted >= n:
+    if size >= n:
         chosen = np.arange(n)
     else:
-        chosen = np.sort(sample_without_replacement(n, wanted, random_state=random_state))
+        chosen = np.sort(sample_without_replacement(n, size, random_state=random_state))
     return chosen.astype(np.int64) if weights is None else np.flatnonzero(weights)[chosen]

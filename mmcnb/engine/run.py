@@ -2,7 +2,7 @@
 
 A pass maps a compiled routine over fixed blocks of rows and combines the small
 totals: blocks in order within a group, groups in order. So the result has the
-same bits whatever the storage chunks, the number of threads or the engine.
+same bits for any storage chunks, number of threads or engine.
 """
 
 import math
@@ -29,7 +29,7 @@ Total = TypeVar("Total")
 Result = TypeVar("Result")
 # `python -m benchmarks engine` compares passes with a bare scan of the same store.
 TASK_BYTES = 8 * 2**20  # decoded bytes of the rows that a thread takes at once
-READ_AHEAD = 1  # tasks that wait beside those at work
+READ_AHEAD = 1  # tasks that wait in addition to the running ones
 
 
 class Pass(Protocol[Total]):
@@ -46,27 +46,27 @@ class Pass(Protocol[Total]):
 
 
 def finish_group(pass_: Pass[Total], total: Total, start: int) -> Total:
-    """Let a pass with a method ``group`` replace the total of a group where it was computed."""
+    """Apply the method ``group`` of a pass, if it has one, to the total of a group."""
     finish: Callable[[Total, int], Total] | None = getattr(pass_, "group", None)
     return total if finish is None else finish(total, start)
 
 
 @dataclass
 class Traffic:
-    """What has been read so far of the watched rows.
+    """Reads of the watched rows so far.
 
     Parameters
     ----------
-    watched : Samples or None
+    watched : Samples or None, default=None
         The rows; passes over others are not counted.
-    reads : int
+    reads : int, default=0
         Passes that read the rows from storage.
-    sweeps : int
+    sweeps : int, default=0
         Passes served from cached kernel columns.
-    bytes : int
+    bytes : int, default=0
         Decoded bytes of the rows read.
-    resumed : bool
-        Whether the last pass was recalled from a checkpoint.
+    resumed : bool, default=False
+        Whether the last pass came from a checkpoint.
     """
 
     watched: Samples | None = None
@@ -92,7 +92,7 @@ class Traffic:
 
 
 class Engine(ABC):
-    """Runs passes; what differs between engines is who computes the totals of groups.
+    """Runs passes; engines differ in who computes the totals of groups.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Engine(ABC):
         """The totals of all groups of rows, in order."""
 
     def cache(self, features: Samples, plan: "FitPlan") -> Samples:
-        """Cache features where the plan says, from their first sweep on."""
+        """Cache features in the store of the plan, from their first sweep on."""
         return cache_features(features, plan.store)
 
     def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
@@ -148,7 +148,7 @@ class Engine(ABC):
 
 
 def task_rows(samples: Samples, threads: int) -> int:
-    """Rows a thread takes at once: whole fixed blocks, and whole storage chunks where those are small."""
+    """Rows that a thread takes at once: whole fixed blocks, and whole storage chunks where they are small."""
     blocks = max(1, int(TASK_BYTES / max(samples.row_bytes, 1.0) / BLOCK_ROWS))
     share = math.ceil(samples.n_samples / BLOCK_ROWS / (4 * threads))
     rows = BLOCK_ROWS * max(1, min(blocks, share))
@@ -196,7 +196,7 @@ class SingleThreadedBLAS:
 
     @staticmethod
     def forget_parent() -> None:
-        """In a forked child: the parent's engines do not run here; its limit is lifted by the next engine."""
+        """In a forked child, forget the parent's engines; the next engine here lifts the limit at its end."""
         SingleThreadedBLAS._lock = threading.Lock()
         SingleThreadedBLAS._users = 0
 
@@ -206,12 +206,12 @@ if hasattr(os, "register_at_fork"):
 
 
 class ThreadEngine(Engine):
-    """Threads on this machine.
+    """Runs passes in threads of this process.
 
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Threads; None is what `mmcnb.config` says, -1 is all cores.
+        Number of threads; None is the setting of `mmcnb.config`, -1 is all cores.
     show_progress : bool or None, default=False
         None shows a bar where standard error is a terminal.
 
@@ -249,12 +249,12 @@ class ThreadEngine(Engine):
 
     @property
     def _alone(self) -> bool:
-        """Whether work stays in this thread: one of the pool would wait for itself."""
+        """Whether work stays in this thread; a thread of the pool would wait for itself."""
         return self.threads == 1 or getattr(self._of_thread, "is_ours", False)
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
         """The totals of all groups, in order; blocks are computed in the threads."""
-        if 0 < samples.n_samples <= BLOCK_ROWS:  # most sweeps are of a sample, and short
+        if 0 < samples.n_samples <= BLOCK_ROWS:  # most sweeps are short ones over a sample
             (block,) = map_blocks(pass_, samples, 0, samples.n_samples)
             yield finish_group(pass_, pass_.combine(pass_.start(), block), 0)
             return
@@ -275,7 +275,7 @@ class ThreadEngine(Engine):
             yield from totals
 
     def _in_order(self, task: Callable[[int], list[Total]], starts: range) -> Iterator[list[Total]]:
-        """Results in order of the rows, with a bounded number of tasks read ahead."""
+        """Results in the order of the rows, with a bounded number of tasks ahead."""
         if self._alone or len(starts) == 1:
             yield from map(task, starts)
             return
@@ -302,7 +302,7 @@ def run(pass_: Pass[Total], samples: Samples, n_jobs: int | None = None) -> Tota
     samples : Samples
         The rows.
     n_jobs : int or None, default=None
-        Threads; None is what `mmcnb.config` says, -1 is all cores.
+        Number of threads; None is the setting of `mmcnb.config`, -1 is all cores.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""One fit: who runs its passes, what its stages share, what it finds, and how its starts are run."""
+"""One fit: its engine, what its stages share, its result, and its starts."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,28 +15,29 @@ from mmcnb.engine.run import Engine, ThreadEngine
 from mmcnb.samples import Samples
 
 Record = Callable[[dict[str, Any]], None]
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 def open_engine(
     engine: Any = None, n_jobs: int | None = None, show_progress: bool | None = False
 ) -> AbstractContextManager[Engine]:
-    """The engine that was asked for, to be used in a ``with`` block.
+    """The requested engine, for a ``with`` block.
 
     Parameters
     ----------
     engine : None, str or dask.distributed.Client, default=None
-        None is what `mmcnb.config` says, and otherwise threads of this process; a client, or the
-        address of its scheduler, is a Dask cluster; ``"local:4"`` is a cluster of four worker
-        processes on this machine, which ends with the block.
+        None is the setting of `mmcnb.config`, or threads of this process. A client, or the address
+        of its scheduler, is a Dask cluster. ``"local:4"`` is a cluster of four worker processes on
+        this computer, which ends with the block.
     n_jobs : int or None, default=None
-        Threads of this process.
+        Number of threads of this process.
     show_progress : bool or None, default=False
         None shows a bar where standard error is a terminal.
 
     Returns
     -------
     context manager of Engine
+        Starts and stops the engine.
 
     Raises
     ------
@@ -50,7 +51,7 @@ def open_engine(
 
 
 def connected(engine: Any = None) -> AbstractContextManager[Any]:
-    """Stay connected to the cluster of an engine: ``with`` blocks inside this one share its client.
+    """Stay connected to the cluster of an engine; ``with`` blocks inside this one share its client.
 
     Parameters
     ----------
@@ -67,12 +68,12 @@ def connected(engine: Any = None) -> AbstractContextManager[Any]:
 
 
 def portable(engine: Any) -> Any:
-    """An engine as another process can use it: a client as the address of its scheduler."""
+    """An engine in a form for other processes: a client becomes the address of its scheduler."""
     return engine.scheduler.address if is_client(engine) and engine.scheduler is not None else engine
 
 
 class History:
-    """What is told of each sweep of a fit, with the reads and the seconds so far.
+    """The history of a fit: a row for each sweep, with the reads and the seconds so far.
 
     Parameters
     ----------
@@ -85,14 +86,14 @@ class History:
         self.rows: list[dict[str, Any]] = []
 
     def record(self, row: dict[str, Any]) -> None:
-        """Keep a row; one that was told in a thread carries its ``clock``."""
+        """Add a row; a row recorded in a thread has its own ``clock``."""
         seconds = row.pop("clock", time.perf_counter()) - self.started
         self.rows.append(row | self.engine.traffic.to_dict() | {"seconds": seconds})
 
 
 @dataclass(frozen=True)
 class FitSession:
-    """What the stages of one fit share.
+    """State that the stages of one fit share.
 
     Parameters
     ----------
@@ -103,9 +104,9 @@ class FitSession:
     weights : ndarray of shape (n,) or None
         Sample weights.
     plan : FitPlan
-        What is held where.
+        Where features are cached, and how many sweeps are allowed.
     record : callable
-        Keeps one dict a sweep, for ``history_``.
+        Takes one dict a sweep, for ``history_``.
     sample : ndarray or csr_array of shape (m, d)
         Rows drawn at random, with their columns scaled.
     sample_weights : ndarray of shape (m,) or None
@@ -113,7 +114,7 @@ class FitSession:
     mean, deviation : ndarray of shape (d,) or None
         Moments of the columns, where they are scaled.
     random_state : RandomState
-        Of all random choices of the fit.
+        Source of all random choices of the fit.
     """
 
     engine: Engine
@@ -129,7 +130,7 @@ class FitSession:
 
     @property
     def has_more_rows(self) -> bool:
-        """Whether there are rows beside those of the sample."""
+        """Whether there are rows outside the sample."""
         return bool(self.sample.shape[0] < self.samples.n_samples)
 
     def seed(self) -> int:
@@ -139,26 +140,26 @@ class FitSession:
 
 @dataclass(frozen=True)
 class FitResult:
-    """What a fit found; the base class numbers the clusters and sets the attributes.
+    """The result of a fit; the base class numbers the clusters and sets the attributes.
 
     Parameters
     ----------
     model : Model
-        With its rule, the clusters in any order.
+        The model with its rule, its clusters in any order.
     features : Samples
-        All rows as the rule wants them, cached where they are.
+        All rows in the features of the rule, cached where possible.
     attributes : dict
-        Fitted attributes by name, without the underscore.
+        Fitted attributes by name, without the trailing underscore.
     report : dict
-        Plain numbers for ``report_``.
+        Entries of ``report_``.
     per_cluster : dict of str to sequence, default={}
-        Figures with one entry a cluster, in the order of the rule; they stand first in ``report_``.
+        Figures with one entry per cluster, in the order of the rule; they come first in ``report_``.
     first_rows : ndarray of shape (k,) or None, default=None
         First row of each cluster, by which they are numbered; None where the rule has that order.
     warnings : sequence of str, default=()
-        One sentence each, for ``report_["warnings"]``.
+        Warnings of one sentence each, for ``report_["warnings"]``.
     quiet : sequence of str, default=()
-        Those of the warnings that are logged and not raised.
+        The warnings that are logged but not issued.
     """
 
     model: Any
@@ -172,7 +173,7 @@ class FitResult:
 
 
 def whole_numbers(sizes: Sequence[float]) -> list[float]:
-    """Sizes, those that are whole as integers."""
+    """Sizes, with whole numbers as integers."""
     return [int(size) if float(size).is_integer() else float(size) for size in sizes]
 
 
@@ -187,30 +188,30 @@ def tag(record: Record, **columns: Any) -> Record:
 
 def run_starts(
     engine: Engine,
-    follow: Callable[[Any, Record], Found],
+    run_start: Callable[[Any, Record], Result],
     starts: Sequence[Any],
     record: Record = ignore,
     in_threads: bool = True,
-) -> list[Found]:
-    """Follow some starts, and tell of their sweeps start by start, whichever ended first.
+) -> list[Result]:
+    """Run some starts, and record their sweeps in the order of the starts.
 
     Parameters
     ----------
     engine : Engine
-        Its threads are shared by the starts.
-    follow : callable
-        ``follow(start, record)`` gives what a start leads to.
+        Its threads run the starts.
+    run_start : callable
+        ``run_start(start, record)`` returns the result of a start.
     starts : sequence
-        Labels, seeds or whatever else a start is.
+        Starts, such as labels or seeds.
     record : callable, default=ignore
         Takes the rows of the history.
     in_threads : bool, default=True
-        False follows one start after the other, as each holds much.
+        False runs one start after the other, which needs less memory.
 
     Returns
     -------
     list
-        What was found, in the order of the starts.
+        Results, in the order of the starts.
 
     Examples
     --------
@@ -221,12 +222,12 @@ def run_starts(
     [1, 4, 9]
     """
 
-    def attempt(start: Any) -> tuple[Found, list[dict[str, Any]]]:
+    def attempt(start: Any) -> tuple[Result, list[dict[str, Any]]]:
         rows: list[dict[str, Any]] = []
-        return follow(start, lambda row: rows.append(row | {"clock": time.perf_counter()})), rows
+        return run_start(start, lambda row: rows.append(row | {"clock": time.perf_counter()})), rows
 
     attempts = engine.each(attempt, starts) if in_threads else [attempt(start) for start in starts]
     for _, rows in attempts:
         for row in rows:
             record(row)
-    return [found for found, _ in attempts]
+    return [result for result, _ in attempts]

@@ -1,4 +1,4 @@
-"""What all estimators share: a fit from rows to attributes, labels, a plan and a file."""
+"""Base classes of all estimators: fit, predict, plan and save."""
 
 import inspect
 import logging
@@ -37,25 +37,25 @@ from mmcnb.features.rules import DecisionPass, Hyperplane, LabelsPass, Scores
 from mmcnb.samples import LabelsWriter, Samples
 from mmcnb.samples.derived import scaled_matrix
 
-SAMPLE_ROWS = 2000  # on which starts and bandwidths are tried: `python -m benchmarks peers`
+SAMPLE_ROWS = 2000  # of the sample for starts and bandwidths: `python -m benchmarks peers`
 FITTED = ("objective", "gamma", "converged", "report")
 MARGIN_FITTED = ("objective", "rho", "gamma", "converged", "report")
 logger = logging.getLogger("mmcnb")
 
 
-if TYPE_CHECKING:  # to the type checker it is a dataclass
+if TYPE_CHECKING:  # the type checker sees a dataclass
     from dataclasses import dataclass as estimator
 else:
 
     def estimator(cls: type | None = None, *, kw_only: bool = False) -> Any:
-        """Make a class an estimator: its fields are its parameters, before those that all classes share.
+        """Make a class an estimator: its fields are its parameters, followed by those that all classes share.
 
         Parameters
         ----------
-        cls : type
+        cls : type or None, default=None
             The class; ``{runtime}`` in its docstring becomes the documentation of the shared parameters.
         kw_only : bool, default=False
-            Whether its parameters are given by name alone.
+            Whether its parameters are keyword-only.
 
         Returns
         -------
@@ -76,7 +76,7 @@ else:
 
 
 class FittedAttributes:
-    """What a fit leaves."""
+    """Attributes that a fit sets."""
 
     labels_: np.ndarray
     model_: Model
@@ -88,9 +88,9 @@ class FittedAttributes:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Estimator(FittedAttributes, BaseEstimator):
-    """Base of all estimators: parameters are fields, and those of how a fit is done are declared here.
+    """Base of all estimators: parameters are fields, and parameters that all classes share are here.
 
-    A class names what its parameters may be in ``rules``, and which attributes its file holds in
+    A class gives the rules of its parameters in ``rules``, and the attributes that its file holds in
     ``fitted_names``. See `estimator`.
     """
 
@@ -115,16 +115,16 @@ class Estimator(FittedAttributes, BaseEstimator):
         bare = copy(self)
         bare.engine = None
         clone = super(Estimator, bare).__sklearn_clone__()
-        clone.engine = self.engine  # a client has no copy
+        clone.engine = self.engine  # a client cannot be copied
         return clone
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, whole or not at all; `mmcnb.load` reads it.
+        """Write the fitted model to one file atomically; `mmcnb.load` reads it.
 
         Parameters
         ----------
         path : path
-            The file; one that is there is replaced.
+            The file; an existing file is replaced.
         """
         check_is_fitted(self, "model_")
         save_estimator(self, path)
@@ -133,11 +133,11 @@ class Estimator(FittedAttributes, BaseEstimator):
         return open_engine(self.engine, n_jobs, show_progress=None if self.verbose else False)
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that no rows can make right."""
+        """Refuse parameters that are invalid for any rows."""
         check_parameters(self)
 
     def _run(self, pass_: Any, features: Samples, description: str) -> np.ndarray:
-        """What a pass gives for each row."""
+        """The results of a pass for all rows, in order."""
         with self._open_engine(self.n_jobs) as engine:
             return np.concatenate(engine.run(pass_, features, description))
 
@@ -149,19 +149,19 @@ class Estimator(FittedAttributes, BaseEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StreamedClusterer(ClusterMixin, Estimator):
-    """Base of the clusterers: what a class adds is its parameters, its needs, and its fit."""
+    """Base of the clusterers; a class adds its parameters, its needs and its fit."""
 
     checkpoint: str | os.PathLike[str] | None = None
 
-    # -- what a class has to say ---------------------------------------------------------------
+    # -- methods of each class -----------------------------------------------------------------
 
     @abstractmethod
     def _needs(self, n_samples: int) -> FitNeeds:
-        """What a fit of some rows holds and does; raises where that cannot be."""
+        """What a fit of some rows needs; raises where that is impossible."""
 
     @abstractmethod
     def _fit(self, session: FitSession) -> FitResult:
-        """Fit on the sample, then on all rows."""
+        """Fit to the sample, then to all rows."""
 
     # -- the estimator -------------------------------------------------------------------------
 
@@ -173,9 +173,9 @@ class StreamedClusterer(ClusterMixin, Estimator):
         X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
             The rows.
         y : None
-            Ignored, for scikit-learn's sake.
+            Ignored; for compatibility with scikit-learn.
         sample_weight : ndarray of shape (n_samples,) or None, default=None
-            Weight of each row; a weight of 2 is the row given twice.
+            Weight of each row; a weight of 2 has the effect of a duplicate row.
 
         Returns
         -------
@@ -185,7 +185,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         Raises
         ------
         InputError
-            If the rows or a parameter cannot be used; one sentence says which and what to do.
+            If the rows or a parameter are invalid; the message says which, and what to do.
         """
         samples = read_input(self, X, reset=True, least_rows=2)
         with connected(self.engine):  # one cluster for the fit and its labels
@@ -193,7 +193,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         return self
 
     def fit_model(self, X: Any, sample_weight: Any = None) -> Self:
-        """Fit without labelling the rows: nothing of the length of the data is kept.
+        """Fit without labelling the rows: nothing of the length of the data is stored.
 
         Parameters
         ----------
@@ -212,12 +212,12 @@ class StreamedClusterer(ClusterMixin, Estimator):
         return self
 
     def plan(self, X: Any) -> FitPlan:
-        """What a fit would read, hold and write, worked out before any work.
+        """Plan a fit: what it would read, cache and write, computed before any work.
 
         Parameters
         ----------
         X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
-            The rows, or the shape of rows that are not there yet.
+            The rows; or a `RowShape`, the shape of rows that do not exist yet.
 
         Returns
         -------
@@ -227,7 +227,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         Raises
         ------
         InputError
-            If a parameter cannot be used, or the memory limit is too small.
+            If a parameter is invalid, or the memory limit is too small.
         """
         self._check_parameters()
         if isinstance(X, RowShape):
@@ -242,7 +242,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
             Rows with the columns of the fit.
         out : path or None, default=None
-            Where to write the labels as a Zarr array, block by block; it must not exist.
+            Path of a new Zarr array for the labels, written block by block; it must not exist.
 
         Returns
         -------
@@ -257,7 +257,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         return None
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values of rows: what `predict` labels them by.
+        """Decision values of rows, by which `predict` labels them.
 
         Parameters
         ----------
@@ -267,8 +267,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_clusters), float64
-            f(x) = w·φ(x) + b, of which the sign is the cluster; or a score for each cluster, of which the
-            largest is.
+            f(x) = w·φ(x) + b, whose sign gives the cluster; or one score per cluster, whose largest gives it.
         """
         check_is_fitted(self, "model_")
         features = self.model_.features(read_input(self, X, reset=False))
@@ -280,7 +279,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         return plan_fit(samples, self._needs(samples.n_samples), self.memory_limit, self.n_jobs)
 
     def _fit_samples(self, samples: Samples, sample_weight: Any, with_labels: bool) -> None:
-        """Fit, and label the rows while their features are cached."""
+        """Fit, then label the rows while their features are cached."""
         self._check_parameters()
         weights = read_weights(sample_weight, samples.n_samples)
         random_state = check_random_state(self.random_state)
@@ -312,7 +311,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         history: History,
         random_state: Any,
     ) -> FitSession:
-        """Draw the sample."""
+        """Draw the sample, and collect what the stages of the fit share."""
         size = self._needs(samples.n_samples).sample_size
         rows = sample_rows(samples.n_samples, size, weights, random_state)
         drawn = draw_sample(engine, samples, rows, weights, moments=self.scale == "standard")
@@ -341,7 +340,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
 def first_row_order(session: FitSession, result: FitResult) -> list[int]:
     """The clusters in the order of their first rows."""
     rule = result.model.rule
-    if isinstance(rule, Hyperplane):  # the cluster of the first row is where f is below 0
+    if isinstance(rule, Hyperplane):  # the first row belongs where f is below 0
         f = rule.decide(result.model.features(session.samples).block(0, 1))[0]
         return [1, 0] if f >= 0 else [0, 1]
     k = rule.offset.shape[0]

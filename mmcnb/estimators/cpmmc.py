@@ -23,27 +23,27 @@ class CPMMC(StreamedClusterer):
     Parameters
     ----------
     C : float, default=10.0
-        Final weight of the slack; above 1.
+        Final weight of the slack, above 1.
     threshold : {"adaptive", "fixed"}, default="adaptive"
-        Adaptive (Alg. 1) or fixed at 1 (Wang, Zhao and Zhang).
+        Adaptive threshold rho (Alg. 1), or 1 (Wang, Zhao and Zhang).
     continuation : bool, default=True
-        Raise C from near 1; False is the papers' form.
+        Raise C from near 1; False is the form of the papers.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Kind of starts, tried on a sample; see `SparseKernelMMC`.
+        Kind of starts on the sample; see `SparseKernelMMC`.
     n_init : int, default=6
         Number of starts.
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000.
     balance : float, default=0.0
-        l/n: bound of the mean decision value in units of rho.
+        l/n: bound of the mean decision value, in units of rho.
     min_share : float, default=0.1
         Least share of a cluster, as a fraction of one half.
     scale : {None, "standard"}, default=None
-        "standard" scales the columns inside the stream.
+        "standard" scales the columns block by block.
     eta : float, default=0.01
         Tolerance of the cutting-plane loop.
     max_rounds : int, default=30
-        Rounds over labels at one C at most.
+        Most rounds over labels at one C.
     {runtime}
 
     Attributes

@@ -47,25 +47,25 @@ from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 
 LANDMARKS = 300  # as in `UnsupervisedRLS`: `python -m benchmarks peers`
-MORE_SEARCHES = 2  # starts of local search beyond n_init
+MORE_SEARCHES = 2  # local searches beyond n_init
 
 
 @estimator
 class CrammerSingerMMC(StreamedClusterer):
     """Maximum margin clustering into any number of clusters.
 
-    Each cluster has a score, and the margin of a row is its largest score less the second (Crammer and
-    Singer). Least squares clusters the sample, as in `UnsupervisedRLS`. Rounds of the hinge form at rising C
-    move on from the best two partitions, and are kept where least squares agrees. Three passes of least
-    squares then label all rows, and the scores are those that separate these labels by the widest margin.
-    The sizes of the clusters are held.
+    Each cluster has a score, and the margin of a row is its largest score minus the second (Crammer and
+    Singer). Least squares clusters the sample, as in `UnsupervisedRLS`. CCCP rounds at rising C refine the
+    best two partitions, and a refinement is accepted if it raises the objective of least squares. Three
+    passes of least squares then label all rows. The scores are those that separate these labels by the
+    widest margin. Size constraints hold throughout.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     C : float, default=10.0
-        Final weight of the slack; above 1. 1/C is the nu of the nu-SVM.
+        Final weight of the slack, above 1. 1/C is the nu of the nu-SVM.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
         Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
         sigma = 0.55 times the root mean squared distance; the other names are those of `SparseKernelMMC`.
@@ -76,20 +76,19 @@ class CrammerSingerMMC(StreamedClusterer):
     continuation : bool, default=True
         Raise C from near 1; False takes the last C at once.
     n_init : int, default=6
-        Number of starts on the sample: so many and two more of local search, beside four that follow a
-        regularisation path.
+        Number of starts on the sample: n_init + 2 local searches, and four regularisation paths.
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000, or 100 n_clusters where that is more.
-    cluster_sizes : "equal" or array of n_clusters shares, default="equal"
-        Sizes that are held.
+    cluster_sizes : "equal" or array of shape (n_clusters,), default="equal"
+        Size constraints, as proportions of the rows.
     size_tolerance : float, default=0.1
-        How far sizes may lie from their shares, relatively.
+        Relative tolerance of the size constraints.
     scale : {None, "standard"}, default=None
-        "standard" scales the columns inside the stream (sparse columns are not centred).
+        "standard" scales the columns block by block (sparse columns are not centred).
     eta : float, default=0.01
         Tolerance of the cutting-plane loop: no constraint is violated by more than xi + eta rho.
     max_rounds : int, default=30
-        Rounds over labels at one C at most; more than five gain nothing and are not made.
+        Most rounds over labels at one C; there are never more than five, as later ones improve nothing.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
@@ -101,10 +100,11 @@ class CrammerSingerMMC(StreamedClusterer):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
     objective_ : float
-        1/2|W|² - rho + C mean(max(0, rho - m)) for margins m, the largest column of `decision_function` less
-        the second, as it can be recomputed from the model; |W|² is the sum over the clusters.
+        1/2|W|² - rho + C mean(max(0, rho - m)), where |W|² is the sum over the clusters. The margin m is the
+        largest column of `decision_function` minus the second.
     rho_, gamma_, converged_, history_, report_, n_features_in_
-        As in `SparseKernelMMC`; the history has J, the objective of least squares, where that labels.
+        As in `SparseKernelMMC`. Rows of the history for least squares have its objective, J. The report has
+        no leave-one-out score.
 
     See Also
     --------
@@ -179,7 +179,7 @@ class CrammerSingerMMC(StreamedClusterer):
         objective = Objective("adaptive", 0.0, float(sample.features.variances.sum()))
         refinement = HingeRefinement(session.engine, sample, partition, objective, config)
         K = kernel_matrix(rows, kernel) if weights is None else None
-        found = partition_sample(
+        partitions = partition_sample(
             session.engine,
             K,
             sample.features,
@@ -188,18 +188,18 @@ class CrammerSingerMMC(StreamedClusterer):
             refinement.follow,
             session.record,
         )
-        for one in found:
+        for one in partitions:
             session.record({"stage": LEAST_SQUARES, "start": one.start, "J": one.objective})
         model = sample.model(session, ALPHA)
         features = session.engine.cache(model.features(session.samples), session.plan)
         least_squares = replace(session, record=least_squares_record(session.record))
         fixed = least_squares, partition, sample, sample.ridge_map(ALPHA)
-        labelled = label_all_rows(*fixed, features, found[0].labels, PASSES)
+        labelled = label_all_rows(*fixed, features, partitions[0].labels, PASSES)
         solution = widest_margin(session, config, objective, sample, labelled, features)
         model = replace(model, rule=size_constrained(solution, sample, labelled.bounds), ridge=None)
         random_norm2 = refinement.random_norm2(solution.C)
         separated = solution.quadratic.norm2 > random_norm2
-        report = {"gamma": kernel.gamma, "sample_objective": float(found[0].objective)}
+        report = {"gamma": kernel.gamma, "sample_objective": float(partitions[0].objective)}
         result = multiclass_result(
             session, model, features, solution, objective, separated, random_norm2, **report
         )

@@ -30,36 +30,36 @@ from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix, to_dense
 
 EXACT_SEARCH = 1000  # rows up to which every bandwidth is tried on the whole kernel matrix
-CANDIDATES = 20  # kernel matrices' worth of memory in such a search
-LANDMARKS = 200  # of the search on a sample of more rows
+CANDIDATES = 20  # memory of such a search, in kernel matrices
+LANDMARKS = 200  # of the search on a sample, where there are more rows
 
 
 @estimator
 class KernelCPMMC(StreamedClusterer):
     """Kernel cutting-plane maximum margin clustering on the whole kernel matrix.
 
-    Every row is a basis vector, so storage grows with the square of the number
-    of rows; a fit that would not fit is refused before any work. Use
-    `SparseKernelMMC` for larger data.
+    Every row is a basis vector, so memory grows with the square of the number
+    of rows. If memory does not suffice, the fit raises an error before any work.
+    Use `SparseKernelMMC` for larger data.
 
     Parameters
     ----------
     C : float, default=10.0
-        Final weight of the slack; above 1.
+        Final weight of the slack, above 1.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Width of the Gaussian kernel, as in `SparseKernelMMC`.
+        Gamma of the Gaussian kernel, as in `SparseKernelMMC`.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     threshold : {"adaptive", "fixed"}, default="adaptive"
         Adaptive threshold rho, or 1.
     continuation : bool, default=True
-        Raise C from near 1; False is the paper's form.
+        Raise C from near 1; False is the form of the paper.
     init : {"mixed", "random", "k-means"}, default="mixed"
         Kind of starts; see `SparseKernelMMC`.
     n_init : int, default=6
         Number of starts.
     balance : float, default=0.0
-        l/n: bound of the mean decision value in units of rho.
+        l/n: bound of the mean decision value, in units of rho.
     min_share : float, default=0.1
         Least share of a cluster, as a fraction of one half.
     scale : {None, "standard"}, default=None
@@ -67,7 +67,7 @@ class KernelCPMMC(StreamedClusterer):
     eta : float, default=0.01
         Tolerance of the cutting-plane loop.
     max_rounds : int, default=30
-        Rounds over labels at one C at most.
+        Most rounds over labels at one C.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
@@ -136,7 +136,7 @@ class KernelCPMMC(StreamedClusterer):
         return two_cluster_result(session, restarts, state, model, config, gamma=restarts[0].gamma)
 
     def _candidates(self, session: FitSession) -> list[Callable[[], KernelFeatures]]:
-        """What makes the features of the sample under each kernel."""
+        """Factories of the features of the sample under each kernel."""
         rows, weights = session.sample, session.sample_weights
         kernels = candidate_kernels(self, rows, weights)
         if rows.shape[0] <= EXACT_SEARCH:
@@ -151,13 +151,13 @@ class KernelCPMMC(StreamedClusterer):
 def refine_exactly(
     session: FitSession, restart: RestartResult, model: Model, config: SearchConfig
 ) -> tuple[CCCPResult, Model]:
-    """Go on with all rows as their own basis, from the labels that the model of the sample gives them."""
+    """Refine the labels of the sample's model with all rows as the basis."""
     engine, samples, weights = session.engine, session.samples, session.weights
     normalization = restart.training_set.normalization
-    coarse = TrainingSet(engine, model.features(samples), normalization, weights, hold_labels=True)
+    landmarks = TrainingSet(engine, model.features(samples), normalization, weights, hold_labels=True)
     rows = as_matrix(model.scaled(samples).block(0, samples.n_samples))
     exact = replace(model, basis=to_dense(rows), feature_dtype="float64")
     features = cache_features(exact.features(samples), "memory")
     working_set = ExactWorkingSet(TrainingSet(engine, features, None, weights, hold_labels=True))
-    labels = coarse.labels_of(restart.state.boundary)
+    labels = landmarks.labels_of(restart.state.boundary)
     return last_steps(session, restart, working_set, labels, config, session.plan.sweeps), exact

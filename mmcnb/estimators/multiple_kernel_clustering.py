@@ -43,54 +43,55 @@ from mmcnb.least_squares.all_rows import (
 )
 from mmcnb.samples import open_samples
 
-EXACT_MATRICES = 6  # of rows squared for each kernel: values, coordinates, the basis's own, and copies
-EVERY_ROW = 2**62  # a sample of all
-SEARCHES = 2  # starts of local search for each start, with more than two clusters: `python -m benchmarks mkc`
-JUDGED = 50  # rows at least under which kernels are compared
+EXACT_MATRICES = 6  # for each kernel: values, coordinates, the matrix of the basis, and copies
+EVERY_ROW = 2**62  # sample size that takes all rows
+SEARCHES = 2  # local searches per start, with more than two clusters: `python -m benchmarks mkc`
+COMPARED_ROWS = 50  # fewest rows on which kernels are compared
 
 
 @estimator
 class MultipleKernelClustering(StreamedClusterer):
     """Maximum margin clustering under several kernels, whose combination is learned (MKC).
 
-    Which kernel, which width? Base kernels are given, and the fit finds the labels, the widest margin and the
-    weights beta of the kernels, non-negative and of Euclidean norm 1, under which it is widest: it minimises
-    1/2 Σ_k |v_k|²/beta_k + C xi (less rho where the threshold is adaptive). Kernels are centred and scaled to
-    trace(K)/n = 1, so that the weights compare. The programme is solved in the dual, where its size is the
-    number of cutting planes and kernels; rows are read block by block, as in `SparseKernelMMC`.
+    The fit chooses among kernels and bandwidths. Given base kernels, it finds the labels, the widest margin
+    and the weights beta of the kernels, which are non-negative and of Euclidean norm 1. It minimises
+    1/2 Σ_k |v_k|²/beta_k + C xi, minus rho where the threshold is adaptive. Kernels are centred and scaled to
+    trace(K)/n = 1, so that their weights are comparable. The SOCP is solved in the dual, where its size is
+    the number of cutting planes and kernels. Rows are read block by block, as in `SparseKernelMMC`.
 
-    More than two clusters have one score each, and a row's margin is its largest score less the second. With
-    centred kernels all scores have the same mean: the paper's balance between pairs of clusters holds by
-    itself, and sizes are bounded by `min_share` alone.
+    With more than two clusters each has one score, and the margin of a row is its largest score minus the
+    second. With centred kernels all scores have the same mean, so the paper's balance between pairs of
+    clusters always holds. Only `min_share` bounds the sizes.
 
     Parameters
     ----------
     n_clusters : int, default=2
         Number of clusters.
     kernels : "auto" or list, default="auto"
-        Base kernels: each "linear", "rbf" or "poly"; a pair of such a name and its parameters, for instance
-        ``("rbf", {"gamma": 0.5})`` or ``("poly", {"degree": 2, "gamma": "scale", "coef0": 1.0})``; a kernel
-        object or function of two blocks of rows that returns the matrix of their values, as those of
-        ``sklearn.metrics.pairwise`` and ``sklearn.gaussian_process.kernels``. A width can be a number, or a
-        name as in `SparseKernelMMC`. "auto" is a linear kernel, a polynomial of degree 2 and Gaussians of
-        sigma = 0.35, 0.55 and 0.9 times the root mean squared distance between two rows.
+        Base kernels. Each is "linear", "rbf" or "poly", or a pair of such a name and its parameters, such as
+        ``("rbf", {"gamma": 0.5})`` or ``("poly", {"degree": 2, "gamma": "scale", "coef0": 1.0})``. A kernel
+        can also be an object or function of two blocks of rows that returns their kernel matrix. Examples
+        are those of ``sklearn.metrics.pairwise`` and ``sklearn.gaussian_process.kernels``. A gamma is a
+        number, or a name as in `SparseKernelMMC`. "auto" is a linear kernel, a polynomial of degree 2 and
+        three Gaussians. Their sigma is 0.35, 0.55 and 0.9 times the root mean squared distance between two
+        rows.
     columns : list or None, default=None
-        For each kernel the columns that it sees, as numbers, a slice, a mask or None for all: several views
-        of the same rows.
+        For each kernel the columns that it reads: numbers, a slice, a mask, or None for all. Kernels on
+        different columns are several views of the same rows.
     C : float, default=10.0
-        Final weight of the slack; above 1.
+        Final weight of the slack, above 1.
     threshold : {"adaptive", "fixed"}, default="adaptive"
         "adaptive" makes the margin's threshold rho a variable, as in SKMMC; "fixed" sets it to 1, as the MKC
         paper does.
     basis : {"landmarks", "exact"}, default="landmarks"
-        k-means++ landmarks of the sample, in linear time and storage; or all rows, whole kernel matrices, for
-        small data.
+        "landmarks" are chosen from the sample by k-means++, in linear time and memory. "exact" uses all rows
+        and full kernel matrices, for small data.
     n_landmarks : int or None, default=None
         Landmarks of each kernel; None is min(200, half the sample).
     continuation : bool, default=True
-        Raise C from near 1; False is the paper's form, directly at C.
+        Raise C from near 1; False is the form of the paper, directly at C.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Starts of two clusters, as in `SparseKernelMMC`. More start from divisions by least squares.
+        Starts of two clusters, as in `SparseKernelMMC`. More clusters start from partitions by least squares.
     n_init : int, default=4
         Number of starts.
     sample_size : int or None, default=None
@@ -100,11 +101,11 @@ class MultipleKernelClustering(StreamedClusterer):
     min_share : float, default=0.1
         Least share of a cluster, as a fraction of an equal one.
     scale : {None, "standard"}, default=None
-        "standard" scales the columns inside the stream (sparse columns are not centred).
+        "standard" scales the columns block by block (sparse columns are not centred).
     eta : float, default=0.01
         Tolerance of the cutting-plane loop: no constraint is violated by more than xi + eta rho.
     max_rounds : int, default=30
-        Rounds over labels at one C at most.
+        Most rounds over labels at one C.
     {runtime}
 
     Attributes
@@ -112,28 +113,28 @@ class MultipleKernelClustering(StreamedClusterer):
     kernel_weights_ : ndarray of shape (n_kernels,)
         beta: non-negative, of Euclidean norm 1.
     kernel_names_ : list of str
-        What the kernels are called, their widths as numbers. Of "auto" copies are left out, such as those of
-        a linear kernel where rows have only two places.
+        Names of the kernels, with gamma as a number. "auto" leaves out copies of other kernels; with only two
+        distinct rows, for instance, all kernels copy the linear one.
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
     objective_ : float
         1/2 Σ_k |v_k|²/beta_k - rho + C mean(max(0, rho - |f|)), without rho at a fixed threshold, where it is
-        1. With more than two clusters |f| is the margin, the largest column of `decision_function` less the
+        1. With more than two clusters |f| is the margin, the largest column of `decision_function` minus the
         second.
     rho_ : float
         Threshold of the margin.
     converged_ : bool
-        Whether the labels stood still at the end, and the last cutting-plane loop reached eta.
+        Whether the labels no longer changed at the end, and the last cutting-plane loop reached eta.
     history_ : DataFrame
-        One row a sweep, as in `SparseKernelMMC`, with the weights of the kernels: weight_0, weight_1 ...
+        One row per sweep, as in `SparseKernelMMC`, with the weights of the kernels: weight_0, weight_1 ...
     report_ : dict
-        Sizes, |w| and what random labels give, duality gap, warnings.
+        Cluster sizes, |w| of the fit and of random labels, duality gap and warnings.
     n_features_in_ : int
-        Columns of the fit.
+        Number of columns.
 
     See Also
     --------
-    SparseKernelMMC : One kernel, its width chosen among several.
+    SparseKernelMMC : One kernel, its bandwidth chosen among several.
     mmcnb.plotting.KernelWeightsDisplay : The weights as bars.
 
     References
@@ -148,7 +149,7 @@ class MultipleKernelClustering(StreamedClusterer):
     >>> model = mmcnb.MultipleKernelClustering(kernels=["linear", "rbf"], random_state=0).fit(X)
     >>> bool((model.labels_ == (y != y[0])).all())
     True
-    >>> bool(model.kernel_weights_[1] > 0.99)  # no straight line parts two rings
+    >>> bool(model.kernel_weights_[1] > 0.99)  # no straight line separates two rings
     True
     """
 
@@ -254,7 +255,7 @@ class MultipleKernelClustering(StreamedClusterer):
 
     def _fit_many(self, session: FitSession, config: SearchConfig) -> FitResult:
         check_clusters(self.n_clusters, session.sample, session.samples.n_samples)
-        # Labels of many clusters never quite stand still, and later rounds gain nothing.
+        # With many clusters some labels change in every round, and later rounds improve nothing.
         limits = replace(config.limits, max_rounds=min(ROUNDS, self.max_rounds))
         config = replace(config, limits=limits)
         sample, names = self._mapped(session, relative_weights(session.sample_weights))
@@ -270,38 +271,38 @@ class MultipleKernelClustering(StreamedClusterer):
         result = multiclass_result(
             session, model, features, state.solution, restart.objective, found, random.quadratic.norm2
         )
-        told = {"converged": state.status == "converged", "kernel_names": names}
+        fitted = {"converged": state.status == "converged", "kernel_names": names}
         features = features if session.has_more_rows else model.features(session.samples)
-        return replace(result, features=features, attributes=result.attributes | told)
+        return replace(result, features=features, attributes=result.attributes | fitted)
 
     def _best_start(
         self, session: FitSession, sample: MultipleKernelSample, config: SearchConfig
     ) -> RestartResult:
         given = session, sample, self._partition(), config
         restart = search_clusters(*given) or search_clusters(*given, separable=False)
-        assert restart is not None  # where nothing has to be separable, nothing fails
+        assert restart is not None  # without separability no search fails
         return restart
 
     def _partition(self) -> Any:
-        """How the sample is clustered by least squares; sizes are held while it is."""
+        """How least squares clusters the sample, under size constraints."""
         starts, least = SEARCHES * int(self.n_init), float(self.min_share)
         return sample_partition(int(self.n_clusters), starts, "equal", 0.1, least)
 
     def _mapped(
         self, session: FitSession, weights: np.ndarray | None
     ) -> tuple[MultipleKernelSample, list[str]]:
-        """The sample under all kernels that say something of their own, and their names."""
+        """The sample under all kernels, without copies among those of "auto", and their names."""
         rows = session.sample
         kernels = base_kernels(self.kernels, self.columns, rows, weights)
         size = self._landmarks(rows.shape[0])
         basis = choose_landmarks(rows, size, session.random_state, weights)
-        exact, judged = size == rows.shape[0], basis
-        if basis.shape[0] < JUDGED:  # under one or two rows all kernels are alike
-            judged = choose_landmarks(rows, JUDGED, np.random.RandomState(0), weights)
-        check_places(max(basis.shape[0], judged.shape[0]), self.n_clusters)
+        exact, compared = size == rows.shape[0], basis
+        if basis.shape[0] < COMPARED_ROWS:  # on one or two rows all kernels are alike
+            compared = choose_landmarks(rows, COMPARED_ROWS, np.random.RandomState(0), weights)
+        check_places(max(basis.shape[0], compared.shape[0]), self.n_clusters)
         if isinstance(self.kernels, str):
-            kernels = kernels.only(distinct_kernels(kernels.stack, judged, exact))
+            kernels = kernels.only(distinct_kernels(kernels.stack, compared, exact))
         else:
-            check_kernels(kernels.stack, kernels.names, judged, exact)
+            check_kernels(kernels.stack, kernels.names, compared, exact)
         sample = map_by_kernels(open_samples(rows), kernels.stack, basis, weights, exact)
         return sample, list(kernels.names)

@@ -1,4 +1,4 @@
-"""Sparse kernel maximum margin clustering with the basis of its paper: one vector for each cutting plane."""
+"""Sparse kernel maximum margin clustering with the basis of its paper: one vector per cutting plane."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -28,22 +28,22 @@ from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts
 class OwnBasisMMC(StreamedClusterer):
     """Sparse kernel maximum margin clustering, each cutting plane on a basis vector of its own.
 
-    `mmcnb.SparseKernelMMC` on landmarks is quicker and more precise. This form is kept for comparison with
-    the paper. Its basis is found with the cutting planes, one fixed point each, and keeps a kernel column a
-    plane for the sample. On further rows the basis that was found serves like landmarks.
+    `mmcnb.SparseKernelMMC` on landmarks is faster and more accurate. This form is for comparison with the
+    paper. It finds one basis vector for each cutting plane, as a fixed point, and stores one kernel column
+    per plane on the sample. On further rows its basis serves as landmarks.
 
     Parameters
     ----------
     C : float, default=10.0
-        Final weight of the slack; above 1.
+        Final weight of the slack, above 1.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
         Gamma of the Gaussian kernel, as in `mmcnb.SparseKernelMMC`.
     threshold : {"adaptive", "fixed"}, default="adaptive"
         "adaptive" makes the margin's threshold rho a variable (SKMMC); "fixed" sets it to 1 (SKMMCv2).
     n_landmarks : int or None, default=None
-        Landmarks of the starts alone; None is min(200, half the sample).
+        Number of landmarks, used by the starts alone; None is min(200, half the sample).
     continuation : bool, default=True
-        Raise C from near 1; False is the papers' form, directly at C.
+        Raise C from near 1; False is the form of the papers, directly at C.
     init : {"mixed", "random", "k-means"}, default="mixed"
         Kind of starts; see `mmcnb.SparseKernelMMC`.
     n_init : int, default=6
@@ -51,15 +51,15 @@ class OwnBasisMMC(StreamedClusterer):
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000.
     balance : float, default=0.0
-        l/n: bound of the mean decision value in units of rho.
+        l/n: bound of the mean decision value, in units of rho.
     min_share : float, default=0.1
         Least share of a cluster, as a fraction of one half.
     scale : {None, "standard"}, default=None
-        "standard" scales the columns inside the stream (sparse columns are not centred).
+        "standard" scales the columns block by block (sparse columns are not centred).
     eta : float, default=0.01
         Tolerance of the cutting-plane loop, which sets the number of basis vectors.
     max_rounds : int, default=30
-        Rounds over labels at one C at most.
+        Most rounds over labels at one C.
     {runtime}
 
     Attributes

@@ -1,4 +1,4 @@
-"""What a user gives: parameters by the rules that a class declares, rows and weights."""
+"""Input of a user: parameters and their rules, rows, weights and checkpoints."""
 
 import numbers
 import os
@@ -33,7 +33,7 @@ KERNELS = ("rbf", "linear", "poly")
 
 
 class Rule(Protocol):
-    """What a parameter may be."""
+    """A rule for the values of a parameter."""
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError where a value breaks the rule."""
@@ -41,14 +41,16 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number of a range; NaN and booleans are none.
+    """A finite number in a range; NaN and booleans are refused.
 
     Parameters
     ----------
-    low, high : float
-        The range.
+    low : float
+        Lower end of the range.
+    high : float, default=inf
+        Upper end of the range.
     open_low, open_high : bool, default=False
-        Whether the end of the range is outside.
+        Whether to exclude that end of the range.
     integer : bool, default=False
         Whether it must be whole.
     optional : bool, default=False
@@ -63,7 +65,7 @@ class Number:
     optional: bool = False
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value is outside."""
+        """Raise InputError where a value is out of range."""
         if value is None and self.optional:
             return
         inside = (
@@ -88,7 +90,7 @@ class Choice:
     choices: tuple[Any, ...]
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value is another."""
+        """Raise InputError where a value is not one of them."""
         if not any(
             value is choice or (isinstance(value, str) and value == choice) for choice in self.choices
         ):
@@ -116,7 +118,7 @@ class MemoryLimit:
     """A number of bytes, or None."""
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value is none."""
+        """Raise InputError where a value is invalid."""
         if value is not None:
             parse_bytes(value)
 
@@ -125,7 +127,7 @@ class Threads:
     """A number of threads, or None."""
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value asks for no thread."""
+        """Raise InputError where a value is not a number of threads."""
         if value is not None:
             n_threads(value)
 
@@ -160,25 +162,24 @@ TWO_CLUSTERS: Mapping[str, Rule] = {
     "threshold": Choice(("adaptive", "fixed")),
 }
 RUNTIME: Mapping[str, Rule] = {"memory_limit": MemoryLimit(), "n_jobs": Threads()}
-# How a fit is done; its answer does not depend on it. Never read from a file, and no part of a checkpoint.
+# Parameters that do not change the result. Model files and checkpoints leave them out.
 RUNTIME_NAMES = ("memory_limit", "n_jobs", "verbose", "engine", "checkpoint")
 RUNTIME_DOCS = {
     "memory_limit": """memory_limit : str, int or None, default=None
-        Resident memory of the process, such as "512MiB"; None is what `mmcnb.config` says, or half of what
-        is free.""",
+        Resident memory of the process, such as "512MiB"; None is the setting of `mmcnb.config`, or half of
+        the free memory.""",
     "n_jobs": """n_jobs : int or None, default=None
-        Threads; None is what `mmcnb.config` says, or all cores, and -1 is all cores. The result does not
-        depend on it.""",
+        Number of threads; None is the setting of `mmcnb.config`, or all cores, and -1 is all cores. The
+        result does not depend on it.""",
     "random_state": """random_state : int, RandomState or None, default=None
         Seed of all random choices of the fit.""",
     "verbose": """verbose : int, default=0
         1 shows a progress bar on a terminal.""",
     "engine": """engine : None, str or dask.distributed.Client, default=None
-        Who runs the passes over the rows: None is threads of this process, or what `mmcnb.config` says; a
-        client, or the address of its scheduler, is a Dask cluster.""",
+        Engine of the passes over the rows: None is the setting of `mmcnb.config`, or threads of this
+        process. A client, or the address of its scheduler, is a Dask cluster.""",
     "checkpoint": """checkpoint : path or None, default=None
-        Folder in which the fit keeps how far it has come; a fit of the same rows, parameters and seed
-        goes on from there.""",
+        Folder of checkpoints; an interrupted fit resumes there, given the same rows, parameters and seed.""",
 }
 
 
@@ -188,19 +189,19 @@ def check_parameters(estimator: Any) -> None:
     Raises
     ------
     InputError
-        Naming the parameter, its value and what it may be.
+        If a parameter is invalid; the message names it, its value and the valid values.
     """
     for name, rule in {**estimator.rules, **RUNTIME}.items():
         rule.check(name, getattr(estimator, name))
 
 
 def check_balance(estimator: Any) -> None:
-    """Refuse a balance at which some labels have no solution.
+    """Refuse a balance for which some labels have no solution.
 
     Raises
     ------
     InputError
-        Naming the largest that works.
+        If the balance is too large; the message names the largest feasible one.
     """
     most = greatest_balance(estimator.C)
     if estimator.threshold == "adaptive" and estimator.balance > most:
@@ -211,7 +212,7 @@ def check_balance(estimator: Any) -> None:
 
 
 def search_config(estimator: Any, sample_size: int, seed: int) -> SearchConfig:
-    """What the parameters of a hinge method ask of the search on a sample."""
+    """The settings of the search on a sample, from the parameters of a hinge method."""
     path = path_to(estimator.C) if estimator.continuation else (estimator.C,)
     least = max(estimator.min_share / 2, min(2.0, sample_size / 4) / sample_size)
     limits = CCCPLimits(estimator.max_rounds, 0, least)
@@ -220,7 +221,7 @@ def search_config(estimator: Any, sample_size: int, seed: int) -> SearchConfig:
 
 
 def candidate_kernels(estimator: Any, sample: Any, weights: np.ndarray | None) -> list[Kernel]:
-    """The kernels that a sample is searched with: one, or one for each bandwidth to choose from.
+    """The kernels to try on a sample: one, or one for each candidate bandwidth.
 
     Raises
     ------
@@ -233,7 +234,7 @@ def candidate_kernels(estimator: Any, sample: Any, weights: np.ndarray | None) -
     elif estimator.gamma == "auto" and estimator.kernel == "rbf":
         gammas = candidate_gammas(sample, weights)
     else:
-        # A polynomial has no bandwidth to choose: "auto" is scikit-learn's "scale".
+        # Other kernels have no bandwidth: "auto" is scikit-learn's "scale".
         name = "scale" if estimator.gamma == "auto" else estimator.gamma
         gammas = [named_gamma(name, sample, weights)]
     return [
@@ -248,7 +249,7 @@ def default_kernel(estimator: Any, sample: Any, weights: np.ndarray | None) -> K
 
 
 def is_stored(X: Any) -> bool:
-    """Whether X is a path, a Zarr object, a Dask array or opened samples rather than an array in memory."""
+    """Whether X is a path, a Zarr object, a Dask array or opened samples, not an array in memory."""
     if isinstance(X, (str, os.PathLike, Samples)):
         return True
     module = type(X).__module__
@@ -256,7 +257,7 @@ def is_stored(X: Any) -> bool:
 
 
 def read_input(estimator: Any, X: Any, reset: bool, least_rows: int = 1) -> Samples:
-    """The rows of whatever a user gave, with scikit-learn's checks where it is an array."""
+    """The rows of any input; arrays pass the checks of scikit-learn."""
     if not is_stored(X):
         return open_samples(_checked_array(estimator, X, reset, least_rows))
     samples = open_samples(X)
@@ -276,7 +277,7 @@ def read_input(estimator: Any, X: Any, reset: bool, least_rows: int = 1) -> Samp
 
 
 def _checked_array(estimator: Any, X: Any, reset: bool, least_rows: int) -> Any:
-    """An array that passed scikit-learn's checks; what fails them is said in one sentence."""
+    """An array that passed the checks of scikit-learn; an error becomes one sentence."""
     try:
         return validate_data(
             estimator,
@@ -322,14 +323,14 @@ def read_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     return None if (weights == 1).all() else weights
 
 
-# Of the methods with a kernel, a sample and no hinge form.
+# Rules of methods with a kernel and a sample, but without the hinge form.
 SAMPLED: Mapping[str, Rule] = {**KERNEL, "sample_size": SAMPLE_SIZE, "scale": SCALE}
 
 
 def open_checkpoint(
     estimator: Any, samples: Samples, weights: np.ndarray | None
 ) -> AbstractContextManager[Checkpoint | None]:
-    """The checkpoint that an estimator was given, to be used in a ``with`` block; None where it has none."""
+    """The checkpoint of an estimator, for a ``with`` block; None where it has none."""
     folder = estimator.checkpoint
     if folder is None:
         return nullcontext()
@@ -340,7 +341,7 @@ def open_checkpoint(
 
 
 def _identity(estimator: Any, samples: Samples, weights: np.ndarray | None) -> dict[str, Any]:
-    """All that the answer depends on, by the names that messages use."""
+    """Everything that the result depends on, by the names that messages use."""
     parameters = {
         name: value
         for name, value in estimator.get_params(deep=False).items()
@@ -351,14 +352,14 @@ def _identity(estimator: Any, samples: Samples, weights: np.ndarray | None) -> d
         **parameters,
         "random_state": _seed(estimator.random_state),
         "the rows": {"digest": samples.digest},
-        "the place of the rows": "a store" if samples.is_reopenable else "memory",  # other passes run
+        "the place of the rows": "a store" if samples.is_reopenable else "memory",  # the passes differ
         "the sample weights": {"digest": fingerprint(weights)},
         **environment(),
     }
 
 
 def _seed(random_state: Any) -> int | str | None:
-    """A seed as it is, a generator by its state."""
+    """A seed as it is; a generator as a digest of its state."""
     if random_state is None or isinstance(random_state, numbers.Integral):
         return None if random_state is None else int(random_state)
     return f"RandomState {fingerprint(check_random_state(random_state).get_state())}"

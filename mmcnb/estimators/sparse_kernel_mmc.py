@@ -32,50 +32,51 @@ MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
 class SparseKernelMMC(StreamedClusterer):
     """Maximum margin clustering with a kernel, in linear time and storage (SKMMC).
 
-    Finds the two clusters that a support vector machine would separate with
-    the widest margin: cutting planes for fixed labels, labels renewed by CCCP,
-    and a continuation in C that starts where the problem has a single hill.
-    Starts and kernel widths are tried on a sample; the last steps run on all
-    rows, block by block, and keep nothing of size n.
+    Finds the two clusters that a support vector machine (SVM) would separate
+    with the widest margin. Cutting planes solve the problem for fixed labels,
+    CCCP updates the labels, and C rises from a value at which the problem has a
+    single optimum. Starts and bandwidths are tried on a sample. The refinement
+    runs on all rows, block by block, and stores nothing of size n.
 
     Parameters
     ----------
     C : float, default=10.0
-        Final weight of the slack; above 1. 1/C is the nu of the nu-SVM.
+        Final weight of the slack, above 1. 1/C is the nu of the nu-SVM.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
         Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" chooses
-        among seven bandwidths without labels; "mean" and "median" are 1/(2 mean or median squared
-        distance); "scale" is scikit-learn's.
+        among seven bandwidths without labels. "mean" and "median" are 1/(2 mean or median squared
+        distance). "scale" is that of scikit-learn.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     threshold : {"adaptive", "fixed"}, default="adaptive"
         "adaptive" makes the margin's threshold rho a variable (SKMMC); "fixed" sets it to 1 (SKMMCv2).
     basis : {"landmarks", "shared"}, default="landmarks"
-        Basis vectors of the model: k-means++ landmarks of the sample; or found with the cutting planes, one
-        fixed point each (Alg. 4), all of them in their shared span. The latter keeps a kernel column a plane
-        for the sample; on further rows the basis that was found serves like landmarks.
+        Basis vectors of the model. "landmarks" are chosen from the sample by k-means++. "shared" finds one
+        fixed point for each cutting plane (Alg. 4), and all planes share their span. It stores one kernel
+        column per plane on the sample; on further rows its basis serves as landmarks.
     n_landmarks : int or None, default=None
         Number of basis vectors; None is min(200, half the sample).
     continuation : bool, default=True
-        Raise C from near 1; False is the papers' form, directly at C.
+        Raise C from near 1; False is the form of the papers, directly at C.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Starts: "mixed" is a coin flip, the signs of a kernel principal component, two divisions by least
-        squares (the end of a ridge path, and shaking), and the signs of two more components.
+        Kind of starts. "mixed" is a coin flip, the signs of a kernel principal component, two partitions by
+        least squares, and the signs of two more components. The two partitions are the end of a
+        regularisation path and the result of a local search.
     n_init : int, default=6
-        Number of starts, all on the sample; the one wins whose |w|² at C = 2 and at the last C has the
-        largest geometric mean.
+        Number of starts, all on the sample. The start with the largest geometric mean of |w|² at C = 2 and
+        at the last C wins.
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000.
     balance : float, default=0.0
-        l/n: bound of the mean decision value in units of rho.
+        l/n: bound of the mean decision value, in units of rho.
     min_share : float, default=0.1
         Least share of a cluster, as a fraction of one half.
     scale : {None, "standard"}, default=None
-        "standard" scales the columns inside the stream (sparse columns are not centred).
+        "standard" scales the columns block by block (sparse columns are not centred).
     eta : float, default=0.01
         Tolerance of the cutting-plane loop: no constraint is violated by more than xi + eta rho.
     max_rounds : int, default=30
-        Rounds over labels at one C at most.
+        Most rounds over labels at one C.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
@@ -87,33 +88,28 @@ class SparseKernelMMC(StreamedClusterer):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
     objective_ : float
-        1/2|w|² - rho + C mean(max(0, rho - |f|)), as it can be recomputed from the model. With more than
-        two clusters |f| is the margin, the largest column of `decision_function` less the second, and
-        |w|² is the sum over the clusters.
+        1/2|w|² - rho + C mean(max(0, rho - |f|)), without rho at a fixed threshold, where it is 1.
     rho_, gamma_ : float
-        Threshold of the margin, and the width that was chosen.
+        Threshold of the margin, and the chosen gamma.
     converged_ : bool
-        Whether the labels stood still at the end, and the last cutting-plane loop reached eta.
+        Whether the labels no longer changed at the end, and the last cutting-plane loop reached eta.
     history_ : DataFrame
-        One row a sweep: stage, start, gamma, C, round, objective, primal, norm, rho, violation,
-        planes, changed labels, J of a division by least squares; and so far: reads of the rows, sweeps
-        over kept kernel columns, bytes read, whether the last pass came from a checkpoint (resumed),
-        seconds.
+        One row per sweep: stage, start, gamma, C, round, objective, primal, norm, rho, violation, planes
+        and changed labels. Further columns count so far: reads of the rows, sweeps over cached kernel
+        columns, bytes read and seconds. ``resumed`` says whether the last pass came from a checkpoint.
     report_ : dict
-        Sizes, |w| and what random labels give, leave-one-out score (of two clusters), duality gap,
-        warnings.
+        Cluster sizes, |w| of the fit and of random labels, leave-one-out score, duality gap and warnings.
     n_features_in_ : int
-        Columns of the fit.
+        Number of columns.
 
     See Also
     --------
+    CrammerSingerMMC : Any number of clusters by scores with the widest margin.
     UnsupervisedRLS : Any number of clusters by least squares.
 
     References
     ----------
     J. Wu and X.-L. Zhang, Sparse kernel maximum margin clustering, Alg. 3, App. A-C.
-
-    K. Crammer and Y. Singer, On the algorithmic implementation of multiclass kernel-based vector machines.
 
     Examples
     --------
@@ -174,7 +170,7 @@ class SparseKernelMMC(StreamedClusterer):
         return two_cluster_result(session, restarts, state, model, config, gamma=restarts[0].gamma)
 
     def _candidates(self, session: FitSession) -> list[Callable[[], KernelFeatures]]:
-        """What makes the features of the sample under each kernel."""
+        """Factories of the features of the sample under each kernel."""
         rows, weights = session.sample, session.sample_weights
         kernels = candidate_kernels(self, rows, weights)
         size = basis_size(self.n_landmarks, rows.shape[0])
@@ -186,5 +182,5 @@ class SparseKernelMMC(StreamedClusterer):
 
 
 def basis_size(n_landmarks: int | None, rows: int) -> int:
-    """Landmarks of a sample: so many, by default half of the rows and at most 200."""
+    """Number of landmarks of a sample; by default half of its rows and at most 200."""
     return min(rows, n_landmarks) if n_landmarks else max(2, min(MOST_LANDMARKS, rows // 2))

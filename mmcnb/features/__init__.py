@@ -1,1 +1,1 @@
-"""Kernels, feature maps and decision rules: from rows to numbers that methods work on."""
+"""Kernels, feature maps and decision rules."""

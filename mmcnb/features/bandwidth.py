@@ -1,4 +1,4 @@
-"""The width of the Gaussian kernel: rules of thumb, candidates, and a label-free judge between them."""
+"""The bandwidth of the Gaussian kernel: rules of thumb, candidates, and a criterion without labels."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from mmcnb.samples.matrix import moments, row_shares
 RELATIVE_BANDWIDTHS = tuple(0.25 * 2 ** (k / 2) for k in range(7))
 RIDGES = (1e-3, 1e-2)  # of the leave-one-out score: `python -m benchmarks widths`
 GAMMA_NAMES = ("auto", "mean", "median", "scale")
-MEDIAN_ROWS = 1000  # half a million distances place a median
-DEFAULT_BANDWIDTH = 0.55  # sigma in the same units, where the width is not tried but given
+MEDIAN_ROWS = 1000  # half a million distances are enough for a median
+DEFAULT_BANDWIDTH = 0.55  # sigma in the same units, where no bandwidths are tried
 
 
 def mean_squared_distance(X: Any, weights: np.ndarray | None = None) -> float:
@@ -56,7 +56,7 @@ def mean_squared_distance(X: Any, weights: np.ndarray | None = None) -> float:
 
 
 def named_gamma(name: str, X: Any, weights: np.ndarray | None = None) -> float:
-    """The kernel width that a name stands for.
+    """The gamma that a name stands for.
 
     Parameters
     ----------
@@ -94,7 +94,9 @@ def named_gamma(name: str, X: Any, weights: np.ndarray | None = None) -> float:
 
 
 def default_gamma(gamma: float | str, kernel: str, X: Any, weights: np.ndarray | None = None) -> float:
-    """The width of the least squares family: a number as it is, "auto" as a fixed multiple of the distances.
+    """The gamma of methods that try no bandwidths: a number, or a rule of thumb by its name.
+
+    "auto" of the Gaussian kernel is a sigma of 0.55 times the root mean squared distance between two rows.
 
     Raises
     ------
@@ -117,7 +119,7 @@ def default_gamma(gamma: float | str, kernel: str, X: Any, weights: np.ndarray |
 
 
 def candidate_gammas(X: Any, weights: np.ndarray | None = None) -> list[float]:
-    """The widths among which ``gamma="auto"`` chooses, narrow to wide.
+    """The gammas among which ``gamma="auto"`` chooses, by rising bandwidth.
 
     Examples
     --------
@@ -127,17 +129,17 @@ def candidate_gammas(X: Any, weights: np.ndarray | None = None) -> list[float]:
     7
     """
     distance = mean_squared_distance(X, weights)
-    return [1 / (2 * width**2 * distance) for width in RELATIVE_BANDWIDTHS]
+    return [1 / (2 * bandwidth**2 * distance) for bandwidth in RELATIVE_BANDWIDTHS]
 
 
 def leave_one_out_scores(
     labelings: np.ndarray, embeddings: list[np.ndarray], weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """How well each labelling is predicted, row by row, from all other rows, by any of the kernels.
+    """How well any of the kernels predicts each labelling, row by row, from all other rows.
 
-    Exact leave-one-out residuals of the ridge regression of the labels on the features of every
-    kernel; the score of a labelling is the least mean squared residual in units of its variance. A
-    low score means a real division of the rows; it is no proof that it is the wanted one.
+    Ridge regression of the labels on the features of each kernel gives exact leave-one-out residuals.
+    The score of a labelling is the least mean squared residual in units of its variance. A low score
+    means a real partition of the rows, though not necessarily the expected one.
 
     Parameters
     ----------
@@ -151,7 +153,7 @@ def leave_one_out_scores(
     Returns
     -------
     ndarray of shape (k,)
-        The scores: near 0 for a clean division, near 1 for noise.
+        The scores: near 0 for a real partition, near 1 for noise.
 
     Examples
     --------

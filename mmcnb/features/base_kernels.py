@@ -1,4 +1,4 @@
-"""What a user calls base kernels, as kernels of the engine."""
+"""Base kernels: from the parameters of a user to `MultipleKernels`."""
 
 import numbers
 from collections.abc import Sequence
@@ -14,45 +14,45 @@ from mmcnb.features.multiple_kernels import CallableKernel, MultipleKernels
 
 KERNELS = ("rbf", "linear", "poly")
 PARAMETERS = {"rbf": {"gamma"}, "linear": set(), "poly": {"gamma", "degree", "coef0"}}
-WIDTHS = (0.35, 0.55, 0.9)  # sigma of "auto", in units of the root mean squared distance between two rows
+BANDWIDTHS = (0.35, 0.55, 0.9)  # sigma of "auto", in units of the root mean squared distance between two rows
 AUTO = "auto"
-N_AUTO = 2 + len(WIDTHS)
+N_AUTO = 2 + len(BANDWIDTHS)
 
 
 @dataclass(frozen=True)
 class BaseKernels:
-    """Base kernels, and what they are called.
+    """Base kernels and their names.
 
     Parameters
     ----------
     stack : MultipleKernels
-        The kernels, with the columns that each sees.
+        The kernels, with the columns that each reads.
     names : tuple of str
-        Such as "rbf, gamma=0.5" or "linear, columns 0 to 3".
+        Names such as "rbf, gamma=0.5" or "linear, columns 0 to 3".
     """
 
     stack: MultipleKernels
     names: tuple[str, ...]
 
     def only(self, numbers: Sequence[int]) -> "BaseKernels":
-        """Some of them."""
+        """A selection of the kernels, by number."""
         kernels, columns = self.stack.kernels, self.stack.columns
         stack = MultipleKernels(tuple(kernels[k] for k in numbers), tuple(columns[k] for k in numbers))
         return BaseKernels(stack, tuple(self.names[k] for k in numbers))
 
 
 def n_kernels(kernels: Any) -> int:
-    """How many kernels are asked for."""
+    """Number of kernels requested."""
     return N_AUTO if isinstance(kernels, str) else len(kernels)
 
 
 def check_base_kernels(kernels: Any, columns: Any) -> None:
-    """Refuse what no rows can make right.
+    """Refuse kernels or columns that are invalid for any rows.
 
     Raises
     ------
     InputError
-        Naming the kernel and what it may be.
+        If a kernel or the columns are invalid; the message names the valid values.
     """
     if isinstance(kernels, str):
         if kernels != AUTO:
@@ -99,7 +99,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _named(kernel: Any, place: str) -> tuple[Any, dict[str, Any]]:
-    """Name and parameters of a kernel that is no object."""
+    """Name and parameters of a kernel given by name."""
     if isinstance(kernel, str):
         return kernel, {}
     pair = isinstance(kernel, list | tuple) and len(kernel) == 2
@@ -113,7 +113,7 @@ def _named(kernel: Any, place: str) -> tuple[Any, dict[str, Any]]:
 
 
 def base_kernels(kernels: Any, columns: Any, sample: Any, weights: np.ndarray | None = None) -> BaseKernels:
-    """The kernels that are asked for, their widths by a sample where they are named.
+    """The kernels requested; a sample sets a gamma that is given by name.
 
     Raises
     ------
@@ -122,9 +122,9 @@ def base_kernels(kernels: Any, columns: Any, sample: Any, weights: np.ndarray | 
     """
     distance = mean_squared_distance(sample, weights)  # refuses rows that are all equal
     if isinstance(kernels, str):
-        widths = [Kernel("rbf", 1 / (2 * width**2 * distance)) for width in WIDTHS]
-        found = [Kernel("linear"), Kernel("poly", 1 / distance, 2, 1.0), *widths]
-        return BaseKernels(MultipleKernels(tuple(found), (None,) * len(found)), tuple(map(_name_of, found)))
+        gaussians = [Kernel("rbf", 1 / (2 * bandwidth**2 * distance)) for bandwidth in BANDWIDTHS]
+        auto = [Kernel("linear"), Kernel("poly", 1 / distance, 2, 1.0), *gaussians]
+        return BaseKernels(MultipleKernels(tuple(auto), (None,) * len(auto)), tuple(map(_name_of, auto)))
     parts = [None] * len(kernels) if columns is None else list(columns)
     seen = [_column_numbers(part, sample.shape[1], f"columns[{k}]") for k, part in enumerate(parts)]
     made = [
@@ -154,7 +154,7 @@ def _kernel(kernel: Any, sample: Any, weights: np.ndarray | None, number: int) -
 
 
 def _column_numbers(part: Any, n_features: int, place: str) -> np.ndarray | None:
-    """Rising column numbers of a list, a mask or a slice."""
+    """Column numbers of a list, a mask or a slice, in rising order."""
     if part is None:
         return None
     try:
@@ -191,7 +191,7 @@ def _name_of(kernel: Kernel | CallableKernel) -> str:
 
 
 def _where(columns: np.ndarray | None) -> str:
-    """Which columns a kernel sees, for people."""
+    """The columns that a kernel reads, as text for its name."""
     if columns is None:
         return ""
     if columns.size == 1:
@@ -201,9 +201,12 @@ def _where(columns: np.ndarray | None) -> str:
     return f", {columns.size} columns from {columns[0]} on"
 
 
-NO_SPREAD = {False: 1e-6, True: 1e-10}  # of the kernel values, in float32 and in float64: rounding alone
-NEGATIVE = 1e-6  # eigenvalue below 0, as a share of the largest, that rounding explains
-SAME = 1e-9  # entries of two centred matrices of trace 1 that differ by less are equal
+NO_VARIANCE = {
+    False: 1e-6,
+    True: 1e-10,
+}  # share of the kernel values, in float32 and float64, that is rounding
+NEGATIVE = 1e-6  # negative eigenvalue, as a share of the largest, that is rounding
+SAME = 1e-9  # largest difference between entries of equal matrices, centred and of trace 1
 
 
 def grams_of(kernels: MultipleKernels, basis: np.ndarray) -> list[np.ndarray]:
@@ -216,12 +219,13 @@ def grams_of(kernels: MultipleKernels, basis: np.ndarray) -> list[np.ndarray]:
 def check_kernels(
     kernels: MultipleKernels, names: Sequence[str], basis: np.ndarray, exact: bool = False
 ) -> None:
-    """Refuse kernels that are none, or say nothing.
+    """Refuse functions that are not kernels, and kernels without information.
 
     Raises
     ------
     InputError
-        Naming the kernel: not symmetric, a clearly negative eigenvalue, the same for all rows, or a copy.
+        If a kernel is not symmetric, has a clearly negative eigenvalue, is the same for all rows, or is a
+        copy of another.
     """
     basis = basis.astype(np.float64)
     values = kernels(basis, basis)
@@ -255,7 +259,7 @@ def check_kernels(
 
 
 def distinct_kernels(kernels: MultipleKernels, basis: np.ndarray, exact: bool = False) -> list[int]:
-    """Numbers of the kernels that tell rows apart and are no copy of one before."""
+    """Numbers of the kernels that tell rows apart and do not copy an earlier one."""
     seen: dict[int, np.ndarray] = {}
     for k, gram in enumerate(grams_of(kernels, basis)):
         centred = centred_gram(gram, exact)
@@ -265,9 +269,9 @@ def distinct_kernels(kernels: MultipleKernels, basis: np.ndarray, exact: bool = 
 
 
 def centred_gram(gram: np.ndarray, exact: bool = False) -> np.ndarray | None:
-    """A kernel matrix in centred features, of trace 1; None where nothing is left but rounding.
+    """A kernel matrix in centred features, of trace 1; None where only rounding is left.
 
-    ``exact`` says that kernel values are held in float64; otherwise they are in float32.
+    ``exact`` says that kernel values are float64; otherwise they are float32.
     """
     held = np.finfo(np.float64 if exact else np.float32)
     largest = float(np.abs(gram).max())
@@ -276,4 +280,4 @@ def centred_gram(gram: np.ndarray, exact: bool = False) -> np.ndarray | None:
     centred = gram - gram.mean(axis=0)
     centred = centred - centred.mean(axis=1)[:, None]
     trace = float(np.trace(centred))
-    return centred / trace if trace > NO_SPREAD[exact] * largest * len(gram) else None
+    return centred / trace if trace > NO_VARIANCE[exact] * largest * len(gram) else None

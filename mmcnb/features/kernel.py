@@ -1,4 +1,4 @@
-"""Rows seen as features: scaled columns, kernel values against a basis, and the cache that holds them."""
+"""Rows as features: kernel functions, and kernel values against a basis."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ FEATURE_DTYPE = np.dtype(np.float32)  # sums over the features are float64
 
 
 class FeatureMap(Protocol):
-    """What makes features of rows, block by block."""
+    """Maps rows to features, block by block."""
 
     @property
     def n_features(self) -> int:
@@ -30,12 +30,14 @@ class Kernel:
 
     Parameters
     ----------
-    name : {"rbf", "linear", "poly"}
+    name : {"rbf", "linear", "poly"}, default="rbf"
         The function: exp(-gamma |x-b|²), x·b or (gamma x·b + coef0)^degree.
-    gamma, coef0 : float
-        Its parameters; gamma = 1/(2 sigma²) in the papers' notation.
-    degree : int
+    gamma : float, default=1.0
+        1/(2 sigma²) for a bandwidth sigma; the scale of x·b in a polynomial.
+    degree : int, default=3
         Degree of the polynomial.
+    coef0 : float, default=1.0
+        Constant of the polynomial.
 
     Examples
     --------
@@ -59,12 +61,12 @@ class Kernel:
         return BasisMap(self, basis)
 
     def to_dict(self) -> dict[str, Any]:
-        """The kernel as JSON holds it."""
+        """The kernel as a JSON object."""
         return dict(vars(self))
 
 
 class BasisVectors:
-    """A dense basis, with what CSR rows need of it worked out once for all kernels that share it."""
+    """A dense basis; what CSR rows need of it is computed once for all kernels that share it."""
 
     def __init__(self, basis: np.ndarray) -> None:
         self.dense = np.ascontiguousarray(basis)
@@ -78,7 +80,7 @@ class BasisVectors:
 
 
 class BasisMap:
-    """Kernel values against one basis, with what blocks share worked out once."""
+    """Kernel values against one basis; what blocks share is computed once."""
 
     def __init__(self, kernel: Kernel, basis: np.ndarray | BasisVectors) -> None:
         self.kernel = kernel
@@ -117,7 +119,7 @@ class BasisMap:
 
 
 class KernelSamples(DerivedSamples):
-    """Kernel values of each row against a basis, recomputed whenever they are asked for."""
+    """Kernel values of each row against a basis, recomputed at each read."""
 
     def __init__(self, base: Samples, basis_map: FeatureMap, dtype: Any = FEATURE_DTYPE) -> None:
         super().__init__(base)
@@ -130,11 +132,11 @@ class KernelSamples(DerivedSamples):
         return self.basis_map.block(rows, self.dtype)
 
 
-TILE = 1024  # basis vectors whose kernel values are held at a time, for a block of rows
+TILE = 1024  # basis vectors whose kernel values are in memory at a time, for a block of rows
 
 
 class ExpansionMap:
-    """Sums over a basis, sum_j K(x, b_j) c_j, of rows x: what is held is a tile of kernel values.
+    """Expansions of rows x over a basis, sum_j K(x, b_j) c_j; only a tile of kernel values is in memory.
 
     Parameters
     ----------
@@ -143,7 +145,7 @@ class ExpansionMap:
     basis : ndarray of shape (p, d)
         Basis vectors.
     coef : ndarray of shape (p,) or (p, k)
-        Coefficients of each sum.
+        Coefficients of each expansion.
 
     Examples
     --------
@@ -168,11 +170,11 @@ class ExpansionMap:
         return ExpansionMap, (self.kernel, self.basis, self.coef)
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
-        """The sums, of shape (rows, k)."""
-        return sum(self._sums(rows, *tile) for tile in self._tiles).astype(dtype, copy=False)
+        """The expansions, of shape (rows, k)."""
+        return sum(self._expand(rows, *tile) for tile in self._tiles).astype(dtype, copy=False)
 
     @staticmethod
-    def _sums(rows: Any, tile: BasisMap, coef: np.ndarray) -> Any:
+    def _expand(rows: Any, tile: BasisMap, coef: np.ndarray) -> Any:
         return tile.block(rows, np.float64) @ coef
 
 

@@ -1,4 +1,4 @@
-"""The fitted model: what is needed to label new rows, and its file."""
+"""The fitted model, which labels new rows, and its file."""
 
 import io
 import json
@@ -20,7 +20,7 @@ from mmcnb.samples import Samples
 from mmcnb.samples.atomic import atomic_write
 from mmcnb.samples.derived import ScaledSamples
 
-FORMAT, OLDEST = 3, 2  # of model files: what is written, and the oldest that is read
+FORMAT, OLDEST = 3, 2  # of model files: the format written, and the oldest that can be read
 DAMAGE = (
     zipfile.BadZipFile,
     ValueError,
@@ -40,18 +40,18 @@ class Model:
     Parameters
     ----------
     rule : Hyperplane or Scores
-        Decides the cluster.
-    kernel : Kernel, MultipleKernels or None
-        None for a linear model on the columns.
-    basis : ndarray of shape (p, d) or None
+        Gives the cluster of a row.
+    kernel : Kernel, MultipleKernels or None, default=None
+        The kernel or kernels; None for a linear model on the columns.
+    basis : ndarray of shape (p, d) or None, default=None
         Basis vectors.
-    mean, deviation : ndarray of shape (d,) or None
+    mean, deviation : ndarray of shape (d,) or None, default=None
         Scaling of the columns.
-    feature_dtype : str
+    feature_dtype : str, default="float32"
         Precision of the kernel values.
-    ridge : RidgeMap or None
+    ridge : RidgeMap or None, default=None
         Coordinates in which the ridge is the identity, for least squares.
-    kernel_weights : ndarray of shape (M,) or None
+    kernel_weights : ndarray of shape (M,) or None, default=None
         The weights of several kernels.
     """
 
@@ -71,23 +71,23 @@ class Model:
         return ScaledSamples(samples, self.mean, self.deviation)
 
     def features(self, samples: Samples) -> Samples:
-        """The rows as the rule wants them."""
+        """The rows in the features of the rule."""
         scaled = self.scaled(samples)
         if self.kernel is None or self.basis is None:
             return scaled
         return KernelSamples(scaled, self.kernel.against(self.basis), np.dtype(self.feature_dtype))
 
     def decisions(self, samples: Samples) -> tuple[Samples, Hyperplane | Scores]:
-        """The rows as sums over the basis, and the rule on these; for a basis of any size.
+        """The rows as expansions over a basis of any size, and the rule on these.
 
-        A model of one kernel alone has them.
+        Only a model of one kernel has them.
         """
         assert isinstance(self.kernel, Kernel)
         assert self.basis is not None
-        sums = ExpansionMap(self.kernel, self.basis, self.rule.coef)
-        ones = np.eye(sums.n_features)
+        expansions = ExpansionMap(self.kernel, self.basis, self.rule.coef)
+        ones = np.eye(expansions.n_features)
         rule = replace(self.rule, coef=ones[0] if self.rule.coef.ndim == 1 else ones)
-        return KernelSamples(self.scaled(samples), sums, np.float64), rule
+        return KernelSamples(self.scaled(samples), expansions, np.float64), rule
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of the model, by name."""
@@ -104,20 +104,20 @@ class Model:
         return {name: array for name, array in arrays.items() if array is not None}
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers of the model, as JSON holds them."""
+        """The model without its arrays, as a JSON object."""
         kernel = None if self.kernel is None else self.kernel.to_dict()
         return {"kernel": kernel, "feature_dtype": self.feature_dtype}
 
     @classmethod
-    def restore(cls, arrays: Mapping[str, np.ndarray], facts: dict[str, Any]) -> "Model":
-        """The model that `arrays` and `facts` describe."""
+    def restore(cls, arrays: Mapping[str, np.ndarray], header: dict[str, Any]) -> "Model":
+        """The model of some `arrays` and the result of `to_dict`."""
         return cls(
             _rule(arrays["coef"], arrays["offset"]),
-            kernel_from_dict(facts["kernel"]) if facts["kernel"] else None,
+            kernel_from_dict(header["kernel"]) if header["kernel"] else None,
             arrays.get("basis"),
             arrays.get("mean"),
             arrays.get("deviation"),
-            facts["feature_dtype"],
+            header["feature_dtype"],
             RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if "ridge_matrix" in arrays else None,
             arrays.get("kernel_weights"),
         )
@@ -128,7 +128,7 @@ def _rule(coef: np.ndarray, offset: np.ndarray) -> Hyperplane | Scores:
 
 
 def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write a model file whole or not at all: a zip of arrays and a JSON header, each with its checksum."""
+    """Write a model file atomically: a zip of arrays and a JSON header, each with its checksum."""
     header = {"format": FORMAT, "arrays": sorted(arrays)} | header
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     try:
@@ -146,7 +146,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     try:
         data = target.read_bytes()
         with zipfile.ZipFile(io.BytesIO(data)) as members:
-            # An array whose header claims fewer values than there are is read without its checksum.
+            # NumPy skips the checksum of an array whose header claims too few values.
             if members.testzip() is not None:
                 raise zipfile.BadZipFile("a checksum does not fit")
         with np.load(io.BytesIO(data), allow_pickle=False) as file:

@@ -1,4 +1,4 @@
-"""Several kernels side by side against one basis, and kernels that are functions of blocks."""
+"""Several kernels side by side against one basis, and kernels given as functions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ class CallableKernel:
     ----------
     function : callable
         ``function(rows, basis)`` gives the kernel values, an ndarray or a SciPy matrix of shape (n_rows, p).
-        `rows` is an ndarray of shape (n_rows, d) or, where rows are sparse, a ``scipy.sparse.csr_array`` with
-        32-bit indices where they suffice; `basis` is an ndarray of shape (p, d). It is called in several
-        threads at once. To travel to other processes it must be one that pickle can name.
+        `rows` is an ndarray of shape (n_rows, d). Sparse rows are a ``scipy.sparse.csr_array``, with 32-bit
+        indices where they suffice. `basis` is an ndarray of shape (p, d). Several threads call the function
+        at once. For other processes it must be a function that can be pickled.
     name : str
-        What messages call it.
+        Name of the kernel in messages.
 
     Examples
     --------
@@ -46,8 +46,8 @@ class CallableKernel:
         Raises
         ------
         InputError
-            If the function gives another shape, something else than real numbers, NaN or infinity, or fails
-            on sparse rows.
+            If the function fails on sparse rows, or returns another shape, NaN, infinity or anything but real
+            numbers.
         """
         values = self._values(rows, basis)
         if hasattr(values, "toarray"):
@@ -58,20 +58,20 @@ class CallableKernel:
                 f"kernel {self.name} gave values of {values.dtype}; give a function whose values are real "
                 "numbers."
             )
-        wanted = _n_rows(rows), basis.shape[0]
-        if values.shape != wanted:
+        expected = _n_rows(rows), basis.shape[0]
+        if values.shape != expected:
             raise InputError(
-                f"kernel {self.name} gave values of shape {values.shape}, not {wanted}; give a function of "
+                f"kernel {self.name} gave values of shape {values.shape}, not {expected}; give a function of "
                 "rows and basis with one value for each pair of them."
             )
-        with np.errstate(over="ignore"):  # said below
+        with np.errstate(over="ignore"):  # reported below
             values = np.ascontiguousarray(values, dtype)
         finite = np.isfinite(values)
         if not finite.all():
             i, j = np.argwhere(~finite)[0]
             raise InputError(
                 f"kernel {self.name} gave {values[i, j]} in {values.dtype} for row {i} of a block of shape "
-                f"{wanted} and basis vector {j}; give a function whose values are finite."
+                f"{expected} and basis vector {j}; give a function whose values are finite."
             )
         return values
 
@@ -81,7 +81,7 @@ class CallableKernel:
         try:
             return self.function(as_matrix(_with_short_indices(rows)), basis)
         except (TypeError, ValueError, AttributeError, IndexError, NotImplementedError) as error:
-            # Functions that know dense rows alone fail in ways that do not say so.
+            # The errors of functions for dense rows do not name sparse rows as the cause.
             reason = " ".join(str(error).split()).rstrip(".")
             raise InputError(
                 f"kernel {self.name} failed on sparse rows ({reason}); give dense rows, or a function that "
@@ -93,7 +93,7 @@ class CallableKernel:
         return CallableKernelMap(self, basis)
 
     def to_dict(self) -> dict[str, Any]:
-        """Raises InputError: JSON holds no function."""
+        """Raise InputError: JSON cannot hold a function."""
         raise InputError(
             f"kernel {self.name} is a function, which a model file cannot hold; pickle the estimator, or "
             "give the kernel by name."
@@ -102,7 +102,7 @@ class CallableKernel:
 
 @dataclass(frozen=True)
 class CallableKernelMap:
-    """Values of a kernel that is a function, against one basis."""
+    """Values of a kernel function against one basis."""
 
     kernel: CallableKernel
     basis: np.ndarray
@@ -126,12 +126,13 @@ class MultipleKernels:
     kernels : tuple of Kernel or CallableKernel, of length M
         The kernels.
     columns : tuple of (ndarray of int64, strictly increasing) or None, of length M
-        The columns that each kernel sees, of rows and basis alike; None for all.
+        The columns of rows and basis that each kernel reads; None for all.
 
     Raises
     ------
     InputError
-        If there is no kernel, or columns are not one entry a kernel, none, or not strictly increasing.
+        If there is no kernel, or not one entry of columns per kernel, or columns are empty or not strictly
+        increasing.
 
     Examples
     --------
@@ -162,7 +163,7 @@ class MultipleKernels:
                 )
 
     def slices(self, p: int) -> tuple[slice, ...]:
-        """Where the values of each kernel against p basis vectors stand."""
+        """The features of each kernel against p basis vectors."""
         return tuple(slice(k * p, (k + 1) * p) for k in range(len(self.kernels)))
 
     def __call__(self, rows: Any, basis: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
@@ -180,13 +181,13 @@ class MultipleKernels:
         return MultipleKernelsMap(self, basis)
 
     def to_dict(self) -> dict[str, Any]:
-        """The kernels and their columns as JSON holds them; InputError where a kernel is a function."""
+        """The kernels and their columns as a JSON object; raises InputError where a kernel is a function."""
         columns = [None if part is None else part.tolist() for part in self.columns]
         return {"kernels": [kernel.to_dict() for kernel in self.kernels], "columns": columns}
 
 
-def kernel_from_dict(facts: dict[str, Any]) -> Kernel | MultipleKernels:
-    """The kernel or kernels that `facts` describe.
+def kernel_from_dict(values: dict[str, Any]) -> Kernel | MultipleKernels:
+    """The kernel or kernels of a result of ``to_dict``.
 
     Examples
     --------
@@ -195,10 +196,10 @@ def kernel_from_dict(facts: dict[str, Any]) -> Kernel | MultipleKernels:
     >>> kernel_from_dict(Kernel("poly", degree=2).to_dict())
     Kernel(name='poly', gamma=1.0, degree=2, coef0=1.0)
     """
-    if "kernels" not in facts:
-        return Kernel(**facts)
-    columns = (None if part is None else np.array(part, np.int64) for part in facts["columns"])
-    return MultipleKernels(tuple(Kernel(**one) for one in facts["kernels"]), tuple(columns))
+    if "kernels" not in values:
+        return Kernel(**values)
+    columns = (None if part is None else np.array(part, np.int64) for part in values["columns"])
+    return MultipleKernels(tuple(Kernel(**one) for one in values["kernels"]), tuple(columns))
 
 
 class MultipleKernelsMap:
@@ -208,7 +209,7 @@ class MultipleKernelsMap:
         self.stack, self.basis = stack, basis
         p, d = basis.shape
         self.n_features = p * len(stack.kernels)
-        # Kernels that see the same columns share the selected rows and basis.
+        # Kernels on the same columns share the selected rows and basis.
         self._groups: dict[bytes | None, tuple[np.ndarray | None, list[tuple[slice, FeatureMap]]]] = {}
         shared: dict[bytes | None, BasisVectors] = {}
         for k, (kernel, columns) in enumerate(zip(stack.kernels, stack.columns, strict=True)):
@@ -249,7 +250,8 @@ def select_columns(rows: Any, columns: np.ndarray | None) -> Any:
 
     Returns
     -------
-    ndarray of shape (n_rows, columns.size) in C order, or CSRBlock
+    ndarray of shape (n_rows, columns.size) or CSRBlock
+        The selected columns; an ndarray is in C order.
     """
     if columns is None:
         return rows
@@ -258,9 +260,9 @@ def select_columns(rows: Any, columns: np.ndarray | None) -> Any:
     place = np.full(rows.n_features, -1, rows.indices.dtype)
     place[columns] = np.arange(columns.size)
     indices = place[rows.indices]
-    kept = np.flatnonzero(indices >= 0)
-    indptr = np.searchsorted(kept, rows.indptr).astype(np.int64, copy=False)
-    return CSRBlock(rows.data[kept], indices[kept], indptr, columns.size)
+    selected = np.flatnonzero(indices >= 0)
+    indptr = np.searchsorted(selected, rows.indptr).astype(np.int64, copy=False)
+    return CSRBlock(rows.data[selected], indices[selected], indptr, columns.size)
 
 
 def _rise(columns: np.ndarray) -> bool:
@@ -272,7 +274,7 @@ def _n_rows(rows: Any) -> int:
 
 
 def _with_short_indices(rows: CSRBlock) -> CSRBlock:
-    """With 32-bit indices where they suffice: scikit-learn's compiled routines take no others."""
+    """The block with 32-bit indices where they suffice; scikit-learn's compiled routines need them."""
     if max(rows.n_features, rows.data.size) > INT32_MAX:
         return rows
     indices, indptr = (part.astype(np.int32, copy=False) for part in (rows.indices, rows.indptr))

@@ -40,33 +40,33 @@ class RidgeMap:
         return np.asarray(as_matrix(rows) @ self.matrix) - self.centre
 
     def means(self, row_sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Mean z of each cluster, from sums of features; that of an empty cluster is 0."""
+        """Mean z of each cluster, from the sums of its features; 0 for an empty cluster."""
         filled = np.maximum(sizes, np.finfo(float).tiny)
         return np.where(sizes[:, None] > 0, row_sums / filled[:, None] @ self.matrix - self.centre, 0.0)
 
     def scores(self, means: np.ndarray, shares: np.ndarray | None = None) -> Scores:
-        """Scores of clusters: the nearest mean; with shares given z·S_h, for size constraints.
+        """Scores of clusters: the nearest mean, or z·S_h where shares are given, for size constraints.
 
         Parameters
         ----------
         means : ndarray of shape (k, r)
             C_h.
         shares : ndarray of shape (k,) or None, default=None
-            n_h/n.
+            Proportions of the clusters, n_h/n.
 
         Returns
         -------
         Scores
-            Without multipliers.
+            The scores, without multipliers of size constraints.
         """
         if shares is None:
             return Scores(self.matrix @ means.T, means @ self.centre + (means**2).sum(axis=1) / 2)
-        sums = means * shares[:, None]
-        return Scores(self.matrix @ sums.T, sums @ self.centre)
+        scaled = means * shares[:, None]
+        return Scores(self.matrix @ scaled.T, scaled @ self.centre)
 
 
 def check_places(n_places: int, n_clusters: int) -> None:
-    """Refuse more clusters than rows that differ."""
+    """Refuse more clusters than distinct rows."""
     if n_places < n_clusters:
         raise InputError(
             f"the sample has {n_places} rows that differ, fewer than n_clusters={n_clusters}; "
@@ -74,7 +74,7 @@ def check_places(n_places: int, n_clusters: int) -> None:
         )
 
 
-SMALLEST_EIGENVALUE = 1e-7  # of the landmarks' kernel matrix, as a share of the largest: rounding of float32
+SMALLEST_EIGENVALUE = 1e-7  # share of the largest, of the landmarks' kernel matrix: rounding of float32
 
 
 def kernel_values(sample: Any, kernel: Kernel, basis: np.ndarray, dtype: Any = FEATURE_DTYPE) -> np.ndarray:
@@ -84,12 +84,12 @@ def kernel_values(sample: Any, kernel: Kernel, basis: np.ndarray, dtype: Any = F
 
 
 def landmark_values(sample: Any, kernel: Kernel, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Kernel values of rows against landmarks, and M with MM' the inverse of those between landmarks."""
+    """Kernel values of rows against landmarks, and their normalization M (see `normalization_of`)."""
     values, basis = kernel_values(sample, kernel, basis).astype(np.float64), basis.astype(np.float64)
     return values, normalization_of(kernel(basis, basis), SMALLEST_EIGENVALUE)
 
 
-PROJECTED_COLUMNS = 64  # k-means++ sees the distances of more columns through so many random ones
+PROJECTED_COLUMNS = 64  # k-means++ projects more columns to so many at random
 
 
 def choose_landmarks(
@@ -102,7 +102,7 @@ def choose_landmarks(
     X : ndarray or CSR of shape (n, d)
         The sample.
     n_landmarks : int
-        Basis vectors wanted; fewer are returned where fewer rows differ.
+        Number of basis vectors; fewer where there are fewer distinct rows.
     random_state : RandomState
         Source of randomness.
     weights : ndarray of shape (n,) or None, default=None
@@ -111,7 +111,7 @@ def choose_landmarks(
     Returns
     -------
     ndarray of shape (p, d)
-        Rows of the sample, all different.
+        Distinct rows of the sample.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def choose_landmarks(
 
 
 def _few_columns(X: Any, random_state: np.random.RandomState) -> np.ndarray:
-    """The rows with their distances nearly kept, as dense float64, for which many distances cost least."""
+    """The rows as dense float64 with few columns, which nearly preserve their distances."""
     from sklearn.random_projection import SparseRandomProjection
 
     if X.shape[1] > PROJECTED_COLUMNS:
@@ -145,7 +145,7 @@ def _few_columns(X: Any, random_state: np.random.RandomState) -> np.ndarray:
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, np.float64)
 
 
-SMALLEST_VARIANCE = 1e-12  # of an axis, as a share of the largest: below is rounding
+SMALLEST_VARIANCE = 1e-12  # of an axis, as a share of the largest; less is rounding
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class PrincipalFeatures:
     z : ndarray of shape (m, r), float64
         The rows.
     variances : ndarray of shape (r,), float64
-        Mean square of each column, falling.
+        Mean square of each column, in falling order.
     mean : ndarray of shape (p,)
         Mean of the given features.
     axes : ndarray of shape (p, r)
@@ -178,17 +178,17 @@ class PrincipalFeatures:
         return float(self.weights.sum())
 
     def scales(self, alpha: float) -> np.ndarray:
-        """Squares of what turns z into the ridge's features z': 1/(n (e_j + alpha)), or 1 for alpha = ∞."""
+        """Squared factors from z to the features of the ridge: 1/(n (e_j + alpha)), or 1 for alpha = ∞."""
         return (
             np.ones_like(self.variances) if np.isinf(alpha) else 1 / (self.total * (self.variances + alpha))
         )
 
     def sums(self, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
-        """Weighted sums of the rows z of each cluster, of shape (k, r), and its weight."""
+        """Weighted sum of the rows z of each cluster, of shape (k, r), and the weight of each cluster."""
         return kernels.cluster_row_sums(self.z, labels, n_clusters, self.weights)
 
     def objective(self, labels: np.ndarray, n_clusters: int, alpha: float) -> float:
-        """J of a partition at a ridge; clusters without rows count for nothing."""
+        """J of a partition at a ridge; empty clusters add nothing."""
         S, sizes = self.sums(labels, n_clusters)
         filled = sizes > 0
         return float(((S[filled] ** 2 @ self.scales(alpha)) / sizes[filled]).sum())
@@ -207,7 +207,7 @@ def principal_features(features: np.ndarray, weights: np.ndarray | None = None) 
     Returns
     -------
     PrincipalFeatures
-        Axes without variance are dropped; the largest entry of each axis is positive.
+        Rows along the axes. Axes without variance are dropped; the largest entry of each axis is positive.
 
     Examples
     --------
@@ -223,8 +223,8 @@ def principal_features(features: np.ndarray, weights: np.ndarray | None = None) 
     centred = features - mean
     variances, axes = np.linalg.eigh((centred * shares[:, None]).T @ centred)
     variances, axes = variances[::-1], axes[:, ::-1]
-    kept = variances > SMALLEST_VARIANCE * max(variances[0], np.finfo(float).tiny)
-    axes = axes[:, kept]
+    nonzero = variances > SMALLEST_VARIANCE * max(variances[0], np.finfo(float).tiny)
+    axes = axes[:, nonzero]
     axes *= np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
     z = np.ascontiguousarray(centred @ axes)
     return PrincipalFeatures(z, shares @ z**2, mean, axes, weights)
@@ -238,9 +238,9 @@ def ridge_map(features: PrincipalFeatures, normalization: np.ndarray, alpha: flo
     features : PrincipalFeatures
         Principal axes of the rows of a sample, in the coordinates ``κ(x) @ normalization``.
     normalization : ndarray of shape (p, r)
-        W with WW' the inverse of the kernel matrix of the landmarks.
+        W, with W W' the inverse of the kernel matrix of the landmarks.
     alpha : float
-        Ridge a row.
+        Ridge per row.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def total_variance_of(z: Any, weights: np.ndarray | None) -> float:
     return float(np.asarray(shares @ squares).sum() - centre @ centre)
 
 
-MANY_COLUMNS = 1000  # beyond, the leading components come from products alone
+MANY_COLUMNS = 1000  # beyond it an iterative solver finds the leading components
 
 
 def principal_directions(z: Any, count: int, weights: np.ndarray | None = None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Hyperplanes on features, and the labels they or a user give."""
+"""Decision rules on features, and the labels they give."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,20 +42,20 @@ class Hyperplane:
         return Hyperplane(self.coef, self.offset - q)
 
     def ordered(self, clusters: Sequence[int]) -> "Hyperplane":
-        """The hyperplane with the given clusters on its two sides: [1, 0] turns it round."""
+        """The hyperplane with the given clusters on its two sides: [1, 0] reverses it."""
         return Hyperplane(-self.coef, -self.offset) if clusters[0] == 1 else self
 
 
 @dataclass(frozen=True)
 class Scores:
-    """One score a cluster, F(x)·coef - offset; a row belongs to the cluster of its largest score.
+    """One score per cluster, F(x)·coef - offset; a row belongs to the cluster of its largest score.
 
     Parameters
     ----------
     coef : ndarray of shape (p, k)
         Coefficients of each cluster in the coordinates of the features.
     offset : ndarray of shape (k,)
-        What is taken off each score.
+        What is subtracted from each score.
     """
 
     coef: np.ndarray
@@ -68,11 +68,11 @@ class Scores:
         return kernels.cluster_scores(rows, np.ascontiguousarray(self.coef.T), self.offset)
 
     def label(self, rows: Any) -> np.ndarray:
-        """Cluster of each row (int32); of equal scores the first."""
+        """Cluster of each row (int32); the first of equal scores."""
         return self.decide(rows).argmax(axis=1).astype(np.int32)
 
     def shifted(self, b: np.ndarray) -> "Scores":
-        """The scores less b."""
+        """The scores minus b."""
         return Scores(self.coef, self.offset + b)
 
     def ordered(self, clusters: Sequence[int] | np.ndarray) -> "Scores":
@@ -89,7 +89,7 @@ class Labels(Protocol):
 
 @dataclass(frozen=True)
 class GivenLabels:
-    """Labels held as one byte a row.
+    """Labels stored as one byte a row.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class GivenLabels:
 
 @dataclass(frozen=True)
 class HyperplaneLabels:
-    """Labels derived from a hyperplane when they are needed: nothing of size n is kept.
+    """Labels derived from a hyperplane when they are needed: nothing of size n is stored.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class ScoresLabels:
     Parameters
     ----------
     scores : Scores
-        The cluster of the largest one is the label.
+        The cluster of the largest score is the label.
     """
 
     scores: Scores
@@ -144,7 +144,7 @@ def signs(f: np.ndarray) -> np.ndarray:
 
 
 class Rule(Protocol):
-    """What gives values of rows."""
+    """A rule that gives values of rows."""
 
     def decide(self, rows: Any) -> np.ndarray:
         """Values of a block of features."""
@@ -162,7 +162,7 @@ class DecisionPass(CollectingPass):
 
 
 def coin_flip(n_samples: int, random_state: np.random.RandomState) -> GivenLabels:
-    """Random labels, both present."""
+    """Random labels -1 and +1, both of which occur."""
     y = np.where(random_state.uniform(size=n_samples) < 0.5, -1, 1).astype(np.int8)
     if np.abs(y.sum(dtype=np.int64)) == n_samples:
         y[random_state.randint(n_samples)] *= -1
@@ -173,7 +173,7 @@ def coin_flip(n_samples: int, random_state: np.random.RandomState) -> GivenLabel
 class LabelsPass(CollectingPass):
     """Label the rows.
 
-    With a sink each group of labels is written as one chunk, and the total is the chunks' digests.
+    With a sink each group of labels is written as one chunk, and the total is the digests of the chunks.
     """
 
     rule: Hyperplane | Scores
@@ -189,21 +189,21 @@ class LabelsPass(CollectingPass):
 
 
 def balanced_threshold(f: np.ndarray, shares: np.ndarray, balance: float) -> float:
-    """0 where it leaves each side its least share; otherwise the nearest threshold that does.
+    """0 where both sides reach their least share; otherwise the nearest threshold at which they do.
 
     Parameters
     ----------
     f : ndarray of shape (n,)
         Decision values.
     shares : ndarray of shape (n,)
-        Share of each row in the weight.
+        Share of each row in the total weight.
     balance : float
         l/n: each side holds at least (1 - balance)/2 of the weight, as far as equal values allow.
 
     Returns
     -------
     float
-        In the middle of a gap between two values; 0 where all are equal.
+        The middle of a gap between two values; 0 where all are equal.
 
     Examples
     --------

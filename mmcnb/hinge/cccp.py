@@ -1,9 +1,9 @@
 """The CCCP loop over labels, and its continuation in C.
 
 Each round solves the convex subproblem for fixed labels and takes the labels of
-its hyperplane; the objective never rises. A random start is useless at C = 10,
-so rounds run to a label fixpoint at C near 1, where there is one smooth hill,
-and C is raised with labels and planes kept.
+its hyperplane; the objective never rises. A random start is useless at C = 10.
+So rounds run to a fixed point of the labels at C near 1, where there is one
+smooth hill. Then C is raised, and labels and cutting planes carry over.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ class CCCPLimits:
 
     Parameters
     ----------
-    max_rounds : int
-        Rounds at one C at most.
-    changed : float
-        Stop when the labels of no more weight than this change.
-    least : float
+    max_rounds : int, default=30
+        Most rounds at one C.
+    changed : float, default=0.0
+        Stop when the rows that change their label weigh no more than this.
+    least : float, default=0.05
         Least share of the weight in the smaller cluster.
     """
 
@@ -55,16 +55,16 @@ class CCCPResult:
         The solution of the last round that did not degenerate.
     threshold : float or ndarray of shape (k,)
         Decision value that separates the clusters: 0, or a quantile where the smaller cluster
-        would have held too few rows; of more clusters, what is taken off each score.
+        would have held too few rows. With more clusters, what is subtracted from each score.
     status : {"converged", "stalled", "sweeps", "rounds"}
-        "converged" where the labels stood still and the last cutting-plane loop reached its tolerance;
-        otherwise what ended the rounds.
+        "converged" where the labels no longer changed and the last cutting-plane loop reached its
+        tolerance; otherwise what ended the rounds.
     training_set : TrainingSet
         The features in which the hyperplane is written.
-    quantile_steps : int
+    quantile_steps : int, default=0
         How often the labels had to be shifted into their bounds, on the whole path.
-    settled : bool
-        Whether the last round left every label as it was, so that the planes have them.
+    settled : bool, default=False
+        Whether the last round changed no label, so that the cutting planes already have these labels.
     """
 
     labels: Labels
@@ -119,26 +119,26 @@ def rounds(
     budget: SweepBudget,
     signed: bool = False,
 ) -> CCCPResult | None:
-    """CCCP rounds at one C until the labels stand still.
+    """CCCP rounds at one C until the labels no longer change.
 
     Parameters
     ----------
     working_set : WorkingSet
-        The working set; each round signs it with its labels.
+        The working set; each round relabels it.
     labels : Labels
         Labels to start from.
     objective : Objective
         Form of the problem.
     C, eta : float
-        Weight of the slack, tolerance of the cutting-plane loop.
+        Weight of the slack; tolerance of the cutting-plane loop.
     limits : CCCPLimits
         When to stop.
     record : callable
         Called with one dict a sweep.
     budget : SweepBudget
-        Sweeps that may be made.
+        Sweeps that are left.
     signed : bool, default=False
-        Whether the planes have these labels already.
+        Whether the cutting planes have these labels already.
 
     Returns
     -------
@@ -154,7 +154,9 @@ def rounds(
         solution = cutting_plane(working_set, labels, objective, C, eta, tag(record, round=number), budget)
         if solution.status == "degenerate":
             return state
-        step = working_set.training_set.label_step(labels, solution.hyperplane, solution.sums, limits.least)
+        step = working_set.training_set.label_step(
+            labels, solution.hyperplane, solution.statistics, limits.least
+        )
         steps += bool(np.any(step.threshold))
         still = step.changed <= limits.changed or (not step.counted and state is not None)
         status = solution.status if still or solution.status == "sweeps" else "rounds"
@@ -179,7 +181,7 @@ def continuation(
     budget: SweepBudget | None = None,
     passing: bool = False,
 ) -> CCCPResult | None:
-    """Rounds at rising C, each from the labels and planes of the one before.
+    """Rounds at rising C, each from the labels and cutting planes of the one before.
 
     Parameters
     ----------
@@ -198,14 +200,14 @@ def continuation(
     record : callable
         Called with one dict a sweep.
     budget : SweepBudget or None, default=None
-        Sweeps that may be made; None for no bound.
+        Sweeps that are left; None for no bound.
     passing : bool, default=False
-        Whether the last C is left, too, before every label stands still.
+        Whether the last C, too, may end before all labels settle.
 
     Returns
     -------
     CCCPResult or None
-        The last state that did not degenerate; None where there is none.
+        The last result that did not degenerate; None where there is none.
     """
     budget = budget or SweepBudget()
     state: CCCPResult | None = None

@@ -1,4 +1,4 @@
-"""Planes of the hinge form for k clusters: each row against the best of the other clusters.
+"""Cutting planes of the hinge form for k clusters: each row against its runner-up cluster.
 
 W has one row a cluster, f_h = W_h·z in centred features z. The hinge of a row of cluster c is
 max(0, rho - (f_c - max_{r != c} f_r)), and
@@ -6,8 +6,8 @@ max(0, rho - (f_c - max_{r != c} f_r)), and
     min  1/2 |W|² - rho + C mean_i max(0, rho - (f_c - f_r))
 
 is the two-cluster problem with other planes: P = mean over the active rows of (e_c - e_r) z', a k x r matrix
-that is held flattened. So the quadratic programme, the cutting-plane loop and the rounds are the same. With
-two clusters W = (w, -w), rho and the objective are twice those of the two-cluster form.
+that is stored flattened. So the QP, the cutting-plane loop and the CCCP rounds are the same. With two
+clusters W = (w, -w), and rho and the objective are twice those of the two-cluster form.
 """
 
 from dataclasses import dataclass
@@ -28,17 +28,17 @@ from mmcnb.samples.matrix import as_matrix
 
 @dataclass(frozen=True)
 class MarginPass(WeightedPass):
-    """Margins of rows, their largest score less the second, with the sizes of the clusters."""
+    """Margins of rows, the largest score minus the second, with the sizes of the clusters."""
 
     rule: Scores
     rho: float
 
     def start(self) -> list[Any]:
-        """Nothing yet: weighted max(0, rho - margin), sizes, first row of each cluster."""
+        """Zero totals: weighted max(0, rho - margin), sizes, first row of each cluster."""
         return [0.0, 0.0, first_rows(np.empty(0, np.int64), self.rule.offset.shape[0])]
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Sums of one block."""
+        """Totals of one block."""
         scores, weights, k = self.rule.decide(rows), self.weights_of(start, stop), self.rule.offset.shape[0]
         labels = scores.argmax(axis=1)
         sizes, first = np.bincount(labels, weights, k), first_rows(labels, k, start)
@@ -47,21 +47,23 @@ class MarginPass(WeightedPass):
         return [float((weights * hinge).sum()), sizes, first]
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Sums of both."""
+        """Totals of both."""
         return [total[0] + other[0], total[1] + other[1], np.minimum(total[2], other[2])]
 
 
 @dataclass(frozen=True)
 class RunnerUpPass(SumPass):
-    """The constraints that some scores violate most: one plane for each of them.
+    """The constraints that some scores violate most: one cutting plane for each of them.
 
     Parameters
     ----------
+    weights : ndarray of shape (n,) or None
+        Sample weights.
     labels : Labels
         Cluster of each row.
     generators : sequence of (Scores, float)
-        Scores and their rho. Of an infinite rho all rows are active, and all other clusters are runners-up
-        alike.
+        Scores and their rho. With an infinite rho all rows are active, and all other clusters count equally
+        as runners-up.
     """
 
     labels: Labels
@@ -69,21 +71,21 @@ class RunnerUpPass(SumPass):
     n_sums: ClassVar[int] = 3
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Sums of one block."""
+        """Totals of one block."""
         rows, labels = as_matrix(rows), self.labels.block(rows, start, stop)
         weights = self.weights_of(start, stop)
-        found = []
+        parts = []
         for scores, rho in self.generators:
             if np.isinf(rho):
-                found.append(_all_runner_ups(rows, labels, weights, scores.offset.shape[0]))
+                parts.append(_all_runner_ups(rows, labels, weights, scores.offset.shape[0]))
             else:
                 values = scores.decide(rows)
-                found.append(kernels.most_violated_runner_ups(rows, values, labels, weights, rho))
-        return [np.array(sums) for sums in zip(*found, strict=True)]
+                parts.append(kernels.most_violated_runner_ups(rows, values, labels, weights, rho))
+        return [np.array(one) for one in zip(*parts, strict=True)]
 
 
 def _all_runner_ups(rows: Any, labels: np.ndarray, weights: np.ndarray, k: int) -> tuple[Any, ...]:
-    """The plane of all rows: it needs no scores, and holds for any labels."""
+    """The cutting plane of all rows: it needs no scores, and holds for any labels."""
     sums, sizes = kernels.cluster_row_sums(rows, labels, k, weights)
     others = max(k - 1, 1)
     row_sums = sums - (sums.sum(axis=0) - sums) / others
@@ -91,16 +93,18 @@ def _all_runner_ups(rows: Any, labels: np.ndarray, weights: np.ndarray, k: int) 
 
 
 class MulticlassTrainingSet(TrainingSet):
-    """Rows as features, to be divided into k clusters.
+    """Rows as features, to be partitioned into k clusters.
 
     Parameters
     ----------
-    engine, features, metric, weights, hold_labels, row_sum
+    engine, features, normalization
         As in `TrainingSet`.
     bounds : pair of ndarray of shape (k,)
         Least and most rows (or weight) of each cluster; of the sketch where there is one.
-    sketch : ClustersProblem or None, default=None
-        A uniform sample of the rows whose sizes are kept within the bounds; None counts all rows.
+    weights, hold_labels, row_sum
+        As in `TrainingSet`.
+    sketch : MulticlassTrainingSet or None, default=None
+        A uniform sample of the rows whose cluster sizes stay within the bounds; None counts all rows.
     """
 
     sketch: "MulticlassTrainingSet | None"
@@ -123,13 +127,13 @@ class MulticlassTrainingSet(TrainingSet):
 
     @property
     def n_clusters(self) -> int:
-        """k."""
+        """Number of clusters, k."""
         return self.bounds[0].shape[0]
 
     def runner_ups(self, labels: Labels, generators: Any) -> list[np.ndarray]:
-        """Means of what `RunnerUpPass` sums, for each generator."""
-        found = self._sweep(RunnerUpPass(self.weights, labels, generators))
-        return [sums / self.total_weight for sums in found]
+        """The totals of `RunnerUpPass` as means over the weight, for each generator."""
+        totals = self._sweep(RunnerUpPass(self.weights, labels, generators))
+        return [total / self.total_weight for total in totals]
 
     def over(
         self,
@@ -139,7 +143,7 @@ class MulticlassTrainingSet(TrainingSet):
         row_sum: tuple[np.ndarray, float] | None = None,
         sketch: Any = None,
     ) -> "MulticlassTrainingSet":
-        """The same problem on other rows; where labels are not held, sizes are watched on these rows here."""
+        """The same problem on other rows; where labels are not held, this set serves as the sketch."""
         sketch = sketch or (None if hold_labels else self)
         given = features, self.normalization, self.bounds, weights, hold_labels, row_sum, sketch
         other = MulticlassTrainingSet(self.engine, *given)
@@ -155,20 +159,20 @@ class MulticlassTrainingSet(TrainingSet):
         return GivenLabels(hyperplane.label(self.features.block(0, self.n_samples)))
 
     def label_step(
-        self, labels: Labels, hyperplane: Any, sums: ConstraintStatistics, least: float
+        self, labels: Labels, hyperplane: Any, statistics: ConstraintStatistics, least: float
     ) -> LabelStep:
-        """The largest score of each row, less what keeps the sizes of the clusters within their bounds."""
+        """The largest score of each row, minus the multipliers that keep cluster sizes within bounds."""
         b = (self.sketch or self).size_multipliers(hyperplane)
         new = self.labels_of(hyperplane.shifted(b))
         if not self.hold_labels:
-            return LabelStep(new, b, sums.changed, not b.any())
+            return LabelStep(new, b, statistics.changed, not b.any())
         every = None, 0, self.n_samples
         changed = new.block(*every) != labels.block(*every)
         weight = changed.sum() if self.weights is None else self.weights[changed].sum()
         return LabelStep(new, b, float(weight), True)
 
     def size_multipliers(self, hyperplane: Any) -> np.ndarray:
-        """What is taken off the scores so that the sizes of the clusters lie within their bounds."""
+        """What to subtract from the scores so that cluster sizes stay within their bounds."""
         weights, zeros = (
             np.ones(self.n_samples) if self.weights is None else self.weights,
             np.zeros(self.n_clusters),
@@ -177,11 +181,11 @@ class MulticlassTrainingSet(TrainingSet):
 
 
 class CrammerSingerWorkingSet(WorkingSet):
-    """Planes of k clusters on a fixed basis, each kept with the scores that generated it.
+    """Cutting planes of k clusters on a fixed basis, each stored with the scores that generated it.
 
     Parameters
     ----------
-    training_set : ClustersProblem
+    training_set : MulticlassTrainingSet
         The rows.
     """
 
@@ -193,27 +197,27 @@ class CrammerSingerWorkingSet(WorkingSet):
         return Scores(np.zeros((p, k)), np.zeros(k)), np.inf
 
     def relabel(self, labels: Labels) -> None:
-        """Rebuild all planes under the labels, in one sweep."""
-        row_sums, shares, sums = self.training_set.runner_ups(labels, self.generators)
-        self.s, self.t = sums[:, 0], np.zeros(sums.shape[0])
+        """Rebuild all cutting planes under the labels, in one sweep."""
+        row_sums, shares, statistics = self.training_set.runner_ups(labels, self.generators)
+        self.s, self.t = statistics[:, 0], np.zeros(statistics.shape[0])
         self.centred, self.coefs = self._flat(row_sums, shares)
 
     def find_most_violated(
         self, labels: Labels, hyperplane: Any, rho: float
     ) -> tuple[Any, ConstraintStatistics]:
-        """One sweep: the most violated constraint and its sums."""
+        """One sweep: the most violated constraint and its statistics."""
         generator = hyperplane, rho
-        row_sums, shares, sums = self.training_set.runner_ups(labels, [generator])
-        active, violation, changed, hinge = sums[0].tolist()
-        found = ConstraintStatistics(
+        row_sums, shares, means = self.training_set.runner_ups(labels, [generator])
+        active, violation, changed, hinge = means[0].tolist()
+        statistics = ConstraintStatistics(
             active, 0.0, violation, 0.0, changed * self.training_set.total_weight, hinge
         )
-        return (generator, row_sums, shares, found), found
+        return (generator, row_sums, shares, statistics), statistics
 
     def add(self, found: Any) -> None:
-        """Add a plane that `find` returned."""
-        generator, row_sums, shares, sums = found
-        self._append(generator, sums, *self._flat(row_sums, shares))
+        """Add a cutting plane that `find_most_violated` returned."""
+        generator, row_sums, shares, statistics = found
+        self._append(generator, statistics, *self._flat(row_sums, shares))
 
     def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
         """W = Σ λ_p P_p, as scores of mean 0."""
@@ -221,7 +225,7 @@ class CrammerSingerWorkingSet(WorkingSet):
         return Scores(np.ascontiguousarray(coef.T), coef @ self.training_set.mean)
 
     def _flat(self, row_sums: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Planes as rows: their inner products with the basis, and their coefficients on it."""
+        """Cutting planes as rows: inner products with the basis, and coefficients on it."""
         centred = row_sums - shares[:, :, None] * self.training_set.mean
         planes = centred.shape[0]
         return centred.reshape(planes, -1), self.training_set.represent(centred).reshape(planes, -1)

@@ -1,4 +1,4 @@
-"""The cutting-plane loop: labels fixed, planes added until none is violated by more than the tolerance.
+"""The cutting-plane loop: for fixed labels, add planes until none is violated beyond the tolerance.
 
 Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13). Each subset c of the rows is a constraint on
 the mean of c_i (rho - y_i f(x_i)). The most violated one takes the rows with y_i f(x_i) <= rho, eq. (12):
@@ -21,13 +21,13 @@ from mmcnb.hinge.qp import PlaneQPError, PlaneSolution, Threshold
 from mmcnb.samples import CSRBlock
 
 DEGENERATE = 1e-6  # |w|² below this share of the total variance: the labels cannot be separated
-IDLE_SOLVES = 3  # programmes without weight after which a plane is dropped: `python -m benchmarks engine`
-STALL_PLANES, STALL_SHARE = 30, 1e-6  # planes that lift the lower bound by no more than this share of it
+IDLE_SOLVES = 3  # QPs without weight after which a plane is dropped: `python -m benchmarks engine`
+STALL_PLANES, STALL_SHARE = 30, 1e-6  # stop after so many that raise the lower bound by no larger share
 
 
 @dataclass(frozen=True)
 class ConstraintStatistics:
-    """What one sweep says of a hyperplane and the labels: means over the weight of all rows.
+    """Statistics of a hyperplane and the labels from one sweep: means over the weight of all rows.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class ConstraintStatistics:
     violation : float
         Mean of c (rho - y f): the true slack.
     positive : float
-        Share of the rows with f >= 0; 0 where there are more clusters than two.
+        Share of the rows with f >= 0; 0 with more than two clusters.
     changed : float
         Weight of the rows whose label the hyperplane would change.
     hinge : float
@@ -59,6 +59,8 @@ class MostViolatedPass(SumPass):
 
     Parameters
     ----------
+    weights : ndarray of shape (n,) or None
+        Sample weights.
     labels : Labels
         The labels y.
     hyperplane : Hyperplane
@@ -66,7 +68,7 @@ class MostViolatedPass(SumPass):
     rho : float
         Threshold of the margin.
     keep_rows : bool, default=False
-        Whether to say which rows are in it, one byte a row.
+        Whether to return which rows are in the constraint, one byte a row.
     """
 
     labels: Labels
@@ -75,30 +77,30 @@ class MostViolatedPass(SumPass):
     keep_rows: bool = False
 
     def start(self) -> list[Any]:
-        """Nothing yet."""
+        """Zero totals."""
         return [0.0, 0.0, []]
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Sums of one block."""
+        """Totals of one block."""
         y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
         sparse = isinstance(rows, CSRBlock)
         sweep = kernels.most_violated_constraint_csr if sparse else kernels.most_violated_constraint
         features, plane = rows[:3] if sparse else (rows,), self.hyperplane
-        active, row_sum, sums = sweep(*features, y, weights, plane.coef, plane.offset, self.rho)
-        return [row_sum, sums, [active] if self.keep_rows else []]
+        active, row_sum, totals = sweep(*features, y, weights, plane.coef, plane.offset, self.rho)
+        return [row_sum, totals, [active] if self.keep_rows else []]
 
 
 class CuttingPlanes(Protocol):
-    """What the loop asks of a working set of cutting planes."""
+    """What the loop needs from a working set of cutting planes."""
 
     s: np.ndarray
     max_planes: int
 
     def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
-        """Solve the quadratic programme of the planes."""
+        """Solve the QP of the cutting planes."""
 
     def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
-        """The hyperplane that the planes add up to."""
+        """The hyperplane that combines the cutting planes."""
 
     def find_most_violated(
         self, labels: Labels, hyperplane: Any, rho: float
@@ -109,11 +111,11 @@ class CuttingPlanes(Protocol):
         """Add a constraint that was found."""
 
     def keep(self, kept: np.ndarray) -> None:
-        """Drop the planes that are not kept."""
+        """Drop all cutting planes but those marked."""
 
     @property
     def history_columns(self) -> dict[str, float]:
-        """What else the history tells of a sweep."""
+        """Further columns of a row of the history."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ class Objective:
     total_variance: float
 
     def solve(self, working_set: CuttingPlanes, C: float) -> PlaneSolution:
-        """Solve the programme of the planes."""
+        """Solve the QP of the cutting planes, or the SOCP of several kernels."""
         return working_set.solve(C, self.balance, self.threshold)
 
     def value(self, solution: PlaneSolution, C: float, slack: float) -> float:
@@ -144,8 +146,10 @@ class Objective:
         return 0.5 * solution.norm2 - rho + C * max(0.0, slack)
 
     def score(self, solution: "SubproblemResult") -> float:
-        """How good a solution is, the more the better: |w|², minus twice the objective at its optimum; at a
-        threshold of 1, how far the objective lies below C, what it is without a hyperplane.
+        """How good a solution is; higher is better.
+
+        With an adaptive threshold the score is |w|², which at the optimum is minus twice the objective. At a
+        threshold of 1 it is how far the objective lies below C, its value without a hyperplane.
         """
         if self.threshold == "adaptive":
             return solution.quadratic.norm2
@@ -161,13 +165,13 @@ class SubproblemResult:
     hyperplane : Hyperplane
         The hyperplane.
     quadratic : PlaneSolution
-        Solution of the last quadratic programme.
+        Solution of the last QP.
     C : float
         Its C.
-    sums : ConstraintStatistics
-        The sweep that found no plane violated by more than the tolerance.
+    statistics : ConstraintStatistics
+        Statistics of the last sweep.
     objective : float
-        J_CP, the lower bound given by the planes.
+        J_CP, the lower bound given by the cutting planes.
     primal : float
         The objective at the true slack: an upper bound of the optimum for these labels.
     status : {"converged", "degenerate", "stalled", "sweeps"}
@@ -177,7 +181,7 @@ class SubproblemResult:
     hyperplane: Hyperplane
     quadratic: PlaneSolution
     C: float
-    sums: ConstraintStatistics
+    statistics: ConstraintStatistics
     objective: float
     primal: float
     status: str
@@ -189,7 +193,7 @@ class SubproblemResult:
 
 
 class SweepBudget:
-    """How many more sweeps may be made; None for no bound."""
+    """How many more sweeps are allowed; None for no bound."""
 
     def __init__(self, sweeps: int | None = None) -> None:
         self.left = float("inf") if sweeps is None else sweeps
@@ -213,7 +217,7 @@ def cutting_plane(
     Parameters
     ----------
     working_set : CuttingPlanes
-        Planes are added and idle ones dropped.
+        Cutting planes are added to it, and idle ones dropped.
     labels : Labels
         The labels, fixed.
     objective : Objective
@@ -225,7 +229,7 @@ def cutting_plane(
     record : callable
         Called with one dict a sweep.
     budget : SweepBudget
-        Sweeps that may be made.
+        Sweeps that are left.
 
     Returns
     -------
@@ -241,16 +245,18 @@ def cutting_plane(
         except PlaneQPError:
             if solution is None:
                 raise
-            return replace(solution, status="stalled")  # the last plane was too near the others
+            return replace(solution, status="stalled")  # the last plane was too close to the others
         hyperplane = working_set.hyperplane(quadratic.multipliers, quadratic.beta)
         budget.spend()
-        found, sums = working_set.find_most_violated(labels, hyperplane, quadratic.rho)
-        lower, upper = (objective.value(quadratic, C, slack) for slack in (quadratic.xi, sums.violation))
-        solution = SubproblemResult(hyperplane, quadratic, C, sums, lower, upper, "converged")
+        found, statistics = working_set.find_most_violated(labels, hyperplane, quadratic.rho)
+        lower, upper = (
+            objective.value(quadratic, C, slack) for slack in (quadratic.xi, statistics.violation)
+        )
+        solution = SubproblemResult(hyperplane, quadratic, C, statistics, lower, upper, "converged")
         record(_row(solution, working_set))
         if objective.threshold == "adaptive" and quadratic.norm2 < DEGENERATE * objective.total_variance:
             return replace(solution, status="degenerate")
-        if sums.violation <= max(quadratic.xi, 0.0) + eta * quadratic.rho:
+        if statistics.violation <= max(quadratic.xi, 0.0) + eta * quadratic.rho:
             return solution
         lowers.append(lower)
         if len(lowers) > working_set.max_planes or _stalls(lowers):
@@ -259,14 +265,14 @@ def cutting_plane(
             return replace(solution, status="sweeps")
         idle = np.where(quadratic.multipliers > 1e-9 * C, 0, idle + 1)
         kept = idle < IDLE_SOLVES
-        kept[0] = True  # the plane of all rows keeps the programme feasible
+        kept[0] = True  # the plane of all rows keeps the QP feasible
         working_set.keep(kept)
         working_set.add(found)
         idle = np.append(idle[kept], 0)
 
 
 def _stalls(lowers: list[float]) -> bool:
-    """Whether new planes no longer lift the lower bound: the basis cannot express what they ask for."""
+    """Whether new planes no longer raise the lower bound: the basis cannot express them."""
     if len(lowers) <= STALL_PLANES:
         return False
     return lowers[-1] - max(lowers[:-STALL_PLANES]) <= STALL_SHARE * abs(lowers[-1])
@@ -279,8 +285,8 @@ def _row(solution: SubproblemResult, working_set: CuttingPlanes) -> dict[str, An
         "primal": solution.primal,
         "norm": solution.quadratic.norm2**0.5,
         "rho": solution.quadratic.rho,
-        "violation": solution.sums.violation - solution.quadratic.xi,
+        "violation": solution.statistics.violation - solution.quadratic.xi,
         "planes": working_set.s.shape[0],
-        "changed": solution.sums.changed,
+        "changed": solution.statistics.changed,
         **working_set.history_columns,
     }

@@ -1,8 +1,8 @@
-"""Planes whose basis grows with them, one vector a plane, as the papers print it.
+"""Cutting planes whose basis grows with them, one vector per plane, as in the papers.
 
-A basis vector is a fixed point of App. C, eq. (47): the place where one Gaussian bump is most like
-Ψ. Signs in Ψ are mixed, so the denominator can vanish: the search then restarts from another random
-average, iterations are capped, and the best place seen is kept.
+A basis vector is a fixed point of App. C, eq. (47): the point where one Gaussian bump is most like
+Ψ. Signs in Ψ are mixed, so the denominator can vanish. The search then restarts from another random
+average. Iterations are capped, and the best point found is used.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,9 +27,9 @@ from mmcnb.samples.matrix import as_matrix, row_shares
 
 STEP = 0.01  # the papers' delta, in units of sigma²
 MAX_STEPS = 50  # of one fixed-point iteration; most end after ten
-ATTEMPTS = 4  # starts of an iteration that vanishes, which Alg. 4 leaves open
-AVERAGED_ROWS = 5  # whose mean is the first start
-SAME = 1 - 1e-6  # kernel value from which two basis vectors count as one
+ATTEMPTS = 4  # starts where the denominator vanishes, a case that Alg. 4 leaves open
+AVERAGED_ROWS = 5  # rows whose mean is the first start
+SAME = 1 - 1e-6  # kernel value above which two basis vectors count as one
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Rows:
 
 
 class GrowingWorkingSet(WorkingSet):
-    """Planes on a basis that gains one vector with each plane.
+    """Cutting planes on a basis that gains one vector with each plane.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class GrowingWorkingSet(WorkingSet):
 
     @property
     def evaluations(self) -> int:
-        """Kernel evaluations spent so far, most of them in search of fixed points."""
+        """Kernel evaluations so far, most of them in the search for fixed points."""
         return self.spent
 
     def all_rows(self) -> np.ndarray:
@@ -104,18 +104,18 @@ class GrowingWorkingSet(WorkingSet):
         self, labels: Labels, hyperplane: Hyperplane, rho: float
     ) -> tuple[Any, ConstraintStatistics]:
         """One sweep of the columns so far."""
-        active, _, sums = self.training_set.most_violated_rows(labels, hyperplane, rho)
-        return (active, sums), sums
+        active, _, statistics = self.training_set.most_violated_rows(labels, hyperplane, rho)
+        return (active, statistics), statistics
 
     def add(self, found: Any) -> None:
-        """Add the plane, and a basis vector for it."""
-        active, sums = found
+        """Add the cutting plane, and a basis vector for it."""
+        active, statistics = found
         self.generators.append(active)
-        self.s, self.t = np.append(self.s, sums.active), np.append(self.t, sums.signed)
+        self.s, self.t = np.append(self.s, statistics.active), np.append(self.t, statistics.signed)
         self._represent(active)
 
     def relabel(self, labels: Labels) -> None:
-        """Sign the planes with new labels."""
+        """Sign the cutting planes with new labels."""
         self.y = labels.block(self.columns, 0, self.columns.shape[0])
         active = np.array(self.generators)
         self.s, self.t = active @ self.row_shares, (active * self.y) @ self.row_shares
@@ -125,18 +125,18 @@ class GrowingWorkingSet(WorkingSet):
         return active * self.y * self.row_shares
 
     def _represent(self, active: np.ndarray) -> None:
-        """Give the last plane its basis vector."""
+        """Give the last cutting plane its basis vector."""
         self._grow(self._fixed_point(self._signed(active)))
         self._represent_all()
 
     def _represent_all(self) -> None:
-        """Inner products and coefficients of all planes on the basis so far: one shared subspace."""
+        """Inner products and coefficients of all cutting planes on the basis so far: one shared subspace."""
         signed = np.array([self._signed(active) for active in self.generators])
         self.centred = signed @ self.columns - np.outer(self.t, self.training_set.mean)
         self.coefs = self.training_set.represent(self.centred)
 
     def _grow(self, b: np.ndarray) -> int:
-        """Add a basis vector unless it is there; its position."""
+        """Add a basis vector unless the basis has it already; return its position."""
         kernel, samples = self.rows.kernel, self.rows.samples
         if self.basis.shape[0]:
             nearness = kernel(b[None, :], self.basis)[0]
@@ -160,7 +160,7 @@ class GrowingWorkingSet(WorkingSet):
         return self.basis.shape[0] - 1
 
     def _fixed_point(self, z: np.ndarray) -> np.ndarray:
-        """Where one Gaussian bump is most like Σ z_i φ(x_i)."""
+        """The point where one Gaussian bump is most like Σ z_i φ(x_i)."""
         best, highest = np.zeros(self.rows.samples.n_features), -1.0
         for attempt in range(ATTEMPTS):
             b = self._random_average(1 if attempt else AVERAGED_ROWS)
@@ -185,11 +185,11 @@ class GrowingWorkingSet(WorkingSet):
 
 
 class OwnBasisWorkingSet(GrowingWorkingSet):
-    """Each plane on its private basis vector (the papers' own form, N = 1).
+    """Each cutting plane on its own basis vector (the form of the papers, N = 1).
 
-    Ψ_k is β_k φ(b_k) and the mean is β_0 φ(b_0); planes already in the set may look violated again,
-    because ⟨w, Ψ_k⟩ and ⟨w, Ψ̂_k⟩ differ: the number of planes is bounded, as the tolerance may never
-    be reached.
+    Ψ_k is β_k φ(b_k) and the mean is β_0 φ(b_0). Planes already in the set may look violated again,
+    because ⟨w, Ψ_k⟩ and ⟨w, Ψ̂_k⟩ differ. The tolerance may never be reached, so the number of planes
+    is bounded.
     """
 
     max_planes = 50
@@ -203,12 +203,12 @@ class OwnBasisWorkingSet(GrowingWorkingSet):
         self._represent(self.generators[0], last=0)
 
     def add(self, found: Any) -> None:
-        """Add the plane with its private basis vector."""
+        """Add the cutting plane with its own basis vector."""
         self.positions.append(0)
         super().add(found)
 
     def keep(self, kept: np.ndarray) -> None:
-        """Drop planes; their basis vectors stay."""
+        """Drop cutting planes; their basis vectors stay."""
         super().keep(kept)
         self.positions = [position for position, keep in zip(self.positions, kept, strict=True) if keep]
 
@@ -230,7 +230,7 @@ def growing_candidates(
     basis: np.ndarray,
     working_set: type[GrowingWorkingSet],
 ) -> list[Callable[[], KernelFeatures]]:
-    """What makes the sample under each kernel, with a basis that grows; landmarks serve its starts alone."""
+    """Factories of the sample under each kernel, on a growing basis; landmarks serve the starts alone."""
     sample, seed = open_samples(session.sample), session.seed()
     given = session.engine, sample, session.sample_weights, seed, basis, working_set
     return [partial(growing_features, kernel, *given) for kernel in kernels]

@@ -1,8 +1,8 @@
 """More than two clusters in the hinge form: clustered by least squares, separated by the widest margin.
 
-Labels come from the sample and from passes of least squares over all rows, for hinge rounds on all rows lose
-what these gain. They are then held, and one cutting-plane loop finds the scores that separate them by the
-widest margin (Crammer and Singer): that is the model.
+Labels come from the sample and from passes of least squares over all rows. Hinge rounds on all rows would
+undo what these passes improve. The labels are then fixed, and one cutting-plane loop finds the scores that
+separate them by the widest margin (Crammer and Singer). These scores are the model.
 """
 
 from dataclasses import dataclass, replace
@@ -36,23 +36,23 @@ from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import stack
 
-ALPHA = 1e-3  # ridge a row, while labels are sought: `python -m benchmarks rls`
+ALPHA = 1e-3  # ridge per row in the search for labels: `python -m benchmarks rls`
 PASSES = 3  # of least squares over all rows: `python -m benchmarks peers`
-ROUNDS = 5  # at one C on the sample: later ones gain nothing (`python -m benchmarks mkc`)
+ROUNDS = 5  # at one C on the sample: later ones improve nothing (`python -m benchmarks mkc`)
 LEAST_SQUARES = "least squares"
 
 
 def sample_partition(n_clusters: int, n_init: int, *sizes: Any) -> PartitionConfig:
     """How the sample of a method of many clusters is clustered by least squares.
 
-    ``sizes`` are those that are held, their tolerance and the least share.
+    ``sizes`` are the size constraints, their tolerance and the least share of a cluster.
     """
     return PartitionConfig(n_clusters, ALPHA, "shaking", "mixed", n_init, *sizes)
 
 
 @dataclass(frozen=True)
 class HingeRefinement:
-    """Labels of a sample followed through rising C, their sizes held.
+    """Labels of a sample refined at rising C, under size constraints.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class HingeRefinement:
     sample : LandmarkSample
         The sample in landmark features.
     partition : PartitionConfig
-        Bounds of the sizes.
+        Bounds of the cluster sizes.
     objective : Objective
         What is minimised.
     config : SearchConfig
@@ -75,7 +75,7 @@ class HingeRefinement:
     config: SearchConfig
 
     def working_set(self, labels: np.ndarray) -> CrammerSingerWorkingSet:
-        """A working set, with the bounds of clusters that have the sizes of some labels."""
+        """A working set whose size bounds are those of the given labels."""
         weights = self.sample.features.weights
         bounds = self.partition.bounds_by_size(np.bincount(labels, weights, self.partition.n_clusters))
         values = open_samples(self.sample.values)
@@ -83,7 +83,7 @@ class HingeRefinement:
         return CrammerSingerWorkingSet(MulticlassTrainingSet(*given, hold_labels=True))
 
     def follow(self, start: Partition, record: Record) -> np.ndarray | None:
-        """The labels at the last C at which they can be separated; None where there is none."""
+        """The labels at the last C that separates them; None where there is none."""
         path = tuple(C for C in self.config.path if C >= FIRST_C) or self.config.path[-1:]
         tagged = tag(record, stage="sample", start=start.start)
         given = self.objective, path, self.config.eta, self.config.limits, tagged
@@ -91,7 +91,7 @@ class HingeRefinement:
         return None if state is None else state.labels.block(None, 0, start.labels.shape[0])
 
     def random_norm2(self, C: float) -> float:
-        """|W|² that random labels reach at one C: what a partition has to beat."""
+        """|W|² that random labels reach at one C: the baseline of a partition."""
         random_state = np.random.RandomState(self.config.seed)
         labels = random_labels(self.sample.values.shape[0], self.partition.shares, random_state)
         working_set, given = self.working_set(labels), GivenLabels(labels)
@@ -105,7 +105,7 @@ class HingeRefinement:
 
 
 def least_squares_record(record: Record) -> Record:
-    """A record of passes whose objective is J, and not the hinge's."""
+    """A record of least-squares passes: their objective goes to the column J."""
     return lambda row: record(
         {"J" if name == "objective" else name: value for name, value in row.items()}
         | {"stage": LEAST_SQUARES}
@@ -134,7 +134,7 @@ def widest_margin(
 def _stages(
     session: FitSession, config: SearchConfig, sample: LandmarkSample, rows: Samples
 ) -> list[tuple[str, Samples, Any]]:
-    """The sample, and a larger one or all rows, with their weights."""
+    """The sample, then a larger sample or all rows, with their weights."""
     stages: list[tuple[str, Samples, Any]] = [
         ("sample", open_samples(sample.values), sample.features.weights)
     ]
@@ -157,7 +157,7 @@ def _at_largest_C(
     labels: ScoresLabels,
     stage: str,
 ) -> SubproblemResult:
-    """One cutting-plane loop at the largest C at which the labels can be separated."""
+    """One cutting-plane loop at the largest C that separates the labels."""
     record = tag(session.record, stage=stage)
     budget = SweepBudget(session.plan.sweeps if stage == "all rows" else None)
     working_set.relabel(labels)
@@ -172,7 +172,7 @@ def _at_largest_C(
 def size_constrained(
     solution: SubproblemResult, sample: LandmarkSample, bounds: tuple[np.ndarray, np.ndarray]
 ) -> Scores:
-    """The scores, less the multipliers that keep the sizes of the sample within their bounds."""
+    """The scores minus the multipliers that keep cluster sizes in the sample within bounds."""
     scores: Any = solution.hyperplane
     values, zeros = scores.decide(sample.values), np.zeros(scores.offset.shape[0])
     return scores.shifted(kernels.size_multipliers(values, *bounds, sample.features.weights, zeros))
@@ -189,9 +189,9 @@ def multiclass_result(
     objective: Objective,
     found: bool,
     random_norm2: float,
-    **told: Any,
+    **entries: Any,
 ) -> FitResult:
-    """What a fit of any number of clusters says of itself.
+    """The result of a fit of any number of clusters.
 
     Parameters
     ----------
@@ -200,17 +200,22 @@ def multiclass_result(
     model : Model
         With its scores.
     features : Samples
-        All rows as the scores want them.
+        All rows in the features of the scores.
     solution : SubproblemResult
         Where the last cutting-plane loop ended.
     objective : Objective
         What was minimised.
     found : bool
-        Whether it is better than random labels.
+        Whether the fit is better than random labels.
     random_norm2 : float
         |W|² that random labels reach on the sample.
-    **told
-        What else the report says.
+    **entries
+        Further entries of the report.
+
+    Returns
+    -------
+    FitResult
+        The result, with a warning for empty clusters and for margins no wider than at random.
     """
     scores: Any = model.rule
     sweep = MarginPass(session.weights, scores, solution.quadratic.rho)
@@ -223,13 +228,13 @@ def multiclass_result(
         "rho": solution.quadratic.rho,
         "objective": objective.value(solution.quadratic, solution.C, hinge / sizes.sum()),
     }
-    report = {**separation(solution, bool(found), random_norm2), **told}
+    report = {**separation(solution, bool(found), random_norm2), **entries}
     per_cluster = {"sizes": whole_numbers(sizes.tolist())}
     return FitResult(model, features, attributes, report, per_cluster, first, warnings)
 
 
 def fit_random_clusters(restart: RestartResult, config: SearchConfig, shares: np.ndarray) -> SubproblemResult:
-    """What random labels of some shares reach on the sample."""
+    """The solution for random labels of the given proportions on the sample."""
     random_state = np.random.RandomState(config.seed)
     labels = random_labels(restart.training_set.n_samples, shares, random_state)
     return fit_random_labels(restart, config, GivenLabels(labels))

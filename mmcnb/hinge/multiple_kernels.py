@@ -1,8 +1,8 @@
 """The working set of cutting planes under several kernels, whose combination is learned with the margin.
 
-The features are those of all kernels side by side, each in coordinates of its own. Labels, planes and loops
-are those of one kernel; what differs is the programme that weighs the planes, for it weighs the kernels too.
-In centred features the mean score of each cluster is 0: the pairwise balance of k clusters holds by itself.
+The features of all kernels stand side by side, each in coordinates of its own. Labels, cutting planes and
+loops are those of one kernel. Only the optimisation differs: an SOCP weights the kernels with the planes.
+In centred features each cluster has a mean score of 0, so the pairwise balance of k clusters always holds.
 """
 
 from collections.abc import Sequence
@@ -35,19 +35,19 @@ from mmcnb.samples.matrix import as_matrix
 
 
 class MultipleKernelMixin(WorkingSet):
-    """What planes of two and of more clusters share under several kernels.
+    """What working sets of two and of more clusters share under several kernels.
 
     Parameters
     ----------
     training_set : TrainingSet
-        The rows, in the features of all kernels; its metric is block diagonal.
+        The rows, in the features of all kernels; its normalization is block diagonal.
     columns : sequence of slice
         The features of each kernel.
 
     Attributes
     ----------
     kernel_weights : ndarray of shape (kernels,)
-        Of the last programme that was solved, non-negative, of Euclidean norm 1; equal before.
+        Weights from the last SOCP: non-negative, of Euclidean norm 1. They are equal before the first.
     """
 
     def __init__(self, training_set: TrainingSet, columns: Sequence[slice]) -> None:
@@ -57,7 +57,7 @@ class MultipleKernelMixin(WorkingSet):
 
     @property
     def grams(self) -> list[np.ndarray]:
-        """Inner products of the planes under each kernel, of shape (planes, planes)."""
+        """Inner products of the cutting planes under each kernel, of shape (planes, planes)."""
         count, features = self.s.shape[0], self.training_set.mean.shape[0]
         centred, coefs = (one.reshape(count, -1, features) for one in (self.centred, self.coefs))
         pairs = [[side[..., one].reshape(count, -1) for side in (centred, coefs)] for one in self.columns]
@@ -75,7 +75,7 @@ class MultipleKernelMixin(WorkingSet):
         return {f"weight_{k}": float(weight) for k, weight in enumerate(self.kernel_weights)}
 
     def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
-        """Weigh the planes, and with them the kernels; planes that are nothing leave the kernels equal."""
+        """Weight the cutting planes and the kernels; zero planes leave the kernel weights unchanged."""
         grams = self.grams
         if not any(np.diag(gram).max() > 0 for gram in grams):
             return replace(super().solve(C, balance, threshold), kernel_weights=self.kernel_weights)
@@ -93,17 +93,17 @@ class MultipleKernelMixin(WorkingSet):
 
     def over(self, training_set: Any) -> "MultipleKernelMixin":
         """The same generators on other rows."""
-        planes = type(self)(training_set, self.columns)
-        planes.generators = list(self.generators)
-        return planes
+        other = type(self)(training_set, self.columns)
+        other.generators = list(self.generators)
+        return other
 
 
 class MultipleKernelWorkingSet(MultipleKernelMixin, FixedBasisWorkingSet):
-    """Planes of two clusters on a fixed basis for each of several kernels.
+    """Cutting planes of two clusters on a fixed basis for each of several kernels.
 
     Parameters
     ----------
-    problem, columns
+    training_set, columns
         As in `MultipleKernelMixin`.
 
     References
@@ -113,11 +113,11 @@ class MultipleKernelWorkingSet(MultipleKernelMixin, FixedBasisWorkingSet):
 
 
 class MultipleKernelCrammerSingerWorkingSet(MultipleKernelMixin, CrammerSingerWorkingSet):
-    """Planes of k clusters on a fixed basis for each of several kernels.
+    """Cutting planes of k clusters on a fixed basis for each of several kernels.
 
     Parameters
     ----------
-    training_set : ClustersProblem
+    training_set : MulticlassTrainingSet
         The rows.
     columns
         As in `MultipleKernelMixin`.
@@ -137,9 +137,9 @@ class MultipleKernelSample:
     kernels : MultipleKernels
         The kernels.
     features : Samples
-        Their values against the basis, side by side.
+        Kernel values between the rows and the basis, side by side.
     normalization : tuple of ndarray
-        For each kernel M with M M' the inverse of its matrix of the basis, in units of its spread.
+        For each kernel M, with M M' the inverse of its matrix of the basis; scaled to a total variance of 1.
     columns : tuple of slice
         The features of each kernel.
     basis : ndarray of shape (p, d)
@@ -159,7 +159,7 @@ class MultipleKernelSample:
     weights: np.ndarray | None
 
     def candidate(self, engine: Engine) -> KernelFeatures:
-        """What the search for two clusters tries."""
+        """Features of the search for two clusters."""
         given = self.features, self.normalization, self.weights
         training_set = TrainingSet(engine, *given, hold_labels=True, basis=self.basis)
         return KernelFeatures(
@@ -167,7 +167,7 @@ class MultipleKernelSample:
         )
 
     def clusters_candidate(self, engine: Engine, bounds: tuple[np.ndarray, np.ndarray]) -> KernelFeatures:
-        """What the search for more clusters tries, their sizes within some bounds."""
+        """Features of the search for more clusters, with bounds on their sizes."""
         training_set = MulticlassTrainingSet(
             engine, self.features, self.normalization, bounds, self.weights, hold_labels=True
         )
@@ -187,9 +187,9 @@ def map_by_kernels(
     weights: np.ndarray | None,
     exact: bool = False,
 ) -> MultipleKernelSample:
-    """Map a sample by several kernels, scaled so that each has a spread of 1, trace(K̃)/n = 1.
+    """Map a sample by several kernels, each scaled to a total variance of 1, trace(K̃)/n = 1.
 
-    Without that the weights of the kernels would tell of their scale.
+    Otherwise the weights of the kernels would depend on their scale.
 
     Parameters
     ----------
@@ -202,7 +202,12 @@ def map_by_kernels(
     weights : ndarray of shape (m,) or None
         Sample weights.
     exact : bool, default=False
-        Whether every different row is a basis vector: then the numbers are exact too.
+        Whether all distinct rows are basis vectors: then the arithmetic is exact, too.
+
+    Returns
+    -------
+    MultipleKernelSample
+        Features, normalizations and coordinates of the sample.
 
     Raises
     ------
@@ -213,7 +218,7 @@ def map_by_kernels(
     features = cache_features(KernelSamples(sample, kernels.against(basis), dtype), "memory")
     columns = kernels.slices(basis.shape[0])
     values = as_matrix(features.block(0, features.n_samples)).astype(np.float64)
-    metrics, parts = [], []
+    normalizations, parts = [], []
     for k, (gram, one) in enumerate(zip(grams_of(kernels, basis), columns, strict=True)):
         normalization = normalization_of(gram, tolerance)
         z = values[:, one] @ normalization
@@ -223,15 +228,15 @@ def map_by_kernels(
                 f"kernel {k} has the same values for all rows against {basis.shape[0]} landmarks; give more "
                 "of them."
             )
-        metrics.append(normalization / np.sqrt(total_variance))
+        normalizations.append(normalization / np.sqrt(total_variance))
         parts.append(z / np.sqrt(total_variance))
     return MultipleKernelSample(
-        kernels, features, tuple(metrics), columns, basis, _narrow(np.hstack(parts)), weights
+        kernels, features, tuple(normalizations), columns, basis, _narrow(np.hstack(parts)), weights
     )
 
 
 def _narrow(z: np.ndarray) -> np.ndarray:
-    """Coordinates of the same inner products, no more of them than rows."""
+    """Coordinates with the same inner products, and no more columns than rows."""
     if z.shape[1] <= z.shape[0]:
         return z
     values, vectors = np.linalg.eigh(z @ z.T)
@@ -245,7 +250,7 @@ def search_clusters(
     config: SearchConfig,
     separable: bool = True,
 ) -> RestartResult | None:
-    """Cluster a sample by least squares, and follow the best partitions through rising C.
+    """Cluster a sample by least squares, and refine the best partitions at rising C.
 
     Parameters
     ----------
@@ -254,11 +259,11 @@ def search_clusters(
     sample : MultipleKernelSample
         The sample.
     partition : PartitionConfig
-        What is asked of a partition; its sizes are held while it is sought, and free but for a floor after.
+        How to partition. Size constraints hold in the search; later only the minimum size does.
     config : SearchConfig
         What to try.
     separable : bool, default=True
-        Whether a fit whose margin is nothing is none.
+        Whether to reject fits whose margin is 0.
 
     Returns
     -------
@@ -277,7 +282,7 @@ def search_clusters(
     objective = Objective(config.threshold, config.balance, total_variance)
     path = tuple(C for C in config.path if C >= FIRST_C) or config.path[-1:]
 
-    def follow(start: tuple[int, np.ndarray], record: Record) -> RestartResult | None:
+    def run_start(start: tuple[int, np.ndarray], record: Record) -> RestartResult | None:
         number, labels = start
         working_set = candidate.new_working_set()
         tagged = tag(record, stage="sample", start=number)
@@ -290,7 +295,7 @@ def search_clusters(
         return RestartResult(candidate, objective, working_set, state, ends, number, scores)
 
     best: RestartResult | None = None
-    for restart in run_starts(session.engine, follow, starts, session.record):
+    for restart in run_starts(session.engine, run_start, starts, session.record):
         if restart is not None and restart.is_better_than(best, TIE):
             best = restart
     return best

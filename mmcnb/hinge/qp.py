@@ -1,7 +1,7 @@
-"""The quadratic programme over cutting planes: a few dozen variables, whatever the number of rows.
+"""The quadratic program (QP) over cutting planes: a few dozen variables for any number of rows.
 
-Wu & Zhang, eq. (22) and (37) in centred features. With G the Gram matrix of
-the planes, s and t the mean of their rows and of their signed rows, the dual is
+Wu & Zhang, eq. (22) and (37) in centred features. G is the Gram matrix of the
+planes; s and t are the means of their rows and of their signed rows. The dual is
 
     adaptive   min  1/2 λ'Gλ         s.t.  s'λ - balance·u >= 1,  1'λ <= C,  |t'λ| <= u,  λ >= 0
     fixed      min  1/2 λ'Gλ - s'λ + balance·u           s.t.  1'λ <= C,  |t'λ| <= u,  λ >= 0
@@ -21,21 +21,21 @@ TOLERANCES = (1e-10, 1e-8, 1e-6)  # tried in turn, until the solver reaches one
 
 
 class PlaneQPError(ArithmeticError):
-    """The quadratic programme of the planes has no usable solution."""
+    """The QP of the cutting planes has no usable solution."""
 
 
 @dataclass(frozen=True)
 class PlaneSolution:
-    """Solution of the quadratic programme of the planes.
+    """Solution of the QP of the cutting planes.
 
     Parameters
     ----------
     multipliers : ndarray of shape (planes,)
-        One non-negative λ a plane; w = Σ λ_k P_k.
+        One non-negative λ per plane; w = Σ λ_k P_k.
     rho : float
         Threshold of the margin; 1 in the fixed form.
     xi : float
-        Slack of the planes.
+        Slack of the cutting planes.
     beta : float
         Mean decision value.
     norm2 : float
@@ -60,12 +60,12 @@ def solve_planes(
     balance: float = 0.0,
     threshold: Threshold = "adaptive",
 ) -> PlaneSolution:
-    """Solve the quadratic programme of the planes.
+    """Solve the QP of the cutting planes.
 
     Parameters
     ----------
     gram : ndarray of shape (planes, planes)
-        Inner products of the centred planes.
+        Inner products of the centred cutting planes.
     s, t : ndarray of shape (planes,)
         Mean of each plane's rows, and of its signed rows.
     C : float
@@ -83,7 +83,7 @@ def solve_planes(
     Raises
     ------
     PlaneQPError
-        If the programme is infeasible or no tolerance is reached.
+        If the QP is infeasible, or the solver reaches no tolerance.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The coarse search: starts and kernel widths tried on a sample that fits in memory.
+"""The search for starts and a bandwidth, on a sample that fits in memory.
 
-Restarts cost no reads of the store. Within a width the best objective wins. Across widths, among those
-whose division is clean by its cross-kernel leave-one-out score, the largest |w|² in units of the spread
-wins; where none is clean, the lowest score.
+Restarts do not read the store. At one bandwidth the best score wins. Across bandwidths the leave-one-out
+score of each partition is compared with a cut. Below the cut the largest |w|² relative to the total variance
+wins. Where no partition is below the cut, the lowest leave-one-out score wins.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,18 +26,18 @@ from mmcnb.hinge.working_set import KernelFeatures, WorkingSet
 from mmcnb.samples import BLOCK_ROWS
 
 TIE = 1e-6  # starts whose scores differ by less are equal, and the earlier wins
-RANDOM_PLANES, LOOSE_ETA = 200, 0.1  # random labels need no close solution
+RANDOM_PLANES, LOOSE_ETA = 200, 0.1  # random labels need no accurate solution
 FIRST_C = 2.0  # labels that least squares found start here; coin flips need C near 1
-RANDOM_PLANES_OF_SEVERAL = 50  # kernels: a cone programme costs many times a quadratic one
-COLD_STARTS = 2  # of mixed starts, before two divisions by least squares
-WARM_GAIN = 0.025  # of |w|²: what least squares found has to be clearly ahead, for less tells nothing
-WARM_C = 2.0  # where a start that is a division already enters the path
-CLEAN_SCORE = 0.06  # leave-one-out score up to which a division counts as real
+RANDOM_PLANES_OF_SEVERAL = 50  # kernels: an SOCP costs many times a QP
+COLD_STARTS = 2  # of mixed starts, before two partitions by least squares
+WARM_LEAD = 0.025  # of the score, by which a partition by least squares has to lead
+WARM_C = 2.0  # where a start by least squares enters the path
+CLEAN_SCORE = 0.06  # leave-one-out score up to which a partition counts as real
 
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """What every fit on the sample shares.
+    """Settings that all fits on the sample share.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class SearchConfig:
     balance : float
         l/n.
     path : tuple of float
-        Rising values of C; one value is the papers' form.
+        Rising values of C; a single value is the form of the papers.
     eta : float
         Tolerance of the last cutting-plane loop.
     limits : CCCPLimits
@@ -56,7 +56,7 @@ class SearchConfig:
     n_init : int
         Number of starts.
     seed : int
-        Seed of the starts: the same at every width.
+        Seed of the starts: the same at every bandwidth.
     sample_size : int
         Rows of the sample.
     """
@@ -74,7 +74,7 @@ class SearchConfig:
 
 @dataclass(frozen=True)
 class RestartResult:
-    """The best start at one width.
+    """The best start at one bandwidth.
 
     Parameters
     ----------
@@ -91,9 +91,9 @@ class RestartResult:
     start : int
         Number of the start that won.
     scores : tuple of float
-        How good it was at C = 2, where the path passes it, and at the end.
-    score : float
-        Leave-one-out score; 0 where only one width was tried.
+        Score of the objective at C = 2, where the path has it, and at the end.
+    leave_one_out : float, default=0.0
+        Leave-one-out score; 0 where only one bandwidth was tried.
     """
 
     candidate: KernelFeatures
@@ -112,7 +112,7 @@ class RestartResult:
 
     @property
     def gamma(self) -> float | None:
-        """Width of the kernel; None where there is none, or several kernels."""
+        """Gamma of the kernel; None without a kernel, or with several."""
         return float(self.kernel.gamma) if isinstance(self.kernel, Kernel) else None
 
     @property
@@ -122,16 +122,17 @@ class RestartResult:
 
     @property
     def score(self) -> float:
-        """What a start is judged by: |w|² at C = 2 and at the end, their geometric mean.
+        """The criterion of a start: the geometric mean of its scores at C = 2 and at the end.
 
-        A few rows far from all others can part two halves that have little to do with them by a wide margin
-        at a large C; at a small one, where more rows lie in the margin, such a division is far behind.
+        At a large C a few outliers can separate two unrelated halves by a wide margin. At a small C more
+        rows lie in the margin, and such a partition scores far less.
         """
         return float(np.exp(np.mean(np.log(np.maximum(self.scores, np.finfo(float).tiny)))))
 
     def is_better_than(self, other: "RestartResult | None", margin: float) -> bool:
-        """Whether it is better than another start by a margin; one that ended at a lower C has lost, for its
-        labels could not be separated at the next.
+        """Whether it is better than another start by a margin.
+
+        A start that ended at a lower C loses: its labels could not be separated at the next.
         """
         if other is None or self.state.solution.C != other.state.solution.C:
             return other is None or self.state.solution.C > other.state.solution.C
@@ -144,38 +145,39 @@ class RestartResult:
 
     @property
     def relative_norm2(self) -> float:
-        """|w|² in units of the spread of the features."""
+        """|w|² in units of the total variance of the features."""
         return self.norm2 / max(self.objective.total_variance, np.finfo(float).tiny)
 
 
 def search_bandwidth(
     candidate: KernelFeatures,
-    search: SearchConfig,
+    config: SearchConfig,
     record: Record,
     accept_degenerate: bool = False,
-    divisions: Sequence[GivenLabels] = (),
+    partitions: Sequence[GivenLabels] = (),
 ) -> RestartResult | None:
-    """All starts at the first C, then the distinct ones through the whole path; the best wins, and its labels
-    come to stand still.
+    """Run all starts at the first C, and the distinct ones along the whole path; refine the best.
 
-    Given divisions go through the path from C = 2, and win where they are clearly ahead.
+    Given partitions enter the path at C = 2, and win where they are clearly ahead.
     """
     total_variance = 0.0 if accept_degenerate else total_variance_of(candidate.z, candidate.weights)
-    objective = Objective(search.threshold, search.balance, total_variance)
-    random_state = np.random.RandomState(search.seed)
-    limits, known = search.limits, (candidate.weights, divisions)
-    starts = starting_labels(search.init, search.n_init, candidate.z, random_state, *known)
-    pieces = pieces_of(search.path)
+    objective = Objective(config.threshold, config.balance, total_variance)
+    random_state = np.random.RandomState(config.seed)
+    limits, known = config.limits, (candidate.weights, partitions)
+    starts = starting_labels(config.init, config.n_init, candidate.z, random_state, *known)
+    pieces = pieces_of(config.path)
     best: RestartResult | None = None
-    seen: set[tuple[int, bytes]] = set()  # labels at the ends of the pieces: starts that meet go on as one
+    seen: set[tuple[int, bytes]] = (
+        set()
+    )  # labels at the ends of the pieces; of starts that meet one continues
     for number, (labels, warm) in enumerate(starts):
         working_set, scores = candidate.new_working_set(), list[float]()
         tagged = _tag(record, number, candidate.kernel)
-        for piece, path in enumerate(_of_division(pieces) if warm else pieces):
+        for piece, path in enumerate(_of_partition(pieces) if warm else pieces):
             if not path:
                 continue
             reached = continuation(
-                working_set, labels, objective, path, search.eta, limits, tagged, passing=piece > 0
+                working_set, labels, objective, path, config.eta, limits, tagged, passing=piece > 0
             )
             if reached is None:
                 break
@@ -190,25 +192,25 @@ def search_bandwidth(
                 scores.append(objective.score(state.solution))
         if scores:
             restart = RestartResult(candidate, objective, working_set, state, labels.y, number, tuple(scores))
-            if restart.is_better_than(best, WARM_GAIN if warm else TIE):
+            if restart.is_better_than(best, WARM_LEAD if warm else TIE):
                 best = restart
-    return best and _settled(best, search, _tag(record, best.start, candidate.kernel))
+    return best and _settled(best, config, _tag(record, best.start, candidate.kernel))
 
 
-def _settled(restart: RestartResult, search: SearchConfig, record: Record) -> RestartResult:
-    """The best start, until its labels stand still."""
-    C, limits = restart.state.solution.C, search.limits
+def _settled(restart: RestartResult, config: SearchConfig, record: Record) -> RestartResult:
+    """Refine the best start until its labels no longer change."""
+    C, limits = restart.state.solution.C, config.limits
     labels, objective = GivenLabels(restart.labels), restart.objective
-    state = continuation(restart.working_set, labels, objective, (C,), search.eta, limits, record)
+    state = continuation(restart.working_set, labels, objective, (C,), config.eta, limits, record)
     if state is None:
         return restart
     state = replace(state, quantile_steps=restart.state.quantile_steps + state.quantile_steps)
-    settled, gain = signs(state.training_set.decide(state.boundary)), objective.score(state.solution)
-    return replace(restart, state=state, labels=settled, scores=(*restart.scores[:-1], gain))
+    settled, score = signs(state.training_set.decide(state.boundary)), objective.score(state.solution)
+    return replace(restart, state=state, labels=settled, scores=(*restart.scores[:-1], score))
 
 
 def pieces_of(path: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """The first C, where many starts meet; those up to 2, where a gain is taken; and the others.
+    """The first C, where many starts meet; those up to 2, where a score is taken; and the others.
 
     Examples
     --------
@@ -223,8 +225,8 @@ def pieces_of(path: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, 
     return first, path[1 : 1 + passed], path[len(first) + passed :]
 
 
-def _of_division(pieces: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
-    """What a division goes through: the first C would make it forget where it came from."""
+def _of_partition(pieces: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+    """The pieces of a start by least squares: the first C would lose its partition."""
     _, early, rest = pieces
     return (), early[-1:], rest if early else rest[-1:]
 
@@ -237,55 +239,54 @@ def _tag(record: Record, start: int, kernel: Any) -> Record:
 def search_sample(
     engine: Engine,
     candidates: Sequence[Callable[[], KernelFeatures]],
-    search: SearchConfig,
+    config: SearchConfig,
     record: Record,
     accept_degenerate: bool = False,
 ) -> list[RestartResult]:
-    """Try every width; the best trial comes first.
+    """Try every bandwidth; the best result comes first.
 
-    Divisions by least squares, which all widths start from too, are made once, at the middle width.
+    Partitions by least squares are made once, at the middle bandwidth, and serve as starts at all of them.
 
     Parameters
     ----------
     engine : Engine
-        Its threads share the widths where the sample is a single block.
+        Its threads share the bandwidths where the sample is a single block.
     candidates : sequence of callable
         Each makes the sample under one kernel.
-    search : SearchConfig
+    config : SearchConfig
         What to try.
     record : callable
-        Called with one dict a sweep, in the order of the candidates; ``clock`` is when it happened.
+        Called with one dict a sweep, in the order of the candidates; ``clock`` is the time of the sweep.
     accept_degenerate : bool, default=False
-        Keep fits whose margin is nothing.
+        Accept fits whose margin is 0.
 
     Returns
     -------
     list of RestartResult
-        One a width at which some start was separable: first those with a clean division, by their
-        relative |w|²; then the others, by their leave-one-out score.
+        One for each bandwidth at which some start was separable. Partitions below the cut come first, by
+        their relative |w|²; then the others, by their leave-one-out score.
     """
-
-    divisions: Sequence[GivenLabels] = ()
-    if search.init == "mixed" and search.n_init > COLD_STARTS:
+    partitions: Sequence[GivenLabels] = ()
+    if config.init == "mixed" and config.n_init > COLD_STARTS:
         middle = candidates[len(candidates) // 2]()
-        random_state = np.random.RandomState(search.seed)
-        divisions = least_squares_labels(middle.z, random_state, middle.weights, search.limits.least)
-        del middle  # made again in its turn, as each holds kernel columns
+        random_state = np.random.RandomState(config.seed)
+        partitions = least_squares_labels(middle.z, random_state, middle.weights, config.limits.least)
+        del middle  # rebuilt in its turn, as each holds kernel columns
 
-    def follow(
+    def run_start(
         make: Callable[[], KernelFeatures], record: Record
     ) -> tuple[KernelFeatures, RestartResult | None]:
         features = make()
-        return features, search_bandwidth(features, search, record, accept_degenerate, divisions)
+        return features, search_bandwidth(features, config, record, accept_degenerate, partitions)
 
-    in_threads = search.sample_size <= BLOCK_ROWS
-    found = run_starts(engine, follow, candidates, record, in_threads)
-    restarts = [restart for _, restart in found if restart is not None]
+    in_threads = config.sample_size <= BLOCK_ROWS
+    results = run_starts(engine, run_start, candidates, record, in_threads)
+    restarts = [restart for _, restart in results if restart is not None]
     if len(restarts) < 2:
         return restarts
     labelings = np.array([restart.labels for restart in restarts])
-    embeddings = [features.z for features, _ in found]
-    scores = leave_one_out_scores(labelings, embeddings, found[0][0].weights)
+    embeddings = [features.z for features, _ in results]
+    scores = leave_one_out_scores(labelings, embeddings, results[0][0].weights)
     scored = [
         replace(restart, leave_one_out=float(score)) for restart, score in zip(restarts, scores, strict=True)
     ]
@@ -293,18 +294,18 @@ def search_sample(
 
 
 def _rank(restart: RestartResult) -> tuple[bool, float]:
-    clean = restart.leave_one_out <= CLEAN_SCORE
-    return not clean, -restart.relative_norm2 if clean else restart.leave_one_out
+    below_cut = restart.leave_one_out <= CLEAN_SCORE
+    return not below_cut, -restart.relative_norm2 if below_cut else restart.leave_one_out
 
 
 def fit_random_labels(
-    restart: RestartResult, search: SearchConfig, labels: Labels | None = None
+    restart: RestartResult, config: SearchConfig, labels: Labels | None = None
 ) -> SubproblemResult:
-    """What random labels reach on the sample, at the last C: what a fit has to beat."""
+    """The solution for random labels on the sample at the last C: the baseline of a fit."""
     working_set = restart.candidate.new_working_set()
-    labels = labels or coin_flip(working_set.training_set.n_samples, np.random.RandomState(search.seed))
+    labels = labels or coin_flip(working_set.training_set.n_samples, np.random.RandomState(config.seed))
     working_set.relabel(labels)
     most = RANDOM_PLANES_OF_SEVERAL if isinstance(restart.kernel, MultipleKernels) else RANDOM_PLANES
     working_set.max_planes = min(working_set.max_planes, most)
-    given = restart.objective, search.path[-1], LOOSE_ETA, ignore, SweepBudget()
+    given = restart.objective, config.path[-1], LOOSE_ETA, ignore, SweepBudget()
     return cutting_plane(working_set, labels, *given)

@@ -1,4 +1,4 @@
-"""The rounds of a support cluster machine: cluster, train an SVM, drop what lies far from its boundary."""
+"""The rounds of a support cluster machine: cluster, train an SVM, drop rows far from its boundary."""
 
 import time
 import warnings
@@ -18,12 +18,14 @@ from mmcnb.features.rules import DecisionPass, Hyperplane, Scores
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import dense, stack, with_short_indices
 
-CACHED_ROWS, CACHED_VALUES = 65_536, 2**25  # active rows are held in memory where they are as few as either
+CACHED_ROWS, CACHED_VALUES = 65_536, 2**25  # active rows are cached in memory up to the larger of these
 CACHE_MIB = 200  # of kernel columns in scikit-learn's solver
-STALLED = 0.2  # share of the negatives; a round that drops fewer is the last
+STALLED = 0.2  # share of the negatives; a round that drops less is the last
 # Clusters, measured by `python -m benchmarks scm`, section "effects".
 LANDMARKS = 50
-ROWS_A_CLUSTER = 2  # of the sample on which clusters start, and of all that make them where members are drawn
+ROWS_A_CLUSTER = (
+    2  # of the sample on which clusters start; of the rows that form them where members are drawn
+)
 PASSES = 1  # in which the means of the clusters move
 
 
@@ -59,7 +61,7 @@ def train(kernel: Kernel, C: float, parts: list[Part]) -> SVM:
 
 @dataclass(frozen=True)
 class Sides:
-    """One byte a row: 1 where abs(f) is above the threshold, eq. (11), and 2 more where f is below 0."""
+    """One byte a row: 1 where abs(f) is above the threshold, eq. (11), plus 2 where f is below 0."""
 
     rule: Hyperplane | Scores
     threshold: float
@@ -72,7 +74,7 @@ class Sides:
 
 @dataclass(frozen=True)
 class ShrinkingConfig:
-    """How one SVM is trained; see `SupportClusterMachine` for the parameters."""
+    """Settings of one SVM; see `SupportClusterMachine` for the parameters."""
 
     kernel: Kernel
     C: float
@@ -92,7 +94,7 @@ class ActiveSet:
     Parameters
     ----------
     samples : Samples
-        Rows, among them all active ones; only the active ones once these are few.
+        Rows that include all active ones; only the active rows once these are few.
     numbers : ndarray of shape (n,), int64
         Their numbers among all rows of the fit.
     y : ndarray of shape (n,), int8
@@ -107,14 +109,14 @@ class ActiveSet:
     weights: np.ndarray
 
     def part(self, engine: Engine, rows: np.ndarray, side: int, weights: np.ndarray) -> Part:
-        """Some rows, in any order, to train on."""
+        """A part of the training set: some rows, given in any order."""
         order = np.argsort(rows)
         gathered = draw_sample(engine, self.samples, rows[order]).sample
         y = np.full(rows.shape[0], side, np.int8)
         return Part(self.numbers[rows[order]], gathered, y, weights[order])
 
     def cached(self, engine: Engine) -> "ActiveSet":
-        """The active rows alone and in memory, where they are few."""
+        """The active rows alone, cached in memory, where they are few."""
         rows = np.flatnonzero(self.y)
         if rows.size > max(CACHED_ROWS, CACHED_VALUES // self.samples.n_features):
             return self
@@ -133,7 +135,7 @@ class Shrinking:
     config : ShrinkingConfig
         How to train.
     clusterer : callable
-        An unfitted `KernelKMeans` of so many clusters.
+        Gives an unfitted `KernelKMeans` with a number of clusters.
     random_state : RandomState
         Draws representatives.
     record : callable
@@ -147,7 +149,7 @@ class Shrinking:
     record: Record
 
     def run(self, samples: Samples, y: np.ndarray, weights: np.ndarray) -> tuple[SVM, str]:
-        """The last SVM, and why it is the last."""
+        """The last SVM, and the reason why it is the last."""
         config, dropped, svm = self.config, list[Part](), None
         active = ActiveSet(samples, np.arange(y.shape[0]), y, weights)
         for number in range(config.max_rounds):
@@ -187,18 +189,18 @@ class Shrinking:
         return svm, "max_rounds"
 
     def _sides(self, samples: Samples, svm: SVM) -> np.ndarray:
-        sums, rule = model_of([svm], self.config.kernel, None, None).decisions(samples)
+        expansions, rule = model_of([svm], self.config.kernel, None, None).decisions(samples)
         sweep = DecisionPass(Sides(rule, self.config.threshold))
-        return np.concatenate(self.engine.run(sweep, sums, "rows near the boundary"))
+        return np.concatenate(self.engine.run(sweep, expansions, "rows near the boundary"))
 
     def _represent(self, active: ActiveSet, side: int, own: bool) -> tuple[np.ndarray, Part]:
-        """The representative of each row of a side, by its place in the part, and the representatives."""
+        """The representative of each row of a side, as a position in the part, and the part itself."""
         rows = np.flatnonzero(active.y == side)
         weights = active.weights[rows]
         if own or rows.size <= self.config.n_clusters:
             return np.arange(rows.size), active.part(self.engine, rows, side, weights)
         labels, chosen = self._clusters(active, rows)
-        labels = np.argsort(np.argsort(chosen))[labels]  # parts are in order of the rows
+        labels = np.argsort(np.argsort(chosen))[labels]  # rows of a part are in rising order
         sizes = np.bincount(labels, weights, chosen.size)
         return labels, active.part(self.engine, np.sort(chosen), side, sizes)
 
@@ -207,68 +209,72 @@ class Shrinking:
         weights = np.zeros(active.y.size)
         weights[rows] = active.weights[rows]
         if self.config.representative == "pseudo-centre":
-            found = self._fitted(active.samples, weights)
-            if found is None:
+            clusterer = self._fitted(active.samples, weights)
+            if clusterer is None:
                 return np.zeros(rows.size, np.int64), rows[:1]
-            full = found.pseudo_centres_ >= 0
-            return (np.cumsum(full) - 1)[found.labels_[rows]], found.pseudo_centres_[full]
-        # For drawn members approximate clusters do: means of a sample, and one pass that labels.
+            full = clusterer.pseudo_centres_ >= 0
+            return (np.cumsum(full) - 1)[clusterer.labels_[rows]], clusterer.pseudo_centres_[full]
+        # Approximate clusters suffice for drawn members: means of a sample, and one pass that labels.
         n_drawn = min(rows.size, ROWS_A_CLUSTER * self.config.n_clusters)
         drawn = rows[np.sort(self.random_state.permutation(rows.size)[:n_drawn])]
         sample = open_samples(draw_sample(self.engine, active.samples, drawn).sample)
-        found = self._fitted(sample, weights[drawn])
-        labels = np.zeros(rows.size, np.int64) if found is None else found.predict(active.samples)[rows]
+        clusterer = self._fitted(sample, weights[drawn])
+        labels = (
+            np.zeros(rows.size, np.int64) if clusterer is None else clusterer.predict(active.samples)[rows]
+        )
         _, labels = np.unique(labels, return_inverse=True)
         return labels, rows[drawn_members(labels, weights[rows], self.random_state)]
 
     def _fitted(self, samples: Samples, weights: np.ndarray) -> Any:
-        """Clusters, as many as can be up to those that are asked for; None where all rows are equal."""
+        """A fitted clusterer with at most the given number of clusters; None where all rows are equal."""
         n_clusters = self.config.n_clusters
         while n_clusters > 1:
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ClusterWarning)  # of clusters without rows
+                    warnings.simplefilter("ignore", ClusterWarning)  # about clusters without rows
                     return self.clusterer(n_clusters).fit(samples, sample_weight=weights)
             except MemoryLimitError:
                 raise
-            except InputError:  # fewer rows that differ than clusters
+            except InputError:  # fewer distinct rows than clusters
                 n_clusters //= 2
         return None
 
     def _drop(self, active: ActiveSet, majority: Part, labels: np.ndarray, outside: np.ndarray) -> Part:
-        """Representatives of rows that are dropped, with the weight of these alone."""
+        """Representatives of the dropped rows, with the weight of these rows alone."""
         rows = np.flatnonzero(active.y < 0)[outside]
         weights = active.weights[rows]
-        kept, labels = np.unique(labels[outside], return_inverse=True)
+        represented, labels = np.unique(labels[outside], return_inverse=True)
         sizes = np.bincount(labels, weights)
         if self.config.representative == "pseudo-centre":
-            return Part(majority.numbers[kept], majority.rows[kept], majority.y[kept], sizes)
+            return Part(
+                majority.numbers[represented], majority.rows[represented], majority.y[represented], sizes
+            )
         chosen = rows[drawn_members(labels, weights, self.random_state)]
         order = np.argsort(chosen)
         return active.part(self.engine, chosen[order], -1, sizes[order])
 
 
 def drawn_members(labels: np.ndarray, weights: np.ndarray, random_state: Any) -> np.ndarray:
-    """A member of each cluster, drawn with chances as the weights are.
+    """A member of each cluster, drawn with a probability proportional to its weight.
 
-    So the sum over the representatives, each with the weight of its cluster, is on average that over all
-    rows, of whatever is summed.
+    So a sum over the representatives, each with the weight of its cluster, has the sum over all rows as its
+    expected value.
 
     Parameters
     ----------
     labels : ndarray of shape (n,), int64
-        Cluster of each row, 0 to k - 1, each of which has a row.
+        Cluster of each row, 0 to k - 1; no cluster is empty.
     weights : ndarray of shape (n,)
-        Weights above 0.
+        Positive weights.
     random_state : RandomState
         Draws one number a row.
 
     Returns
     -------
     ndarray of shape (k,), int64
-        Rows.
+        Row numbers.
     """
-    # Of such arrivals the first of a cluster is that of row i with a chance in proportion to its weight.
+    # Row i arrives first in its cluster with a probability proportional to its weight.
     arrivals = random_state.exponential(size=labels.shape[0]) / weights
     order = np.lexsort((arrivals, labels))
     return order[np.flatnonzero(np.diff(labels[order], prepend=-1))]
@@ -278,8 +284,8 @@ def model_of(svms: list[SVM], kernel: Kernel, mean: np.ndarray | None, deviation
     """One SVM as a hyperplane; several as scores over the union of their support vectors."""
     if len(svms) == 1:
         (svm,) = svms
-        plane = Hyperplane(svm.coef, svm.offset)
-        return Model(plane, kernel, svm.vectors, mean, deviation, "float64")
+        hyperplane = Hyperplane(svm.coef, svm.offset)
+        return Model(hyperplane, kernel, svm.vectors, mean, deviation, "float64")
     numbers, first = np.unique(np.concatenate([one.numbers for one in svms]), return_index=True)
     basis = np.concatenate([one.vectors for one in svms])[first]
     coef = np.zeros((numbers.size, len(svms)))

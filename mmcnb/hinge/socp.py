@@ -1,14 +1,14 @@
-"""The second-order cone programme over cutting planes and kernels: its size knows neither rows nor features.
+"""The second-order cone program (SOCP) over cutting planes and kernels: independent of rows and features.
 
-Zhao, Kwok and Zhang learn labels, margin and a combination of kernels together; for fixed labels their
-primal grows with the features of all kernels. With G_k the Gram matrix of the planes under kernel k, in
-centred features, and s and t the mean of the planes' rows and of their signed rows, its dual is
+Zhao, Kwok and Zhang learn labels, margin and a combination of kernels together. For fixed labels their
+primal grows with the features of all kernels. G_k is the Gram matrix of the planes under kernel k, in
+centred features; s and t are the means of the planes' rows and of their signed rows. The dual is
 
     fixed      max  s'λ - balance·u - 1/2 |q|     s.t.  q_k >= λ'G_k λ,  1'λ <= C,  |t'λ| <= u,  λ >= 0
     adaptive   min  1/2 |q|                       s.t.  s'λ - balance·u >= 1, and the same
 
-The kernels' weights are q/|q|. Under weights that are given the programme is the quadratic one of one
-kernel, Σ weight_k G_k, whose solver is more exact than that of cones: it has the last word on all else.
+The weights of the kernels are q/|q|. For given weights the problem is the QP of one kernel, Σ weight_k G_k.
+Its solver is more accurate than that of the SOCP, so all other values come from the QP.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from mmcnb.errors import InputError
 from mmcnb.hinge.qp import TOLERANCES, PlaneQPError, PlaneSolution, Threshold, solve_planes
 
 SOLVED = (clarabel.SolverStatus.Solved,)
-# The weights of the kernels alone are taken from it, so that in the end a little less will do.
+# Only the weights of the kernels come from the SOCP, so the loosest tolerance may be missed a little.
 USABLE = {1e-10: SOLVED, 1e-8: SOLVED, 1e-6: (*SOLVED, clarabel.SolverStatus.AlmostSolved)}
 SMALLEST_EIGENVALUE = 1e-15  # of a Gram matrix, as a share of the mean diagonal of all
 
@@ -36,12 +36,12 @@ def solve_kernel_planes(
     balance: float = 0.0,
     threshold: Threshold = "fixed",
 ) -> PlaneSolution:
-    """Solve the cone programme of the planes.
+    """Solve the SOCP of the cutting planes.
 
     Parameters
     ----------
     grams : sequence of ndarray of shape (planes, planes)
-        For each kernel the inner products of the centred planes.
+        For each kernel the inner products of the centred cutting planes.
     s, t : ndarray of shape (planes,)
         Mean of each plane's rows, and of its signed rows.
     C : float
@@ -54,16 +54,16 @@ def solve_kernel_planes(
     Returns
     -------
     PlaneSolution
-        With ``kernel_weights``, the papers' beta: non-negative, of Euclidean norm 1; equal where no normal
-        vector helps. The normal vector under kernel k is v_k = weight_k Σ λ_p P_pk, and ``norm2`` is
+        With ``kernel_weights``, the papers' beta: non-negative, of Euclidean norm 1; equal where all normal
+        vectors are 0. The normal vector under kernel k is v_k = weight_k Σ λ_p P_pk, and ``norm2`` is
         Σ |v_k|²/weight_k.
 
     Raises
     ------
     InputError
-        If the planes are zero under every kernel, which leaves the weights undefined.
+        If the cutting planes are zero under every kernel, which leaves the weights undefined.
     PlaneQPError
-        If the programme is infeasible or no tolerance is reached.
+        If the SOCP is infeasible, or the solver reaches no tolerance.
 
     References
     ----------
@@ -81,15 +81,15 @@ def solve_kernel_planes(
     scale = float(np.mean([np.diag(gram) for gram in grams]))
     if not scale > 0:
         raise InputError("the planes are zero under every kernel, so no kernel has a weight; give others.")
-    programme = _programme(list(grams), scale, s, t, C, balance, threshold)
-    multipliers = np.maximum(_solve(*programme)[: s.shape[0]], 0.0)
+    problem = _cone_problem(list(grams), scale, s, t, C, balance, threshold)
+    multipliers = np.maximum(_solve(*problem)[: s.shape[0]], 0.0)
     q = np.array([max(0.0, float(multipliers @ gram @ multipliers)) for gram in grams])
     weights = q / np.linalg.norm(q) if q.max() > 0 else np.full(len(grams), len(grams) ** -0.5)
     combined = np.tensordot(weights, np.asarray(grams), axes=1)
     return replace(solve_planes(combined, s, t, C, balance, threshold), kernel_weights=weights)
 
 
-def _programme(
+def _cone_problem(
     grams: list[np.ndarray],
     scale: float,
     s: np.ndarray,
@@ -98,17 +98,17 @@ def _programme(
     balance: float,
     threshold: Threshold,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Any]]:
-    """Cost, rows, right sides and cones of the programme in λ, u (with a balance), q and |q|, up to scale."""
+    """Cost, rows, right sides and cones of the SOCP in λ, u (with a balance), q and |q|, up to scale."""
     planes, kernels = s.shape[0], len(grams)
     with_u, adaptive = balance > 0, threshold == "adaptive"
     first_q = planes + with_u
     size = first_q + kernels + 1
-    gain = np.zeros(size)
-    gain[:planes], gain[planes:first_q] = s, -balance
+    linear_term = np.zeros(size)
+    linear_term[:planes], linear_term[planes:first_q] = s, -balance
     cost = np.zeros(size)
     cost[-1] = 0.5
 
-    # λ in units of what it comes to without its bound, so that the solver sees numbers near 1.
+    # λ in units of its size without the bound, so that the solver works on numbers near 1.
     unit = 1.0 if adaptive else min(C, 1 / scale)
     linear = [np.r_[np.ones(planes), np.zeros(size - planes)], *-np.eye(size)[:planes]]
     right = [C / unit, *np.zeros(planes)]
@@ -117,10 +117,10 @@ def _programme(
             linear.append(np.r_[sign * t, -1.0, np.zeros(kernels + 1)])
             right.append(0.0)
     if adaptive:
-        linear.append(-gain)
+        linear.append(-linear_term)
         right.append(-1.0)
     else:
-        cost -= gain / (unit * scale)
+        cost -= linear_term / (unit * scale)
     parts = [(np.array(linear), np.array(right), clarabel.NonnegativeConeT(len(right)))]
     for k, gram in enumerate(grams):
         # (q + 1, q - 1, 2 F λ) in the cone is |F λ|² <= q.
@@ -138,8 +138,8 @@ def _programme(
 def _factor(gram: np.ndarray) -> np.ndarray:
     """F with F'F the Gram matrix, without its null space."""
     values, vectors = np.linalg.eigh((gram + gram.T) / 2)
-    kept = values > SMALLEST_EIGENVALUE
-    return np.sqrt(values[kept])[:, None] * vectors[:, kept].T
+    positive = values > SMALLEST_EIGENVALUE
+    return np.sqrt(values[positive])[:, None] * vectors[:, positive].T
 
 
 def _solve(cost: np.ndarray, rows: np.ndarray, right: np.ndarray, cones: list[Any]) -> np.ndarray:
@@ -147,7 +147,7 @@ def _solve(cost: np.ndarray, rows: np.ndarray, right: np.ndarray, cones: list[An
     for tolerance in TOLERANCES:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
-        settings.max_threads = 1  # the same bits on any machine
+        settings.max_threads = 1  # the same bits on any computer
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
         solver = clarabel.DefaultSolver(nothing, cost, sparse.csc_matrix(rows), right, cones, settings)
         solution = solver.solve()

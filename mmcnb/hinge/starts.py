@@ -1,4 +1,4 @@
-"""Starting labels and landmarks, from a sample."""
+"""Starting labels of a sample: coin flips, principal components, k-means and least squares."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,9 +13,9 @@ from mmcnb.least_squares.objective import floor_bounds
 from mmcnb.least_squares.regularization_path import regularization_path
 
 INITS = ("mixed", "random", "k-means")
-LEADING = 50  # components that least squares sees of sparse or many columns, and k-means of all
-SHAKEN_ROWS = 1000  # of the local search, whose matrix has so many rows squared
-SHAKEN_RIDGE = 1e-3  # a row
+LEADING = 50  # components for least squares of sparse or many columns, and for k-means of any
+SEARCHED_ROWS = 1000  # of the local search, whose matrix has so many rows and columns
+SEARCH_RIDGE = 1e-3  # per row, of the local search
 HALVES = np.full(2, 0.5)  # proportions of a coin flip
 
 
@@ -26,8 +26,8 @@ class Start(NamedTuple):
     ----------
     labels : GivenLabels
         Labels -1 or +1.
-    warm : bool
-        Whether they are a division worth keeping: then the first C, where all starts meet, is left out.
+    warm : bool, default=False
+        Whether they come from least squares: then the path skips the first C, where all starts meet.
     """
 
     labels: GivenLabels
@@ -47,10 +47,10 @@ def starting_labels(
     Parameters
     ----------
     init : {"mixed", "random", "k-means"}
-        "mixed" is by turns a coin flip, the signs of the first kernel principal component, the given
-        divisions, the signs of two further components, a k-means, then coin flips.
+        "mixed" is a coin flip, the signs of the first kernel principal component, the given partitions, the
+        signs of two further components, k-means, and then coin flips.
     n_init : int
-        How many.
+        Number of starts.
     z : ndarray or csr_array of shape (n, r)
         The sample in feature space.
     random_state : RandomState
@@ -58,12 +58,12 @@ def starting_labels(
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     divisions : sequence of GivenLabels, default=()
-        Divisions found before, such as `least_squares_labels`.
+        Partitions found before, such as those of `least_squares_labels`.
 
     Yields
     ------
     Start
-        Labels -1 or +1, and whether they are a division.
+        Labels -1 or +1, and whether they are one of the given partitions.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def starting_labels(
 def least_squares_labels(
     z: Any, random_state: np.random.RandomState, weights: np.ndarray | None = None, least: float = 0.05
 ) -> tuple[GivenLabels, GivenLabels]:
-    """Two divisions of a sample by least squares: the end of a ridge path, and shaking.
+    """Two partitions of a sample by least squares: the end of a regularisation path, and a local search.
 
     Parameters
     ----------
@@ -120,33 +120,33 @@ def least_squares_labels(
     """
     features = principal_features(_dense(z, weights), weights)
     flip = random_labels(z.shape[0], HALVES, random_state)
-    if (features.z == features.z[:1]).all():  # the kernel tells no row from another
+    if (features.z == features.z[:1]).all():  # all rows are equal under the kernel
         return _signed(flip, random_state), _signed(flip, random_state)
-    total_variance = max(1.0, features.variances.sum())  # ridges are meant for kernels of at most 1
+    total_variance = max(1.0, features.variances.sum())  # ridges assume kernel values of at most 1
     features = replace(
         features, z=features.z / np.sqrt(total_variance), variances=features.variances / total_variance
     )
     path = regularization_path(features, flip, 2, floor_bounds(features.total, 2, 2 * least)).labels
-    shaken = _shaken_labels(features, least, random_state)
-    return _signed(path, random_state), _signed(shaken, random_state)
+    searched = _local_search_labels(features, least, random_state)
+    return _signed(path, random_state), _signed(searched, random_state)
 
 
 def _dense(z: Any, weights: np.ndarray | None) -> np.ndarray:
-    """The features, or their leading components where they are sparse or many."""
+    """The features, or their leading components where columns are sparse or many."""
     narrow = isinstance(z, np.ndarray) and z.shape[1] <= MANY_COLUMNS
     return z if narrow else principal_directions(z, LEADING, weights)
 
 
-def _shaken_labels(
+def _local_search_labels(
     features: PrincipalFeatures, least: float, random_state: np.random.RandomState
 ) -> np.ndarray:
-    """Some of the rows divided by shaking, and all by the nearer mean of the two parts."""
+    """Cluster some rows by local search (the paper's "shaking"), and all by the nearer of the two means."""
     rows, weights = features.z.shape[0], features.weights
     weighted = (weights != weights[0]).any()
-    chosen = random_state.choice(rows, min(SHAKEN_ROWS, rows), weighted, weights / weights.sum())
-    ridged = features.z * np.sqrt(features.scales(SHAKEN_RIDGE))
+    chosen = random_state.choice(rows, min(SEARCHED_ROWS, rows), weighted, weights / weights.sum())
+    ridged = features.z * np.sqrt(features.scales(SEARCH_RIDGE))
     points = ridged[chosen] - ridged[chosen].mean(axis=0)
-    found = search_partition(
+    partition = search_partition(
         points @ points.T,
         2,
         n_init=1,
@@ -154,7 +154,7 @@ def _shaken_labels(
         random_state=random_state,
         points=features.z[chosen, :LEADING],
     )[0]
-    first, second = (ridged[chosen[found.labels == cluster]].mean(axis=0) for cluster in (0, 1))
+    first, second = (ridged[chosen[partition.labels == cluster]].mean(axis=0) for cluster in (0, 1))
     return ridged @ (second - first) >= (second + first) @ (second - first) / 2
 
 
@@ -170,7 +170,7 @@ def _kmeans_labels(z: Any, random_state: np.random.RandomState, weights: np.ndar
     from scipy.sparse import csr_matrix, issparse
     from sklearn.cluster import KMeans
 
-    if issparse(z):  # scikit-learn takes no wider indices
+    if issparse(z):  # scikit-learn accepts 32-bit indices alone
         z = csr_matrix((z.data, z.indices.astype(np.int32), z.indptr.astype(np.int32)), shape=z.shape)
     model = KMeans(2, n_init=1, random_state=random_state.randint(2**31 - 1)).fit(z, sample_weight=weights)
     return GivenLabels(np.where(model.labels_ == 1, 1, -1).astype(np.int8))

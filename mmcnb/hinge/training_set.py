@@ -1,4 +1,4 @@
-"""Rows as the solver sees them: features with their weights, and the geometry of planes."""
+"""The training set of the solver: features with their weights, and the geometry of cutting planes."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -19,24 +19,24 @@ from mmcnb.features.rules import (
 from mmcnb.hinge.cutting_plane import ConstraintStatistics, MostViolatedPass
 from mmcnb.samples import CSRBlock, Samples
 
-BINS = 4096  # of a histogram; five passes over it place a quantile to the last bit
+BINS = 4096  # of a histogram; five passes find a quantile to the last bit
 Total = TypeVar("Total")
 
 
 @dataclass(frozen=True)
 class LabelStep:
-    """New labels, and how they came about.
+    """New labels, and how they were found.
 
     Parameters
     ----------
     labels : Labels
         The labels.
     threshold : float or ndarray of shape (k,)
-        By how much the decision values are shifted, for sizes within their bounds; 0 where they fit.
+        Shift of the decision values that brings the sizes within their bounds; 0 where none is needed.
     changed : float
         Weight of the rows that change their label.
     counted : bool
-        Whether that is exact: after a shift that was found in a stream the weight is that of no shift.
+        Whether that weight is exact. After a shift found in a stream it is the weight without the shift.
     """
 
     labels: Labels
@@ -46,7 +46,7 @@ class LabelStep:
 
 
 class TrainingSet:
-    """Rows as features with their weights, and an engine to sweep them.
+    """Rows as features with their weights, and an engine that sweeps them.
 
     Parameters
     ----------
@@ -55,19 +55,19 @@ class TrainingSet:
     features : Samples
         One row of features a sample: kernel values against a basis, or the rows themselves.
     normalization : ndarray of shape (p, r), tuple of such, or None
-        M with M M' the inverse of the kernel matrix of the basis, so that F M has the inner products
-        of the landmark space (Nyström); several are the blocks of M, for features side by side; None where
+        M with M M' the inverse of the kernel matrix of the basis, so that F M has the inner products of
+        the landmark space (Nyström). A tuple holds the blocks of M, for features side by side. None where
         features are already orthonormal coordinates.
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     hold_labels : bool, default=False
-        Keep labels as one byte a row, which saves work on a sample, instead of deriving them in each sweep.
+        Store labels as one byte a row, which saves work on a sample, instead of deriving them in each sweep.
     basis : ndarray of shape (p, d) or None, default=None
         The basis vectors; None where rows are their own features.
     row_sum : (ndarray of shape (p,), float) or None, default=None
-        What `RowSumPass` gives, where a pass before has it already.
+        The totals of `RowSumPass`, where an earlier pass has computed them.
     sketch : TrainingSet or None, default=None
-        A uniform sample of the rows on which quantiles are taken; None takes them on all rows.
+        A uniform sample of the rows for quantiles; None takes them on all rows.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class TrainingSet:
         return self.engine.run(pass_, self.features, self.description)
 
     def represent(self, row_sums: np.ndarray) -> np.ndarray:
-        """Coefficients, on the features, of vectors given by their inner products with the basis."""
+        """Coefficients on the features of vectors that are given by inner products with the basis."""
         if not self.inverses:
             return row_sums
         starts = np.cumsum([inverse.shape[0] for inverse in self.inverses])[:-1]
@@ -132,21 +132,21 @@ class TrainingSet:
     def most_violated(
         self, labels: Labels, hyperplane: Hyperplane, rho: float
     ) -> tuple[np.ndarray, ConstraintStatistics]:
-        """The mean of y F over the most violated constraint, and the sums of the sweep."""
-        row_sum, sums, _ = self._sweep(MostViolatedPass(self.weights, labels, hyperplane, rho))
-        return row_sum / self.total_weight, self.read_sums(sums)
+        """The mean of y F over the most violated constraint, and the statistics of the sweep."""
+        row_sum, totals, _ = self._sweep(MostViolatedPass(self.weights, labels, hyperplane, rho))
+        return row_sum / self.total_weight, self.statistics_of(totals)
 
     def most_violated_rows(
         self, labels: Labels, hyperplane: Hyperplane, rho: float
     ) -> tuple[np.ndarray, np.ndarray, ConstraintStatistics]:
-        """As `most_violated`, with which rows are in the constraint in front: one byte a row."""
+        """As `most_violated`, preceded by which rows are in the constraint: one byte a row."""
         sweep = MostViolatedPass(self.weights, labels, hyperplane, rho, keep_rows=True)
-        row_sum, sums, active = self._sweep(sweep)
-        return np.concatenate(active), row_sum / self.total_weight, self.read_sums(sums)
+        row_sum, totals, active = self._sweep(sweep)
+        return np.concatenate(active), row_sum / self.total_weight, self.statistics_of(totals)
 
-    def read_sums(self, sums: np.ndarray) -> ConstraintStatistics:
-        """Name the sums of a sweep, as means over the weight of all rows."""
-        active, signed, violation, positive, changed, hinge, _ = sums.tolist()
+    def statistics_of(self, totals: np.ndarray) -> ConstraintStatistics:
+        """The totals of a sweep as named means over the weight of all rows."""
+        active, signed, violation, positive, changed, hinge, _ = totals.tolist()
         total = self.total_weight
         shares = active / total, signed / total, violation / total, positive / total
         return ConstraintStatistics(*shares, changed, hinge / total)
@@ -154,12 +154,12 @@ class TrainingSet:
     def plane_sums(
         self, labels: Labels, generators: list[tuple[Hyperplane, float]]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The planes that some hyperplanes generate under the labels: s, t and means of y F."""
+        """The cutting planes that some hyperplanes generate under the labels: s, t and means of y F."""
         coefs = np.ascontiguousarray(np.column_stack([plane.coef for plane, _ in generators]))
         offsets = np.array([plane.offset for plane, _ in generators])
         rhos = np.array([rho for _, rho in generators], np.float64)
-        sums = self._sweep(PlaneSumsPass(self.weights, labels, coefs, offsets, rhos))
-        s, t, row_sums = (total / self.total_weight for total in sums)
+        totals = self._sweep(PlaneSumsPass(self.weights, labels, coefs, offsets, rhos))
+        s, t, row_sums = (total / self.total_weight for total in totals)
         return s, t, row_sums
 
     def decide(self, hyperplane: Hyperplane) -> np.ndarray:
@@ -173,26 +173,31 @@ class TrainingSet:
         return HyperplaneLabels(hyperplane)
 
     def label_step(
-        self, labels: Labels, hyperplane: Hyperplane, sums: ConstraintStatistics, least: float
+        self, labels: Labels, hyperplane: Hyperplane, statistics: ConstraintStatistics, least: float
     ) -> LabelStep:
-        """The labels of a hyperplane, shifted where a cluster would hold less than its least share.
+        """The labels of a hyperplane, shifted where a cluster would fall below its least share.
 
         Parameters
         ----------
         labels : Labels
-            The labels before.
+            The previous labels.
         hyperplane : Hyperplane
             The hyperplane.
-        sums : ConstraintStatistics
-            Its sums under these labels.
+        statistics : ConstraintStatistics
+            Its statistics under these labels.
         least : float
             Least share of the smaller cluster.
+
+        Returns
+        -------
+        LabelStep
+            The new labels, their threshold and how many changed.
         """
-        q = self.label_threshold(hyperplane, sums.positive, least)
-        return LabelStep(self.labels_of(hyperplane.shifted(q)), q, sums.changed, q == 0.0)
+        q = self.label_threshold(hyperplane, statistics.positive, least)
+        return LabelStep(self.labels_of(hyperplane.shifted(q)), q, statistics.changed, q == 0.0)
 
     def label_threshold(self, hyperplane: Hyperplane, positive: float, least: float) -> float:
-        """0 where both clusters hold their least share; otherwise the quantile that grants it."""
+        """0 where both clusters hold their least share; otherwise the quantile that ensures it."""
         if least <= positive <= 1 - least:
             return 0.0
         return self.quantile(hyperplane, 1 - least if positive < least else least)
@@ -200,8 +205,8 @@ class TrainingSet:
     def quantile(self, hyperplane: Hyperplane, share: float) -> float:
         """A threshold that leaves about a given share of the weight of the decision values below it.
 
-        Found by refining a histogram, so that nothing of size n is kept. Ties are not split: of the
-        thresholds on their two sides the one with the larger smaller side is taken.
+        A histogram is refined step by step, so nothing of size n is stored. Ties are not split: of the
+        thresholds on their two sides, the one that leaves the smaller cluster larger is taken.
         """
         if self.sketch is not None:
             return self.sketch.quantile(hyperplane, share)
@@ -219,13 +224,13 @@ class TrainingSet:
                 break
         q = low if sides[0] > sides[1] or (sides[0] == sides[1] and share > 0.5) else high
         under, above = self._sweep(GapPass(hyperplane, q))
-        # In the middle of the gap, where rounding cannot move a row to the other side.
+        # The middle of the gap, where rounding cannot move a row to the other side.
         return under + (above - under) / 2 if np.isfinite(above - under) else q
 
 
 @dataclass(frozen=True)
 class PlaneSumsPass(SumPass):
-    """Planes rebuilt under new labels, and the mean of the features."""
+    """Cutting planes rebuilt under new labels: s, t and sums of y F."""
 
     labels: Labels
     coefs: np.ndarray
@@ -235,12 +240,12 @@ class PlaneSumsPass(SumPass):
     n_sums: ClassVar[int] = 3
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Sums of one block."""
+        """Totals of one block."""
         y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
-        planes = (y, weights, self.coefs, self.offsets, self.rhos)
+        given = (y, weights, self.coefs, self.offsets, self.rhos)
         if isinstance(rows, CSRBlock):
-            return list(kernels.plane_sums_csr(*rows[:3], *planes))
-        return list(kernels.plane_sums(rows, *planes))
+            return list(kernels.plane_sums_csr(*rows[:3], *given))
+        return list(kernels.plane_sums(rows, *given))
 
 
 @dataclass(frozen=True)
@@ -271,7 +276,7 @@ class GapPass:
     q: float
 
     def start(self) -> tuple[float, float]:
-        """No value on either side."""
+        """An empty gap."""
         return -np.inf, np.inf
 
     def block(self, rows: Any, start: int, stop: int) -> tuple[float, float]:
@@ -287,13 +292,13 @@ class GapPass:
 
 @dataclass(frozen=True)
 class HistogramPass(WeightedPass):
-    """Weight of the decision values in equal bins, with the weight below the range in front."""
+    """Weight of the decision values in equal bins; the first entry is the weight below the range."""
 
     hyperplane: Hyperplane
     edges: np.ndarray
 
     def start(self) -> np.ndarray:
-        """Nothing yet."""
+        """Zero weights."""
         return np.zeros(self.edges.shape[0] + 1)
 
     def block(self, rows: Any, start: int, stop: int) -> np.ndarray:

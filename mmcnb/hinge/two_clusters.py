@@ -1,4 +1,4 @@
-"""Two clusters in the hinge form: the best start of the sample, the last steps on all rows, the result."""
+"""Two clusters in the hinge form: the best start on the sample, refinement on all rows, the result."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,11 +25,11 @@ from mmcnb.hinge.working_set import KernelFeatures, WorkingSet
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import stack
 
-# Share of the labels that may still change in the last round on many rows: `python -m benchmarks engine`.
+# Share of the labels that may change in the last round after the sample: `python -m benchmarks engine`.
 STILL_SHARE = 5e-4
-FINAL_ROUNDS = 5  # on all rows after a larger sample, whose labels they only settle
-SMALL_SHARE = 0.3  # of the rows in the smaller cluster, below which the report says so
-AGREEMENT = 0.9  # of labels at two bandwidths, below which the criteria disagree
+FINAL_ROUNDS = 5  # on all rows after a larger sample, whose labels change little
+SMALL_SHARE = 0.3  # of the rows; the report says so where the smaller cluster holds less
+AGREEMENT = 0.9  # of the labels at two bandwidths; below it the criteria disagree
 NO_CLUSTERS = "no clusters found: |w| is no larger than random labels give; try another gamma."
 DISAGREE = "the judges of the width disagree"
 
@@ -37,10 +37,10 @@ DISAGREE = "the judges of the width disagree"
 def search_starts(
     session: FitSession, candidates: Sequence[Callable[[], KernelFeatures]], config: SearchConfig
 ) -> list[RestartResult]:
-    """Starts at each bandwidth on the sample, the best first.
+    """Search starts at each bandwidth on the sample; the best comes first.
 
-    Where not even the first C separates the rows, what it gives is taken, and the report says that it is
-    nothing.
+    Where not even the first C separates the rows, its degenerate result is used, and the report says that
+    no clusters were found.
     """
     given = config, session.record
     restarts = search_sample(session.engine, candidates, *given)
@@ -60,8 +60,9 @@ def model_of(session: FitSession, restart: RestartResult) -> Model:
 def refine_on_all_rows(
     session: FitSession, restart: RestartResult, model: Model, config: SearchConfig
 ) -> CCCPResult:
-    """Go on with the labels and cutting planes of the sample: on a larger one where there are many rows, then
-    on all.
+    """Refine the labels and cutting planes of the sample on all rows.
+
+    With many rows a larger sample comes in between.
     """
     features = session.engine.cache(model.features(session.samples), session.plan)
     size = larger_sample(session.samples.n_samples)
@@ -70,7 +71,7 @@ def refine_on_all_rows(
         working_set = restart.working_set.over(larger)
         labels = larger.labels_of(restart.state.boundary)
         state = last_steps(session, restart, working_set, labels, config, None, "larger sample")
-        # Where reads are few, none is spent on the exact place of a quantile.
+        # Where reads are limited, the larger sample gives the quantiles.
         few = larger if session.plan.few else None
         training_set = restart.training_set.over(features, session.weights, row_sum=row_sum, sketch=few)
     else:
@@ -83,7 +84,7 @@ def refine_on_all_rows(
 def _larger_sample(
     session: FitSession, restart: RestartResult, features: Any, size: int, seed: int
 ) -> tuple[TrainingSet, tuple[np.ndarray, float]]:
-    """A second sample, and the sum of all rows from the same pass."""
+    """A larger sample, and the sum of all rows from the same pass."""
     rows = sample_rows(session.samples.n_samples, size, session.weights, np.random.RandomState(seed))
     both = CombinedPass((GatherPass(rows), RowSumPass(session.weights)))
     gathered, row_sum = session.engine.run(both, features, "larger sample")
@@ -102,7 +103,7 @@ def last_steps(
 ) -> CCCPResult:
     """Rounds at the last C on more rows than the sample.
 
-    Where the labels cannot be separated there at the last C, a lower one has to serve.
+    Where the labels cannot be separated at the last C, lower ones are tried.
     """
     training_set, budget = working_set.training_set, SweepBudget(sweeps)
     most = FINAL_ROUNDS if larger_sample(training_set.n_samples) else config.limits.max_rounds
@@ -132,7 +133,7 @@ def two_cluster_result(
     config: SearchConfig,
     **attributes: Any,
 ) -> FitResult:
-    """What a fit says of itself: sizes, what random labels would have given, and reasons for doubt.
+    """The result of a fit: sizes, the norm that random labels reach, and warnings.
 
     Parameters
     ----------
@@ -141,22 +142,22 @@ def two_cluster_result(
     restarts : list of RestartResult
         The best start at each bandwidth, the best of all first.
     state : CCCPResult
-        Where the fit ended.
+        Where the refinement ended.
     model : Model
-        Still without its hyperplane.
+        The model without its hyperplane.
     config : SearchConfig
-        What was tried.
+        Settings of the search.
     **attributes
         Further fitted attributes.
 
     Returns
     -------
     FitResult
-        The clusters are where f is below 0, and where it is not.
+        Cluster 0 is where f is below 0.
     """
     restart, solution = restarts[0], state.solution
     model = replace(model, rule=state.boundary)
-    statistics = solution.sums
+    statistics = solution.statistics
     if state.threshold != 0.0:  # the statistics are those of another threshold
         training_set = restart.training_set.over(model.features(session.samples), session.weights)
         labels = HyperplaneLabels(state.boundary)
@@ -164,7 +165,7 @@ def two_cluster_result(
     random = fit_random_labels(restart, config)
     found = restart.objective.score(solution) > restart.objective.score(random)
     share = statistics.positive
-    quiet = _not_clean(restart) + _small_cluster(share)
+    quiet = _above_cut(restart) + _small_cluster(share)
     disagree = _disagreements(restarts)
     refined = 0 if state is restart.state else state.quantile_steps
     weights = session.weights
@@ -187,13 +188,13 @@ def two_cluster_result(
             "quantile_steps": restart.state.quantile_steps + refined,
         },
         {"sizes": whole_numbers([round(total * (1 - share), 6), round(total * share, 6)])},
-        warnings=[*([] if found else [NO_CLUSTERS]), *_not_clean(restart), *disagree, *_small_cluster(share)],
+        warnings=[*([] if found else [NO_CLUSTERS]), *_above_cut(restart), *disagree, *_small_cluster(share)],
         quiet=quiet,
     )
 
 
 def separation(solution: Any, found: bool, random_norm2: float) -> dict[str, Any]:
-    """|w| beside what random labels reach, and the end of the last cutting-plane loop, for a report."""
+    """Report entries: |w| beside that of random labels, and the end of the last cutting-plane loop."""
     return {
         "clusters_found": found,
         "w_norm": float(solution.quadratic.norm2**0.5),
@@ -204,12 +205,12 @@ def separation(solution: Any, found: bool, random_norm2: float) -> dict[str, Any
 
 
 def _bandwidth(restart: RestartResult) -> dict[str, Any]:
-    """What the search found at one bandwidth: |w|² as a share of the total variance, leave-one-out score."""
+    """Report entry of one bandwidth: |w|² relative to the total variance, and the leave-one-out score."""
     score = float(restart.leave_one_out)
     return {"gamma": restart.gamma, "relative_norm": restart.relative_norm2, "score": score}
 
 
-def _not_clean(restart: RestartResult) -> list[str]:
+def _above_cut(restart: RestartResult) -> list[str]:
     if restart.leave_one_out <= CLEAN_SCORE:
         return []
     return [
@@ -224,18 +225,18 @@ def _small_cluster(share: float) -> list[str]:
 
 
 def _disagreements(restarts: list[RestartResult]) -> list[str]:
-    """Criteria that prefer a bandwidth whose labels are others."""
+    """Warnings for criteria that prefer a bandwidth with different labels."""
     preferred = {
         "|w|²": max(restarts, key=lambda restart: restart.relative_norm2),
         "the leave-one-out score": min(restarts, key=lambda restart: restart.leave_one_out),
     }
-    found = []
+    sentences = []
     for criterion, other in preferred.items():
         agreement = float(np.mean(other.labels == restarts[0].labels))
         agreement = max(agreement, 1 - agreement)
         if agreement < AGREEMENT:
-            found.append(
+            sentences.append(
                 f"{DISAGREE}: {criterion} prefers gamma={other.gamma:.4g}, whose labels "
                 f"agree on {agreement:.0%} of the sample."
             )
-    return found
+    return sentences

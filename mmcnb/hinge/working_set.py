@@ -1,10 +1,10 @@
 """The working set of cutting planes, in centred features.
 
-Plane k is P_k = Σ_i a_ki (φ_i - φ̄) with a_k = c_k∘y/n. It is held as its inner
+Plane k is P_k = Σ_i a_ki (φ_i - φ̄) with a_k = c_k∘y/n. It is stored as inner
 products with the basis (``centred``) and as coefficients on the basis
-(``coefs``); the Gram matrix of the planes is the product of the two. Labels
-stay fixed while planes are added (the papers renew them inside the loop, which
-loses convexity); when they change, all planes are signed anew.
+(``coefs``). The Gram matrix of the planes is the product of the two. Labels stay
+fixed while planes are added; the papers update them inside the loop, which loses
+convexity. When labels change, all planes are rebuilt.
 """
 
 from abc import ABC, abstractmethod
@@ -36,7 +36,7 @@ class WorkingSet(ABC):
         The rows.
     """
 
-    max_planes = 1000  # planes added in one loop
+    max_planes = 1000  # most cutting planes added in one loop
 
     def __init__(self, training_set: TrainingSet) -> None:
         self.training_set = training_set
@@ -46,40 +46,40 @@ class WorkingSet(ABC):
 
     @abstractmethod
     def all_rows(self) -> Any:
-        """The generator of the first plane, which holds every row: the only one that is always feasible."""
+        """The generator of the first plane, which has every row: the only one that is always feasible."""
 
     @abstractmethod
     def relabel(self, labels: Labels) -> None:
-        """Compute all planes under the given labels."""
+        """Compute all cutting planes under the given labels."""
 
     @abstractmethod
     def find_most_violated(
         self, labels: Labels, hyperplane: Hyperplane, rho: float
     ) -> tuple[Any, ConstraintStatistics]:
-        """The most violated constraint of a hyperplane, not yet added, and the sums of the sweep."""
+        """The most violated constraint of a hyperplane, not yet added, and its statistics."""
 
     @abstractmethod
     def add(self, found: Any) -> None:
-        """Add a plane that `find` returned."""
+        """Add a cutting plane that `find_most_violated` returned."""
 
     @property
     def evaluations(self) -> int:
-        """Kernel evaluations spent so far, in units of the number of rows."""
+        """Kernel evaluations so far, in units of the number of rows."""
         return 0 if self.training_set.basis is None else self.training_set.basis.shape[0]
 
     @property
     def gram(self) -> np.ndarray:
-        """Inner products of the planes, of shape (planes, planes)."""
+        """Inner products of the cutting planes, of shape (planes, planes)."""
         product = self.centred @ self.coefs.T
         return (product + product.T) / 2
 
     @property
     def history_columns(self) -> dict[str, float]:
-        """What else is told of each sweep."""
+        """Further columns of a row of the history."""
         return {}
 
     def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
-        """Solve the quadratic programme of the planes."""
+        """Solve the QP of the cutting planes."""
         return solve_planes(self.gram, self.s, self.t, C, balance, threshold)
 
     def combine(self, multipliers: np.ndarray) -> np.ndarray:
@@ -92,28 +92,28 @@ class WorkingSet(ABC):
         return Hyperplane(coef, beta - float(self.training_set.mean @ coef))
 
     def over(self, training_set: TrainingSet) -> "WorkingSet":
-        """A working set on other rows in the same features; one that grows its basis begins anew."""
+        """A working set on other rows in the same features; by default it starts anew, with a fixed basis."""
         return FixedBasisWorkingSet(training_set)
 
     def keep(self, kept: np.ndarray) -> None:
-        """Drop the planes that are not kept; basis vectors stay."""
+        """Drop all cutting planes but those marked; basis vectors stay."""
         self.generators = [generator for generator, keep in zip(self.generators, kept, strict=True) if keep]
         self.s, self.t = self.s[kept], self.t[kept]
         self.centred, self.coefs = self.centred[kept], self.coefs[kept]
 
     def _append(
-        self, generator: Any, sums: ConstraintStatistics, centred: np.ndarray, coef: np.ndarray
+        self, generator: Any, statistics: ConstraintStatistics, centred: np.ndarray, coef: np.ndarray
     ) -> None:
         self.generators.append(generator)
-        self.s, self.t = np.append(self.s, sums.active), np.append(self.t, sums.signed)
+        self.s, self.t = np.append(self.s, statistics.active), np.append(self.t, statistics.signed)
         self.centred, self.coefs = np.vstack([self.centred, centred]), np.vstack([self.coefs, coef])
 
 
 class FixedBasisWorkingSet(WorkingSet):
-    """Planes on a fixed basis (landmarks), or on the columns of the rows themselves.
+    """Cutting planes on a fixed basis (landmarks), or on the columns of the rows themselves.
 
-    A plane keeps the hyperplane that generated it, p + 1 numbers, and nothing of size n: all
-    planes are rebuilt under new labels in one sweep.
+    A plane stores the hyperplane that generated it, p + 1 numbers, and nothing of size n. One
+    sweep rebuilds all planes under new labels.
     """
 
     def all_rows(self) -> tuple[Hyperplane, float]:
@@ -122,12 +122,12 @@ class FixedBasisWorkingSet(WorkingSet):
 
     def over(self, training_set: Any) -> WorkingSet:
         """The same generators on other rows."""
-        planes = type(self)(training_set)
-        planes.generators = list(self.generators)
-        return planes
+        other = type(self)(training_set)
+        other.generators = list(self.generators)
+        return other
 
     def relabel(self, labels: Labels) -> None:
-        """Rebuild all planes under the labels, in one sweep."""
+        """Rebuild all cutting planes under the labels, in one sweep."""
         self.s, self.t, row_sums = self.training_set.plane_sums(labels, self.generators)
         self.centred = row_sums - np.outer(self.t, self.training_set.mean)
         self.coefs = self.training_set.represent(self.centred)
@@ -135,21 +135,21 @@ class FixedBasisWorkingSet(WorkingSet):
     def find_most_violated(
         self, labels: Labels, hyperplane: Hyperplane, rho: float
     ) -> tuple[Any, ConstraintStatistics]:
-        """One sweep: the most violated constraint and its sums."""
-        row_sum, sums = self.training_set.most_violated(labels, hyperplane, rho)
-        return ((hyperplane, rho), row_sum, sums), sums
+        """One sweep: the most violated constraint and its statistics."""
+        row_sum, statistics = self.training_set.most_violated(labels, hyperplane, rho)
+        return ((hyperplane, rho), row_sum, statistics), statistics
 
     def add(self, found: Any) -> None:
-        """Add a plane that `find` returned."""
-        generator, row_sum, sums = found
-        centred = row_sum - sums.signed * self.training_set.mean
-        self._append(generator, sums, centred, self.training_set.represent(centred))
+        """Add a cutting plane that `find_most_violated` returned."""
+        generator, row_sum, statistics = found
+        centred = row_sum - statistics.signed * self.training_set.mean
+        self._append(generator, statistics, centred, self.training_set.represent(centred))
 
 
 class ExactWorkingSet(FixedBasisWorkingSet):
-    """Planes on all rows as their own basis: the features are the kernel matrix itself (Alg. 2).
+    """Cutting planes with all rows as the basis: the features are the kernel matrix itself (Alg. 2).
 
-    Coefficients of a plane are its signed rows, so no inverse of the kernel matrix is needed.
+    The coefficients of a plane are its signed rows, so no inverse of the kernel matrix is needed.
     """
 
     def __init__(self, training_set: TrainingSet) -> None:
@@ -157,7 +157,7 @@ class ExactWorkingSet(FixedBasisWorkingSet):
         self.row_shares = row_shares(training_set.n_samples, training_set.weights)
 
     def relabel(self, labels: Labels) -> None:
-        """Rebuild all planes under the labels."""
+        """Rebuild all cutting planes under the labels."""
         gram = self.training_set.features.block(0, self.training_set.n_samples)
         y = labels.block(gram, 0, self.training_set.n_samples)
         decisions = np.array([gram @ plane.coef + plane.offset for plane, _ in self.generators])
@@ -171,15 +171,16 @@ class ExactWorkingSet(FixedBasisWorkingSet):
         self, labels: Labels, hyperplane: Hyperplane, rho: float
     ) -> tuple[Any, ConstraintStatistics]:
         """One sweep of the kernel matrix."""
-        active, row_sum, sums = self.training_set.most_violated_rows(labels, hyperplane, rho)
+        active, row_sum, statistics = self.training_set.most_violated_rows(labels, hyperplane, rho)
         y = labels.block(self.training_set.features.block(0, active.shape[0]), 0, active.shape[0])
-        coef = (active * y - sums.signed) * self.row_shares
-        return ((hyperplane, rho), row_sum, sums, coef), sums
+        coef = (active * y - statistics.signed) * self.row_shares
+        return ((hyperplane, rho), row_sum, statistics, coef), statistics
 
     def add(self, found: Any) -> None:
-        """Add a plane that `find` returned."""
-        generator, row_sum, sums, coef = found
-        self._append(generator, sums, row_sum - sums.signed * self.training_set.mean, coef)
+        """Add a cutting plane that `find_most_violated` returned."""
+        generator, row_sum, statistics, coef = found
+        centred = row_sum - statistics.signed * self.training_set.mean
+        self._append(generator, statistics, centred, coef)
 
 
 @dataclass(frozen=True)
@@ -212,9 +213,9 @@ def landmark_features(
     weights: np.ndarray | None,
     whole: bool = False,
 ) -> KernelFeatures:
-    """The sample on landmarks, its kernel columns held in memory.
+    """The sample on landmarks, with its kernel columns cached in memory.
 
-    ``whole`` says that every different row is a landmark: then the method is exact, and so are its numbers.
+    ``whole`` says that all distinct rows are landmarks: then the method is exact, and so is the arithmetic.
     """
     dtype, tolerance = (np.float64, 1e-12) if whole else (np.float32, 1e-6)
     features = cache_features(KernelSamples(sample, kernel.against(basis), dtype), "memory")
@@ -228,7 +229,7 @@ def landmark_features(
 def exact_features(
     kernel: Kernel, engine: Engine, sample: Samples, basis: np.ndarray, weights: np.ndarray | None
 ) -> KernelFeatures:
-    """The sample with all its rows as the basis: the whole kernel matrix in float64."""
+    """The sample with all its rows as the basis: the full kernel matrix in float64."""
     features = cache_features(KernelSamples(sample, kernel.against(basis), np.float64), "memory")
     training_set = TrainingSet(engine, features, None, weights, hold_labels=True, basis=basis)
     gram = _rows(training_set)

@@ -1,4 +1,4 @@
-"""Choices without labels: parameters, and evidence for a number of clusters."""
+"""Selection without labels: parameters, and evidence for a number of clusters."""
 
 from mmcnb.selection.clusters import select_n_clusters
 from mmcnb.selection.parameters import Selection, select_parameters

@@ -1,4 +1,4 @@
-"""Evidence for a number of clusters: figures for each k, from fits of subsets of a sample."""
+"""Evidence for a number of clusters: figures for each k, from fits to subsets of a sample."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from mmcnb.selection.parameters import fit_subsets, fresh, seed_and_sample, subs
 if TYPE_CHECKING:
     import pandas as pd
 
-SMALLEST_RATIO = 1e-6  # of eigenvalues of the kernel that are told from rounding
+SMALLEST_RATIO = 1e-6  # of eigenvalues of the kernel; less is rounding
 
 
 def select_n_clusters(
@@ -29,20 +29,20 @@ def select_n_clusters(
     sample_size: int = SAMPLE_ROWS,
     random_state: Any = None,
 ) -> "pd.DataFrame":
-    """Figures for each number of clusters: evidence to look at, no choice.
+    """Figures for each number of clusters: evidence to examine, without a choice.
 
     For each k the estimator is fitted to subsets of a sample of the rows, and each fit labels the whole
-    sample. Numbers of clusters that are right for the estimator show high stability, and a J that hardly
-    rises beyond; the eigengap looks at the kernel alone. They need not agree.
+    sample. A suitable number of clusters shows high stability, and J hardly rises beyond it. The eigengap
+    depends on the kernel alone. The figures need not agree.
 
     Parameters
     ----------
     estimator : estimator
         Clusterer with the parameter ``n_clusters``, ``fit`` and ``predict``; it is cloned, not changed.
     X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
-        The rows, of which a sample is read, once.
+        The rows; a sample of them is read once.
     n_clusters : iterable of int, default=range(2, 13)
-        Numbers of clusters, each at least 2.
+        Numbers of clusters to examine, each at least 2.
     n_subsets : int, default=5
         Subsets, each of two thirds of the sample and at most 1,000 rows.
     sample_size : int, default=2000
@@ -53,17 +53,18 @@ def select_n_clusters(
     Returns
     -------
     DataFrame
-        One row a k: ``n_clusters``; ``objective``, J = Σ|S_h|²/n_h of the labels of the sample, at most
-        k - 1; ``relative_objective``, J/(k - 1); ``margin``, |w| where the estimator reports it and NaN
-        elsewhere; ``stability``, the mean adjusted Rand index between the fits; ``eigengap``, eigenvalue
-        k - 1 over eigenvalue k of the centred kernel. Figures of fits are means over them. J and the
-        eigengap are of the Gaussian kernel of the estimator's ``gamma``, where that is a number or a rule of
-        thumb, and otherwise of sigma = 0.55 times the root mean squared distance between two rows.
+        One row for each k. ``n_clusters`` is k. ``objective`` is J = Σ|S_h|²/n_h of the labels of the
+        sample, at most k - 1. ``relative_objective`` is J/(k - 1). ``margin`` is |w| where the estimator
+        reports it, and NaN elsewhere. ``stability`` is the mean adjusted Rand index between the fits.
+        ``eigengap`` is eigenvalue k - 1 over eigenvalue k of the centred kernel. Figures of fits are means
+        over the fits. J and the eigengap use a Gaussian kernel with the estimator's ``gamma``, where that
+        is a number or a rule of thumb. Otherwise sigma is 0.55 times the root mean squared distance between
+        two rows.
 
     Raises
     ------
     InputError
-        If the estimator has no ``n_clusters``, no k is given, or one is below 2 or too large for the sample.
+        If the estimator has no ``n_clusters``, no k is given, or a k is below 2 or too large for the sample.
 
     See Also
     --------
@@ -138,7 +139,7 @@ def _margin(fitted: Any) -> float:
 
 
 def _eigengap(variances: np.ndarray, k: int) -> float:
-    """Centring takes one direction from k clusters, so k - 1 eigenvalues stand out; NaN beyond the last."""
+    """Ratio of eigenvalues k - 1 and k; centring removes one direction, so k clusters show in k - 1."""
     if k > variances.shape[0] or variances[k - 1] < SMALLEST_RATIO * variances[0]:
         return float("nan")
     return float(variances[k - 2] / variances[k - 1])

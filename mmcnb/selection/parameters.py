@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Selection:
-    """What was tried, and what was chosen.
+    """The settings that were tried, and the chosen one.
 
     Parameters
     ----------
     frame : DataFrame
-        One row a setting.
+        One row for each setting.
     best_params : dict
-        For ``estimator.set_params(**best_params)``.
+        The chosen setting, for ``estimator.set_params(**best_params)``.
 
     Examples
     --------
@@ -68,21 +68,21 @@ def select_parameters(
     """Choose the bandwidth of the kernel, and the ridge where there is one, on a sample.
 
     An estimator with a ridge ``alpha`` is fitted to subsets of the sample at each bandwidth and ridge. The
-    setting wins whose fits agree most on the whole sample, by the mean adjusted Rand index. But where the
-    setting nearest to the defaults (sigma of 0.55, alpha of 1e-3) lies within 0.1 of it, that one is taken.
-    An estimator without a ridge makes its own search over bandwidths: of partitions below the leave-one-out
-    cut the largest |w|² relative to the total variance wins. Where it has no search, subsets decide.
+    setting wins whose fits agree most on the whole sample, by the mean adjusted Rand index. But if the
+    setting nearest to the defaults (sigma of 0.55, alpha of 1e-3) lies within 0.1 of it, the defaults win.
+    An estimator without a ridge searches bandwidths by itself. Among partitions below the leave-one-out cut
+    the largest |w|² relative to the total variance wins. Where the estimator has no search, subsets decide.
 
     Parameters
     ----------
     estimator : estimator
         Clusterer with ``gamma`` among its parameters, ``fit`` and ``predict``; it is cloned, not changed.
     X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
-        The rows, of which a sample is read, once.
+        The rows; a sample of them is read once.
     widths : sequence of float, default=(0.4, 0.55, 0.75)
-        Bandwidths sigma tried, in units of the root mean squared distance between two rows.
+        Bandwidths sigma to try, in units of the root mean squared distance between two rows.
     alphas : sequence of float, default=(1e-4, 3e-4, 1e-3)
-        Ridges tried.
+        Ridges to try.
     n_subsets : int, default=5
         Subsets, each of two thirds of the sample and at most 1,000 rows.
     sample_size : int, default=2000
@@ -93,8 +93,9 @@ def select_parameters(
     Returns
     -------
     Selection
-        ``frame`` with columns gamma, width, alpha, stability, objective (mean over the subsets) and chosen;
-        or gamma, width, relative_norm, score (leave-one-out) and chosen. ``best_params`` for ``set_params``.
+        ``frame`` has the columns gamma, width, alpha, stability, objective (mean over the subsets) and
+        chosen; or gamma, width, relative_norm, score (leave-one-out) and chosen. ``best_params`` is for
+        ``set_params``.
 
     Raises
     ------
@@ -127,9 +128,9 @@ def select_parameters(
     seed, sample = seed_and_sample(estimator, X, sample_size, random_state)
     distance = mean_squared_distance(standardized(sample, parameters.get("scale")))
     if "alpha" not in parameters:
-        found = _own_search(fresh(estimator, seed, gamma="auto"), sample, distance)
-        if found is not None:
-            return found
+        selection = _own_search(fresh(estimator, seed, gamma="auto"), sample, distance)
+        if selection is not None:
+            return selection
     names = ("gamma", "alpha") if "alpha" in parameters else ("gamma",)
     ridges = alphas if "alpha" in parameters else (DEFAULT_ALPHA,)
     subsets = subsets_of(sample, parameters.get("n_clusters", 2), n_subsets, seed)
@@ -139,8 +140,8 @@ def select_parameters(
         setting = dict(zip(names, (gamma, alpha), strict=False))
         labelings, fits = fit_subsets(fresh(estimator, seed, **setting), sample, subsets)
         objective = float(np.mean([getattr(one, "objective_", np.nan) for one in fits]))
-        found_here = {"stability": mean_agreement(labelings), "objective": objective}
-        rows.append({"gamma": gamma, "width": width, "alpha": alpha} | found_here)
+        figures = {"stability": mean_agreement(labelings), "objective": objective}
+        rows.append({"gamma": gamma, "width": width, "alpha": alpha} | figures)
     frame = pd.DataFrame(rows)
     best = most_stable(*(frame[name].tolist() for name in ("stability", "width", "alpha")))
     frame["chosen"] = frame.index == best
@@ -150,7 +151,7 @@ def select_parameters(
 
 
 def _own_search(estimator: Any, sample: Any, distance: float) -> Selection | None:
-    """The bandwidths an estimator tries by itself; None where it reports none."""
+    """The bandwidths that an estimator tries by itself; None where it reports none."""
     import pandas as pd
 
     fitted = estimator.fit(sample)
@@ -169,19 +170,19 @@ def check_positive(name: str, values: Sequence[float]) -> None:
     Raises
     ------
     InputError
-        Naming the list.
+        If the list is empty or a value is not positive; the message names the list.
     """
     if not len(values) or not all(np.isfinite(value) and value > 0 for value in values):
         raise InputError(f"{name}={list(values)} cannot be tried; give at least one positive number.")
 
 
 def seed_and_sample(estimator: Any, X: Any, sample_size: int, random_state: Any) -> tuple[int, Any]:
-    """A seed for all fits, and uniform rows of X in memory, read in one pass.
+    """A seed for all fits, and a uniform sample of X in memory, read in one pass.
 
     Raises
     ------
     InputError
-        If the rows cannot be read, or the size is no whole number of at least 4.
+        If the rows cannot be read, or the size is not a whole number of at least 4.
     """
     from sklearn.utils import check_random_state
 
@@ -222,7 +223,7 @@ def fresh(estimator: Any, seed: int, **parameters: Any) -> Any:
 def fit_subsets(
     estimator: Any, sample: Any, subsets: Sequence[np.ndarray]
 ) -> tuple[list[np.ndarray], list[Any]]:
-    """Labels of the whole sample by a fit of each subset, and the fits."""
+    """Labels of the whole sample from a fit to each subset, and the fits."""
     from sklearn.base import clone
 
     fits = [clone(estimator).fit(sample[rows]) for rows in subsets]

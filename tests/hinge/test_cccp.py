@@ -187,6 +187,6 @@ def test_what_ran_out_of_sweeps_or_stalled_is_not_called_converged(engine, eta, 
     state = continuation(planes, labels, objective, (1.01,), eta, CCCPLimits(), ignore, SweepBudget(sweeps))
     if state.status == "converged":
         assert state.solution.gap <= eta + 1e-9
-        assert state.solution.sums.changed == 0
+        assert state.solution.statistics.changed == 0
     assert (sweeps, eta) != (1, 1e-12) or state.status == "sweeps"
     assert (sweeps, eta) != (None, 0.5) or state.status == "converged"

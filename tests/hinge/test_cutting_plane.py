@@ -84,9 +84,9 @@ def test_record_names_what_each_sweep_found(engine):
     assert last["objective"] == found.objective
     assert last["primal"] == found.primal
     assert last["planes"] == len(planes.s)
-    assert last["changed"] == found.sums.changed
+    assert last["changed"] == found.statistics.changed
     assert last["norm"] == pytest.approx(found.quadratic.norm2**0.5)
-    assert last["violation"] == pytest.approx(found.sums.violation - found.quadratic.xi)
+    assert last["violation"] == pytest.approx(found.statistics.violation - found.quadratic.xi)
 
 
 def test_labels_without_margin_are_degenerate(engine):
