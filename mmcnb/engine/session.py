@@ -106,7 +106,7 @@ class FitSession:
     plan : FitPlan
         Where features are cached, and how many sweeps are allowed.
     record : callable
-        Takes one dict a sweep, for ``history_``.
+        Takes one dict per sweep, for ``history_``.
     sample : ndarray or csr_array of shape (m, d)
         Rows drawn at random, with their columns scaled.
     sample_weights : ndarray of shape (m,) or None

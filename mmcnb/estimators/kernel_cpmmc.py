@@ -59,7 +59,7 @@ class KernelCPMMC(StreamedClusterer):
     n_init : int, default=6
         Number of starts.
     balance : float, default=0.0
-        l/n: bound of the mean decision value, in units of rho.
+        Bound l/n of the mean decision value, in units of rho.
     min_share : float, default=0.1
         Least share of a cluster, as a fraction of one half.
     scale : {None, "standard"}, default=None

@@ -97,7 +97,7 @@ class MultipleKernelClustering(StreamedClusterer):
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000, or 100 n_clusters where that is more.
     balance : float, default=0.0
-        l/n: bound of the mean decision value of two clusters, in units of rho.
+        Bound l/n of the mean decision value of two clusters, in units of rho.
     min_share : float, default=0.1
         Least share of a cluster, as a fraction of an equal one.
     scale : {None, "standard"}, default=None

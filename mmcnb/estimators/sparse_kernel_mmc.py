@@ -68,7 +68,7 @@ class SparseKernelMMC(StreamedClusterer):
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000.
     balance : float, default=0.0
-        l/n: bound of the mean decision value, in units of rho.
+        Bound l/n of the mean decision value, in units of rho.
     min_share : float, default=0.1
         Least share of a cluster, as a fraction of one half.
     scale : {None, "standard"}, default=None

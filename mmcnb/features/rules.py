@@ -89,7 +89,7 @@ class Labels(Protocol):
 
 @dataclass(frozen=True)
 class GivenLabels:
-    """Labels stored as one byte a row.
+    """Labels stored as one byte per row.
 
     Parameters
     ----------

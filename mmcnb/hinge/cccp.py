@@ -134,7 +134,7 @@ def rounds(
     limits : CCCPLimits
         When to stop.
     record : callable
-        Called with one dict a sweep.
+        Called with one dict per sweep.
     budget : SweepBudget
         Sweeps that are left.
     signed : bool, default=False
@@ -198,7 +198,7 @@ def continuation(
     limits : CCCPLimits
         When rounds stop.
     record : callable
-        Called with one dict a sweep.
+        Called with one dict per sweep.
     budget : SweepBudget or None, default=None
         Sweeps that are left; None for no bound.
     passing : bool, default=False

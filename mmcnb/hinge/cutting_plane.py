@@ -68,7 +68,7 @@ class MostViolatedPass(SumPass):
     rho : float
         Threshold of the margin.
     keep_rows : bool, default=False
-        Whether to return which rows are in the constraint, one byte a row.
+        Whether to return which rows are in the constraint, one byte per row.
     """
 
     labels: Labels
@@ -227,7 +227,7 @@ def cutting_plane(
     eta : float
         Tolerance: stop when no constraint is violated by more than xi + eta rho.
     record : callable
-        Called with one dict a sweep.
+        Called with one dict per sweep.
     budget : SweepBudget
         Sweeps that are left.
 

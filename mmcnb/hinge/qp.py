@@ -71,7 +71,7 @@ def solve_planes(
     C : float
         Bound of the multipliers.
     balance : float, default=0.0
-        l/n: bound of the mean decision value, in units of rho.
+        Bound l/n of the mean decision value, in units of rho.
     threshold : {"adaptive", "fixed"}, default="adaptive"
         Whether rho is a variable (SKMMC) or 1 (SKMMCv2).
 

@@ -256,7 +256,7 @@ def search_sample(
     config : SearchConfig
         What to try.
     record : callable
-        Called with one dict a sweep, in the order of the candidates; ``clock`` is the time of the sweep.
+        Called with one dict per sweep, in the order of the candidates; ``clock`` is the time of the sweep.
     accept_degenerate : bool, default=False
         Accept fits whose margin is 0.
 

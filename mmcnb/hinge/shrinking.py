@@ -61,7 +61,7 @@ def train(kernel: Kernel, C: float, parts: list[Part]) -> SVM:
 
 @dataclass(frozen=True)
 class Sides:
-    """One byte a row: 1 where abs(f) is above the threshold, eq. (11), plus 2 where f is below 0."""
+    """One byte per row: 1 where abs(f) is above the threshold, eq. (11), plus 2 where f is below 0."""
 
     rule: Hyperplane | Scores
     threshold: float
@@ -139,7 +139,7 @@ class Shrinking:
     random_state : RandomState
         Draws representatives.
     record : callable
-        Takes one dict a round.
+        Takes one dict per round.
     """
 
     engine: Engine

@@ -47,7 +47,7 @@ def solve_kernel_planes(
     C : float
         Bound of the multipliers.
     balance : float, default=0.0
-        l/n: bound of the mean decision value, in units of rho.
+        Bound l/n of the mean decision value, in units of rho.
     threshold : {"fixed", "adaptive"}, default="fixed"
         Whether rho is 1, as in the paper, or a variable.
 

@@ -53,7 +53,7 @@ class TrainingSet:
     engine : Engine
         Runs the passes.
     features : Samples
-        One row of features a sample: kernel values against a basis, or the rows themselves.
+        One row of features per sample: kernel values against a basis, or the rows themselves.
     normalization : ndarray of shape (p, r), tuple of such, or None
         M with M M' the inverse of the kernel matrix of the basis, so that F M has the inner products of
         the landmark space (Nyström). A tuple holds the blocks of M, for features side by side. None where
@@ -61,7 +61,7 @@ class TrainingSet:
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     hold_labels : bool, default=False
-        Store labels as one byte a row, which saves work on a sample, instead of deriving them in each sweep.
+        Store labels, one byte per row, instead of deriving them in each sweep; it saves work on a sample.
     basis : ndarray of shape (p, d) or None, default=None
         The basis vectors; None where rows are their own features.
     row_sum : (ndarray of shape (p,), float) or None, default=None
@@ -139,7 +139,7 @@ class TrainingSet:
     def most_violated_rows(
         self, labels: Labels, hyperplane: Hyperplane, rho: float
     ) -> tuple[np.ndarray, np.ndarray, ConstraintStatistics]:
-        """As `most_violated`, preceded by which rows are in the constraint: one byte a row."""
+        """As `most_violated`, preceded by which rows are in the constraint: one byte per row."""
         sweep = MostViolatedPass(self.weights, labels, hyperplane, rho, keep_rows=True)
         row_sum, totals, active = self._sweep(sweep)
         return np.concatenate(active), row_sum / self.total_weight, self.statistics_of(totals)
