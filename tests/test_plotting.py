@@ -118,11 +118,11 @@ def test_the_map_draws_a_sample_with_the_labels_and_margins_of_the_model(three_b
     assert everything.threshold == np.median(everything.margins) / 2
 
 
-@pytest.mark.parametrize("home", ["list", "csr", "path", "zarr", "samples"])
-def test_the_map_is_the_same_from_any_home(home, three_blobs, tmp_path):
+@pytest.mark.parametrize("storage", ["list", "csr", "path", "zarr", "samples"])
+def test_the_map_is_the_same_from_any_storage(storage, three_blobs, tmp_path):
     X, model = three_blobs
     write_synthetic("blobs", tmp_path / "rows.zarr", len(X), 4, 19, n_clusters=3)
-    homes = {
+    storages = {
         "list": X.tolist,
         "csr": lambda: scipy.sparse.csr_array(X),
         "path": lambda: tmp_path / "rows.zarr",
@@ -130,7 +130,7 @@ def test_the_map_is_the_same_from_any_home(home, three_blobs, tmp_path):
         "samples": lambda: mmcnb.open_samples(tmp_path / "rows.zarr"),
     }
     expected = ClusterMapDisplay.from_estimator(model, X, sample_size=100)
-    display = ClusterMapDisplay.from_estimator(model, homes[home](), sample_size=100)
+    display = ClusterMapDisplay.from_estimator(model, storages[storage](), sample_size=100)
     np.testing.assert_array_equal(display.labels, expected.labels)
     np.testing.assert_allclose(display.points, expected.points, atol=1e-4)
 

@@ -208,6 +208,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
             The fitted estimator, without ``labels_``; label rows with `predict`.
         """
         samples = read_input(self, X, reset=True, least_rows=2)
+        self.__dict__.pop("labels_", None)  # of an earlier fit
         self._fit_samples(samples, sample_weight, with_labels=False)
         return self
 

@@ -185,7 +185,7 @@ class CrammerSingerMMC(StreamedClusterer):
             sample.features,
             partition,
             session.random_state,
-            refinement.follow,
+            refinement.run_start,
             session.record,
         )
         for one in partitions:

@@ -242,7 +242,7 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
         z, values = mapped.decide(values), values.astype(np.float32)  # as they were computed
         ones = np.ones(z.shape[0]) if weights is None else weights
 
-        def follow(start: tuple[int, int], record: Record) -> Means:
+        def run_start(start: tuple[int, int], record: Record) -> Means:
             number, seed = start
             means, _ = kmeans_plusplus(z, int(self.n_clusters), sample_weight=ones, random_state=seed)
             *_, found = lloyd(
@@ -252,7 +252,7 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
             return found
 
         seeds = session.random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()
-        found = run_starts(session.engine, follow, list(enumerate(seeds)), session.record)
+        found = run_starts(session.engine, run_start, list(enumerate(seeds)), session.record)
         return min(found, key=lambda means: means.inertia)
 
     def _cluster_all_rows(self, session: FitSession, mapped: RidgeMap, rows: Samples, start: Means) -> Means:

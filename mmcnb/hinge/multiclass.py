@@ -82,7 +82,7 @@ class HingeRefinement:
         given = self.engine, values, self.sample.normalization, bounds, weights
         return CrammerSingerWorkingSet(MulticlassTrainingSet(*given, hold_labels=True))
 
-    def follow(self, start: Partition, record: Record) -> np.ndarray | None:
+    def run_start(self, start: Partition, record: Record) -> np.ndarray | None:
         """The labels at the last C that separates them; None where there is none."""
         path = tuple(C for C in self.config.path if C >= FIRST_C) or self.config.path[-1:]
         tagged = tag(record, stage="sample", start=start.start)

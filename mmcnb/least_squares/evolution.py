@@ -143,7 +143,7 @@ def run_evolutions(
         One an evolution.
     """
 
-    def follow(start: tuple[int, int], record: Record) -> Evolved:
+    def run_start(start: tuple[int, int], record: Record) -> Evolved:
         number, seed = start
         random_state = np.random.RandomState(seed)
         found = evolve(fitness.M, matrix=fitness.matrix, random_state=random_state, **settings)
@@ -153,7 +153,7 @@ def run_evolutions(
             record(row | {"objective": float(found.best[generation - 1])})
         return replace(found, start=number)
 
-    found = run_starts(engine, follow, list(enumerate(seeds)), record)
+    found = run_starts(engine, run_start, list(enumerate(seeds)), record)
     return sorted(found, key=lambda one: round(one.fitness / TIE))
 
 

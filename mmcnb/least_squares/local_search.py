@@ -268,12 +268,12 @@ def local_search(
         ends = _ends(R, config, start, targets, bounds)
         return best_partition(Partition(end, mean_objective(R, end, k), start[0]) for end in ends)
 
-    follow = partial(run_starts, engine, attempt) if engine else partial(map, attempt)
-    found = list(follow(starts[:SCANNING_STARTS]))
+    run = partial(run_starts, engine, attempt) if engine else partial(map, attempt)
+    found = list(run(starts[:SCANNING_STARTS]))
     if scan:  # the other starts keep to the proportion that the first ones found best
         larger = max(np.bincount(best_partition(found).labels)) / m
         targets = [min(targets, key=lambda target: abs(target[0] - larger))]
-    found += follow(starts[SCANNING_STARTS:])
+    found += run(starts[SCANNING_STARTS:])
     found.sort(key=lambda partition: -round(partition.objective / TIE))
     return [Partition(canonical_labels(one.labels), one.objective, one.start) for one in found]
 

@@ -70,13 +70,13 @@ def partition_sample(
         labels = kernels.refine(R, labels, *sizes, MOST_MOVES * m)[0]
         return Partition(labels, mean_objective(R, labels, k), start)
 
-    def follow(start: int, record: Record) -> Partition:
+    def run_start(start: int, record: Record) -> Partition:
         labels = regularization_path(features, flips[start - first_path], k, bounds, path).labels
         return scored(labels, start)
 
     follows_paths = config.is_mixed or R is None
     paths = [*range(first_path, first_path + PATH_STARTS)] if follows_paths else []
-    found = run_starts(engine, follow, paths)
+    found = run_starts(engine, run_start, paths)
     if R is not None:
         found = local_search(R, config, random_state, features.z[:, :LEADING], engine) + found
     if refine is not None:

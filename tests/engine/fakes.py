@@ -8,7 +8,7 @@ from mmcnb.samples import Samples
 
 
 class FakeSamples(Samples):
-    """Rows of an array behind any storage chunk; counts how often each row is read."""
+    """Rows of an array behind any chunks; counts how often each row is read."""
 
     is_sparse, checksummed, name, path = False, True, "fake", "fake"
     is_reopenable = True

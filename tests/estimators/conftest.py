@@ -1,4 +1,4 @@
-"""Rows with two clusters, and the homes they can have."""
+"""Rows with two clusters, and the storages they can have."""
 
 from dataclasses import replace
 
@@ -56,10 +56,10 @@ def same_clusters(one, other):
 
 
 @pytest.fixture
-def dense_homes(tmp_path):
-    """A function that gives the homes of one dense array, by name."""
+def dense_storages(tmp_path):
+    """A function that gives the storages of one dense array, by name."""
 
-    def homes(X):
+    def storages(X):
         zarr.create_array(tmp_path / "bare.zarr", data=X, chunks=(777, 2))
         with create_dense_store(
             tmp_path / "ours.zarr", X.shape[1], dtype=X.dtype.name, chunk_rows=4096
@@ -72,19 +72,19 @@ def dense_homes(tmp_path):
             "opened zarr": zarr.open_array(tmp_path / "bare.zarr", mode="r"),
         }
 
-    return homes
+    return storages
 
 
 @pytest.fixture
-def csr_homes(tmp_path):
-    """A function that gives the homes of one CSR matrix, by name."""
+def csr_storages(tmp_path):
+    """A function that gives the storages of one CSR matrix, by name."""
 
-    def homes(X):
+    def storages(X):
         with create_csr_store(tmp_path / "csr.zarr", X.shape[1], dtype=X.dtype.name) as writer:
             writer.append(X)
         return {"csr": X, "zarr csr": tmp_path / "csr.zarr", "csr matrix": scipy.sparse.csr_matrix(X)}
 
-    return homes
+    return storages
 
 
 @pytest.fixture

@@ -172,23 +172,23 @@ def test_same_seed_same_bits_and_threads_do_not_matter(form):
 
 
 @forms
-def test_same_bits_in_every_dense_home(dense_homes, form):
+def test_same_bits_in_every_dense_storage(dense_storages, form):
     X = make_blobs(9000, gap=3.0, dtype=np.float32)
-    found = [evolutionary(sample_size=150, **form).fit(home) for home in dense_homes(X).values()]
+    found = [evolutionary(sample_size=150, **form).fit(storage) for storage in dense_storages(X).values()]
     assert [facts(one) == facts(found[0]) for one in found] == [True] * len(found)
     assert sum(found[0].report_["sample_sizes"]) == 150
     assert found[0].labels_.shape == (9000,)
 
 
 @forms
-def test_csr_homes_agree_with_dense_rows(csr_homes, form):
+def test_csr_storages_agree_with_dense_rows(csr_storages, form):
     csr = make_sparse(5000)
     parameters = {"gamma": "median", "sample_size": 150} | form
-    homes = [evolutionary(**parameters).fit(home) for home in csr_homes(csr).values()]
-    assert [facts(one) == facts(homes[0]) for one in homes] == [True] * len(homes)
+    storages = [evolutionary(**parameters).fit(storage) for storage in csr_storages(csr).values()]
+    assert [facts(one) == facts(storages[0]) for one in storages] == [True] * len(storages)
     dense = evolutionary(**parameters).fit(csr.toarray())
-    assert homes[0].objective_ == pytest.approx(dense.objective_, rel=1e-5)
-    assert np.mean(homes[0].labels_ == dense.labels_) > 0.999
+    assert storages[0].objective_ == pytest.approx(dense.objective_, rel=1e-5)
+    assert np.mean(storages[0].labels_ == dense.labels_) > 0.999
 
 
 def test_a_stored_fit_reads_its_rows_twice(tmp_path):

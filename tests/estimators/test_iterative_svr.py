@@ -67,7 +67,7 @@ def test_a_threshold_lies_between_values_and_zero_is_kept_where_it_serves():
     assert balanced_threshold(np.array([1.0, 1, 1, 1, 3]), shares, 0.0) == 2.0  # as far as equal values allow
 
 
-def test_homes_threads_and_forms_agree(X, tmp_path):
+def test_storages_threads_and_forms_agree(X, tmp_path):
     with create_dense_store(tmp_path / "rows.zarr", X.shape[1], dtype="float64", chunk_rows=17) as writer:
         writer.append(X)
     expected = make(n_jobs=1).fit(X)

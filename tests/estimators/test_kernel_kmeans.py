@@ -1,4 +1,4 @@
-"""Kernel k-means over rows in any home: k-means itself, kernel matrices, weights, bits, files, bad input."""
+"""Kernel k-means, rows in any storage: k-means itself, kernel matrices, weights, bits, files, bad input."""
 
 import re
 import warnings
@@ -146,7 +146,7 @@ def test_a_cluster_that_ends_empty_is_told(monkeypatch):
     assert model.pseudo_centres_[2] == -1
 
 
-# -- one answer in every home ----------------------------------------------------------------------
+# -- one answer in every storage ----------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +184,7 @@ def facts(model):
 
 # Full passes are weighted with the scaled rows.
 @pytest.mark.parametrize(("case", "weighted"), [("full", False), ("mini-batch", True), ("scaled", True)])
-def test_homes_threads_and_clusters_give_the_same_bits(dense, stores, dask_client, case, weighted):
+def test_storages_threads_and_clusters_give_the_same_bits(dense, stores, dask_client, case, weighted):
     omega = np.random.default_rng(1).integers(0, 4, N).astype(float) if weighted else None
     expected = facts(fitted(case, dense, omega))
     lazy = dask.array.from_array(dense, chunks=(30_000, 3))
@@ -195,8 +195,8 @@ def test_homes_threads_and_clusters_give_the_same_bits(dense, stores, dask_clien
         (stores["ours"], {}),
     ]
     ways.append((stores["ours"], {"engine": dask_client(2)}))
-    for number, (home, manner) in enumerate(ways):
-        assert facts(fitted(case, home, omega, **manner)) == expected, number
+    for number, (storage, manner) in enumerate(ways):
+        assert facts(fitted(case, storage, omega, **manner)) == expected, number
     csr = facts(fitted(case, sparse_of(dense), omega))
     assert facts(fitted(case, stores["csr"], omega, n_jobs=2)) == csr
 

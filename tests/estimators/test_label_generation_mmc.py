@@ -111,7 +111,7 @@ def test_the_history_falls_to_the_bound(X):
     assert last["objective"] - last["bound"] <= 1e-3 * last["objective"]
 
 
-def test_homes_threads_and_forms_agree(X, tmp_path):
+def test_storages_threads_and_forms_agree(X, tmp_path):
     with create_dense_store(tmp_path / "rows.zarr", X.shape[1], dtype="float64", chunk_rows=17) as writer:
         writer.append(X)
     expected = mmcnb.baselines.LabelGenerationMMC(n_jobs=1).fit(X)

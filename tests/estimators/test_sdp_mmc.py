@@ -94,7 +94,7 @@ def test_a_weight_of_two_is_the_row_given_twice(X):
     )
 
 
-def test_homes_threads_and_forms_agree(X, tmp_path):
+def test_storages_threads_and_forms_agree(X, tmp_path):
     with create_dense_store(tmp_path / "rows.zarr", X.shape[1], dtype="float64", chunk_rows=17) as writer:
         writer.append(X)
     expected = mmcnb.baselines.SDPMMC(n_jobs=1).fit(X)

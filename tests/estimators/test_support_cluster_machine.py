@@ -263,7 +263,7 @@ def test_expansions_are_sums_over_the_basis_tile_by_tile(kernel, p):
         np.testing.assert_array_equal(again.block(rows, np.float64), sums.block(rows, np.float64))
 
 
-# -- homes -----------------------------------------------------------------------------------------
+# -- storages -----------------------------------------------------------------------------------------
 
 
 def bits(model, X):
@@ -273,7 +273,7 @@ def bits(model, X):
 
 @pytest.mark.parametrize("held", [100, 65_536])
 @pytest.mark.parametrize("parameters", [{}, {"scale": "standard"}, {"classes": 3}])
-def test_dense_homes_and_threads_give_the_same_bits(tmp_path, monkeypatch, held, parameters):
+def test_dense_storages_and_threads_give_the_same_bits(tmp_path, monkeypatch, held, parameters):
     """Also where rows stay in their store, because too many are in play to be held."""
     monkeypatch.setattr(shrinking, "CACHED_ROWS", held)
     monkeypatch.setattr(shrinking, "CACHED_VALUES", 0)
@@ -285,7 +285,7 @@ def test_dense_homes_and_threads_give_the_same_bits(tmp_path, monkeypatch, held,
         writer.append(X, y)
     zarr.create_array(tmp_path / "bare.zarr", data=X, chunks=(1000, 2))
     zarr.create_array(tmp_path / "y.zarr", data=y, chunks=(500,))
-    homes = [
+    storages = [
         (X, y, 2),
         (tmp_path / "ours.zarr", None, 1),
         (tmp_path / "bare.zarr", tmp_path / "y.zarr", 2),
@@ -299,11 +299,11 @@ def test_dense_homes_and_threads_give_the_same_bits(tmp_path, monkeypatch, held,
     ]
     fit = {"n_clusters": 40, "max_rounds": 2} | parameters
     expected = bits(make(n_jobs=1, **fit).fit(X, y), X)
-    for rows, labels, n_jobs in homes:
+    for rows, labels, n_jobs in storages:
         assert bits(make(n_jobs=n_jobs, **fit).fit(rows, labels), X) == expected
 
 
-def test_csr_homes_and_threads_give_the_same_bits_and_agree_with_dense(tmp_path):
+def test_csr_storages_and_threads_give_the_same_bits_and_agree_with_dense(tmp_path):
     X, y = rare(5000, 50)
     X[np.abs(X) < 0.5] = 0
     csr = scipy.sparse.csr_array(X)
@@ -311,8 +311,8 @@ def test_csr_homes_and_threads_give_the_same_bits_and_agree_with_dense(tmp_path)
         writer.append(csr, y)
     fit = {"n_clusters": 40, "max_rounds": 2}
     model = make(n_jobs=1, **fit).fit(csr, y)
-    for home, n_jobs in ((tmp_path / "csr.zarr", 2), (scipy.sparse.csr_matrix(X), 2)):
-        assert bits(make(n_jobs=n_jobs, **fit).fit(home, y), csr) == bits(model, csr)
+    for storage, n_jobs in ((tmp_path / "csr.zarr", 2), (scipy.sparse.csr_matrix(X), 2)):
+        assert bits(make(n_jobs=n_jobs, **fit).fit(storage, y), csr) == bits(model, csr)
     assert np.mean(make(**fit).fit(X, y).predict(X) == model.predict(X)) > 0.98
 
 

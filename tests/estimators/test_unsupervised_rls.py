@@ -82,13 +82,13 @@ def test_sizes_that_are_held_are_kept(shares):
 def test_same_bits_wherever_the_rows_live(tmp_path, sparse):
     X, _ = blobs(9000)
     X = np.where(X > 0, X, 0) if sparse else X
-    homes = [scipy.sparse.csr_array(X), scipy.sparse.csr_matrix(X)] if sparse else [X]
+    storages = [scipy.sparse.csr_array(X), scipy.sparse.csr_matrix(X)] if sparse else [X]
     if not sparse:
         zarr.create_array(tmp_path / "bare.zarr", data=X, chunks=(777, 2))
         with create_dense_store(tmp_path / "ours.zarr", 4) as writer:
             writer.append(X)
-        homes += [tmp_path / "bare.zarr", str(tmp_path / "ours.zarr")]
-    models = [rls(n_jobs=n_jobs).fit(home) for home in homes for n_jobs in (1, 2)]
+        storages += [tmp_path / "bare.zarr", str(tmp_path / "ours.zarr")]
+    models = [rls(n_jobs=n_jobs).fit(storage) for storage in storages for n_jobs in (1, 2)]
     for model in models[1:]:
         np.testing.assert_array_equal(model.labels_, models[0].labels_)
         np.testing.assert_array_equal(model.model_.rule.coef, models[0].model_.rule.coef)

@@ -116,9 +116,9 @@ def test_scratch_leaves_no_file(X, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_scaled_columns_have_unit_variance(X, sparse):
-    home = open_samples(scipy.sparse.csr_array(X) if sparse else X)
+    storage = open_samples(scipy.sparse.csr_array(X) if sparse else X)
     mean, deviation = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
-    scaled = as_matrix(ScaledSamples(home, mean, deviation).block(0, 9001))
+    scaled = as_matrix(ScaledSamples(storage, mean, deviation).block(0, 9001))
     scaled = scaled.toarray() if sparse else scaled
     assert scaled.dtype == np.float32
     np.testing.assert_allclose(scaled, (X - (0 if sparse else mean)) / deviation, rtol=1e-5, atol=1e-6)

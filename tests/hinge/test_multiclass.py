@@ -39,7 +39,7 @@ def divisions(engine, X, division, with_refine, weights=None):
     K = kernel_matrix(X, KERNEL) if weights is None else None
     sweeps = []
     given = engine, K, features, division, np.random.RandomState(0)
-    found = partition_sample(*given, refine.follow if with_refine else None, sweeps.append)
+    found = partition_sample(*given, refine.run_start if with_refine else None, sweeps.append)
     return found, refine, features, sweeps
 
 

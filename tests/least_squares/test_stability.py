@@ -121,8 +121,8 @@ def test_same_bits_from_memory_and_stores_at_any_number_of_threads(tmp_path):
     zarr.create_array(tmp_path / "bare.zarr", data=X, chunks=(777, 1))
     with create_dense_store(tmp_path / "ours.zarr", 2) as writer:
         writer.append(X)
-    homes = ((X, 1), (X, 2), (tmp_path / "bare.zarr", 1), (tmp_path / "ours.zarr", 2))
-    models = [rls(n_jobs=n_jobs).fit(home) for home, n_jobs in homes]
+    storages = ((X, 1), (X, 2), (tmp_path / "bare.zarr", 1), (tmp_path / "ours.zarr", 2))
+    models = [rls(n_jobs=n_jobs).fit(storage) for storage, n_jobs in storages]
     for model in models[1:]:
         assert model.report_ == models[0].report_
         assert (model.gamma_, model.alpha_) == (models[0].gamma_, models[0].alpha_)

@@ -62,10 +62,10 @@ def test_same_figures_from_memory_and_stores(tmp_path):
     with create_dense_store(tmp_path / "ours.zarr", 4) as writer:
         writer.append(X)
     given = {"n_clusters": [3, 4], "sample_size": 200}
-    homes = ((X, 1), (X, 2), (tmp_path / "bare.zarr", 1), (tmp_path / "ours.zarr", 2))
-    frames = [select_n_clusters(rls(n_jobs=n_jobs), home, **given) for home, n_jobs in homes]
+    storages = ((X, 1), (X, 2), (tmp_path / "bare.zarr", 1), (tmp_path / "ours.zarr", 2))
+    frames = [select_n_clusters(rls(n_jobs=n_jobs), storage, **given) for storage, n_jobs in storages]
     few = {"sample_size": 200, "widths": [0.55], "n_subsets": 2}
-    chosen = [select_parameters(rls(), home, **few) for home in (X, tmp_path / "bare.zarr")]
+    chosen = [select_parameters(rls(), storage, **few) for storage in (X, tmp_path / "bare.zarr")]
     for other in frames[1:]:
         pd.testing.assert_frame_equal(other, frames[0], check_exact=True)
     pd.testing.assert_frame_equal(chosen[0].frame, chosen[1].frame, check_exact=True)

@@ -23,8 +23,8 @@ def rows(data, dtype):
     return make_rings(N, dtype=dtype) if data == "rings" else make_blobs(N, gap=3.0, dtype=dtype)
 
 
-def fitted(name, home, parameters, n_jobs=1):
-    model = make(name, n_jobs=n_jobs, **STREAMED | parameters).fit(home)
+def fitted(name, storage, parameters, n_jobs=1):
+    model = make(name, n_jobs=n_jobs, **STREAMED | parameters).fit(storage)
     assert "all rows" in set(model.history_["stage"])
     return model
 
@@ -34,14 +34,14 @@ def fitted(name, home, parameters, n_jobs=1):
     ("name", "data", "parameters", "dtype"),
     [(*case, dtype) for case, dtype in zip(CASES, ("f4", "f8", "f8", "f4"), strict=True)],
 )
-def test_dense_homes_and_threads_give_the_same_bits(dense_homes, name, data, parameters, dtype):
+def test_dense_storages_and_threads_give_the_same_bits(dense_storages, name, data, parameters, dtype):
     X = rows(data, dtype)
     found = {}
-    for home, source in dense_homes(X).items():
-        for n_jobs in (1, 2) if home == "array" else (2,):
+    for storage, source in dense_storages(X).items():
+        for n_jobs in (1, 2) if storage == "array" else (2,):
             model = fitted(name, source, parameters, n_jobs)
-            found[home, n_jobs] = bits(model, source)
-            assert model.predict(X).tobytes() == found[home, n_jobs][0]
+            found[storage, n_jobs] = bits(model, source)
+            assert model.predict(X).tobytes() == found[storage, n_jobs][0]
     first = found["array", 1]
     assert [key for key, value in found.items() if value != first] == []
 
@@ -55,26 +55,26 @@ def test_dense_homes_and_threads_give_the_same_bits(dense_homes, name, data, par
         ("CPMMC", "standard", "f4"),
     ],
 )
-def test_csr_homes_and_threads_give_the_same_bits(csr_homes, name, scale, dtype):
+def test_csr_storages_and_threads_give_the_same_bits(csr_storages, name, scale, dtype):
     X = make_sparse(N, dtype=dtype)
     parameters = {"scale": scale} | (
         {"gamma": "median", "n_landmarks": 30} if name == "SparseKernelMMC" else {}
     )
     found = {
-        (home, n_jobs): bits(fitted(name, source, parameters, n_jobs), source)
-        for home, source in csr_homes(X).items()
-        for n_jobs in ((1, 2) if home == "csr" else (2,))
+        (storage, n_jobs): bits(fitted(name, source, parameters, n_jobs), source)
+        for storage, source in csr_storages(X).items()
+        for n_jobs in ((1, 2) if storage == "csr" else (2,))
     }
     first = found["csr", 1]
     assert [key for key, value in found.items() if value != first] == []
 
 
-@pytest.mark.parametrize(("home", "dtype"), [("array", "f8"), ("zarr, 777 x 2", "f4")])
+@pytest.mark.parametrize(("storage", "dtype"), [("array", "f8"), ("zarr, 777 x 2", "f4")])
 def test_kernel_columns_in_memory_scratch_or_nowhere_give_the_same_bits(
-    dense_homes, keep_columns_in, home, dtype
+    dense_storages, keep_columns_in, storage, dtype
 ):
     X = make_rings(N, dtype=dtype)
-    source = dense_homes(X)[home]
+    source = dense_storages(X)[storage]
     found = {}
     for store in ("memory", "scratch", "recompute"):
         keep_columns_in(store)
@@ -83,9 +83,9 @@ def test_kernel_columns_in_memory_scratch_or_nowhere_give_the_same_bits(
     assert found["recompute"] == found["memory"]
 
 
-def test_memory_limit_does_not_change_the_answer(dense_homes):
+def test_memory_limit_does_not_change_the_answer(dense_storages):
     X = make_rings(N)
-    source = dense_homes(X)["zarr, 777 x 2"]
+    source = dense_storages(X)["zarr, 777 x 2"]
     parameters = CASES[0][2]
     expected = bits(fitted("SparseKernelMMC", X, parameters), X)
     for memory_limit in ("600MiB", "4GiB"):
@@ -100,7 +100,7 @@ def test_dense_and_csr_agree(name):
     parameters = {} if name == "CPMMC" else {"gamma": "median"}
     parameters |= {} if name == "KernelCPMMC" else STREAMED
     # A tight loop: what is left is the order of the sums, on rows of the boundary.
-    one, other = (make(name, **parameters | {"eta": 1e-7}).fit(home) for home in (X, csr))
+    one, other = (make(name, **parameters | {"eta": 1e-7}).fit(storage) for storage in (X, csr))
     assert other.objective_ == pytest.approx(one.objective_, rel=1e-6)
     differ = one.labels_ != other.labels_
     f = one.decision_function(X)
@@ -110,28 +110,28 @@ def test_dense_and_csr_agree(name):
 @pytest.mark.parametrize("name", ["SparseKernelMMC", "CPMMC", "KernelCPMMC"])
 def test_float32_and_float64_nearly_agree(name):
     X = make_blobs(400, dtype=np.float32)
-    one, other = (make(name).fit(home) for home in (X, X.astype(np.float64)))
+    one, other = (make(name).fit(storage) for storage in (X, X.astype(np.float64)))
     assert other.objective_ == pytest.approx(one.objective_, rel=1e-3)
     assert np.mean(one.labels_ == other.labels_) > 0.99
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.bool_, np.int64])
-def test_whole_numbers_are_read_as_the_floats_they_are(dense_homes, dtype):
+def test_whole_numbers_are_read_as_the_floats_they_are(dense_storages, dtype):
     X = (make_blobs(600) > 0).astype(dtype) if dtype is np.bool_ else (make_blobs(600) * 5 + 50).astype(dtype)
     model = make("CPMMC").fit(X)
     as_floats = make("CPMMC").fit(X.astype(np.float64))
     assert same_clusters(model.labels_, as_floats.labels_)
-    stored = make("CPMMC").fit(dense_homes(X.astype(np.uint8))["zarr, 777 x 2"])
+    stored = make("CPMMC").fit(dense_storages(X.astype(np.uint8))["zarr, 777 x 2"])
     assert same_clusters(model.labels_, stored.labels_)
 
 
-def test_labels_written_to_a_store_are_those_predicted(dense_homes, tmp_path):
+def test_labels_written_to_a_store_are_those_predicted(dense_storages, tmp_path):
     X = make_rings(N)
-    homes = dense_homes(X)
+    storages = dense_storages(X)
     model = fitted("SparseKernelMMC", X, CASES[0][2])
-    for number, home in enumerate(homes.values()):
+    for number, storage in enumerate(storages.values()):
         out = tmp_path / f"labels{number}.zarr"
-        assert model.predict(home, out=out) is None
+        assert model.predict(storage, out=out) is None
         written = zarr.open_array(out, mode="r")
         assert written.dtype == np.int32
         np.testing.assert_array_equal(written[:], model.labels_)
@@ -140,16 +140,16 @@ def test_labels_written_to_a_store_are_those_predicted(dense_homes, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["SparseKernelMMC", "CPMMC"])
-def test_fit_model_is_fit_without_labels(dense_homes, name):
+def test_fit_model_is_fit_without_labels(dense_storages, name):
     X = make_blobs(N)
-    source = dense_homes(X)["zarr, 4096 rows"]
+    source = dense_storages(X)["zarr, 4096 rows"]
     whole = make(name, **STREAMED).fit(source)
-    model = make(name, **STREAMED).fit_model(source)
-    assert not hasattr(model, "labels_")
+    model = make(name, **STREAMED).fit(X[:500]).fit_model(source)
+    assert not hasattr(model, "labels_")  # nor those of the fit before
     assert model.predict(source).tobytes() == whole.labels_.tobytes()
 
 
-# -- every home, thread and engine, where there are several groups and a larger sample ----------------
+# -- every storage, thread and engine, where there are several groups and a larger sample ----------------
 
 MANY = 2 * GROUP_ROWS + 3001
 QUICK = {"n_init": 1, "C": 1.3, "sample_size": 300, "max_rounds": 2}
@@ -158,16 +158,16 @@ LARGE = [("SparseKernelMMC", {"gamma": 0.3, "n_landmarks": 6}), ("CPMMC", {})]
 
 
 @pytest.fixture(scope="module")
-def large_homes(tmp_path_factory):
-    """The homes of the same rows, dense and CSR, by name."""
+def large_storages(tmp_path_factory):
+    """The storages of the same rows, dense and CSR, by name."""
     X, folder = make_blobs(MANY, d=3, gap=3.0, dtype=np.float32), tmp_path_factory.mktemp("large")
     sparse = X.copy()
     sparse[:, 1][np.random.default_rng(0).random(MANY) < 0.6] = 0
     csr = scipy.sparse.csr_array(sparse)
-    homes = {"dense": {"array": X}, "csr": {"array": csr}}
+    storages = {"dense": {"array": X}, "csr": {"array": csr}}
     for rows in CHUNKS:
-        homes["dense"][f"dask, {rows}"] = dask.array.from_array(X, chunks=(rows, 3))
-        homes["csr"][f"dask, {rows}"] = dask.array.from_array(sparse, chunks=(rows, 3)).map_blocks(
+        storages["dense"][f"dask, {rows}"] = dask.array.from_array(X, chunks=(rows, 3))
+        storages["csr"][f"dask, {rows}"] = dask.array.from_array(sparse, chunks=(rows, 3)).map_blocks(
             scipy.sparse.csr_array
         )
         for kind, options in {
@@ -175,12 +175,12 @@ def large_homes(tmp_path_factory):
             "sharded": {"shards": (4 * rows,)},
             "version 2": {"zarr_format": 2},
         }.items():
-            for layout in homes:
+            for layout in storages:
                 path = folder / f"{layout}, {kind}, {rows}.zarr"
                 write = _write_dense if layout == "dense" else _write_csr
                 write(path, X if layout == "dense" else csr, rows, **options)
-                homes[layout][f"{kind}, {rows}"] = path
-    return homes
+                storages[layout][f"{kind}, {rows}"] = path
+    return storages
 
 
 def _write_dense(path, X, rows, shards=None, zarr_format=3):
@@ -204,8 +204,8 @@ def facts(model):
 
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 @pytest.mark.parametrize(("name", "parameters"), LARGE)
-def test_homes_chunks_threads_and_clusters_give_the_same_bits(
-    large_homes, dask_client, layout, name, parameters
+def test_storages_chunks_threads_and_clusters_give_the_same_bits(
+    large_storages, dask_client, layout, name, parameters
 ):
     def found(source, n_jobs=1, engine=None):
         model = make(name, n_jobs=n_jobs, engine=engine, **QUICK | parameters).fit(source)
@@ -213,14 +213,16 @@ def test_homes_chunks_threads_and_clusters_give_the_same_bits(
         assert {"larger sample", "all rows"} <= stages
         return facts(model)
 
-    homes = large_homes[layout]
-    expected = found(homes["array"])
+    storages = large_storages[layout]
+    expected = found(storages["array"])
     ways = [("array", {"n_jobs": 2})]
     # One number of threads each; every kind of store and every size of its chunks sees both.
-    stored = list(homes)[1:]
-    ways += [(home, {"n_jobs": 1 + (n + n // 4) % 2}) for n, home in enumerate(stored)]
-    travelling = [home for home, source in homes.items() if open_samples(source).is_reopenable]
-    assert len(travelling) == len(homes) - 1
-    on_clusters = [home for home in travelling if home.startswith("zarr") or home.endswith(f" {CHUNKS[0]}")]
-    ways += [(home, {"engine": dask_client(1 + n % 2)}) for n, home in enumerate(on_clusters)]
-    assert [way for way in ways if found(homes[way[0]], **way[1]) != expected] == []
+    stored = list(storages)[1:]
+    ways += [(storage, {"n_jobs": 1 + (n + n // 4) % 2}) for n, storage in enumerate(stored)]
+    reopenable = [storage for storage, source in storages.items() if open_samples(source).is_reopenable]
+    assert len(reopenable) == len(storages) - 1
+    on_clusters = [
+        storage for storage in reopenable if storage.startswith("zarr") or storage.endswith(f" {CHUNKS[0]}")
+    ]
+    ways += [(storage, {"engine": dask_client(1 + n % 2)}) for n, storage in enumerate(on_clusters)]
+    assert [way for way in ways if found(storages[way[0]], **way[1]) != expected] == []

@@ -18,40 +18,40 @@ STREAMED = {"sample_size": 200, "n_landmarks": 20, "C": 2.0}
 
 
 @two_and_three
-def test_dense_homes_and_threads_give_the_same_bits(dense_homes, k):
+def test_dense_storages_and_threads_give_the_same_bits(dense_storages, k):
     X = groups(k, 9000, dtype=np.float32)
     found = {}
-    for home, source in dense_homes(X).items():
-        for n_jobs in (1, 2, 4) if home == "array" else (2,):
+    for storage, source in dense_storages(X).items():
+        for n_jobs in (1, 2, 4) if storage == "array" else (2,):
             model = fitted(source, k, n_jobs=n_jobs, **STREAMED)
             assert "all rows" in set(model.history_["stage"])
             assert model.predict(source).tobytes() == model.labels_.tobytes()
-            found[home, n_jobs] = everything(model, source)
+            found[storage, n_jobs] = everything(model, source)
     first = found["array", 1]
     assert [key for key, value in found.items() if value != first] == []
 
 
 @two_and_three
-def test_csr_homes_give_the_same_bits_and_agree_with_dense_rows(csr_homes, k):
+def test_csr_storages_give_the_same_bits_and_agree_with_dense_rows(csr_storages, k):
     X = make_sparse(5000, dtype=np.float32)
     views = {"columns": [None, slice(15), slice(10, None)], **STREAMED}
     found = {
-        home: everything(fitted(source, k, n_jobs=1 + n, **views), source)
-        for n, (home, source) in enumerate(csr_homes(X).items())
+        storage: everything(fitted(source, k, n_jobs=1 + n, **views), source)
+        for n, (storage, source) in enumerate(csr_storages(X).items())
     }
-    assert [home for home, value in found.items() if value != found["csr"]] == []
-    sparse, dense = (fitted(home, k, eta=1e-4, **views) for home in (X, X.toarray()))
+    assert [storage for storage, value in found.items() if value != found["csr"]] == []
+    sparse, dense = (fitted(storage, k, eta=1e-4, **views) for storage in (X, X.toarray()))
     assert sparse.objective_ == pytest.approx(dense.objective_, rel=1e-2)
     assert np.mean(sparse.labels_ == dense.labels_) > 0.99
 
 
 @two_and_three
 @pytest.mark.parametrize("store", ["scratch", "recompute"])
-def test_kernel_columns_elsewhere_or_nowhere_give_the_same_bits(dense_homes, keep_columns_in, k, store):
+def test_kernel_columns_elsewhere_or_nowhere_give_the_same_bits(dense_storages, keep_columns_in, k, store):
     X = groups(k, 9000, dtype=np.float32)
     expected = everything(fitted(X, k, **STREAMED), X)
     keep_columns_in(store)
-    assert everything(fitted(dense_homes(X)["zarr, 777 x 2"], k, n_jobs=2, **STREAMED), X) == expected
+    assert everything(fitted(dense_storages(X)["zarr, 777 x 2"], k, n_jobs=2, **STREAMED), X) == expected
 
 
 @two_and_three

@@ -1,4 +1,4 @@
-"""Least squares clusters: one answer, to the bit, in every home, by any threads or workers, in few reads."""
+"""Least squares clusters: the same bits in every storage, by any threads or workers, in few reads."""
 
 import dask.array
 import numpy as np
@@ -73,7 +73,7 @@ def facts(model, probe):
 
 # Each case is weighted either here or below, on CSR rows.
 @pytest.mark.parametrize(("case", "weighted"), [("free", False), ("held", True), ("shares", False)])
-def test_dense_homes_threads_and_clusters_give_the_same_bits(
+def test_dense_storages_threads_and_clusters_give_the_same_bits(
     dense, dense_stores, weights, dask_client, case, weighted
 ):
     omega = weights if weighted else None
@@ -82,14 +82,14 @@ def test_dense_homes_threads_and_clusters_give_the_same_bits(
     ways = [(dense, {"n_jobs": 2}), (lazy, {"n_jobs": 2}), (lazy, {"engine": dask_client(2)})]
     ways += [(store, {"n_jobs": 1 + number % 2}) for number, store in enumerate(dense_stores)]
     ways += [(dense_stores[2], {"engine": dask_client(workers)}) for workers in (1, 2)]
-    for number, (home, manner) in enumerate(ways):
-        model = fitted(case, home, omega, **manner)
+    for number, (storage, manner) in enumerate(ways):
+        model = fitted(case, storage, omega, **manner)
         assert facts(model, dense[:9000]) == expected, number
-        np.testing.assert_array_equal(model.predict(home), model.labels_)
+        np.testing.assert_array_equal(model.predict(storage), model.labels_)
 
 
 @pytest.mark.parametrize(("case", "weighted"), [("free", True), ("held", False), ("shares", True)])
-def test_csr_homes_threads_and_clusters_give_the_same_bits(
+def test_csr_storages_threads_and_clusters_give_the_same_bits(
     csr, csr_store, weights, dask_client, case, weighted
 ):
     omega = weights if weighted else None
@@ -97,8 +97,8 @@ def test_csr_homes_threads_and_clusters_give_the_same_bits(
     expected = facts(fitted(case, csr, omega), csr[:9000])
     ways = [(csr, {"n_jobs": 2}), (csr_store, {"n_jobs": 2}), (lazy, {})]
     ways.append((csr_store, {"engine": dask_client(2)}))
-    for number, (home, manner) in enumerate(ways):
-        assert facts(fitted(case, home, omega, **manner), csr[:9000]) == expected, number
+    for number, (storage, manner) in enumerate(ways):
+        assert facts(fitted(case, storage, omega, **manner), csr[:9000]) == expected, number
 
 
 @pytest.mark.parametrize("case", ["free", "held"])
@@ -164,9 +164,9 @@ def test_each_chunk_is_got_as_often_as_the_history_says(recorded, keep_columns_i
 
 @pytest.mark.parametrize("form", [{}, {"n_landmarks": 10}], ids=["exact", "landmarks"])
 def test_evolution_gives_the_same_bits_in_stores_and_on_clusters(dense, dense_stores, dask_client, form):
-    def found(home, **manner):
+    def found(storage, **manner):
         quick = {"sample_size": 80, "n_init": 2, "balance": 0.5, "random_state": 0}
-        model = mmcnb.EvolutionaryMMC(**quick, **form, **manner).fit(home)
+        model = mmcnb.EvolutionaryMMC(**quick, **form, **manner).fit(storage)
         rule = model.model_.rule
         return model.labels_.tobytes(), rule.coef.tobytes(), rule.offset, model.objective_
 
