@@ -11,6 +11,8 @@ from mmcnb.engine.run import Engine, Pass
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.matrix import as_matrix, stack
 
+SAMPLE_ROWS = 2000  # of the sample by default: `python -m benchmarks peers` and `rls`
+
 
 @dataclass(frozen=True)
 class WeightedPass:

@@ -37,7 +37,6 @@ from mmcnb.features.rules import DecisionPass, Hyperplane, LabelsPass, Scores
 from mmcnb.samples import LabelsWriter, Samples
 from mmcnb.samples.derived import scaled_matrix
 
-SAMPLE_ROWS = 2000  # of the sample for starts and bandwidths: `python -m benchmarks peers`
 FITTED = ("objective", "gamma", "converged", "report")
 MARGIN_FITTED = ("objective", "rho", "gamma", "converged", "report")
 logger = logging.getLogger("mmcnb")

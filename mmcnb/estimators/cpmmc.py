@@ -6,9 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.estimators.base import MARGIN_FITTED, SAMPLE_ROWS, StreamedClusterer, estimator
+from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import SAMPLE_SIZE, TWO_CLUSTERS, Rule, check_balance, search_config
 from mmcnb.features.bandwidth import mean_squared_distance
 from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts, two_cluster_result

@@ -7,10 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from mmcnb._config import format_bytes, resolve_memory_limit
+from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, square_rows
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import MemoryLimitError
-from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
+from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     BALANCE,
     COUNT,

@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
+from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     BALANCE,
     COUNT,

@@ -6,10 +6,11 @@ from functools import partial
 from typing import ClassVar
 
 from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
+from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import MemoryLimitError
-from mmcnb.estimators.base import MARGIN_FITTED, SAMPLE_ROWS, StreamedClusterer, estimator
+from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     KERNEL,
     TWO_CLUSTERS,

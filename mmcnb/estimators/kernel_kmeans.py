@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, whole_numbers
-from mmcnb.estimators.base import SAMPLE_ROWS, StreamedClusterer, estimator
+from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     COUNT,
     OPTIONAL_COUNT,

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.estimators.base import MARGIN_FITTED, SAMPLE_ROWS, StreamedClusterer, estimator
+from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     OPTIONAL_COUNT,
     POSITIVE,

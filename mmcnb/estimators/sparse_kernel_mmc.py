@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar
 
+from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
-from mmcnb.estimators.base import MARGIN_FITTED, SAMPLE_ROWS, StreamedClusterer, estimator
+from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     KERNEL,
     OPTIONAL_COUNT,

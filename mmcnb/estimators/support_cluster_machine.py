@@ -9,9 +9,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb.engine.passes import DrawnSample, draw_sample, sample_rows
+from mmcnb.engine.passes import SAMPLE_ROWS, DrawnSample, draw_sample, sample_rows
 from mmcnb.engine.session import connected
-from mmcnb.estimators.base import SAMPLE_ROWS, Estimator, estimator
+from mmcnb.estimators.base import Estimator, estimator
 from mmcnb.estimators.classes import check_class_weight, check_counts, read_classes, weight_of_rows
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
 from mmcnb.estimators.parameters import (
