@@ -1,0 +1,333 @@
+"""The graph kernel: coordinates of rows on the neighbour graph of some nodes.
+
+The leading eigenvectors of the graph, weighted by a filter of their eigenvalues, are coordinates in which
+clusters follow the data: a ring is one cluster, and so is a dense group beside a sparse one. A row has the
+weighted mean of the coordinates of its nearest nodes, whether it is a node or not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.errors import InputError
+from mmcnb.features.nodes import Axes, NodeSearch, leading_axes, search_all, search_in_cells
+
+# Measured by `python -m benchmarks graph` on the tuning half.
+N_NEIGHBORS, N_NODES = 10, 20_000
+EIGENVECTORS = 6  # a cluster
+BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
+SCALE_NEIGHBOUR = 7  # its distance is the scale of a node where components are joined
+DENSE_NODES = 2100  # up to which all eigenvalues cost less than iterations for some
+EIGENVALUE_TOLERANCE = 1e-7
+FILTERS = ("cut-off", "resolvent", "root")
+
+
+@dataclass(frozen=True)
+class GraphKernel:
+    """Settings of the graph kernel.
+
+    Parameters
+    ----------
+    n_neighbors : int or None, default=None
+        Nearest nodes of each row; None is 10, or fewer where there are fewer nodes.
+    n_nodes : int, default=20000
+        Most nodes of the graph: rows drawn at random, or all of fewer rows.
+    filter : {"cut-off", "resolvent", "root"}, default="cut-off"
+        How eigenvalues mu weigh their eigenvectors: mu, b/(1 - mu) with b = 1 - mu at twice the number of
+        clusters, or the square root of that.
+
+    Examples
+    --------
+    >>> import mmcnb
+    >>> X, y = mmcnb.synthetic.make_rings(400, random_state=0)
+    >>> kernel = mmcnb.GraphKernel(n_neighbors=8)
+    >>> model = mmcnb.UnsupervisedRLS(n_clusters=2, kernel=kernel, random_state=0).fit(X)
+    >>> model.labels_.shape
+    (400,)
+    """
+
+    n_neighbors: int | None = None
+    n_nodes: int = N_NODES
+    filter: str = "cut-off"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as a JSON object."""
+        return {"name": "graph", **vars(self)}
+
+    def neighbours_of(self, n_nodes: int) -> int:
+        """Nearest nodes of each row on a graph of some nodes."""
+        if self.n_neighbors is None:
+            return min(N_NEIGHBORS, n_nodes - 1)
+        if self.n_neighbors >= n_nodes:
+            raise InputError(
+                f"n_neighbors={self.n_neighbors} is not below the {n_nodes:,} distinct rows of the graph; give "
+                "fewer neighbors or more rows."
+            )
+        return self.n_neighbors
+
+
+@dataclass(frozen=True)
+class GraphMap:
+    """Maps rows to their coordinates on a graph, block by block.
+
+    Parameters
+    ----------
+    axes : Axes
+        Centres the rows, and reduces many columns.
+    search : NodeSearch
+        The nodes.
+    coordinates : ndarray of shape (p, q), float64
+        Coordinates of the nodes.
+    n_neighbors : int
+        Nearest nodes of each row.
+    """
+
+    axes: Axes
+    search: NodeSearch
+    coordinates: np.ndarray
+    n_neighbors: int
+
+    @property
+    def n_features(self) -> int:
+        """Number of coordinates."""
+        return int(self.coordinates.shape[1])
+
+    def block(self, rows: Any, dtype: Any) -> np.ndarray:
+        """Coordinates of dense or CSR rows, of shape (rows, q)."""
+        numbers, distances = self.search.nearest(self.axes(rows), self.n_neighbors)
+        out = np.empty((numbers.shape[0], self.n_features), dtype)
+        kernels.node_averages_into(numbers, kernels.calibrated_weights(distances), self.coordinates, out)
+        return out
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays of the map, by name."""
+        arrays = {
+            "graph_mean": self.axes.mean,
+            "graph_axes": self.axes.axes,
+            "graph_nodes": self.search.nodes,
+            "graph_starts": self.search.starts,
+            "graph_centres": self.search.centres,
+            "graph_coordinates": self.coordinates,
+            "graph_search": np.array([self.search.n_probes, self.n_neighbors]),
+        }
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, np.ndarray]) -> "GraphMap":
+        """The map of its `arrays`."""
+        n_probes, n_neighbors = arrays["graph_search"].tolist()
+        cells = arrays["graph_starts"], arrays["graph_centres"]
+        search = NodeSearch(arrays["graph_nodes"], *cells, n_probes)
+        axes = Axes(arrays["graph_mean"], arrays.get("graph_axes"))
+        return cls(axes, search, arrays["graph_coordinates"], n_neighbors)
+
+
+@dataclass(frozen=True)
+class GraphSample:
+    """A sample on the graph of its distinct rows.
+
+    Parameters
+    ----------
+    map : GraphMap
+        Maps any row.
+    values : ndarray of shape (m, q), float64
+        Coordinates of the rows of the sample.
+    eigenvalues : ndarray of shape (q,)
+        Eigenvalues of the normalised graph after the trivial one, falling.
+    n_components : int
+        Components of the neighbour graph, before they were joined.
+    """
+
+    map: GraphMap
+    values: np.ndarray
+    eigenvalues: np.ndarray
+    n_components: int
+
+
+def graph_sample(
+    sample: Any, kernel: GraphKernel, n_clusters: int, random_state: np.random.RandomState
+) -> GraphSample:
+    """Build the graph of a sample, and map the sample to its coordinates.
+
+    Parameters
+    ----------
+    sample : ndarray or CSR of shape (m, d)
+        The rows.
+    kernel : GraphKernel
+        Settings.
+    n_clusters : int
+        Number of clusters, k: there are 6k coordinates, or as many as there are nodes but one.
+    random_state : RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    GraphSample
+        The sample, and the map of any other row.
+
+    Raises
+    ------
+    InputError
+        If fewer rows differ than there are clusters, or no more than there are neighbours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.graph import GraphKernel, graph_sample
+    >>> rows = np.random.RandomState(0).normal(size=(30, 2))
+    >>> graph_sample(rows, GraphKernel(n_neighbors=4), 2, np.random.RandomState(0)).values.shape
+    (30, 12)
+    """
+    axes = leading_axes(sample, random_state)
+    rows = axes(sample)
+    nodes = rows[np.sort(np.unique(rows, axis=0, return_index=True)[1])]
+    if nodes.shape[0] < max(2, n_clusters):
+        raise InputError(
+            f"the sample has {nodes.shape[0]} rows that differ, fewer than n_clusters={n_clusters}; "
+            "give fewer clusters, or more rows."
+        )
+    search, count = search_in_cells(nodes, random_state), kernel.neighbours_of(nodes.shape[0])
+    graph, n_components = connected_graph(search.nodes, count)
+    eigenvalues, vectors = spectrum(graph, EIGENVECTORS * n_clusters)
+    weights = filter_weights(eigenvalues, kernel.filter, n_clusters)
+    mapped = GraphMap(axes, search, vectors * np.sqrt(weights), count)
+    return GraphSample(mapped, mapped.block(sample, np.float64), eigenvalues, n_components)
+
+
+def filter_weights(eigenvalues: np.ndarray, name: str, n_clusters: int) -> np.ndarray:
+    """Weight of each eigenvector.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (q,)
+        Falling, in [0, 1].
+    name : {"cut-off", "resolvent", "root"}
+        The filter; see `GraphKernel`.
+    n_clusters : int
+        Number of clusters, k.
+
+    Returns
+    -------
+    ndarray of shape (q,)
+        Weights in (0, 1] up to the eigenvector 2k, and less beyond it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.graph import filter_weights
+    >>> filter_weights(np.array([0.9, 0.8, 0.5]), "resolvent", 1)
+    array([2. , 1. , 0.4])
+    """
+    if name == "cut-off":
+        return eigenvalues
+    beyond = np.maximum(1 - eigenvalues, np.finfo(float).eps)
+    weights = beyond[min(2 * n_clusters, beyond.shape[0]) - 1] / beyond
+    return weights if name == "resolvent" else np.sqrt(weights)
+
+
+# -- the graph of the nodes --------------------------------------------------------------------
+
+
+def connected_graph(nodes: np.ndarray, n_neighbors: int) -> tuple[Any, int]:
+    """Symmetric weights of the neighbour graph of distinct nodes, in one component.
+
+    Weights a and b of the two directions give a + b - ab.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (p, c)
+        Distinct rows.
+    n_neighbors : int
+        Neighbours of each node, below p.
+
+    Returns
+    -------
+    graph : csr_array of shape (p, p)
+        Weights in (0, 1].
+    n_components : int
+        Components before they were joined.
+    """
+    from scipy.sparse import csr_array
+
+    p = nodes.shape[0]
+    numbers, distances = search_all(nodes).nearest(nodes, n_neighbors + 1)
+    # A node is its own nearest one: distinct rows have positive distances, but for underflow.
+    others = numbers != np.arange(p)[:, None]
+    others[others.all(axis=1), -1] = False
+    numbers, distances = (part[others].reshape(p, n_neighbors) for part in (numbers, distances))
+    weights, ends = kernels.calibrated_weights(distances), np.arange(0, p * n_neighbors + 1, n_neighbors)
+    directed = csr_array((weights.ravel(), numbers.ravel(), ends), shape=(p, p))
+    reverse = directed.T.tocsr()
+    graph = (directed + reverse - directed * reverse).tocsr()
+    scales = distances[:, min(SCALE_NEIGHBOUR, n_neighbors) - 1]
+    return _joined(graph, nodes, scales)
+
+
+def _joined(graph: Any, nodes: np.ndarray, scales: np.ndarray) -> tuple[Any, int]:
+    """Join components: each but the largest gets an edge to its nearest node of another one."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    count, component = connected_components(graph, directed=False)
+    n_components = int(count)
+    while count > 1:
+        ends = []
+        for one in np.argsort(-np.bincount(component), kind="stable")[1:]:
+            inside, outside = np.flatnonzero(component == one), np.flatnonzero(component != one)
+            numbers, distances = search_all(nodes[outside]).nearest(nodes[inside], 1)
+            nearest = distances[:, 0].argmin()
+            ends.append((inside[nearest], outside[numbers[nearest, 0]], distances[nearest, 0]))
+        a, b, gaps = map(np.array, zip(*ends, strict=True))
+        weights = BRIDGE_WEIGHT / (1 + gaps**2 / np.maximum(scales[a] * scales[b], np.finfo(float).tiny))
+        edges = coo_array((weights, (np.minimum(a, b), np.maximum(a, b))), shape=graph.shape).tocsr()
+        edges.data = np.minimum(edges.data, BRIDGE_WEIGHT)  # two components may choose the same edge
+        graph = (graph + edges + edges.T).tocsr()
+        count, component = connected_components(graph, directed=False)
+    return graph, n_components
+
+
+def spectrum(graph: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Leading eigenvectors of the normalised graph S = D^-½ W D^-½, without the trivial one.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (p, p)
+        Symmetric weights W of one component.
+    count : int
+        How many eigenvectors; p - 1 where there are fewer.
+
+    Returns
+    -------
+    eigenvalues : ndarray of shape (q,)
+        Falling; negative ones are clipped to 0.
+    vectors : ndarray of shape (p, q)
+        D^-½ V, with mean square 1; the largest entry of each is positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from mmcnb.features.graph import spectrum
+    >>> spectrum(csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), 1)[1].round(6)
+    array([[ 1.],
+           [-1.]])
+    """
+    from scipy.linalg import eigh
+    from scipy.sparse import diags_array
+    from scipy.sparse.linalg import eigsh
+
+    p = graph.shape[0]
+    roots = np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
+    scaling = diags_array(1 / roots)
+    S, count = (scaling @ graph @ scaling).tocsr(), min(count, p - 1)
+    if p <= DENSE_NODES:
+        values, vectors = eigh(S.toarray(), subset_by_index=[p - count - 1, p - 1])
+    else:
+        values, vectors = eigsh(S, count + 1, which="LA", v0=roots, tol=EIGENVALUE_TOLERANCE)
+    order = np.argsort(-values, kind="stable")[1:]
+    values, vectors = values[order], vectors[:, order] / roots[:, None]
+    vectors *= np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(count)])
+    return np.clip(values, 0.0, 1.0), vectors / np.sqrt((vectors**2).mean(axis=0))

@@ -1,0 +1,192 @@
+"""Nodes of a graph: the leading axes of a sample, and the search for the nodes nearest to a row."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.samples.matrix import as_matrix, to_dense
+
+# `python -m benchmarks graph` measures recall and time.
+LEADING_AXES = 50  # of more columns: in many columns most of a distance is noise
+SEARCHED_NODES = 4096  # up to which a search in all nodes costs less than one in cells
+CHECKED_ROWS = 2000  # nodes on which the cells are measured
+LEAST_RECALL = 0.995  # of the true neighbours
+FIRST_PROBES = 8
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Centred rows, and where there are many columns, their scores on the leading principal axes.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (d,)
+        Mean of the columns.
+    axes : ndarray of shape (d, c) or None, default=None
+        Principal axes; None keeps the columns.
+    """
+
+    mean: np.ndarray
+    axes: np.ndarray | None = None
+
+    def __call__(self, rows: Any) -> np.ndarray:
+        """Dense or CSR rows along the axes, C-ordered and of their dtype."""
+        matrix = as_matrix(rows)
+        if self.axes is None:
+            return np.ascontiguousarray(to_dense(matrix) - self.mean.astype(matrix.dtype))
+        axes, mean = self.axes.astype(matrix.dtype), self.mean.astype(matrix.dtype)
+        if hasattr(matrix, "toarray"):
+            return np.ascontiguousarray(matrix @ axes - mean @ axes)
+        return np.ascontiguousarray((matrix - mean) @ axes)
+
+
+def leading_axes(sample: Any, random_state: np.random.RandomState) -> Axes:
+    """The axes of a dense or CSR sample."""
+    mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
+    if sample.shape[1] <= LEADING_AXES or sample.shape[0] <= LEADING_AXES:
+        return Axes(mean)
+    from sklearn.decomposition import PCA
+
+    fitted = PCA(LEADING_AXES, random_state=random_state).fit(sample)
+    return Axes(mean, np.ascontiguousarray(fitted.components_.T, np.float64))
+
+
+@dataclass(frozen=True)
+class NodeSearch:
+    """The nearest of some nodes, which lie in cells.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (p, c)
+        The nodes, cell after cell.
+    starts : ndarray of shape (cells + 1,), int64
+        First node of each cell, and p.
+    centres : ndarray of shape (cells, c)
+        Means of the cells.
+    n_probes : int
+        Nearest cells in which each row looks; with as many as there are, the search is exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.nodes import search_all
+    >>> search_all(np.array([[0.0], [1.0], [5.0]])).nearest(np.array([[4.0]]), 2)[0]
+    array([[2, 1]])
+    """
+
+    nodes: np.ndarray
+    starts: np.ndarray
+    centres: np.ndarray
+    n_probes: int
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether each row looks at all nodes."""
+        return self.n_probes >= self.centres.shape[0]
+
+    @cached_property
+    def _halves(self) -> tuple[np.ndarray, np.ndarray]:
+        return _half_norms(self.nodes), _half_norms(self.centres)
+
+    def nearest(self, rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Nearest nodes of rows, by rising distance; of equal distances the first node comes first.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (m, c)
+            Rows of the dtype of the nodes.
+        count : int
+            How many nodes, at most p.
+
+        Returns
+        -------
+        numbers : ndarray of shape (m, count), int64
+            Numbers of the nodes.
+        distances : ndarray of shape (m, count), float64
+            Their Euclidean distances.
+        """
+        rows, (halves, centre_halves) = rows.astype(self.nodes.dtype, copy=False), self._halves
+        everything = np.array([0, self.nodes.shape[0]]), np.zeros((rows.shape[0], 1), np.int64)
+        if self.is_exact:
+            return _nearest(rows, self.nodes, halves, *everything, count)
+        centres = np.array([0, self.centres.shape[0]]), everything[1]
+        probes, _ = _nearest(rows, self.centres, centre_halves, *centres, self.n_probes)
+        numbers, distances = _nearest(rows, self.nodes, halves, self.starts, probes, count)
+        few = np.flatnonzero(numbers[:, -1] < 0)  # their cells hold fewer nodes
+        if few.size:
+            again = _nearest(rows[few], self.nodes, halves, everything[0], everything[1][few], count)
+            numbers[few], distances[few] = again
+        return numbers, distances
+
+
+def _nearest(
+    rows: np.ndarray, nodes: np.ndarray, halves: np.ndarray, starts: np.ndarray, probes: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    numbers, distances = np.empty((rows.shape[0], count), np.int64), np.empty((rows.shape[0], count))
+    kernels.nearest_nodes_into(rows, nodes, halves, starts, probes, numbers, distances)
+    return numbers, distances
+
+
+def _half_norms(rows: np.ndarray) -> np.ndarray:
+    """Half of the squared norm of each row, in its dtype."""
+    return (np.square(rows, dtype=np.float64).sum(axis=1) / 2).astype(rows.dtype)
+
+
+def search_all(nodes: np.ndarray) -> NodeSearch:
+    """The exact search in all nodes."""
+    return NodeSearch(np.ascontiguousarray(nodes), np.array([0, nodes.shape[0]]), nodes[:1], 1)
+
+
+def search_in_cells(nodes: np.ndarray, random_state: np.random.RandomState) -> NodeSearch:
+    """Lay nodes in about √p cells by k-means; many rows then look into a few cells each.
+
+    The number of cells a row looks into is doubled until at least 99.5 % of the ten nearest nodes are found.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (p, c)
+        Distinct nodes.
+    random_state : RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    NodeSearch
+        The nodes in another order: cell after cell. Few nodes keep their order and are all searched.
+    """
+    seed = random_state.randint(2**31 - 1)
+    if nodes.shape[0] <= SEARCHED_NODES:
+        return search_all(nodes)
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):  # the sums of several threads have other bits
+        fitted = KMeans(int(nodes.shape[0] ** 0.5), n_init=1, init="random", max_iter=5, random_state=seed)
+        cell = fitted.fit(nodes).labels_
+    order = np.argsort(cell, kind="stable")
+    sizes = np.bincount(cell)
+    sizes, nodes = sizes[sizes > 0], np.ascontiguousarray(nodes[order])
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    centres = np.add.reduceat(nodes.astype(np.float64), starts[:-1]) / sizes[:, None]
+    search = NodeSearch(nodes, starts, centres.astype(nodes.dtype), FIRST_PROBES)
+    checked = np.ascontiguousarray(nodes[:: -(-nodes.shape[0] // CHECKED_ROWS)])
+    exact, _ = search_all(nodes).nearest(checked, 10)
+    while not search.is_exact and recall(search.nearest(checked, 10)[0], exact) < LEAST_RECALL:
+        search = NodeSearch(nodes, starts, search.centres, 2 * search.n_probes)
+    return search
+
+
+def recall(found: np.ndarray, exact: np.ndarray) -> float:
+    """Share of the nearest nodes that a search found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.nodes import recall
+    >>> recall(np.array([[1, 2]]), np.array([[2, 3]]))
+    0.5
+    """
+    return float((found[:, :, None] == exact[:, None, :]).any(axis=2).mean())

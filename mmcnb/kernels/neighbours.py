@@ -1,0 +1,196 @@
+"""The nearest nodes of rows, and what a graph on these nodes gives the rows.
+
+X is (rows, d) and nodes are (p, d), of one dtype and C-ordered. The nodes lie in cells, one after the other:
+cell c holds the nodes ``starts[c]`` to ``starts[c + 1]``. A search in all nodes has one cell.
+"""
+
+import numpy as np
+
+from mmcnb._numba import njit
+
+TILE_ROWS, TILE_NODES = 128, 512  # products that stay in the second-level cache
+SPARE = 4  # candidates beyond k, because products in float32 only nearly order the distances
+BISECTIONS = 64  # halvings of the interval of a scale, more than float64 has digits
+LEAST_SCALE = 1e-3  # of the mean distance: duplicates would otherwise make the scale 0
+LEAST_WEIGHT = 1e-6  # of an edge: less could part the graph by underflow
+
+
+@njit()
+def _rows_by_cell(probes, n_cells):
+    """Rows that look into each cell, cell by cell, and where each cell starts."""
+    first = np.zeros(n_cells + 1, np.int64)
+    for i in range(probes.shape[0]):
+        for j in range(probes.shape[1]):
+            first[probes[i, j] + 1] += 1
+    first = np.cumsum(first)
+    order, place = np.empty(probes.size, np.int64), first.copy()
+    for i in range(probes.shape[0]):
+        for j in range(probes.shape[1]):
+            order[place[probes[i, j]]] = i
+            place[probes[i, j]] += 1
+    return order, first
+
+
+@njit()
+def _keep_nearest(products, halves, members, first_node, scores, candidates):
+    """Insert the nodes of a tile into the sorted candidates of its rows."""
+    last = scores.shape[1] - 1
+    for a in range(members.size):
+        row_scores, row_candidates = scores[members[a]], candidates[members[a]]
+        worst = row_scores[last]
+        for b in range(products.shape[1]):
+            score = halves[first_node + b] - products[a, b]
+            if score < worst:
+                place = last
+                while place > 0 and row_scores[place - 1] > score:
+                    row_scores[place] = row_scores[place - 1]
+                    row_candidates[place] = row_candidates[place - 1]
+                    place -= 1
+                row_scores[place], row_candidates[place] = score, first_node + b
+                worst = row_scores[last]
+
+
+@njit()
+def _sort_by_distance(x, nodes, candidates, numbers, distances):
+    """The nearest of some candidates by their distances in float64; of equal ones the first node."""
+    k, found = numbers.size, 0
+    numbers[:], distances[:] = -1, np.inf
+    for number in candidates:
+        if number < 0:
+            continue
+        square = 0.0
+        for c in range(x.size):
+            difference = np.float64(x[c]) - np.float64(nodes[number, c])
+            square += difference * difference
+        distance, place = np.sqrt(square), min(found, k)
+        while place > 0 and (distance, number) < (distances[place - 1], numbers[place - 1]):
+            if place < k:
+                distances[place], numbers[place] = distances[place - 1], numbers[place - 1]
+            place -= 1
+        if place < k:
+            distances[place], numbers[place] = distance, number
+        found += 1
+
+
+@njit()
+def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
+    """Nearest nodes of each row of a block, among those in the cells that it looks into.
+
+    Parameters
+    ----------
+    X : ndarray of shape (rows, d), float32 or float64
+    nodes : ndarray of shape (p, d), of the dtype of X
+        Nodes, cell after cell.
+    halves : ndarray of shape (p,), of the dtype of X
+        Half of the squared norm of each node.
+    starts : ndarray of shape (cells + 1,), int64
+        First node of each cell, and p.
+    probes : ndarray of shape (rows, m), int64
+        Cells in which each row looks.
+    numbers : ndarray of shape (rows, k), int64
+        Nodes by rising distance, overwritten; of equal distances the smaller number comes first. -1 where the
+        cells hold fewer nodes.
+    distances : ndarray of shape (rows, k), float64
+        Their distances, overwritten; inf where there is no node.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import nearest_nodes_into
+    >>> nodes = np.array([[0.0], [1.0], [5.0]])
+    >>> numbers, distances = np.empty((1, 2), np.int64), np.empty((1, 2))
+    >>> everywhere = np.array([0, 3]), np.zeros((1, 1), np.int64)
+    >>> nearest_nodes_into(np.array([[3.0]]), nodes, (nodes**2).sum(axis=1) / 2, *everywhere, numbers, distances)
+    >>> numbers, distances
+    (array([[1, 2]]), array([[2., 2.]]))
+    """
+    rows, kept = X.shape[0], min(numbers.shape[1] + SPARE, nodes.shape[0])
+    scores = np.full((rows, kept), np.inf, X.dtype)
+    candidates = np.full((rows, kept), -1, np.int64)
+    order, first = _rows_by_cell(probes, starts.size - 1)
+    for cell in range(starts.size - 1):
+        for start in range(first[cell], first[cell + 1], TILE_ROWS):
+            members = order[start : min(start + TILE_ROWS, first[cell + 1])]
+            part = X[members]
+            for node in range(starts[cell], starts[cell + 1], TILE_NODES):
+                tile = nodes[node : min(node + TILE_NODES, starts[cell + 1])]
+                _keep_nearest(np.dot(part, tile.T), halves, members, node, scores, candidates)
+    for i in range(rows):
+        _sort_by_distance(X[i], nodes, candidates[i], numbers[i], distances[i])
+
+
+@njit()
+def calibrated_weights(distances):
+    """Weights exp(-(d - d_1)/s) of the nearest nodes of each row; s makes them sum to log2(r).
+
+    Parameters
+    ----------
+    distances : ndarray of shape (rows, r), float64
+        Rising distances of each row; r is at least 1.
+
+    Returns
+    -------
+    ndarray of shape (rows, r), float64
+        Weights in [1e-6, 1], the first of each row 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import calibrated_weights
+    >>> calibrated_weights(np.array([[1.0, 2.0, 2.0, 3.0]])).round(3)
+    array([[1.   , 0.414, 0.414, 0.172]])
+    """
+    weights = np.empty_like(distances)
+    target = np.log2(distances.shape[1])
+    for i in range(distances.shape[0]):
+        beyond = distances[i] - distances[i, 0]
+        mean = distances[i].mean()
+        low, high, scale = 0.0, np.inf, max(mean, 1e-300)
+        for _ in range(BISECTIONS):
+            total = 0.0
+            for d in beyond:
+                total += np.exp(-d / scale)
+            if total > target:
+                high = scale
+                scale = (low + high) / 2
+            else:
+                low = scale
+                scale = scale * 2 if high == np.inf else (low + high) / 2
+        scale = max(scale, LEAST_SCALE * mean)
+        for j in range(beyond.size):
+            weights[i, j] = max(np.exp(-beyond[j] / scale), LEAST_WEIGHT) if scale > 0 else 1.0
+    return weights
+
+
+@njit()
+def node_averages_into(numbers, weights, values, out):
+    """Weighted mean of the values of the nearest nodes of each row.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (rows, r), int64
+    weights : ndarray of shape (rows, r), float64
+        Positive.
+    values : ndarray of shape (p, q), float64
+        Values of the nodes.
+    out : ndarray of shape (rows, q), float32 or float64
+        Overwritten; means are computed in float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import node_averages_into
+    >>> out = np.empty((1, 1))
+    >>> node_averages_into(np.array([[0, 1]]), np.array([[3.0, 1.0]]), np.array([[0.0], [4.0]]), out)
+    >>> out
+    array([[1.]])
+    """
+    mean = np.empty(values.shape[1])
+    for i in range(numbers.shape[0]):
+        mean[:], total = 0.0, 0.0
+        for j in range(numbers.shape[1]):
+            total += weights[i, j]
+            for c in range(mean.size):
+                mean[c] += weights[i, j] * values[numbers[i, j], c]
+        for c in range(mean.size):
+            out[i, c] = mean[c] / total
