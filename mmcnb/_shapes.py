@@ -98,7 +98,7 @@ def make_shape(
     Raises
     ------
     InputError
-        If there is no such shape, there are fewer rows than clusters, or the seed is none.
+        If there is no such shape, there are fewer rows than clusters, or the seed is not valid.
 
     Examples
     --------
@@ -146,7 +146,8 @@ LETTERS = (
     [[(2, 0), (2, 2)], [(2, 1), (4, 1)], [(4, 0), (4, 2)]],  # H
 )
 
-#: Every shape by its name, the members of a family next to each other.
+#: Every shape by its name. The families are rings, moons, noise, sizes, blobs, corners, spirals, chains,
+#: density, touching, drawings, shells and rolls.
 SHAPES: Mapping[str, Shape] = MappingProxyType(
     {
         "two-rings": Shape("rings", (sphere(ORIGIN, 1, 0.05), sphere(ORIGIN, 0.4, 0.05))),
