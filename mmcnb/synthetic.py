@@ -1,7 +1,8 @@
-"""Synthetic data of any size, made block by block: two rings, two moons, Gaussian blobs, arcs.
+"""Synthetic data: small shapes of many kinds, and sets of any size that are made block by block.
 
-Every block of rows draws from its own random stream, keyed by the seed and the block's number, so any rows
-can be made alone and are the same however many rows the whole has.
+`make_shape` makes the shapes of `SHAPES`; `make_block` and `write_synthetic` make two rings, two moons,
+Gaussian blobs and arcs. Every block of rows of these draws from its own random stream, keyed by the seed and
+the block's number. So any rows can be made alone, and are the same however many rows the whole has.
 """
 
 from collections.abc import Callable
@@ -10,10 +11,11 @@ from os import PathLike
 import numpy as np
 
 from mmcnb._progress import progress
+from mmcnb._shapes import SHAPES, Shape, make_shape
 from mmcnb.errors import InputError
 from mmcnb.samples import BLOCK_ROWS, create_dense_store
 
-__all__ = ["KINDS", "make_block", "write_synthetic"]
+__all__ = ["KINDS", "SHAPES", "Shape", "make_block", "make_shape", "write_synthetic"]
 
 RING_RADII = (1.0, 0.4)
 SHAPE_NOISE = 0.05  # standard deviation around a ring or a moon
@@ -144,7 +146,7 @@ def _check(kind: str, n_features: int, n_clusters: int, random_state: int) -> No
         raise InputError(f"there is no synthetic data called {kind!r}; choose one of {', '.join(KINDS)}.")
     if n_features < 2:
         raise InputError(f"n_features is {n_features}; {kind} need at least 2 features.")
-    if n_clusters < 2 or (kind in _SHAPES and n_clusters != 2):
+    if n_clusters < 2 or (kind in _CURVES and n_clusters != 2):
         raise InputError(f"n_clusters is {n_clusters}; blobs and arcs take 2 or more, rings and moons are 2.")
     if random_state < 0:
         raise InputError(f"random_state is {random_state}; give an integer of 0 or more.")
@@ -168,7 +170,7 @@ def _whole_block(
         return X, y
     X[:, :2] *= SHAPE_NOISE
     X[:, 2:] *= OTHER_NOISE
-    X[:, :2] += _SHAPES[kind](rng, y)
+    X[:, :2] += _CURVES[kind](rng, y)
     return X, y
 
 
@@ -195,8 +197,8 @@ def _arc_points(
     return (np.einsum("ij,ikj->ik", circle, planes[y]) + centres[y]).astype(np.float32)
 
 
-_SHAPES: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
+_CURVES: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
     "rings": _ring_points,
     "moons": _moon_points,
 }
-KINDS = (*_SHAPES, "blobs", "arcs")
+KINDS = (*_CURVES, "blobs", "arcs")

@@ -1,0 +1,223 @@
+"""Shapes of a thousand rows or so: clusters whose geometry is known, for tests and comparisons."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from mmcnb._shape_parts import (
+    Cluster,
+    arc,
+    ball,
+    bead_chain,
+    blob,
+    box,
+    cross,
+    lattice,
+    moon,
+    on_circle,
+    padded,
+    ring_in_space,
+    roll,
+    scattered,
+    sine_band,
+    sphere,
+    spiral,
+    strokes,
+)
+from mmcnb.errors import InputError
+
+__all__ = ["SHAPES", "Shape", "make_shape"]
+
+N_SAMPLES = 1200
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is known of a shape.
+
+    Parameters
+    ----------
+    family : str
+        The family it belongs to, such as ``"rings"``.
+    clusters : tuple of callable
+        ``cluster(rng, n)`` draws n rows of that cluster.
+    weights : tuple of float or None, default=None
+        The relative sizes of the clusters; None makes them equal.
+    n_features : int, default=2
+        Number of columns.
+    separated : bool, default=True
+        Whether an empty gap lies between the clusters, wider than any inside them at 1200 rows.
+
+    Examples
+    --------
+    >>> from mmcnb.synthetic import SHAPES
+    >>> shape = SHAPES["linked-rings"]
+    >>> shape.family, shape.n_clusters, shape.n_features, shape.separated
+    ('rings', 2, 3, True)
+    """
+
+    family: str
+    clusters: tuple[Cluster, ...]
+    weights: tuple[float, ...] | None = None
+    n_features: int = 2
+    separated: bool = True
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return len(self.clusters)
+
+
+def make_shape(
+    name: str,
+    n_samples: int = N_SAMPLES,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Make one of the shapes.
+
+    Parameters
+    ----------
+    name : str
+        A key of `SHAPES`, such as ``"two-moons"``.
+    n_samples : int, default=1200
+        Number of rows, at least one for each cluster.
+    random_state : int, RandomState or None, default=None
+        Seed; the same seed gives the same rows.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features), dtype float64
+        The rows, shuffled.
+    y : ndarray of shape (n_samples,), dtype int32
+        The cluster of each row, 0-based.
+
+    Raises
+    ------
+    InputError
+        If there is no such shape, there are fewer rows than clusters, or the seed is not valid.
+
+    Examples
+    --------
+    >>> from mmcnb.synthetic import SHAPES, make_shape
+    >>> X, y = make_shape("ring-around-blob", 300, random_state=0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((300, 2), [0, 1])
+    >>> [name for name, shape in SHAPES.items() if shape.family == "spirals"]
+    ['two-spirals', 'three-spirals', 'unequal-spirals']
+    """
+    if name not in SHAPES:
+        raise InputError(f"there is no shape called {name!r}; choose one of {', '.join(SHAPES)}.")
+    shape = SHAPES[name]
+    if n_samples < shape.n_clusters:
+        raise InputError(
+            f"n_samples is {n_samples}; {name} has {shape.n_clusters} clusters, each of 1 row or more."
+        )
+    try:
+        rng = check_random_state(random_state)
+    except ValueError as error:
+        raise InputError(f"random_state is {random_state!r}; give an integer of 0 or more.") from error
+    sizes = _sizes(n_samples, np.array(shape.weights or (1.0,) * shape.n_clusters))
+    X = np.concatenate([draw(rng, size) for draw, size in zip(shape.clusters, sizes, strict=True)])
+    y = np.repeat(np.arange(shape.n_clusters, dtype=np.int32), sizes)
+    order = rng.permutation(n_samples)
+    return X[order], y[order]
+
+
+def _sizes(n: int, weights: np.ndarray) -> np.ndarray:
+    """Whole numbers of at least 1, about in these proportions, that sum to n."""
+    ends = np.cumsum(weights) / weights.sum() * (n - len(weights))
+    return 1 + np.diff(np.rint(ends).astype(int), prepend=0)
+
+
+ORIGIN = (0.0, 0.0)
+CENTRE = (0.0, 0.0, 0.0)
+HEXAGON = 4 * on_circle(np.arange(0, 360, 60))
+# Any two of these corners differ in four or more of the ten features.
+CODE_WORDS = ("0000000000", "1111100000", "0000011111", "1111111111", "1010101010", "0101010101")
+SMILEY_FACE = (blob((-1, 1), 0.15), blob((1, 1), 0.15), arc(ORIGIN, 1.6, 210, 330, 0.08))
+ZIGZAG = np.array([(0, 0), (1, 1.5), (2, 0), (3, 1.5), (4, 0), (5, 1.5), (6, 0)])
+LETTERS = (
+    [[(-1, 1.5), (-1, 0), (1, 0), (1, 1.5)]],  # U
+    [[(0, 0.7), (0, 2.2)], [(-1, 2.2), (1, 2.2)]],  # T, whose stem stands in the U
+    [[(2, 0), (2, 2)], [(2, 1), (4, 1)], [(4, 0), (4, 2)]],  # H
+)
+
+#: Every shape by its name. The families are rings, moons, noise, sizes, blobs, corners, spirals, chains,
+#: density, touching, drawings, shells and rolls.
+SHAPES: Mapping[str, Shape] = MappingProxyType(
+    {
+        "two-rings": Shape("rings", (sphere(ORIGIN, 1, 0.05), sphere(ORIGIN, 0.4, 0.05))),
+        "three-rings": Shape("rings", tuple(sphere(ORIGIN, radius, 0.08) for radius in (1, 2, 3)), (1, 2, 3)),
+        "ring-around-blob": Shape("rings", (blob(ORIGIN, 0.3), sphere(ORIGIN, 3, 0.1)), (1, 2)),
+        "off-centre-rings": Shape("rings", (sphere(ORIGIN, 2, 0.05), sphere((0.7, 0), 0.7, 0.05)), (2, 1)),
+        "linked-rings": Shape(
+            "rings", (ring_in_space(CENTRE, (0, 1)), ring_in_space((1, 0, 0), (0, 2))), n_features=3
+        ),
+        "two-moons": Shape("moons", (moon(0), moon(1))),
+        "unequal-moons": Shape("moons", (moon(0), moon(1)), (10, 1)),
+        "four-moons": Shape("moons", tuple(moon(place, step=1.2) for place in range(4))),
+        "padded-moons": Shape("moons", (padded(moon(0), 10, 0.05), padded(moon(1), 10, 0.05)), n_features=10),
+        "noisy-rings": Shape("noise", (sphere(ORIGIN, 1, 0.15), sphere(ORIGIN, 0.4, 0.15)), separated=False),
+        "noisy-moons": Shape("noise", (moon(0, noise=0.2), moon(1, noise=0.2)), separated=False),
+        "scattered-blobs": Shape(
+            "noise", tuple(scattered(blob(at, 0.5), 2) for at in ((0, 0), (4, 0), (2, 3.5))), separated=False
+        ),
+        "one-small-blob": Shape("sizes", (blob(ORIGIN, 0.5), blob((5, 0), 0.5)), (10, 1)),
+        "small-beside-large": Shape("sizes", (ball(ORIGIN, 3), ball((4.2, 0), 0.4)), (20, 1)),
+        "four-sizes": Shape("sizes", tuple(blob(at, 0.5) for at in lattice(2, 2, 5)), (27, 9, 3, 1)),
+        "seven-blobs": Shape("blobs", tuple(blob(at, 0.4) for at in (ORIGIN, *HEXAGON))),
+        "nine-blobs": Shape("blobs", tuple(blob(at, 0.4) for at in lattice(3, 2, 4))),
+        "twenty-five-blobs": Shape("blobs", tuple(blob(at, 0.35) for at in lattice(5, 2, 4))),
+        "cube-corners": Shape("corners", tuple(blob(at, 0.2) for at in lattice(2, 3, 2)), n_features=3),
+        "hypercube-corners": Shape(
+            "corners", tuple(blob([2 * int(bit) for bit in word], 0.3) for word in CODE_WORDS), n_features=10
+        ),
+        "two-spirals": Shape("spirals", tuple(spiral(start, 1.5) for start in (0, 180))),
+        "three-spirals": Shape("spirals", tuple(spiral(start, 1) for start in (0, 120, 240))),
+        "unequal-spirals": Shape("spirals", tuple(spiral(start, 1) for start in (0, 180)), (5, 1)),
+        "bead-chains": Shape("chains", tuple(bead_chain(height) for height in (0, 2, 4))),
+        "sine-bands": Shape("chains", tuple(sine_band(height) for height in (0, 1.5, 3))),
+        "three-bars": Shape(
+            "chains", (box((0, 0), (9, 0.4)), box((3, 1.4), (12, 1.8)), box((1, 2.8), (10, 3.2)))
+        ),
+        "dense-beside-sparse": Shape("density", (ball(ORIGIN, 0.4), ball((3.7, 0), 2.5))),
+        "dense-inside-sparse": Shape("density", (blob(ORIGIN, 0.15), blob(ORIGIN, 1.5)), separated=False),
+        "three-densities": Shape("density", tuple(ball((x, 0), 1) for x in (0, 3.5, 7)), (16, 4, 1)),
+        "two-touching": Shape("touching", (blob(ORIGIN, 1), blob((4, 0), 1)), separated=False),
+        "five-touching": Shape(
+            "touching",
+            tuple(blob(at, 1) for at in (ORIGIN, (4, 0), (-4, 0), (0, 4), (0, -4))),
+            separated=False,
+        ),
+        "long-touching": Shape(
+            "touching", (blob(ORIGIN, (3, 0.4)), blob((0, 1.6), (3, 0.4))), separated=False
+        ),
+        "turned-touching": Shape(
+            "touching",
+            (blob(ORIGIN, (1.6, 0.4), 45), blob((2.2, 0), (1.6, 0.4), 45), blob((5, 2.5), (1.6, 0.4), -45)),
+            separated=False,
+        ),
+        "padded-touching": Shape(
+            "touching",
+            (padded(blob(ORIGIN, 1), 10, 1), padded(blob((4, 0), 1), 10, 1)),
+            n_features=10,
+            separated=False,
+        ),
+        "three-crosses": Shape(
+            "drawings", tuple(strokes(*cross(at)) for at in (ORIGIN, (2.6, 0), (1.3, 1.5)))
+        ),
+        "smiley": Shape("drawings", (sphere(ORIGIN, 3, 0.08), *SMILEY_FACE), (6, 1, 1, 2)),
+        "zigzag": Shape("drawings", (strokes(ZIGZAG), strokes(ZIGZAG + np.array([0, 1.6])))),
+        "letters": Shape("drawings", tuple(strokes(*letter) for letter in LETTERS)),
+        "atom": Shape("shells", (ball(CENTRE, 0.6), sphere(CENTRE, 3, 0.1)), n_features=3),
+        "two-shells": Shape(
+            "shells", (sphere(CENTRE, 1, 0.05), sphere(CENTRE, 3, 0.1)), (1, 4), n_features=3
+        ),
+        "roll-pieces": Shape("rolls", (roll(1.5, 2.5), roll(2.9, 3.6), roll(3.9, 4.5)), n_features=3),
+        "two-rolls": Shape("rolls", (roll(1.5, 3.5), roll(1.5, 3.5, turn=180)), n_features=3),
+    }
+)
