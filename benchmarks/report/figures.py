@@ -147,7 +147,7 @@ def draw(panel: Panel, figure: Any) -> Any:
         fitted = panel.fitted and len(x) >= FEWEST_SIZES
         marker = {"marker": MARKERS[style % len(MARKERS)], "fillstyle": fill, "markerfacecoloralt": "none"}
         line = {"linestyle": "none" if panel.names or fitted else "-", "linewidth": 1.4, "elinewidth": 0.9}
-        axes.errorbar(x, y, sd, label=name, color=colour, **marker, **line)
+        axes.errorbar(x, y, sd, label=name, color=colour, clip_on=not panel.names, **marker, **line)
         if fitted:
             slope, intercept = np.polyfit(np.log(x), np.log(y), 1)
             axes.plot(x[[0, -1]], np.exp(intercept) * x[[0, -1]] ** slope, linewidth=1.1, color=colour)
