@@ -24,7 +24,7 @@ ALL = (
     "peers",
 )
 STUDIES = (*ALL, "collapse", "basis", "growth", "startup", "widths", "selection")
-SECTIONED = ("evolutionary", "rls", "mkc", "scm", "engine", "routines")
+PACKAGE = "benchmarks.studies."
 SMOKE_ROWS = 200
 
 
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = Options(**words)
     if name == "list":
         for study in STUDIES:
-            summary = (import_module(_module(study)).__doc__ or "").partition("\n")[0]
+            summary = (import_module(PACKAGE + study).__doc__ or "").partition("\n")[0]
             print(f"{study:<14}{summary}")
         return 0
     if name == "report":
@@ -84,9 +84,8 @@ def _report(folder: Path, figures: Path | None) -> int:
 
 
 def _run(name: str, options: Options) -> int:
-    module = _module(name)
-    study = import_module(module)
-    with Journal(name, options, code_digest(module)) as journal:
+    study = import_module(PACKAGE + name)
+    with Journal(name, options, code_digest(PACKAGE + name)) as journal:
         publish(name, run_study(study, options, journal), options)
         if journal.failed:
             print(f"{journal.failed} runs failed: {journal.path} says why, --retry computes them again.")
@@ -161,10 +160,6 @@ def _results(name: str, section: Section, options: Options, journal: Journal) ->
     return frame
 
 
-def _module(name: str) -> str:
-    return "benchmarks.routines" if name == "routines" else f"benchmarks.studies.{name}"
-
-
 def warn_if_busy() -> None:
     """Say so where other work would spoil the times."""
     if not hasattr(os, "getloadavg"):
@@ -197,7 +192,7 @@ def _parser() -> argparse.ArgumentParser:
     out = Path("benchmark-results")
     add("--out", type=Path, default=out, metavar="DIR", help="folder for journals, frames and tables")
     add("--figures", type=Path, metavar="DIR", help="report: also write adult.png and mnist.png there")
-    part = f"{', '.join(SECTIONED)}: only this section; may be given several times"
+    part = "of a study that has sections: only this one; may be given several times"
     add("--part", action="append", default=[], dest="parts", help=part)
     return parser
 

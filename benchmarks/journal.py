@@ -12,7 +12,6 @@ import os
 import platform
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -85,7 +84,6 @@ class Journal:
         self._records: dict[Identity, Record] = {}
         self._outdated: set[Identity] = set()  # identities that other code recorded
         self._end = self._lines = 0  # how far the file was read
-        self._thread_lock = threading.Lock()
         self.refresh()
 
     def results(self, runs: pd.DataFrame, compute: Compute) -> pd.DataFrame:
@@ -129,15 +127,14 @@ class Journal:
     def refresh(self) -> None:
         """Read what was recorded since, by another process too; a last line that was torn is cut off."""
         if self.path.exists() and self.path.stat().st_size != self._end:
-            with self._locked() as file:
-                self._read(file)
+            with self._locked():
+                pass
 
     def render(self) -> None:
         """Write the tidy frame of all runs of this code to ``DIR/STUDY.parquet``, whole or not at all."""
         if not self.path.exists():
             return
-        with self._locked() as file:
-            self._read(file)
+        with self._locked():
             rows = [row for record in self._records.values() for row in self._tidy(record)]
             frame = pd.DataFrame(rows, columns=COLUMNS).astype({"value": float, "seed": "int64"})
             if rows:
@@ -194,10 +191,11 @@ class Journal:
 
     @contextmanager
     def _locked(self) -> Iterator[BinaryIO]:
-        """The file, which no other thread or process reads or writes meanwhile."""
-        with self._thread_lock, self.path.open("a+b") as file:
+        """The file, read to its end, which no other process reads or writes meanwhile."""
+        with self.path.open("a+b") as file:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed
+            self._read(file)
             yield file
 
     def _append(self, run: Run, outcome: Record) -> None:
@@ -206,7 +204,6 @@ class Journal:
         told = {"versions": versions() | {"jobs": self.options.jobs}}
         record = dict(zip(KEYS, run.identity, strict=True)) | values | outcome | told
         with self._locked() as file:
-            self._read(file)
             lines = [record] if self._lines else [self._header(), record]
             file.write("".join(as_json(line, sort_keys=False) + "\n" for line in lines).encode())
             file.flush()

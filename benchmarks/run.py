@@ -136,6 +136,7 @@ class Run(NamedTuple):
         return load_once(self.settings.get("name", self.dataset), self.settings.get("rows"))
 
 
+Runs = Iterator[Run]
 Compute = Callable[[Run], Mapping[str, Any]]
 
 
@@ -213,7 +214,7 @@ def computed(compute: Compute, runs: Iterable[Run], jobs: int = 1) -> Iterator[t
         If one of several processes was killed.
     """
     if jobs == 1:
-        yield from ((run, measured(compute, run)) for run in runs)
+        yield from (_with_run(compute, run) for run in runs)
         return
     from joblib import Parallel, delayed
 

@@ -1,6 +1,6 @@
 """What the studies of SKMMC share: k-means, CPMMC, LG-MMC and SKMMC on one data set, and their tables."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from benchmarks import protocol, tables
 from benchmarks.methods import CPMMC, KMEANS, LGMMC, SKMMC, estimator, faster_kmeans
 from benchmarks.protocol import ERROR, LABEL_FREE, PAPER, PAPER_WIDTHS
 from benchmarks.published import SKMMC as SKMMC_PAPER
-from benchmarks.run import Options, Run
+from benchmarks.run import Options, Run, Runs
 from benchmarks.tables import Goal, best, goals_of, over_seeds
 
 BETWEEN = "SKMMC, widths between"
@@ -39,12 +39,8 @@ def compute(run: Run) -> dict[str, Any]:
     if run.method == KMEANS:
         return faster_kmeans(data, run.seed, given)
     method = SKMMC if run.method == BETWEEN else run.method
-    # CPMMC sweeps other rows than SKMMC.
-    compiled = protocol.compile_seconds(
-        data.X, *([estimator(CPMMC, random_state=0)] if method == CPMMC else [])
-    )
     model = estimator(method, random_state=run.seed, **protocol.with_gamma(given, data.X))
-    return protocol.scored(data, model, compiled) | _counts(model)
+    return protocol.scored(data, model) | _counts(model)
 
 
 def _counts(model: Any) -> dict[str, float]:
@@ -67,7 +63,7 @@ def runs_of(
     seeds: int = 3,
     dataset: str | None = None,
     starts: Mapping[str, Any] = COIN_FLIPS,
-) -> Iterator[Run]:
+) -> Runs:
     """k-means, CPMMC, LG-MMC (few rows) and SKMMC on one data set, by both protocols, turn by turn.
 
     Label-free is what a user gets: defaults, k-means of ten starts. The paper's protocol is CPMMC as it was

@@ -8,13 +8,11 @@ seed: eta sets the number of its basis vectors. Cuts are steps of the cutting-pl
 CCCP, over all starts and widths. ``--quick`` takes three sets and three values.
 """
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from benchmarks.methods import OWN, SKMMC
 from benchmarks.protocol import ERROR, LABEL_FREE, PAPER, PAPER_WIDTHS, UCI
-from benchmarks.run import Options, Run, frame_of_runs
+from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.studies._skmmc import COIN_FLIPS, compute
 from benchmarks.tables import Result, best, goals_of, over_seeds
 
@@ -30,7 +28,7 @@ MOST_RISE, MOST_CUTS, MOST_TIME = 0.02, 2.0, 1.0
 
 
 @frame_of_runs
-def grid(options: Options) -> Iterator[Run]:
+def grid(options: Options) -> Runs:
     """Each eta by default, at each width, and with the paper's basis."""
     etas = options.pick(ETAS, QUICK_ETAS, QUICK_ETAS)
     for name in options.pick(UCI, QUICK_SETS, QUICK_SETS[:1]):

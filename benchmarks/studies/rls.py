@@ -19,7 +19,6 @@ large    10^7 x 50 in ten half circles, in a Zarr store, under 1 GiB: peak memor
 """
 
 import time
-from collections.abc import Iterator
 from functools import lru_cache, partial
 from itertools import product
 from typing import Any
@@ -28,10 +27,10 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import protocol
-from benchmarks.methods import CUT, KMEANS, LEAST_SQUARES, MINIBATCH, estimator, fit_in_process, is_ours
+from benchmarks.methods import CUT, KMEANS, LEAST_SQUARES, MINIBATCH, estimator, fit_blocks
 from benchmarks.protocol import ERROR, PAPER, Data
 from benchmarks.published import RLS
-from benchmarks.run import Options, Run, Section, frame_of_runs
+from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import peers
 from benchmarks.studies._tasks import TASKS, tasks_of
 from benchmarks.tables import Goal, Result, beside_published, best, goals_of, over_seeds, slopes_over
@@ -65,7 +64,7 @@ SAMPLE, SAMPLE_ROWS, LEAST_ROWS = "k-means, of a sample", 100_000, 1000
 
 
 @frame_of_runs
-def grid(options: Options) -> Iterator[Run]:
+def grid(options: Options) -> Runs:
     """The paper's protocol over the grid, peers, and what needs no classes."""
     usual = QUICK_RUNS if options.quick else RUNS
     for name in options.pick(tuple(SETS), ("iris", "moons", "usps 1-4"), ("iris",)):
@@ -111,10 +110,7 @@ def compute(run: Run) -> dict[str, Any]:
     if method == MIXED:
         n, gamma = len(data.y), _gamma(run.dataset, rows, given["width"])
         given = {"gamma": gamma, "alpha": given["ridge"] / n, "sample_size": n, "n_landmarks": n}
-    name = ESTIMATORS.get(method, method)
-    model = estimator(name, k, random_state=run.seed, **given)
-    ours = estimator(LEAST_SQUARES, k, random_state=0)
-    return protocol.scored(data, model, protocol.compile_seconds(data.X, ours) if is_ours(name) else 0.0)
+    return protocol.scored(data, estimator(ESTIMATORS.get(method, method), k, random_state=run.seed, **given))
 
 
 @lru_cache(maxsize=1)
@@ -191,7 +187,7 @@ def tables(frame: pd.DataFrame, options: Options) -> Result:
 
 
 @frame_of_runs
-def grid_of_steps(options: Options) -> Iterator[Run]:
+def grid_of_steps(options: Options) -> Runs:
     """Shaking and steepest descent at each size."""
     sizes = options.sizes_within(options.pick(STEP_SIZES, QUICK_STEP_SIZES, QUICK_STEP_SIZES[:2]))
     for n, method, seed in product(sizes, (SHAKING, STEEPEST), range(options.seeds or 1)):
@@ -224,7 +220,7 @@ def tables_of_steps(frame: pd.DataFrame, options: Options) -> Result:
 
 
 @frame_of_runs
-def grid_of_defaults(options: Options) -> Iterator[Run]:
+def grid_of_defaults(options: Options) -> Runs:
     """Each task with each seed."""
     for task, rows in tasks_of(options):
         for seed in options.repeats(3):
@@ -246,7 +242,7 @@ def tables_of_defaults(frame: pd.DataFrame, options: Options) -> Result:
 
 
 @frame_of_runs
-def grid_of_large(options: Options) -> Iterator[Run]:
+def grid_of_large(options: Options) -> Runs:
     """`UnsupervisedRLS`, k-means of a sample, and mini-batches, of one store."""
     n = min(options.pick(MOST_ROWS, MOST_QUICK_ROWS, MOST_QUICK_ROWS), options.rows or MOST_ROWS)
     for method in (LEAST_SQUARES, SAMPLE, MINIBATCH):
@@ -255,32 +251,21 @@ def grid_of_large(options: Options) -> Iterator[Run]:
 
 def compute_large(run: Run) -> dict[str, Any]:
     """Fit to the store and label its rows: ours in a process that is watched."""
-    n, told = run.settings["rows"], dict[str, Any]()
+    n = run.settings["rows"]
     write = partial(write_synthetic, "arcs", n_samples=n, n_features=FEATURES, n_clusters=CLUSTERS)
     store = protocol.written_once(run.folder, f"arcs-{n}", write)
     if run.method == LEAST_SQUARES:
-        told, labels = fit_in_process(LEAST_SQUARES, store, CLUSTERS, memory_limit=f"{LIMIT}MiB")
-        told["reads"] += 1  # for the labels
-        seconds = told["seconds"]
+        few, model = next(protocol.blocks_of(store, BLOCK)), estimator(LEAST_SQUARES, CLUSTERS)
+        compiled = protocol.compile_seconds(few, model)  # into the cache on disk
+        words = ("--method", "unsupervised-rls", "--n-clusters", CLUSTERS, "--memory-limit", f"{LIMIT}MiB")
+        found = protocol.fit_store(store, run.seed, *words) | {"compile_seconds": compiled}
+        found["reads"] += 1  # for the labels
+    elif run.method == SAMPLE:  # the rows are in random order
+        sample = min(n, SAMPLE_ROWS, max(n // 10, LEAST_ROWS))
+        found = fit_blocks(estimator(KMEANS, CLUSTERS, n_init=10, random_state=0), store, BLOCK, sample)
     else:
-        started = time.perf_counter()
-        labels = _labels_of_peer(run.method, store, n)
-        seconds = time.perf_counter() - started
-    found = told | {"seconds": seconds, "scans": seconds / _scan_seconds(store)}
-    return protocol.facts(store) | found | protocol.store_clustering(store, labels)
-
-
-def _labels_of_peer(method: str, store: str, n: int) -> np.ndarray:
-    """Labels of k-means of the first rows, which are in random order, or of one pass of mini-batches."""
-    if method == SAMPLE:
-        few = min(n, SAMPLE_ROWS, max(n // 10, LEAST_ROWS))
-        rows = next(protocol.blocks_of(store, few))
-        model = estimator(KMEANS, CLUSTERS, n_init=10, random_state=0).fit(rows)
-    else:
-        model = estimator(MINIBATCH, CLUSTERS, random_state=0)
-        for block in protocol.blocks_of(store, BLOCK):
-            model.partial_fit(block)
-    return np.concatenate([model.predict(block) for block in protocol.blocks_of(store, BLOCK)])
+        found = fit_blocks(estimator(MINIBATCH, CLUSTERS, random_state=0), store, BLOCK)
+    return found | {"scans": found["seconds"] / _scan_seconds(store)}
 
 
 @lru_cache(maxsize=1)

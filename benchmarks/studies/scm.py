@@ -26,7 +26,6 @@ memory. Seconds are those of the fit.
 import json
 import sys
 import time
-from collections.abc import Iterator
 from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
@@ -38,7 +37,7 @@ import pandas as pd
 import mmcnb
 from benchmarks import protocol
 from benchmarks.protocol import LABEL_FREE, MIB, PAPER, Data
-from benchmarks.run import OK, Options, Run, Section, frame_of_runs
+from benchmarks.run import OK, Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _scm_machines as machines
 from benchmarks.studies._scm_machines import LINEAR, NYSTROEM, OURS, SCM, SVC, UNDER, WEIGHTED, Fit
 from benchmarks.tables import Goal, Result
@@ -156,7 +155,7 @@ def stores_in(folder: Path) -> tuple[Path, Path]:
 
 
 @frame_of_runs
-def grid(task: str, options: Options) -> Iterator[Run]:
+def grid(task: str, options: Options) -> Runs:
     """SCM by default, and on the thinned a9a also at the chosen parameters."""
     points: list[dict[str, Any]] = [{}, CHOSEN] if task == RARE and not options.smoke else [{}]
     for point, seed in product(points, options.repeats(3 if task == RARE else 1)):
@@ -164,7 +163,7 @@ def grid(task: str, options: Options) -> Iterator[Run]:
 
 
 @frame_of_runs
-def others(task: str, frame: pd.DataFrame, options: Options) -> Iterator[Run]:
+def others(task: str, frame: pd.DataFrame, options: Options) -> Runs:
     """The other methods at the same parameters, with the gamma and the number of rows that SCM found."""
     for row in frame[frame["status"] == OK].itertuples():
         point = json.loads(row.parameters)
@@ -223,7 +222,7 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
 
 
 @frame_of_runs
-def grid_of_points(options: Options) -> Iterator[Run]:
+def grid_of_points(options: Options) -> Runs:
     """SCM, the SVC on all rows, and on under-samples, at each point."""
     points = [{"gamma": gamma} | point for gamma, point in product(GAMMAS, POINTS)]
     settings = size_of(options) | {"rows trained on": GRID_SAMPLE}
@@ -258,7 +257,7 @@ def tables_of_points(frame: pd.DataFrame, options: Options) -> Result:
 
 
 @frame_of_runs
-def grid_of_effects(options: Options) -> Iterator[Run]:
+def grid_of_effects(options: Options) -> Runs:
     """One machine on rare rows and weighted representatives, without rounds; SCM stopped after each round.
 
     The thinned a9a is at the chosen parameters, the rings are by default.

@@ -8,11 +8,10 @@ the wall seconds of the whole process.
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 
 import pandas as pd
 
-from benchmarks.run import Options, Run, frame_of_runs
+from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.tables import Result, goals_of
 
 COMMANDS = {
@@ -24,7 +23,7 @@ BOUNDS = {"import mmcnb": 0.5, "mmcnb --help": 0.5}
 
 
 @frame_of_runs
-def grid(options: Options) -> Iterator[Run]:
+def grid(options: Options) -> Runs:
     """The commands in turn."""
     for repeat in range(options.seeds or 5):
         yield from (Run("none", name, repeat) for name in COMMANDS)

@@ -6,13 +6,11 @@ error less that at the best bandwidth, which is found with the known classes. Th
 and worst. ``--quick`` leaves MNIST out.
 """
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from benchmarks.methods import KMEANS, SKMMC
 from benchmarks.protocol import ERROR, MNIST_PAIRS, PAPER, PAPER_WIDTHS, UCI
-from benchmarks.run import Options, Run, frame_of_runs
+from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.studies._skmmc import WIDTHS_BETWEEN, compute
 from benchmarks.tables import Result, best, over_seeds
 
@@ -26,7 +24,7 @@ AUTO, FIXED = 'gamma="auto"', f"width {FIXED_WIDTH:g}"
 
 
 @frame_of_runs
-def grid(options: Options) -> Iterator[Run]:
+def grid(options: Options) -> Runs:
     """k-means, the default and each bandwidth, in turn for each seed."""
     few = {"UCI": UCI[2:3], "optdigits": OPTDIGITS_PAIRS[:1]}
     for group, names in options.pick(GROUPS | {"MNIST": MNIST_PAIRS}, GROUPS, few).items():

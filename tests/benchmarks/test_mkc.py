@@ -210,7 +210,6 @@ def ten(monkeypatch, tmp_path):
     monkeypatch.setattr(HalfRight, "made", ())
     monkeypatch.setattr(_mkc_models, "load_set", lambda name, rows: data)
     monkeypatch.setattr(_mkc_models, "sigma0_of", lambda name, rows: distance_range(X))
-    monkeypatch.setattr(_mkc_models, "compile_kernels", lambda data: 0.0)
     options = Options(tmp_path)
     with Journal("mkc", options, "a") as journal:
         alone = journal.results(mkc.alone(3 * (["ringnorm"],), options), _mkc_models.compute)

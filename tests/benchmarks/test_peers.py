@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import routines
 from benchmarks.__main__ import run_study
 from benchmarks.journal import Journal
 from benchmarks.protocol import LABEL_FREE, SCAN_THREADS, Data, compile_seconds
 from benchmarks.run import Options, Run
-from benchmarks.studies import engine, peers
+from benchmarks.studies import engine, peers, routines
 from benchmarks.studies._tasks import TASKS, tasks_of
 from benchmarks.tables import best
 from mmcnb import UnsupervisedRLS

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 import mmcnb
 from benchmarks.protocol import bare_scans, compile_seconds, facts, fit, turns, written_once
-from benchmarks.run import Options, Run, Section, frame_of_runs
+from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.tables import Goal, Result, measures_of
 from mmcnb import kernels
 from mmcnb.samples import BLOCK_ROWS, create_dense_store, open_samples
@@ -64,7 +64,7 @@ def section(
     """
 
     @frame_of_runs
-    def grid(options: Options) -> Iterator[Run]:
+    def grid(options: Options) -> Runs:
         rows = options.sized(*sizes) if sizes else options.rows_of("a9a")
         settings = {"rows": rows, "turns": factor * options.pick(TURNS, QUICK_TURNS, QUICK_TURNS)}
         for seed in options.repeats(1):
@@ -176,8 +176,8 @@ def write_noise(path: str, rows: int, features: int) -> None:
 def labeller(features: int, landmarks: int) -> tuple[Any, float]:
     """A model with so many basis vectors, whatever it was fitted to, and the seconds of a first fit."""
     rows = np.random.default_rng(1).standard_normal((4 * landmarks, features), np.float32)
-    compiled = compile_seconds(rows)
     model = mmcnb.SparseKernelMMC(gamma="median", n_landmarks=landmarks, n_init=1, random_state=0)
+    compiled = compile_seconds(rows, model)
     return fit(model, rows), compiled
 
 
