@@ -24,6 +24,7 @@ import pandas as pd
 
 import mmcnb
 from benchmarks.run import FAILED, KEYS, NO_DATA, OK, Compute, Options, Run, as_json, computed
+from mmcnb.samples.atomic import AtomicOutput
 
 try:
     import fcntl
@@ -334,9 +335,5 @@ def say(text: str) -> None:
 def whole_file(path: Path) -> Iterator[Path]:
     """A path aside, which takes the place of ``path`` at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.part-{os.getpid()}")
-    try:
-        yield aside
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with AtomicOutput(path, overwrite=True) as output:
+        yield output.path

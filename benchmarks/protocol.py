@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache, partial
@@ -72,6 +72,13 @@ def load_rows(name: str, rows: int | None = None) -> Data:
         return Data(name, *data_loaders.load(name, rows=rows_within(name, rows)))
     except mmcnb.InputError as error:
         raise NoData(str(error)) from error
+
+
+def draw(data: Data, classes: Sequence[int] = (), rows: int | None = None, skip: int = 0) -> Data:
+    """Rows of some classes (or of all): so many after others, drawn with a fixed seed, in their order."""
+    kept = np.flatnonzero(np.isin(data.y, classes)) if classes else np.arange(len(data.y))
+    chosen = np.sort(np.random.RandomState(0).permutation(kept)[skip:][:rows])
+    return Data(data.name, data.X[chosen], data.y[chosen])
 
 
 load_once = lru_cache(maxsize=1)(load_rows)  # each process keeps its last data set; do not write to it

@@ -65,13 +65,11 @@ def load_set(name: str, rows: int | None = None) -> Data:
 
     Fewer rows are a draw with a fixed seed, in the order of the file.
     """
-    given = SETS[name]
-    _, X, y = protocol.load_once(given.dataset)
-    chosen = np.flatnonzero(np.isin(y, given.classes)) if given.classes else np.arange(len(y))
-    drawn = np.random.RandomState(0).permutation(chosen)[given.skip :]
-    bounds = [bound for bound in (given.most, rows) if bound is not None]
-    chosen = np.sort(drawn[: min([len(drawn), *bounds])])
-    return Data(name, X[chosen], y[chosen])
+    dataset, classes, most, skip = SETS[name]
+    bounds = [bound for bound in (most, rows) if bound is not None]
+    return protocol.draw(protocol.load_once(dataset), classes, min(bounds, default=None), skip)._replace(
+        name=name
+    )
 
 
 def distance_range(X: Any) -> float:

@@ -19,7 +19,7 @@ mnist   Table 2's last line: parameters by the classes of 1,000 rows, then all 3
 ``--quick`` takes two data sets of 200 rows, a few points of the grid, and shorter figures.
 """
 
-import statistics
+import json
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import product
@@ -165,8 +165,7 @@ def goals_beside(name: str, accuracy: pd.Series, published: float) -> list[Goal]
 def table2(frame: pd.DataFrame, options: Options) -> Result:
     """Accuracy and Rand index of all methods by both protocols, and weights of the kernels."""
     chosen = chosen_of(frame)
-    table = beside(chosen)
-    goals = []
+    table, goals = beside(chosen), list[Goal]()
     for name, part in table.groupby("dataset", sort=False):
         rows = part.set_index("method").reindex(METHODS)
         known = rows["published accuracy"].fillna(rows["thesis accuracy"])[MKC]
@@ -200,9 +199,8 @@ def labelling(frame: pd.DataFrame, options: Options) -> Runs:
 
 def best_points(frame: pd.DataFrame, method: str) -> dict[str, dict[str, str]]:
     """Of each data set the kernels and the form of highest mean accuracy; the earlier of equals."""
-    settings = over_seeds(frame[frame["method"] == method], ["dataset", "kernels", "form"], ACCURACY)
-    chosen = best(settings, ["dataset"], ACCURACY, largest=True)
-    return {row.dataset: {"kernels": row.kernels, "form": row.form} for row in chosen.itertuples()}
+    chosen = chosen_of(frame[frame["method"] == method])
+    return {row.dataset: json.loads(row.parameters) for row in chosen.itertuples()}
 
 
 def compute_table3(run: Run) -> dict[str, Any]:
@@ -263,22 +261,20 @@ def compute_speed(run: Run) -> dict[str, Any]:
     """Median seconds of some fits, after one that is not counted; rounds are those of a start and C."""
     settings = run.settings
     data = models.load_set(run.dataset, settings["rows"])
-    given = {"kernels": [kernel_of(run.dataset, settings["rows"], one) for one in settings["kernels"]]}
-    k, fits = SETS[run.dataset].n_clusters, []
+    chosen = [kernel_of(run.dataset, settings["rows"], one) for one in settings["kernels"]]
+    k, given, fits = SETS[run.dataset].n_clusters, {"kernels": chosen, **settings["given"]}, []
     for _ in range(settings["turns"] + 1):
-        model = estimator(MULTIPLE, k, random_state=0, **given, **settings["given"])
+        model = estimator(MULTIPLE, k, random_state=0, **given)
         compiled = protocol.compile_seconds(data.X, model)
         fits.append(protocol.timed(model, data.X))
+    measures = pd.DataFrame(fits)
+    seconds = {"seconds": measures["seconds"][1:].median(), "compile_seconds": compiled}
     history = model.history_
     rounds = history.groupby(["stage", "start", "C"], dropna=False)["round"].max().mean() + 1
-    counts = {"rounds": float(rounds), "passes": len(history), "planes": int(history["planes"].max())}
-    axis = run.part.removeprefix("speed, ")
-    return protocol.facts(data.X) | {
-        "seconds": statistics.median(one["seconds"] for one in fits[1:]),
-        "peak_mib": max(one["peak_mib"] for one in fits),
-        "compile_seconds": compiled,
-        **{name: count for name, count in counts.items() if name in COLUMNS.get(axis, ())},
-    }
+    counts = {"rounds": rounds, "passes": len(history), "planes": int(history["planes"].max())}
+    told = COLUMNS.get(run.part.removeprefix("speed, "), ())
+    counts = {name: count for name, count in counts.items() if name in told}
+    return protocol.facts(data.X) | seconds | {"peak_mib": measures["peak_mib"].max()} | counts
 
 
 def kernel_of(name: str, rows: int | None, which: str | int) -> Any:
@@ -300,13 +296,12 @@ def kernel_of(name: str, rows: int | None, which: str | int) -> Any:
 
 def tables_of_speed(frame: pd.DataFrame, options: Options) -> Result:
     """The figures as tables, and the slopes of the seconds."""
-    done = frame[frame["status"] == OK]
-    sets = done[done["part"] == "speed, sets"].pivot(index="dataset", columns="method", values="seconds")
-    asked = frame.loc[frame["part"] == "speed, sets", "dataset"].unique()
-    sets = sets.reindex(asked)[[method for method in (*ALONE, MKC) if method in sets]]
-    if set(sets) == {*ALONE, MKC}:
-        sets["MKC / sum"] = sets[MKC] / sets[[*ALONE]].sum(axis=1, skipna=False)
+    sets = frame[frame["part"] == "speed, sets"]
+    order = {"index": sets["dataset"].unique(), "columns": [*ALONE, MKC]}
+    sets = sets.pivot(index="dataset", columns="method", values="seconds").reindex(**order)
+    sets["MKC / sum"] = sets[MKC] / sets[[*ALONE]].sum(axis=1, skipna=False)
     found = {"mkc-speed-sets": sets.reset_index().rename_axis(columns=None)}
+    done = frame[frame["status"] == OK]
     slopes = []
     for axis, columns in COLUMNS.items():
         table = done.loc[done["part"] == f"speed, {axis}", [*columns, "seconds"]]
