@@ -225,7 +225,10 @@ class Journal:
         self._end += len(whole)
 
     def _accept(self, line: bytes) -> None:
-        record = _parsed(line)
+        try:
+            record = dict(json.loads(line))
+        except (TypeError, ValueError):
+            record = {}
         if self._lines == 1 and "format" in record:
             self._check_header(record)
             return
@@ -270,15 +273,6 @@ class Journal:
         numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
         metrics = {name: value for name, value in numbers.items() if name not in MEASURES} or {"": math.nan}
         return [shared | {"metric": name, "value": value} for name, value in metrics.items()]
-
-
-def _parsed(line: bytes) -> Record:
-    """The mapping of a line of JSON; empty where there is none."""
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def code_digest(module: str) -> str:

@@ -262,19 +262,17 @@ def compute_speed(run: Run) -> dict[str, Any]:
     settings = run.settings
     data = models.load_set(run.dataset, settings["rows"])
     chosen = [kernel_of(run.dataset, settings["rows"], one) for one in settings["kernels"]]
-    k, given, fits = SETS[run.dataset].n_clusters, {"kernels": chosen, **settings["given"]}, []
-    for _ in range(settings["turns"] + 1):
-        model = estimator(MULTIPLE, k, random_state=0, **given)
-        compiled = protocol.compile_seconds(data.X, model)
-        fits.append(protocol.timed(model, data.X))
-    measures = pd.DataFrame(fits)
-    seconds = {"seconds": measures["seconds"][1:].median(), "compile_seconds": compiled}
+    k, given = SETS[run.dataset].n_clusters, {"random_state": 0, "kernels": chosen} | settings["given"]
+    model = estimator(MULTIPLE, k, **given)
+    compiled = {"compile_seconds": protocol.compile_seconds(data.X, model)}
+    protocol.reset_peak()
+    seconds = protocol.turns({"seconds": partial(protocol.fit, model, data.X)}, settings["turns"])
+    measures = protocol.facts(data.X) | compiled | seconds | {"peak_mib": protocol.peak_mib()}
     history = model.history_
     rounds = history.groupby(["stage", "start", "C"], dropna=False)["round"].max().mean() + 1
     counts = {"rounds": rounds, "passes": len(history), "planes": int(history["planes"].max())}
     told = COLUMNS.get(run.part.removeprefix("speed, "), ())
-    counts = {name: count for name, count in counts.items() if name in told}
-    return protocol.facts(data.X) | seconds | {"peak_mib": measures["peak_mib"].max()} | counts
+    return measures | {name: count for name, count in counts.items() if name in told}
 
 
 def kernel_of(name: str, rows: int | None, which: str | int) -> Any:

@@ -10,6 +10,7 @@ before; ratios are to k-means. On all 70,000 rows of MNIST k-means and Nyström 
 alone. ``--quick`` takes three data sets of 3,000 rows.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -28,12 +29,12 @@ MOST_TIME = {"mnist": 0.1, **dict.fromkeys(MNIST_PAIRS, 1.5)}  # of k-means
 
 
 @frame_of_runs
-def grid(options: Options) -> Runs:
-    """All methods on each task, in their turns."""
+def grid(options: Options, asked: Sequence[str] = METHODS) -> Runs:
+    """All methods on each task (or some), in their turns."""
     for task, rows in tasks_of(options):
         slow = () if (rows or size_of(task.dataset) or 0) < SLOW_ROWS else SLOW
         for seed in options.repeats(3):
-            for method in METHODS:
+            for method in asked:
                 if not (method in slow and seed > 0) and (method != DENSITY or task.name == "optdigits"):
                     yield Run(task.name, method, seed, settings={"rows": rows})
 

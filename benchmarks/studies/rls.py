@@ -32,7 +32,7 @@ from benchmarks.protocol import ERROR, PAPER, Data
 from benchmarks.published import RLS
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import peers
-from benchmarks.studies._tasks import TASKS, tasks_of
+from benchmarks.studies._tasks import TASKS
 from benchmarks.tables import Goal, Result, beside_published, best, goals_of, over_seeds, slopes_over
 from mmcnb import kernels
 from mmcnb.synthetic import make_block, write_synthetic
@@ -212,14 +212,6 @@ def tables_of_steps(frame: pd.DataFrame, options: Options) -> Result:
 # -- defaults ----------------------------------------------------------------------------------
 
 
-@frame_of_runs
-def grid_of_defaults(options: Options) -> Runs:
-    """Each task with each seed."""
-    for task, rows in tasks_of(options):
-        for seed in options.repeats(3):
-            yield Run(task.name, LEAST_SQUARES, seed, settings={"rows": rows})
-
-
 def tables_of_defaults(frame: pd.DataFrame, options: Options) -> Result:
     """Means over the seeds; goals on the ARI or, with a given bandwidth, on the balanced error."""
     table = over_seeds(frame, ["dataset"], "ari", ERROR, "objective", "reads")
@@ -281,6 +273,6 @@ def tables_of_large(frame: pd.DataFrame, options: Options) -> Result:
 SECTIONS = {
     "tables": Section(grid, compute, tables),
     "steps": Section(grid_of_steps, compute_steps, tables_of_steps),
-    "defaults": Section(grid_of_defaults, peers.compute, tables_of_defaults),
+    "defaults": Section(partial(peers.grid, asked=(LEAST_SQUARES,)), peers.compute, tables_of_defaults),
     "large": Section(grid_of_large, compute_large, tables_of_large),
 }

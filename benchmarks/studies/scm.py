@@ -178,12 +178,16 @@ def compute(run: Run) -> dict[str, Any]:
     """One fit in a process that is watched."""
     folder = protocol.written_once(run.folder, run.part, partial(write_task, task_of(run)))
     stores = [str(path) for path in stores_in(Path(folder))]
-    gamma = None if run.method in OURS else run.settings["gamma"]
-    rows = run.settings.get("rows trained on", 0)
-    fit = Fit(run.method, run.seed, **{"gamma": gamma, **run.parameters}, rows=rows)
-    command = [sys.executable, "-m", "benchmarks.studies._scm_machines", *stores, json.dumps(fit)]
-    report, peak = protocol.run_and_watch(command)
+    words = [*stores, json.dumps(fit_of(run))]
+    report, peak = protocol.run_and_watch([sys.executable, "-m", machines.__name__, *words])
     return protocol.facts(stores[0]) | report | {"peak_mib": peak / MIB}
+
+
+def fit_of(run: Run) -> Fit:
+    """What a machine is given; SCM finds its own gamma and rows, unless the point has a gamma."""
+    gamma = None if run.method in OURS else run.settings.get("gamma")
+    rows = run.settings.get("rows trained on", 0)
+    return Fit(run.method, run.seed, **{"gamma": gamma, **run.parameters}, rows=rows)
 
 
 def tables(name: str, frame: pd.DataFrame, options: Options) -> Result:
@@ -234,8 +238,7 @@ def compute_point(run: Run) -> dict[str, Any]:
     """One fit in this process."""
     machines.quieten()
     task = task_of(run)
-    fit = Fit(run.method, run.seed, **run.parameters, rows=run.settings["rows trained on"])
-    model, found = machines.train(fit, *task.train[1:])
+    model, found = machines.train(fit_of(run), *task.train[1:])
     return protocol.facts(task.train.X) | found | judged(model, task)
 
 

@@ -64,11 +64,9 @@ def tables(frame: pd.DataFrame, options: Options) -> Result:
     keys = ["dataset", "n", "clusters", "setting"]
     means = frame.groupby(keys, sort=False)[["ari", "seconds"]].mean().reset_index()
     losses = losses_of(means)
-    rows = []
-    for choice in ("default", "auto"):
-        lost = losses[f"loss of {choice}"]
-        rows.append((choice, lost.mean(), lost.max(), losses.loc[lost.idxmax(), "dataset"]))
-    worst = pd.DataFrame(rows, columns=["choice", "mean loss", "worst loss", "worst on"])
+    lost = losses.set_index("dataset").filter(like="loss of").rename(columns=lambda name: name.split()[-1])
+    worst = pd.DataFrame({"mean loss": lost.mean(), "worst loss": lost.max(), "worst on": lost.idxmax()})
+    worst = worst.rename_axis("choice").reset_index()
     found = {"selection-settings": means, "selection": losses, "selection-losses": worst}
     return Result(found, shown=("selection", "selection-losses"))
 

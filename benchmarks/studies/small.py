@@ -207,8 +207,8 @@ def facts_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Tab. I: rows, columns, imbalance and sparsity as we load the sets, beside the published ones."""
     table = frame[["dataset", *PRINTED]].reset_index(drop=True)
     for ours, printed in PRINTED.items():
-        known = [figure(SKMMC_PAPER, name, "", printed, "Tab. I") for name in table["dataset"]]
-        table[f"published {ours}"] = known
+        values = (figure(SKMMC_PAPER, name, "", printed, "Tab. I") for name in table["dataset"])
+        table[f"published {ours}"] = list(values)
     return table
 
 
