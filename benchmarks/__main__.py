@@ -121,7 +121,7 @@ def run_study(study: Any, options: Options, journal: Journal) -> Result:
     fault: InputError | None = None
     for name, section in _sections(study, options).items():
         try:
-            found = section.tables(_results(name, section, options, journal), options)
+            found = section.tables(_results(name, section, options, journal))
         except InputError as error:
             if name:
                 say(f"{name} is left out: {error}")
@@ -183,12 +183,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--quick", action="store_true", help="fewer rows where a study is long")
     add("--smoke", action="store_true", help="tiny sizes of the same code, to see that it runs")
     add("--retry", action="store_true", help="compute failed runs again")
-    for name, default, what in (
-        ("--jobs", 1, "compute in this many processes; times get rough"),
-        ("--seeds", None, "repeats with other seeds (default: as the study says)"),
-        ("--rows", None, "at most so many rows of each data set"),
-    ):
-        add(name, type=_positive, default=default, metavar="N", help=what)
+    number: dict[str, Any] = {"type": _positive, "metavar": "N"}
+    add("--jobs", **number, default=1, help="compute in this many processes; times get rough")
+    add("--seeds", **number, help="repeats with other seeds (default: as the study says)")
+    add("--rows", **number, help="at most so many rows of each data set")
     out = Path("benchmark-results")
     add("--out", type=Path, default=out, metavar="DIR", help="folder for journals, frames and tables")
     add("--figures", type=Path, metavar="DIR", help="report: also write adult.png and mnist.png there")

@@ -29,7 +29,7 @@ def grid(options: Options) -> Runs:
             break  # a1a is part of a2a and so on: the others would be as large
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Errors, times, and their slopes."""
     table = table_of(frame)
     slopes = slopes_of(table)

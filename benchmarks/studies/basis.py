@@ -62,7 +62,7 @@ def _exact_labels(name: str, rows: int | None, **given: Any) -> np.ndarray:
     return fit(mmcnb.KernelCPMMC(**given), load_once(name, rows).X).labels_
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """One row a basis and C: means over data sets and seeds, and the least agreement.
 
     The goals: as many landmarks as rows are the exact method; fifty are almost.

@@ -84,7 +84,7 @@ def _total_variance(name: str, rows: int | None, gamma: float) -> float:
     return float(1 - rbf_kernel(load_once(name, rows).X, gamma=gamma).mean())
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Counts of each data set, and of all."""
     told = frame.assign(fits=1, with_quantile_step=frame["quantile_steps"] > 0)
     sums = ["fits", *COUNTS, "with_quantile_step"]

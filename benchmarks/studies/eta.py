@@ -43,7 +43,7 @@ def grid(options: Options) -> Runs:
             yield Run(name, OWN, 0, {"eta": eta, "width": OWN_WIDTH}, PAPER, settings=own)
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Each set at its best width, means over the sets, and goals."""
     settings = over_seeds(frame, [*KEYS, "parameters"], ERROR, *COUNTS)
     table = best(settings, KEYS, ERROR)

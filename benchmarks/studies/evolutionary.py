@@ -133,7 +133,7 @@ def table_of(frame: pd.DataFrame) -> pd.DataFrame:
     return best(settings, keys, "error").dropna(axis=1, how="all")
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Tables 1 and 2: errors, seconds and generations beside the published ones."""
     table = table_of(frame)
     metrics = {f"published {metric}": metric for metric in ("error", "seconds", "generations")}
@@ -141,7 +141,7 @@ def tables(frame: pd.DataFrame, options: Options) -> Result:
     return Result({"evolutionary": beside}, published_goals(table))
 
 
-def tables_of_pairs(frame: pd.DataFrame, options: Options) -> Result:
+def tables_of_pairs(frame: pd.DataFrame) -> Result:
     """Mean errors over the pairs, beside the published ones where these are all pairs."""
     groups = table_of(frame).groupby(["protocol", "method"], sort=False)
     means = groups[["n", "error", "seconds"]].mean().reset_index()
@@ -226,7 +226,7 @@ def _naive_generation(R: np.ndarray, y: np.ndarray, seconds: float) -> float:
     return (time.perf_counter() - started) / generations
 
 
-def tables_of_growth(frame: pd.DataFrame, options: Options) -> Result:
+def tables_of_growth(frame: pd.DataFrame) -> Result:
     """Fig. 1: seconds of a run and of a generation against rows, and their slopes."""
     done = frame[frame["status"] == OK]
     seconds = done.melt(["n", "method"], ["seconds", "generation_seconds"], "of").dropna()
@@ -234,10 +234,7 @@ def tables_of_growth(frame: pd.DataFrame, options: Options) -> Result:
     judged = slopes[slopes["of"] == "generation_seconds"].set_index("method")["slope"]
     goals = goals_of(judged, MOST_SLOPES, "slope of the seconds of a generation, {}")
     columns = ["n", "method", "seconds", "generations", "generation_seconds"]
-    found = {
-        "evolutionary-growth": frame.loc[frame["status"] == OK, columns],
-        "evolutionary-slopes": slopes.drop(columns="sizes"),
-    }
+    found = {"evolutionary-growth": done[columns], "evolutionary-slopes": slopes.drop(columns="sizes")}
     return Result({name: table for name, table in found.items() if len(table)}, goals)
 
 

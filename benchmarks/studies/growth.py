@@ -50,7 +50,7 @@ def compute(run: Run) -> dict[str, Any]:
     return found | {"compile_seconds": compiled}
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Means of each size; goals: slope of time over all sizes and the last two, peak memory of large ones."""
     keys, told = ["dataset", "rows", "method"], ("label_seconds", "passes")
     table = over_seeds(frame, keys, ERROR, *told).drop(columns="rows")

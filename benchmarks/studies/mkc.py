@@ -110,12 +110,12 @@ def together(alone: pd.DataFrame) -> list[str]:
 def others(frame: pd.DataFrame, options: Options) -> Runs:
     """Our methods by default, then k-means, normalised cut and IterSVR by both protocols."""
     rows = {name: {"rows": models.rows_of_set(name, options)} for name in frame["dataset"].unique()}
-    for name, method, seed in product(rows, OURS, options.repeats(3)):
-        yield Run(name, method, seed, settings=rows[name])
     step = 5 if options.quick else 1
     widths = [{"width": width} for width in CUT_FRACTIONS[::step]]
     points = {CUT: widths, SVR: [width | {"C": C} for width, C in product(widths, SVR_WEIGHTS[::step])]}
     for name in rows:
+        for method, seed in product(OURS, options.repeats(3)):
+            yield Run(name, method, seed, settings=rows[name])
         yield from kmeans_runs(name, options, rows[name])
         for method in (CUT, SVR) if SETS[name].n_clusters == 2 else (CUT,):
             for seed, given in product(options.repeats(3), ({}, *points[method])):
@@ -162,7 +162,7 @@ def goals_beside(name: str, accuracy: pd.Series, published: float) -> list[Goal]
     ]
 
 
-def table2(frame: pd.DataFrame, options: Options) -> Result:
+def table2(frame: pd.DataFrame) -> Result:
     """Accuracy and Rand index of all methods by both protocols, and weights of the kernels."""
     chosen = chosen_of(frame)
     table, goals = beside(chosen), list[Goal]()
@@ -216,7 +216,7 @@ def compute_table3(run: Run) -> dict[str, Any]:
     return found | new | {"learnt_accuracy": found[ACCURACY]}
 
 
-def table3(frame: pd.DataFrame, options: Options) -> Result:
+def table3(frame: pd.DataFrame) -> Result:
     """Accuracy on the other rows by both protocols, beside the published ones."""
     keys, told = ["dataset", "protocol", "parameters"], ("rand", "learnt_accuracy", "other_rows")
     table = over_seeds(frame[frame["part"] == "table3"], keys, ACCURACY, *told)
@@ -292,7 +292,7 @@ def kernel_of(name: str, rows: int | None, which: str | int) -> Any:
     return "rbf", {"gamma": models.gamma_of((FRACTION * models.sigma0_of(name, rows) * 2 ** (step / 2)) ** 2)}
 
 
-def tables_of_speed(frame: pd.DataFrame, options: Options) -> Result:
+def tables_of_speed(frame: pd.DataFrame) -> Result:
     """The figures as tables, and the slopes of the seconds."""
     sets = frame[frame["part"] == "speed, sets"]
     order = {"index": sets["dataset"].unique(), "columns": [*ALONE, MKC]}
@@ -303,9 +303,8 @@ def tables_of_speed(frame: pd.DataFrame, options: Options) -> Result:
     slopes = []
     for axis, columns in COLUMNS.items():
         table = done.loc[done["part"] == f"speed, {axis}", [*columns, "seconds"]]
-        if len(table):
-            found[f"mkc-speed-{axis}"] = table
-            slopes.append((columns[0], *log_slope(table[columns[0]], table["seconds"])))
+        found[f"mkc-speed-{axis}"] = table
+        slopes.append((columns[0], *log_slope(table[columns[0]], table["seconds"])))
     found["mkc-speed-slopes"] = pd.DataFrame(slopes, columns=["seconds against", "slope", "low", "high"])
     of_rows = {axis: slope for axis, slope, *_ in slopes if axis == "n" and np.isfinite(slope)}
     return Result(found, goals_of(of_rows, {"n": MOST_SLOPE}, "seconds against {}, with landmarks: slope"))
@@ -339,7 +338,7 @@ def compute_mnist(run: Run) -> dict[str, Any]:
     return found | {"seconds": found["seconds"] + found.pop("label_seconds")}
 
 
-def tables_of_mnist(frame: pd.DataFrame, options: Options) -> Result:
+def tables_of_mnist(frame: pd.DataFrame) -> Result:
     """Accuracy on all rows beside the published one; goals on it, and on the time beside k-means."""
     frame = frame[frame["dataset"] == MNIST]
     table = over_seeds(frame, [*KEYS, "parameters"], ACCURACY, "rand")

@@ -29,7 +29,7 @@ def grid(options: Options) -> Runs:
         yield from runs_of(name, options.rows_of(name, QUICK_ROWS if options.quick else None), options)
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """The errors and times, of which ours by the paper's protocol should not exceed the published ones."""
     table = table_of(frame)
     ours = table[(table["protocol"] == PAPER) & (table["method"] == SKMMC)].set_index("dataset")[ERROR]

@@ -54,7 +54,7 @@ def compute(run: Run) -> dict[str, Any]:
     return found | {"objective": float(model.objective_), "reads": int(model.history_["reads"].iloc[-1])}
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Means over the seeds; goals: ARI above that of spectral clustering, time on MNIST and its pairs."""
     table = over_seeds(frame, ["dataset", "method"], "ari", "error", ERROR)
     table["of k-means"] = ratio_to(table, table[table["method"] == KMEANS])

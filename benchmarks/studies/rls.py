@@ -157,7 +157,7 @@ def _compile_searches() -> float:
     return time.perf_counter() - started
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Mean and largest ARI of each method, at the best point by the classes, beside the published ones.
 
     The goals: shaking and mixed shaking do no worse than the best that was published of these methods.
@@ -201,7 +201,7 @@ def _smoothed_digits(n: int) -> np.ndarray:
     return smoother(K, ALPHA * n)
 
 
-def tables_of_steps(frame: pd.DataFrame, options: Options) -> Result:
+def tables_of_steps(frame: pd.DataFrame) -> Result:
     """Moves against rows; the goals are on their slope."""
     table = over_seeds(frame, ["method", "rows"], "steps").drop(columns="rows")
     slopes = slopes_over(table, ["method"], "steps").set_index("method")["slope"]
@@ -212,7 +212,7 @@ def tables_of_steps(frame: pd.DataFrame, options: Options) -> Result:
 # -- defaults ----------------------------------------------------------------------------------
 
 
-def tables_of_defaults(frame: pd.DataFrame, options: Options) -> Result:
+def tables_of_defaults(frame: pd.DataFrame) -> Result:
     """Means over the seeds; goals on the ARI or, with a given bandwidth, on the balanced error."""
     table = over_seeds(frame, ["dataset"], "ari", ERROR, "objective", "reads")
     means = table.set_index("dataset")
@@ -258,7 +258,7 @@ def _scan_seconds(store: str) -> float:
     return protocol.best_bare_scan(store, 1)
 
 
-def tables_of_large(frame: pd.DataFrame, options: Options) -> Result:
+def tables_of_large(frame: pd.DataFrame) -> Result:
     """Memory, reads and ARI, with goals for ours."""
     table = over_seeds(frame, ["dataset", "method"], "ari", "scans", "label_seconds", "reads")
     ours = table[table["method"] == LEAST_SQUARES].set_index("dataset")

@@ -43,7 +43,7 @@ def grid(dataset: str, method: str, turns: int, sizes: tuple[int, int] | None, o
         yield Run(dataset, method, seed, settings=settings)
 
 
-def tables(name: str, column: str, goal: Goal, frame: pd.DataFrame, options: Options) -> Result:
+def tables(name: str, column: str, goal: Goal, frame: pd.DataFrame) -> Result:
     """A routine and its peers in one row a run; the goal takes the mean of a column."""
     figure = float(frame[column].mean()) * (100 if goal.unit == "%" else 1)
     return Result({f"routines-{name}": measures_of(frame)}, [goal._replace(figure=figure)])

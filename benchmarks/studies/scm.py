@@ -190,7 +190,7 @@ def fit_of(run: Run) -> Fit:
     return Fit(run.method, run.seed, **{"gamma": gamma, **run.parameters}, rows=rows)
 
 
-def tables(name: str, frame: pd.DataFrame, options: Options) -> Result:
+def tables(name: str, frame: pd.DataFrame) -> Result:
     """Means over the seeds; on the thinned a9a with goals."""
     table = means(frame.sort_values("protocol", kind="stable"))
     return Result({f"scm-{name}": table}, goals_of(table) if name == "rare" else [])
@@ -247,7 +247,7 @@ def judged(model: Any, task: Task) -> dict[str, float]:
     return machines.measures(task.test.y, model.decision_function(task.test.X))
 
 
-def tables_of_points(frame: pd.DataFrame, options: Options) -> Result:
+def tables_of_points(frame: pd.DataFrame) -> Result:
     """Average precision and seconds of each method, a row a point, the best of the SVC first."""
     weights = frame.get("rare_weight", pd.Series(np.nan, frame.index)).fillna("balanced")
     figures, index = ["average_precision", "seconds"], ["gamma", "C", "rare_weight"]
@@ -326,7 +326,7 @@ def by_round(task: Task, most: int, seed: int) -> dict[str, Any]:
     return last | judged(model, task)
 
 
-def tables_of_effects(frame: pd.DataFrame, options: Options) -> Result:
+def tables_of_effects(frame: pd.DataFrame) -> Result:
     """Means over the seeds, by the number of representatives and by the number of rounds."""
     spaces, rounds = (frame[frame["part"] == part].dropna(axis=1, how="all") for part in ("spaces", "rounds"))
     return Result({"scm-spaces": means(spaces, "clusters"), "scm-rounds": means(rounds, "rounds")})

@@ -59,7 +59,7 @@ def _load(name: str, rows: int | None) -> Data:
     return Data(name, *make_moons(rows, noise=0.1, random_state=0))
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Means of each setting, and what the default and the choice lose; there is no goal."""
     keys = ["dataset", "n", "clusters", "setting"]
     means = frame.groupby(keys, sort=False)[["ari", "seconds"]].mean().reset_index()

@@ -186,7 +186,7 @@ def _scored(model: Any, data: Data) -> dict[str, Any]:
 # -- tables ------------------------------------------------------------------------------------
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Tab. I to III, what they measure, and goals."""
     frame = frame.reindex(columns=[*dict.fromkeys([*frame.columns, *NEEDED])])  # where all runs failed
     frame = frame[frame["status"] == OK]

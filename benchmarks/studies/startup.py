@@ -38,7 +38,7 @@ def compute(run: Run) -> dict[str, float]:
     return {"seconds": seconds}
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Median seconds of each command."""
     medians = frame.groupby("method", sort=False)["seconds"].median()
     return Result({"startup": medians.reset_index()}, goals_of(medians, BOUNDS, "{}", "s"))

@@ -63,7 +63,7 @@ def dataset_of(rows: int | None) -> str:
     return NAME if rows is None else f"{NAME} {rows}"
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Errors and times in memory, their slopes, and the fits of the store."""
     table, store = (table_of(frame[(frame["part"] == STORE) == stored]) for stored in (False, True))
     found = {"usps": table, "usps-slopes": slopes_of(table), "usps-store": store}

@@ -37,7 +37,7 @@ def grid(options: Options) -> Runs:
                     yield Run(name, SKMMC, seed, {"width": width}, PAPER, group, rows)
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Errors at each bandwidth and of each choice, and the excess of the choices; there is no goal."""
     by_width = over_seeds(frame, ["part", "dataset", "method", "width"], ERROR)
     errors = errors_of(by_width)

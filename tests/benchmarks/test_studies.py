@@ -56,7 +56,7 @@ def made_up(compute, count=2):
     """A study of some runs, with a table of them."""
     runs = pd.DataFrame([Run("rings", "guess", seed) for seed in range(count)])
     return SimpleNamespace(
-        grid=lambda options: runs, compute=compute, tables=lambda frame, options: Result({"counted": frame})
+        grid=lambda options: runs, compute=compute, tables=lambda frame: Result({"counted": frame})
     )
 
 
