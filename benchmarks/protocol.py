@@ -327,13 +327,10 @@ def run_and_watch(command: list[str]) -> tuple[dict[str, Any], int]:
 def _tree_peak(pid: int) -> int:
     folder = Path(f"/proc/{pid}")
     try:
-        children = [
-            child for task in (folder / "task").iterdir() for child in (task / "children").read_text().split()
-        ]
-    except OSError:  # the process has ended, or the system has no /proc
+        children = " ".join(path.read_text() for path in folder.glob("task/*/children")).split()
+    except OSError:  # the process has ended
         return 0
-    own = _high_water(folder)
-    return (0 if np.isnan(own) else int(own)) + sum(_tree_peak(int(child)) for child in children)
+    return int(np.nan_to_num(_high_water(folder))) + sum(map(_tree_peak, map(int, children)))
 
 
 def fit_store(store: str, seed: int, *words: object, score: Score = clustering) -> dict[str, Any]:

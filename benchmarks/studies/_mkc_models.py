@@ -67,9 +67,8 @@ def load_set(name: str, rows: int | None = None) -> Data:
     """
     dataset, classes, most, skip = SETS[name]
     bounds = [bound for bound in (most, rows) if bound is not None]
-    return protocol.draw(protocol.load_once(dataset), classes, min(bounds, default=None), skip)._replace(
-        name=name
-    )
+    data = protocol.load_once(dataset)._replace(name=name)
+    return protocol.draw(data, classes, min(bounds, default=None), skip)
 
 
 def distance_range(X: Any) -> float:

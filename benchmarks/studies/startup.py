@@ -7,10 +7,11 @@ the wall seconds of the whole process.
 
 import subprocess
 import sys
-import time
+from functools import partial
 
 import pandas as pd
 
+from benchmarks.protocol import turns
 from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.tables import Result, goals_of
 
@@ -31,11 +32,9 @@ def grid(options: Options) -> Runs:
 
 def compute(run: Run) -> dict[str, float]:
     """Seconds of a process that was started once before."""
-    for _ in range(2):
-        started = time.perf_counter()
-        subprocess.run([sys.executable, *COMMANDS[run.method]], stdout=subprocess.DEVNULL, check=True)
-        seconds = time.perf_counter() - started
-    return {"seconds": seconds}
+    command = [sys.executable, *COMMANDS[run.method]]
+    start = partial(subprocess.run, command, stdout=subprocess.DEVNULL, check=True)
+    return turns({"seconds": start}, 1)
 
 
 def tables(frame: pd.DataFrame) -> Result:
