@@ -24,7 +24,7 @@ import pandas as pd
 
 import mmcnb
 from benchmarks.run import FAILED, KEYS, NO_DATA, OK, Compute, Options, Run, as_json, computed
-from mmcnb.samples.atomic import AtomicOutput
+from mmcnb.samples.atomic import atomic_write
 
 try:
     import fcntl
@@ -329,5 +329,5 @@ def say(text: str) -> None:
 def whole_file(path: Path) -> Iterator[Path]:
     """A path aside, which takes the place of ``path`` at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with AtomicOutput(path, overwrite=True) as output:
-        yield output.path
+    with atomic_write(path) as file:
+        yield Path(file.name)

@@ -109,9 +109,8 @@ def peers_tables(frame: pd.DataFrame) -> Result:
 def dask_grid(options: Options) -> Runs:
     """The same fit by threads and by worker processes."""
     settings = {"rows": options.sized(DASK_ROWS, QUICK_DASK_ROWS)}
-    for seed in options.repeats(1):
-        for workers in (0, 2) if options.quick else (0, 1, 2):
-            yield Run("rings", SKMMC, seed, {"workers": workers}, settings=settings)
+    for seed, workers in product(options.repeats(1), (0, 2) if options.quick else (0, 1, 2)):
+        yield Run("rings", SKMMC, seed, {"workers": workers}, settings=settings)
 
 
 def dask(run: Run) -> dict[str, Any]:

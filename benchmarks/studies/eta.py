@@ -8,6 +8,8 @@ seed: eta sets the number of its basis vectors. Cuts are steps of the cutting-pl
 CCCP, over all starts and widths. ``--quick`` takes three sets and three values.
 """
 
+from itertools import product
+
 import pandas as pd
 
 from benchmarks.methods import OWN, SKMMC
@@ -34,11 +36,10 @@ def grid(options: Options) -> Runs:
     for name in options.pick(UCI, QUICK_SETS, QUICK_SETS[:1]):
         data = {"rows": options.rows_of(name)}
         flips, own = (data | {"fixed": fixed} for fixed in (COIN_FLIPS, {"init": "random", "n_init": 1}))
-        for seed in options.repeats(3):
-            for eta in etas:
-                yield Run(name, SKMMC, seed, {"eta": eta}, LABEL_FREE, settings=data)
-                for width in options.pick(PAPER_WIDTHS, PAPER_WIDTHS, PAPER_WIDTHS[1:3]):
-                    yield Run(name, SKMMC, seed, {"eta": eta, "width": width}, PAPER, settings=flips)
+        for seed, eta in product(options.repeats(3), etas):
+            yield Run(name, SKMMC, seed, {"eta": eta}, LABEL_FREE, settings=data)
+            for width in options.pick(PAPER_WIDTHS, PAPER_WIDTHS, PAPER_WIDTHS[1:3]):
+                yield Run(name, SKMMC, seed, {"eta": eta, "width": width}, PAPER, settings=flips)
         for eta in etas[1:] if options.quick else etas:  # the least takes minutes
             yield Run(name, OWN, 0, {"eta": eta, "width": OWN_WIDTH}, PAPER, settings=own)
 

@@ -11,6 +11,7 @@ alone. ``--quick`` takes three data sets of 3,000 rows.
 """
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -33,10 +34,9 @@ def grid(options: Options, asked: Sequence[str] = METHODS) -> Runs:
     """All methods on each task (or some), in their turns."""
     for task, rows in tasks_of(options):
         slow = () if (rows or size_of(task.dataset) or 0) < SLOW_ROWS else SLOW
-        for seed in options.repeats(3):
-            for method in asked:
-                if not (method in slow and seed > 0) and (method != DENSITY or task.name == "optdigits"):
-                    yield Run(task.name, method, seed, settings={"rows": rows})
+        for seed, method in product(options.repeats(3), asked):
+            if not (method in slow and seed > 0) and (method != DENSITY or task.name == "optdigits"):
+                yield Run(task.name, method, seed, settings={"rows": rows})
 
 
 def compute(run: Run) -> dict[str, Any]:

@@ -46,8 +46,7 @@ DRAWN, QUICK_ROWS = 500, 300
 WIDTHS = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)  # sigma in units of the largest distance
 RIDGES = (2.0**-10, 2.0**-7, 2.0**-4, 2.0**-1)  # lambda
 GRID = tuple({"width": width, "ridge": ridge} for width in WIDTHS for ridge in RIDGES)
-RUNS, QUICK_RUNS = 10, 3
-MIXED_RUNS, FREE_RUNS = 3, 3
+RUNS, FEW_RUNS = 10, 3
 STEP_SIZES, QUICK_STEP_SIZES = (125, 250, 500, 1000, 2000, 4000), (100, 200, 400)
 MOST_SLOPE = 1.1
 ALPHA, WIDTH = 1e-3, 0.55
@@ -67,19 +66,20 @@ SAMPLE, SAMPLE_ROWS, LEAST_ROWS = "k-means, of a sample", 100_000, 1000
 @frame_of_runs
 def grid(options: Options) -> Runs:
     """The paper's protocol over the grid, peers, and what needs no classes."""
-    usual = QUICK_RUNS if options.quick else RUNS
+    usual = options.repeats(RUNS, FEW_RUNS)
+    few = options.repeats(FEW_RUNS, FEW_RUNS)
     for name in options.pick(tuple(SETS), ("iris", "moons", "usps 1-4"), ("iris",)):
         most = None if name in ("iris", "optdigits-tes") else DRAWN
         quick = QUICK_ROWS if options.quick else None
         rows = {"rows": protocol.rows_within(name, most, options.rows, quick)}
-        for point in options.pick(GRID, GRID[1::5], GRID[5:7]):
-            for method in (*SEARCHES, MIXED):
-                for seed in range(options.seeds or min(usual, MIXED_RUNS if method == MIXED else usual)):
-                    yield Run(name, method, seed, point, PAPER, settings=rows)
-        for seed in range(options.seeds or usual):
+        points = options.pick(GRID, GRID[1::5], GRID[5:7])
+        for point, method in product(points, (*SEARCHES, MIXED)):
+            for seed in few if method == MIXED else usual:
+                yield Run(name, method, seed, point, PAPER, settings=rows)
+        for seed in usual:
             yield Run(name, KMEANS, seed, {"n_init": 1}, PAPER, settings=rows)
             yield Run(name, "spectral", seed, protocol=PAPER, settings=rows)
-        for seed in range(options.seeds or min(usual, FREE_RUNS)):
+        for seed in few:
             yield Run(name, KMEANS, seed, {"n_init": 10}, settings=rows)
             yield Run(name, LEAST_SQUARES, seed, settings=rows)
 

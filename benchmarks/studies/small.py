@@ -22,6 +22,7 @@ seed.
 
 import time
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -86,9 +87,9 @@ def grid(options: Options) -> Runs:
             for seed in options.repeats(FREE_RUNS.get(method, 3)):
                 yield Run(name, method, seed, settings=data)
             settings = data | {"bounds": bounds_of(method, options)}
-            for given in points_of(name, method, options):
-                for seed in options.repeats(RUNS.get(method, 1)):
-                    yield Run(name, method, seed, given, PAPER, settings=settings)
+            seeds = options.repeats(RUNS.get(method, 1))
+            for given, seed in product(points_of(name, method, options), seeds):
+                yield Run(name, method, seed, given, PAPER, settings=settings)
         flips = len(points_of(name, SKMMC, options)) * len(bounds_of(SKMMC, options))
         for seed in range(CHOICES):
             yield Run(name, COINS, seed, {"flips": flips}, PAPER, settings=data)
