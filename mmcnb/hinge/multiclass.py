@@ -72,8 +72,8 @@ class HingeRefinement:
         weights = self.sample.features.weights
         bounds = self.partition.bounds_by_size(np.bincount(labels, weights, self.partition.n_clusters))
         values = open_samples(self.sample.values)
-        given = self.engine, values, self.sample.normalization, bounds, weights
-        return CrammerSingerWorkingSet(MulticlassTrainingSet(*given, hold_labels=True))
+        given = self.engine, values, self.sample.normalization, weights
+        return CrammerSingerWorkingSet(MulticlassTrainingSet(*given, hold_labels=True, bounds=bounds))
 
     def run_start(self, start: Partition, record: Record) -> np.ndarray | None:
         """The labels at the last C that separates them; None where there is none."""
@@ -111,8 +111,8 @@ def widest_margin(
     """The widest margin between the clusters of least squares: on the sample, then on more rows."""
     labels, generators = ScoresLabels(labelled.rule), None
     for stage, features, weights in _stages(session, config, sample, rows):
-        given = session.engine, features, sample.normalization, labelled.bounds, weights
-        working_set = CrammerSingerWorkingSet(MulticlassTrainingSet(*given))
+        given = session.engine, features, sample.normalization, weights
+        working_set = CrammerSingerWorkingSet(MulticlassTrainingSet(*given, bounds=labelled.bounds))
         working_set.generators = generators or working_set.generators
         solution = _at_largest_C(session, config, objective, working_set, labels, stage)
         generators = working_set.generators

@@ -163,18 +163,16 @@ class MultipleKernelSample:
 
     def candidate(self, engine: Engine) -> KernelFeatures:
         """Features of the search for two clusters."""
-        given = self.features, self.normalization, self.weights
-        training_set = TrainingSet(engine, *given, hold_labels=True, basis=self.basis)
+        given = engine, self.features, self.normalization, self.weights
+        training_set = TrainingSet(*given, hold_labels=True, basis=self.basis)
         return KernelFeatures(
             self.kernels, self.z, self.weights, lambda: MultipleKernelWorkingSet(training_set, self.columns)
         )
 
     def clusters_candidate(self, engine: Engine, bounds: tuple[np.ndarray, np.ndarray]) -> KernelFeatures:
         """Features of the search for more clusters, with bounds on their sizes."""
-        training_set = MulticlassTrainingSet(
-            engine, self.features, self.normalization, bounds, self.weights, hold_labels=True
-        )
-        training_set.basis = self.basis
+        given = engine, self.features, self.normalization, self.weights
+        training_set = MulticlassTrainingSet(*given, hold_labels=True, basis=self.basis, bounds=bounds)
         return KernelFeatures(
             self.kernels,
             self.z,
