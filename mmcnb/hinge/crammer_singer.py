@@ -183,12 +183,7 @@ class CrammerSingerWorkingSet(WorkingSet):
         statistics = ConstraintStatistics(
             active, 0.0, violation, 0.0, changed * self.training_set.total_weight, hinge
         )
-        return (generator, row_sums, shares, statistics), statistics
-
-    def add(self, found: Any) -> None:
-        """Add a cutting plane that `find_most_violated` returned."""
-        generator, row_sums, shares, statistics = found
-        self._append(generator, statistics, *self._flat(row_sums, shares))
+        return (generator, statistics, *self._flat(row_sums, shares)), statistics
 
     def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
         """W = Σ λ_p P_p, as scores of mean 0."""

@@ -6,7 +6,7 @@ a single sweep finds it (`MostViolatedPass`).
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,38 +14,11 @@ from mmcnb.engine.session import Record
 from mmcnb.features.rules import Hyperplane, Labels
 from mmcnb.hinge.qp import PlaneQPError, PlaneSolution, Threshold
 from mmcnb.hinge.training_set import ConstraintStatistics
+from mmcnb.hinge.working_set import WorkingSet
 
 DEGENERATE = 1e-6  # |w|² below this share of the total variance: the labels cannot be separated
 IDLE_SOLVES = 3  # QPs without weight after which a plane is dropped: `python -m benchmarks engine`
 STALL_PLANES, STALL_SHARE = 30, 1e-6  # stop after so many that raise the lower bound by no larger share
-
-
-class CuttingPlanes(Protocol):
-    """What the loop needs from a working set of cutting planes."""
-
-    s: np.ndarray
-    max_planes: int
-
-    def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
-        """Solve the QP of the cutting planes."""
-
-    def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
-        """The hyperplane that combines the cutting planes."""
-
-    def find_most_violated(
-        self, labels: Labels, hyperplane: Any, rho: float
-    ) -> tuple[Any, ConstraintStatistics]:
-        """One sweep: the most violated constraint of a hyperplane, not yet added, and its statistics."""
-
-    def add(self, found: Any) -> None:
-        """Add a constraint that was found."""
-
-    def keep(self, kept: np.ndarray) -> None:
-        """Drop all cutting planes but those marked."""
-
-    @property
-    def history_columns(self) -> dict[str, float]:
-        """Further columns of a row of the history."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +39,7 @@ class Objective:
     balance: float
     total_variance: float
 
-    def solve(self, working_set: CuttingPlanes, C: float) -> PlaneSolution:
+    def solve(self, working_set: WorkingSet, C: float) -> PlaneSolution:
         """Solve the QP of the cutting planes, or the SOCP of several kernels."""
         return working_set.solve(C, self.balance, self.threshold)
 
@@ -134,7 +107,7 @@ class SweepBudget:
 
 
 def cutting_plane(
-    working_set: CuttingPlanes,
+    working_set: WorkingSet,
     labels: Labels,
     objective: Objective,
     C: float,
@@ -146,7 +119,7 @@ def cutting_plane(
 
     Parameters
     ----------
-    working_set : CuttingPlanes
+    working_set : WorkingSet
         Cutting planes are added to it, and idle ones dropped.
     labels : Labels
         The labels, fixed.
@@ -208,7 +181,7 @@ def _stalls(lowers: list[float]) -> bool:
     return lowers[-1] - max(lowers[:-STALL_PLANES]) <= STALL_SHARE * abs(lowers[-1])
 
 
-def _row(solution: SubproblemResult, working_set: CuttingPlanes) -> dict[str, Any]:
+def _row(solution: SubproblemResult, working_set: WorkingSet) -> dict[str, Any]:
     return {
         "C": solution.C,
         "objective": solution.objective,

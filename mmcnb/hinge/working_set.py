@@ -57,10 +57,6 @@ class WorkingSet(ABC):
     ) -> tuple[Any, ConstraintStatistics]:
         """The most violated constraint of a hyperplane, not yet added, and its statistics."""
 
-    @abstractmethod
-    def add(self, found: Any) -> None:
-        """Add a cutting plane that `find_most_violated` returned."""
-
     @property
     def evaluations(self) -> int:
         """Kernel evaluations so far, in units of the number of rows."""
@@ -100,9 +96,9 @@ class WorkingSet(ABC):
         self.s, self.t = self.s[kept], self.t[kept]
         self.centred, self.coefs = self.centred[kept], self.coefs[kept]
 
-    def _append(
-        self, generator: Any, statistics: ConstraintStatistics, centred: np.ndarray, coef: np.ndarray
-    ) -> None:
+    def add(self, found: Any) -> None:
+        """Add a cutting plane that `find_most_violated` returned."""
+        generator, statistics, centred, coef = found
         self.generators.append(generator)
         self.s, self.t = np.append(self.s, statistics.active), np.append(self.t, statistics.signed)
         self.centred, self.coefs = np.vstack([self.centred, centred]), np.vstack([self.coefs, coef])
@@ -136,13 +132,8 @@ class FixedBasisWorkingSet(WorkingSet):
     ) -> tuple[Any, ConstraintStatistics]:
         """One sweep: the most violated constraint and its statistics."""
         row_sum, statistics = self.training_set.most_violated(labels, hyperplane, rho)
-        return ((hyperplane, rho), row_sum, statistics), statistics
-
-    def add(self, found: Any) -> None:
-        """Add a cutting plane that `find_most_violated` returned."""
-        generator, row_sum, statistics = found
         centred = row_sum - statistics.signed * self.training_set.mean
-        self._append(generator, statistics, centred, self.training_set.represent(centred))
+        return ((hyperplane, rho), statistics, centred, self.training_set.represent(centred)), statistics
 
 
 class ExactWorkingSet(FixedBasisWorkingSet):
@@ -172,14 +163,9 @@ class ExactWorkingSet(FixedBasisWorkingSet):
         """One sweep of the kernel matrix."""
         active, row_sum, statistics = self.training_set.most_violated_rows(labels, hyperplane, rho)
         y = labels.block(self.training_set.features.block(0, active.shape[0]), 0, active.shape[0])
-        coef = (active * y - statistics.signed) * self.row_shares
-        return ((hyperplane, rho), row_sum, statistics, coef), statistics
-
-    def add(self, found: Any) -> None:
-        """Add a cutting plane that `find_most_violated` returned."""
-        generator, row_sum, statistics, coef = found
         centred = row_sum - statistics.signed * self.training_set.mean
-        self._append(generator, statistics, centred, coef)
+        coef = (active * y - statistics.signed) * self.row_shares
+        return ((hyperplane, rho), statistics, centred, coef), statistics
 
 
 @dataclass(frozen=True)
