@@ -136,13 +136,14 @@ class MulticlassTrainingSet(TrainingSet):
     ) -> LabelStep:
         """The largest score of each row, minus the multipliers that keep cluster sizes within bounds."""
         b = (self.sketch or self).size_multipliers(hyperplane)
-        new = self.labels_of(hyperplane.shifted(b))
+        boundary = hyperplane.shifted(b)
+        new = self.labels_of(boundary)
         if not self.hold_labels:
-            return LabelStep(new, b, statistics.changed, not b.any())
+            return LabelStep(new, boundary, b, statistics.changed, not b.any())
         every = None, 0, self.n_samples
         changed = new.block(*every) != labels.block(*every)
         weight = changed.sum() if self.weights is None else self.weights[changed].sum()
-        return LabelStep(new, b, float(weight), True)
+        return LabelStep(new, boundary, b, float(weight), True)
 
     def size_multipliers(self, hyperplane: Any) -> np.ndarray:
         """What to subtract from the scores so that cluster sizes stay within their bounds."""

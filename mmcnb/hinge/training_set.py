@@ -51,6 +51,8 @@ class LabelStep:
     ----------
     labels : Labels
         The labels.
+    boundary : Hyperplane or Scores
+        What gives them: the hyperplane, shifted by the threshold.
     threshold : float or ndarray of shape (k,)
         Shift of the decision values that brings the sizes within their bounds; 0 where none is needed.
     changed : float
@@ -60,6 +62,7 @@ class LabelStep:
     """
 
     labels: Labels
+    boundary: Any
     threshold: Any
     changed: float
     counted: bool
@@ -192,7 +195,8 @@ class TrainingSet:
             The new labels, their threshold and how many changed.
         """
         q = self.label_threshold(hyperplane, statistics.positive, least)
-        return LabelStep(self.labels_of(hyperplane.shifted(q)), q, statistics.changed, q == 0.0)
+        boundary = hyperplane.shifted(q)
+        return LabelStep(self.labels_of(boundary), boundary, q, statistics.changed, q == 0.0)
 
     def label_threshold(self, hyperplane: Hyperplane, positive: float, least: float) -> float:
         """0 where both clusters hold their least share; otherwise the quantile that ensures it."""
