@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mmcnb._config import format_bytes, resolve_memory_limit
-from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
@@ -207,33 +206,29 @@ class MultipleKernelClustering(StreamedClusterer):
             )
 
     def _needs(self, n_samples: int) -> FitNeeds:
-        size = self._sample_size()
-        rows, sample_bytes = min(size, n_samples), 0.0
-        if self.basis == "exact":
+        exact, many = self.basis == "exact", self.n_clusters != 2
+        size = EVERY_ROW if exact else self.sample_size or rows_of_sample(self.n_clusters)
+        rows = min(size, n_samples)
+        if exact:
             self._check_exact(rows)
-        if self.n_clusters != 2:
-            sample_bytes = matrix_bytes(rows)
-            if self.basis != "exact":
-                check_matrices(rows, self.n_clusters, self.memory_limit)
+        elif many:
+            check_matrices(rows, self.n_clusters, self.memory_limit)
         n_landmarks = n_kernels(self.kernels) * self._landmarks(rows)
-        return FitNeeds(n_landmarks, size, sample_bytes=sample_bytes, larger_rows=larger_sample(n_samples))
-
-    def _sample_size(self) -> int:
-        if self.basis == "exact":
-            return EVERY_ROW
-        return self.sample_size or (SAMPLE_ROWS if self.n_clusters == 2 else rows_of_sample(self.n_clusters))
+        held = matrix_bytes(rows) if many else 0.0
+        return FitNeeds(n_landmarks, size, sample_bytes=held, larger_rows=larger_sample(n_samples))
 
     def _landmarks(self, rows: int) -> int:
         """Basis vectors of each kernel."""
         return rows if self.basis == "exact" else basis_size(self.n_landmarks, rows)
 
     def _check_exact(self, rows: int) -> None:
-        held, limit = 8 * EXACT_MATRICES * n_kernels(self.kernels) * rows**2, self.memory_limit
-        if held > resolve_memory_limit(limit):
+        limit = resolve_memory_limit(self.memory_limit)
+        held = 8 * EXACT_MATRICES * n_kernels(self.kernels) * rows**2
+        if held > limit:
             raise MemoryLimitError(
-                f"the kernel matrices of {rows:,} rows and what is made of them take "
-                f"{format_bytes(held)} of {format_bytes(resolve_memory_limit(limit))} allowed; raise "
-                "memory_limit or use basis='landmarks', which needs no matrix."
+                f"the kernel matrices of {rows:,} rows and what is made of them take {format_bytes(held)} of "
+                f"{format_bytes(limit)} allowed; raise memory_limit or use basis='landmarks', which needs no "
+                "matrix."
             )
 
     # -- the fit -------------------------------------------------------------------------------

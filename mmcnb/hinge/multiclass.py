@@ -108,13 +108,24 @@ def widest_margin(
     labelled: LabelledRows,
     rows: Samples,
 ) -> SubproblemResult:
-    """The widest margin between the clusters of least squares: on the sample, then on more rows."""
+    """The widest margin between the clusters of least squares: on the sample, then on more rows.
+
+    It is found at the largest C that separates the labels. Where none does, the first is used all the same.
+    """
     labels, generators = ScoresLabels(labelled.rule), None
+    bare = replace(objective, total_variance=0.0)  # with which nothing is degenerate
+    steps = [*((C, objective) for C in reversed(config.path)), (config.path[0], bare)]
     for stage, features, weights in _stages(session, config, sample, rows):
         given = session.engine, features, sample.normalization, weights
         working_set = CrammerSingerWorkingSet(MulticlassTrainingSet(*given, bounds=labelled.bounds))
         working_set.generators = generators or working_set.generators
-        solution = _at_largest_C(session, config, objective, working_set, labels, stage)
+        record = tag(session.record, stage=stage)
+        budget = SweepBudget(session.plan.sweeps if stage == "all rows" else None)
+        working_set.relabel(labels)
+        for C, form in steps:
+            solution = cutting_plane(working_set, labels, form, C, config.eta, record, budget)
+            if solution.status != "degenerate":
+                break
         generators = working_set.generators
     return solution
 
@@ -135,26 +146,6 @@ def _stages(
     elif rows.n_samples > sample.values.shape[0]:
         stages.append(("all rows", rows, session.weights))
     return stages
-
-
-def _at_largest_C(
-    session: FitSession,
-    config: SearchConfig,
-    objective: Objective,
-    working_set: CrammerSingerWorkingSet,
-    labels: ScoresLabels,
-    stage: str,
-) -> SubproblemResult:
-    """One cutting-plane loop at the largest C that separates the labels."""
-    record = tag(session.record, stage=stage)
-    budget = SweepBudget(session.plan.sweeps if stage == "all rows" else None)
-    working_set.relabel(labels)
-    for C in reversed(config.path):
-        solution = cutting_plane(working_set, labels, objective, C, config.eta, record, budget)
-        if solution.status != "degenerate":
-            return solution
-    bare = replace(objective, total_variance=0.0)
-    return cutting_plane(working_set, labels, bare, config.path[0], config.eta, record, budget)
 
 
 def size_constrained(
