@@ -104,7 +104,7 @@ def test_a_held_step_never_lowers_scores_less_multipliers_nor_the_squared_sums(s
         labels = new
 
 
-def test_warm_multipliers_lead_to_the_same_division():
+def test_warm_multipliers_lead_to_the_same_partition():
     features, _ = make_features(60)
     low, high = size_bounds(60, np.full(3, 1 / 3), 0.0)
     labels = make_labels(60)
