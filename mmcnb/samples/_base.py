@@ -26,6 +26,7 @@ class Samples(ABC):
     Attributes
     ----------
     n_samples, n_features : int
+    dtype : float32 or float64, the type of the numbers in a block
     stored_dtype : dtype of the numbers as they are stored
     is_sparse : bool
     name : str
@@ -46,6 +47,7 @@ class Samples(ABC):
 
     n_samples: int
     n_features: int
+    dtype: np.dtype
     stored_dtype: np.dtype
     is_sparse: bool
     name: str
@@ -63,11 +65,7 @@ class Samples(ABC):
         self.n_samples, self.n_features = matrix.check_shape(shape, name)
         self.stored_dtype = np.dtype(stored_dtype)
         matrix.check_dtype(self.stored_dtype, name)
-
-    @property
-    def dtype(self) -> np.dtype:
-        """float32 or float64: the type of the numbers in a block."""
-        return matrix.block_dtype(self.stored_dtype)
+        self.dtype = matrix.block_dtype(self.stored_dtype)
 
     @abstractmethod
     def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:
