@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, diags_array, eye_array
 
 from mmcnb.errors import InputError
 from mmcnb.least_squares.kernel_kmeans import largest_by_cluster
@@ -83,7 +84,6 @@ def ball_graph(X: Any, gamma: float, least: float = 0.1) -> Any:
            [0.37, 1.  , 0.  ],
            [0.  , 0.  , 1.  ]])
     """
-    from scipy.sparse import csr_array
     from sklearn.neighbors import radius_neighbors_graph
 
     if not 0 < least < 1:
@@ -132,8 +132,6 @@ def graph_kernel_kmeans(
     >>> graph_kernel_kmeans(K, np.array([0, 1, 1, 1])).labels
     array([0, 0, 1, 1], dtype=int32)
     """
-    from scipy.sparse import diags_array
-
     n, k = K.shape[0], int(start.max()) + 1
     if start.shape[0] != n:
         raise InputError(f"there are {start.shape[0]} labels for {n} rows; give one label a row.")
@@ -157,7 +155,6 @@ def graph_kernel_kmeans(
 
 def least_eigenvalue(K: Any) -> float:
     """The least eigenvalue of a symmetric matrix, less what it may be off."""
-    from scipy.sparse import eye_array
     from scipy.sparse.linalg import eigsh
 
     n = K.shape[0]
@@ -172,8 +169,6 @@ def least_eigenvalue(K: Any) -> float:
 
 def _sums(K: Any, labels: np.ndarray, weights: np.ndarray, k: int) -> Any:
     """Σ_j w_j K_ij over each cluster, a sparse (n, k) matrix."""
-    from scipy.sparse import csr_array
-
     n = labels.shape[0]
     return csr_array(K @ csr_array((weights, labels, np.arange(n + 1)), shape=(n, k)))
 
