@@ -36,6 +36,7 @@ from benchmarks.studies import peers
 from benchmarks.studies._tasks import TASKS, tasks_of
 from benchmarks.tables import Goal, Result, beside_published, best, goals_of, over_seeds, slopes_over
 from mmcnb import kernels
+from mmcnb.features.kernel import Kernel
 from mmcnb.synthetic import make_block, write_synthetic
 
 STOCHASTIC, STEEPEST, SHAKING, MIXED = "Stoc-RLS", "Steep-RLS", "UMC-RLS", "mixed shaking"
@@ -208,7 +209,7 @@ def compute_steps(run: Run) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _smoothed_digits(n: int) -> np.ndarray:
     X = protocol.load_once("optdigits", n).X.astype(np.float64)
-    K = kernels.rbf_kernel_block(X, X, protocol.gamma_of(WIDTH, protocol.mean_squared_distance(X)))
+    K = Kernel("rbf", protocol.gamma_of(WIDTH, protocol.mean_squared_distance(X)))(X, X)
     return smoother(K, ALPHA * n)
 
 
