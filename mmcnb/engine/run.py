@@ -78,7 +78,7 @@ class Traffic:
     def count(self, samples: Samples) -> None:
         """Count one pass."""
         self.resumed = False
-        if samples.root is not self.watched:
+        if self.watched is None or samples.root is not self.watched.root:
             return
         if samples.cached:
             self.sweeps += 1
