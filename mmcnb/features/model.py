@@ -3,11 +3,11 @@
 import io
 import json
 import os
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
@@ -21,16 +21,7 @@ from mmcnb.samples.atomic import atomic_write
 from mmcnb.samples.derived import ScaledSamples
 
 FORMAT, OLDEST = 3, 2  # of model files: the format written, and the oldest that can be read
-DAMAGE = (
-    zipfile.BadZipFile,
-    ValueError,
-    KeyError,
-    OSError,
-    EOFError,
-    TypeError,
-    AttributeError,
-    RuntimeError,
-)
+DAMAGE = (BadZipFile, ValueError, KeyError, OSError, EOFError, TypeError, AttributeError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -145,16 +136,16 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         raise InputError(f"there is no model at {target}; write one with `mmcnb fit --model {target}`.")
     try:
         data = target.read_bytes()
-        with zipfile.ZipFile(io.BytesIO(data)) as members:
+        with ZipFile(io.BytesIO(data)) as members:
             # NumPy skips the checksum of an array whose header claims too few values.
             if members.testzip() is not None:
-                raise zipfile.BadZipFile("a checksum does not fit")
+                raise BadZipFile("a checksum does not fit")
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
         version = header["format"]
         if sorted(arrays) != header.get("arrays", sorted(arrays)):
-            raise zipfile.BadZipFile("an array is missing")
+            raise BadZipFile("an array is missing")
     except DAMAGE as error:
         raise InputError(
             f"{target} is no model of mmcnb, or it is damaged; fit again to write it anew."
