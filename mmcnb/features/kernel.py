@@ -62,28 +62,19 @@ class Kernel:
 
     def values(self, rows: Any, vectors: "BasisVectors", dtype: Any) -> np.ndarray:
         """Kernel values between dense or CSR rows and basis vectors, of shape (rows, p)."""
-        if isinstance(rows, CSRBlock):
-            return self._csr_values(rows, vectors, dtype)
-        basis = vectors.dense.astype(rows.dtype, copy=False)
-        out = np.empty((rows.shape[0], basis.shape[0]), dtype)
+        is_csr = isinstance(rows, CSRBlock)
+        given = rows[:3] if is_csr else (rows,)
+        basis = vectors.for_csr if is_csr else (vectors.dense.astype(rows.dtype, copy=False),)
+        out = np.empty((rows.indptr.size - 1 if is_csr else rows.shape[0], vectors.dense.shape[0]), dtype)
         if self.name == "rbf":
-            kernels.rbf_kernel_block_into(rows, basis, self.gamma, out)
+            fill = kernels.rbf_kernel_block_csr_into if is_csr else kernels.rbf_kernel_block_into
+            fill(*given, *basis, self.gamma, out)
         elif self.name == "linear":
-            kernels.linear_kernel_block_into(rows, basis, out)
+            fill = kernels.linear_kernel_block_csr_into if is_csr else kernels.linear_kernel_block_into
+            fill(*given, basis[0], out)
         else:
-            kernels.polynomial_kernel_block_into(rows, basis, self.gamma, self.coef0, self.degree, out)
-        return out
-
-    def _csr_values(self, rows: CSRBlock, vectors: "BasisVectors", dtype: Any) -> np.ndarray:
-        csr, basis = rows[:3], vectors.for_csr
-        out = np.empty((rows.indptr.shape[0] - 1, vectors.dense.shape[0]), dtype)
-        if self.name == "rbf":
-            kernels.rbf_kernel_block_csr_into(*csr, *basis, self.gamma, out)
-        elif self.name == "linear":
-            kernels.linear_kernel_block_csr_into(*csr, basis[0], out)
-        else:
-            parameters = self.gamma, self.coef0, self.degree
-            kernels.polynomial_kernel_block_csr_into(*csr, basis[0], *parameters, out)
+            dense, sparse = kernels.polynomial_kernel_block_into, kernels.polynomial_kernel_block_csr_into
+            (sparse if is_csr else dense)(*given, basis[0], self.gamma, self.coef0, self.degree, out)
         return out
 
     def to_dict(self) -> dict[str, Any]:
@@ -174,11 +165,8 @@ class ExpansionMap:
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """The expansions, of shape (rows, k)."""
-        return sum(self._expand(rows, *tile) for tile in self._tiles).astype(dtype, copy=False)
-
-    @staticmethod
-    def _expand(rows: Any, tile: BasisMap, coef: np.ndarray) -> Any:
-        return tile.block(rows, np.float64) @ coef
+        total: Any = sum(tile.block(rows, np.float64) @ coef for tile, coef in self._tiles)
+        return total.astype(dtype, copy=False)
 
 
 def kernel_matrix(sample: Any, kernel: Kernel) -> np.ndarray:

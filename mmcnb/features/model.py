@@ -102,8 +102,9 @@ class Model:
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray], header: dict[str, Any]) -> "Model":
         """The model of some `arrays` and the result of `to_dict`."""
+        coef, offset = arrays["coef"], arrays["offset"]
         return cls(
-            _rule(arrays["coef"], arrays["offset"]),
+            Hyperplane(coef, float(offset)) if offset.ndim == 0 else Scores(coef, offset),
             kernel_from_dict(header["kernel"]) if header["kernel"] else None,
             arrays.get("basis"),
             arrays.get("mean"),
@@ -112,10 +113,6 @@ class Model:
             RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if "ridge_matrix" in arrays else None,
             arrays.get("kernel_weights"),
         )
-
-
-def _rule(coef: np.ndarray, offset: np.ndarray) -> Hyperplane | Scores:
-    return Hyperplane(coef, float(offset)) if offset.ndim == 0 else Scores(coef, offset)
 
 
 def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

@@ -128,7 +128,7 @@ class ClusterMapDisplay:
         check_is_fitted(estimator, "model_")
         if sample_size < 1:
             raise InputError(f"sample_size={sample_size} is out of range; give at least 1.")
-        samples = open_samples(X if _is_readable(X) else np.asarray(X))
+        samples = open_samples(np.asarray(X) if isinstance(X, list) or hasattr(X, "to_numpy") else X)
         n, state = samples.n_samples, check_random_state(random_state)
         rows = np.sort(sample_without_replacement(n, min(n, sample_size), random_state=state))
         sample = as_matrix(samples.gather(rows))
@@ -190,11 +190,6 @@ class ClusterMapDisplay:
         drawn = f"{len(self.labels):,} of {self.n_samples:,} rows"
         place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "frameon": False, "title": drawn}
         return ax.legend(handles=handles, **place)
-
-
-def _is_readable(X: Any) -> bool:
-    """Whether `open_samples` reads X as it is; lists and frames become arrays first."""
-    return not isinstance(X, list) and not hasattr(X, "to_numpy")
 
 
 def _margins(values: np.ndarray) -> np.ndarray:
