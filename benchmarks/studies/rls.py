@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks import protocol
 from benchmarks.methods import CUT, KMEANS, LEAST_SQUARES, MINIBATCH, estimator, fit_in_process, is_ours
@@ -36,7 +37,6 @@ from benchmarks.studies import peers
 from benchmarks.studies._tasks import TASKS, tasks_of
 from benchmarks.tables import Goal, Result, beside_published, best, goals_of, over_seeds, slopes_over
 from mmcnb import kernels
-from mmcnb.features.kernel import Kernel
 from mmcnb.synthetic import make_block, write_synthetic
 
 STOCHASTIC, STEEPEST, SHAKING, MIXED = "Stoc-RLS", "Steep-RLS", "UMC-RLS", "mixed shaking"
@@ -209,7 +209,7 @@ def compute_steps(run: Run) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _smoothed_digits(n: int) -> np.ndarray:
     X = protocol.load_once("optdigits", n).X.astype(np.float64)
-    K = Kernel("rbf", protocol.gamma_of(WIDTH, protocol.mean_squared_distance(X)))(X, X)
+    K = rbf_kernel(X, gamma=protocol.gamma_of(WIDTH, protocol.mean_squared_distance(X)))
     return smoother(K, ALPHA * n)
 
 

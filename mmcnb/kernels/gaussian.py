@@ -3,7 +3,7 @@
 X is (rows, d) and B is (p, d), float32 or float64; ``out`` is (rows, p), float32 or float64, and is
 overwritten. All arrays are C-ordered. Rows in CSR form may hold their columns in any order. Their twin takes
 the basis transposed, with ``b_norms = squared_norms(B)`` and ``tiles = column_tiles(B)``: blocks that share
-a basis share that work. `mmcnb.features.kernel.Kernel` gives new arrays instead.
+a basis share that work. `sklearn.metrics.pairwise` has functions that return new arrays.
 
 A block gives the same bits in whatever thread it is computed, as long as BLAS runs single-threaded.
 """

@@ -2,7 +2,7 @@
 
 X is (rows, d) and B is (p, d), float32 or float64; ``out`` is (rows, p), float32 or float64, and is
 overwritten. All arrays are C-ordered. Rows in CSR form may hold their columns in any order; their twins take
-the basis transposed. `mmcnb.features.kernel.Kernel` gives new arrays instead.
+the basis transposed. `sklearn.metrics.pairwise` has functions that return new arrays.
 """
 
 import numpy as np
