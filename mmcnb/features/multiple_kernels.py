@@ -140,8 +140,8 @@ class MultipleKernels:
                 f"there are {len(self.kernels)} kernels and columns for {len(self.columns)}; give at least "
                 "one kernel, and for each its columns or None."
             )
-        for k, columns in enumerate(self.columns):
-            if columns is not None and not _rise(columns):
+        for k, part in enumerate(self.columns):
+            if part is not None and not (part.size and part[0] >= 0 and (np.diff(part) > 0).all()):
                 raise InputError(
                     f"the columns of kernel {k} are not strictly increasing numbers from 0 on; sort them, "
                     "name each once, and at least one."
@@ -244,7 +244,3 @@ def select_columns(rows: Any, columns: np.ndarray | None) -> Any:
     selected = np.flatnonzero(indices >= 0)
     indptr = np.searchsorted(selected, rows.indptr).astype(np.int64, copy=False)
     return CSRBlock(rows.data[selected], indices[selected], indptr, columns.size)
-
-
-def _rise(columns: np.ndarray) -> bool:
-    return bool(columns.size and columns[0] >= 0 and (np.diff(columns) > 0).all())
