@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 
 from mmcnb.errors import InputError
-from mmcnb.samples._base import DenseSamples, Samples, SparseSamples
+from mmcnb.samples._base import ChunkedSamples, Samples
 from mmcnb.samples._stored import ChunkedRows, EdgeChunks, edge_bytes
 from mmcnb.samples.matrix import CSRParts, check_index_dtypes, stack
 
@@ -94,7 +94,7 @@ def _joined(parts: list[Any]) -> Any:
     return parts[0].tocsr() if scipy.sparse.issparse(parts[0]) else parts[0]
 
 
-class _DaskSamples(Samples):
+class _DaskSamples(ChunkedSamples):
     """What both layouts share.
 
     Parameters
@@ -125,16 +125,20 @@ class _DaskSamples(Samples):
         return type(self), (self._array, self.name)
 
 
-class DaskArraySamples(_DaskSamples, DenseSamples):
+class DaskArraySamples(_DaskSamples):
     """Rows of a Dask array of NumPy arrays."""
+
+    is_sparse = False
 
     def __init__(self, array: Any, name: str = "dask array") -> None:
         super().__init__(array, name)
         self._set_row_bytes(float(self.n_features * self.dtype.itemsize))
 
 
-class DaskCSRSamples(_DaskSamples, SparseSamples):
+class DaskCSRSamples(_DaskSamples):
     """Rows of a Dask array of SciPy sparse matrices; ``row_bytes`` is that of its first chunk."""
+
+    is_sparse = True
 
     def __init__(self, array: Any, name: str = "dask array") -> None:
         super().__init__(array, name)
