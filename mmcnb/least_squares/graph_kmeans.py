@@ -145,7 +145,7 @@ def graph_kernel_kmeans(
         settled = bool((renewed == labels).all())
         labels = renewed
     labels = canonical_labels(labels).astype(np.int32)
-    own = _own_sums(K, labels, weights, k)
+    own = _own_sums(_sums(K, labels, weights, k), labels)
     sizes = np.bincount(labels, weights, k)
     links = np.bincount(labels, weights * own, k)
     association = float((links[sizes > 0] / sizes[sizes > 0]).sum())
@@ -173,9 +173,9 @@ def _sums(K: Any, labels: np.ndarray, weights: np.ndarray, k: int) -> Any:
     return csr_array(K @ csr_array((weights, labels, np.arange(n + 1)), shape=(n, k)))
 
 
-def _own_sums(K: Any, labels: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
+def _own_sums(sums: Any, labels: np.ndarray) -> np.ndarray:
     """Σ_j w_j K_ij over the cluster of i."""
-    sums = _sums(K, labels, weights, k).tocoo()
+    sums = sums.tocoo()
     own = sums.col == labels[sums.row]
     return np.bincount(sums.row[own], sums.data[own], labels.shape[0])
 
@@ -185,7 +185,7 @@ def _nearest(K: Any, labels: np.ndarray, weights: np.ndarray, k: int, shift: flo
     n, sizes = labels.shape[0], np.bincount(labels, weights, k)
     filled = np.where(sizes > 0, sizes, 1.0)
     sums = _sums(K, labels, weights, k)
-    links = np.bincount(labels, weights * _own_sums(K, labels, weights, k), k)
+    links = np.bincount(labels, weights * _own_sums(sums, labels), k)
     norms = np.where(sizes > 0, (links + shift * sizes) / filled**2, np.inf)
     renewed = np.empty_like(labels)
     for start in range(0, n, BLOCK_ROWS):
