@@ -16,7 +16,7 @@ from zarr.storage import LocalStore, ZipStore
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import matrix
 from mmcnb.samples._base import BLOCK_ROWS, ArraySamples, ChunkedSamples, CSRSamples, Samples
-from mmcnb.samples._dask import dask_samples
+from mmcnb.samples._dask import DaskSamples
 from mmcnb.samples._inventory import REMEDY, Inventory, find_inventory, is_store_folder, join
 from mmcnb.samples._remote import RemoteStore, open_address
 from mmcnb.samples._stored import EdgeChunks, StoredArray, edge_bytes
@@ -171,7 +171,7 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
     if scipy.sparse.issparse(source):
         return CSRSamples(source)
     if type(source).__module__.startswith("dask.array"):
-        return dask_samples(source)
+        return DaskSamples(source)
     node = open_node(source)
     inventory = find_inventory(node, describe(node))
     if inventory is not None:
