@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks import protocol
 from benchmarks.methods import CUT, KMEANS, LEAST_SQUARES, MINIBATCH, estimator, fit_blocks
@@ -197,7 +198,7 @@ def compute_steps(run: Run) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _smoothed_digits(n: int) -> np.ndarray:
     X = protocol.load_once("optdigits", n).X.astype(np.float64)
-    K = kernels.rbf_kernel_block(X, X, protocol.gamma_of(WIDTH, protocol.mean_squared_distance(X)))
+    K = rbf_kernel(X, gamma=protocol.gamma_of(WIDTH, protocol.mean_squared_distance(X)))
     return smoother(K, ALPHA * n)
 
 

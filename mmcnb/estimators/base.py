@@ -289,7 +289,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         random_state = check_random_state(self.random_state)
         plan = self._plan(samples)
         with self._open_engine(plan.threads) as engine, open_checkpoint(self, samples, weights) as checkpoint:
-            engine.traffic = Traffic(samples.root)
+            engine.traffic = Traffic(samples)
             history, recorded = History(engine), engine
             if checkpoint is not None:
                 recorded = CheckpointEngine(engine, checkpoint)
