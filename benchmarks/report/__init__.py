@@ -101,9 +101,8 @@ def _shown(rows: pd.DataFrame, view: View, sweep: str) -> tuple[list[Panel], lis
 
 def _docstring(name: str) -> str:
     """What the module of a study says; it is read and not imported, since a study may be gone."""
-    for path in Path(benchmarks.__file__).parent.rglob(f"{name}.py"):
-        return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return ""
+    path = Path(benchmarks.__file__).parent / "studies" / f"{name}.py"
+    return (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "") if path.exists() else ""
 
 
 def _page(**given: Any) -> str:

@@ -154,20 +154,30 @@ def read(path: Path) -> Study:
     if len(repeated):
         twice = "has {metric} of {method} on {dataset} twice for one seed"
         raise _damaged(path, twice.format(**repeated.iloc[0]))
-    journal = path.with_suffix(".jsonl")
-    header = json.loads(journal.read_text("utf-8").partition("\n")[0]) if journal.exists() else {}
     stated = pd.DataFrame([json.loads(text) for text in tidy["versions"].unique()], dtype=object)
     versions = {name: " or ".join(sorted({*map(str, stated[name].dropna())})) for name in stated}
     return Study(
         name=path.stem,
         view=VIEWS.get(path.stem, View()),
-        header=header,
+        header=_header(path.with_suffix(".jsonl")),
         values=values,
         runs=len(runs),
         failed=tidy[failed].drop_duplicates(IDENTITY)[[*IDENTITY, "reason"]].sort_values(IDENTITY),
         versions=versions,
         digests=dict(runs[["dataset", "digest"]].dropna().sort_values(["dataset", "digest"]).to_numpy()),
     )
+
+
+def _header(journal: Path) -> dict[str, Any]:
+    """First line of the journal: scale and rows; empty where there is none."""
+    if not journal.exists():
+        return {}
+    with journal.open(encoding="utf-8", errors="replace") as lines:
+        first = lines.readline()
+    try:
+        return dict(json.loads(first))
+    except (ValueError, TypeError):
+        raise _damaged(journal, "has a damaged first line") from None
 
 
 def _damaged(path: Path, fault: str) -> InputError:

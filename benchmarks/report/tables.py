@@ -135,9 +135,10 @@ def goals(path: Path) -> Table:
     InputError
         If the file has another format.
     """
-    frame = pd.read_csv(path)
-    if not set(GOALS) <= set(frame):
-        raise InputError(f"{path} is no table of goals ({', '.join(GOALS)}); run the study again.")
+    try:
+        frame = pd.read_csv(path)[[*GOALS]]
+    except (ValueError, KeyError):
+        raise InputError(f"{path} is no table of goals ({', '.join(GOALS)}); run the study again.") from None
     figures = [MISSING if pd.isna(value) else amount("", value) for value in frame["figure"]]
     texts = frame.fillna({"unit": ""}).assign(figure=figures)
-    return Table("Goals and whether they are reached", texts[GOALS].astype(str))
+    return Table("Goals and whether they are reached", texts.astype(str))

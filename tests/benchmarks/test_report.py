@@ -282,10 +282,19 @@ def test_a_spoilt_frame_is_one_sentence_with_file_and_remedy(spoil, told, tmp_pa
     assert not (tmp_path / "report.html").exists()
 
 
-def test_goals_of_another_format_are_refused(tmp_path):
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", ""])
+def test_goals_of_another_format_are_refused(tmp_path, text):
     write(tmp_path, "small", run("heart", "SKMMC", {"balanced_error": 0.2}))
-    (tmp_path / "small-goals.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "small-goals.csv").write_text(text)
     with pytest.raises(InputError, match=r"small-goals\.csv is no table of goals"):
+        write_report(tmp_path)
+
+
+@pytest.mark.parametrize("line", ["{not a journal", "7", ""])
+def test_a_journal_with_a_damaged_first_line_is_refused(tmp_path, line):
+    write(tmp_path, "small", run("heart", "SKMMC", {"balanced_error": 0.2}))
+    (tmp_path / "small.jsonl").write_text(f"{line}\n")
+    with pytest.raises(InputError, match=r"small\.jsonl has a damaged first line; delete it and run"):
         write_report(tmp_path)
 
 
