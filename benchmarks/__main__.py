@@ -24,7 +24,7 @@ ALL = (
     "peers",
 )
 STUDIES = (*ALL, "collapse", "basis", "growth", "startup", "widths", "selection")
-SECTIONED = ("evolutionary", "rls", "mkc", "scm", "engine", "routines")
+PACKAGE = "benchmarks.studies."
 SMOKE_ROWS = 200
 
 
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = Options(**words)
     if name == "list":
         for study in STUDIES:
-            summary = (import_module(_module(study)).__doc__ or "").partition("\n")[0]
+            summary = (import_module(PACKAGE + study).__doc__ or "").partition("\n")[0]
             print(f"{study:<14}{summary}")
         return 0
     if name == "report":
@@ -84,9 +84,8 @@ def _report(folder: Path, figures: Path | None) -> int:
 
 
 def _run(name: str, options: Options) -> int:
-    module = _module(name)
-    study = import_module(module)
-    with Journal(name, options, code_digest(module)) as journal:
+    study = import_module(PACKAGE + name)
+    with Journal(name, options, code_digest(PACKAGE + name)) as journal:
         publish(name, run_study(study, options, journal), options)
         if journal.failed:
             print(f"{journal.failed} runs failed: {journal.path} says why, --retry computes them again.")
@@ -122,7 +121,7 @@ def run_study(study: Any, options: Options, journal: Journal) -> Result:
     fault: InputError | None = None
     for name, section in _sections(study, options).items():
         try:
-            found = section.tables(_results(name, section, options, journal), options)
+            found = section.tables(_results(name, section, options, journal))
         except InputError as error:
             if name:
                 say(f"{name} is left out: {error}")
@@ -161,10 +160,6 @@ def _results(name: str, section: Section, options: Options, journal: Journal) ->
     return frame
 
 
-def _module(name: str) -> str:
-    return "benchmarks.routines" if name == "routines" else f"benchmarks.studies.{name}"
-
-
 def warn_if_busy() -> None:
     """Say so where other work would spoil the times."""
     if not hasattr(os, "getloadavg"):
@@ -188,16 +183,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--quick", action="store_true", help="fewer rows where a study is long")
     add("--smoke", action="store_true", help="tiny sizes of the same code, to see that it runs")
     add("--retry", action="store_true", help="compute failed runs again")
-    for name, default, what in (
-        ("--jobs", 1, "compute in this many processes; times get rough"),
-        ("--seeds", None, "repeats with other seeds (default: as the study says)"),
-        ("--rows", None, "at most so many rows of each data set"),
-    ):
-        add(name, type=_positive, default=default, metavar="N", help=what)
+    number: dict[str, Any] = {"type": _positive, "metavar": "N"}
+    add("--jobs", **number, default=1, help="compute in this many processes; times get rough")
+    add("--seeds", **number, help="repeats with other seeds (default: as the study says)")
+    add("--rows", **number, help="at most so many rows of each data set")
     out = Path("benchmark-results")
     add("--out", type=Path, default=out, metavar="DIR", help="folder for journals, frames and tables")
     add("--figures", type=Path, metavar="DIR", help="report: also write adult.png and mnist.png there")
-    part = f"{', '.join(SECTIONED)}: only this section; may be given several times"
+    part = "of a study that has sections: only this one; may be given several times"
     add("--part", action="append", default=[], dest="parts", help=part)
     return parser
 

@@ -12,7 +12,6 @@ import os
 import platform
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -25,6 +24,7 @@ import pandas as pd
 
 import mmcnb
 from benchmarks.run import FAILED, KEYS, NO_DATA, OK, Compute, Options, Run, as_json, computed
+from mmcnb.samples.atomic import atomic_write
 
 try:
     import fcntl
@@ -85,7 +85,6 @@ class Journal:
         self._records: dict[Identity, Record] = {}
         self._outdated: set[Identity] = set()  # identities that other code recorded
         self._end = self._lines = 0  # how far the file was read
-        self._thread_lock = threading.Lock()
         self.refresh()
 
     def results(self, runs: pd.DataFrame, compute: Compute) -> pd.DataFrame:
@@ -129,15 +128,14 @@ class Journal:
     def refresh(self) -> None:
         """Read what was recorded since, by another process too; a last line that was torn is cut off."""
         if self.path.exists() and self.path.stat().st_size != self._end:
-            with self._locked() as file:
-                self._read(file)
+            with self._locked():
+                pass
 
     def render(self) -> None:
         """Write the tidy frame of all runs of this code to ``DIR/STUDY.parquet``, whole or not at all."""
         if not self.path.exists():
             return
-        with self._locked() as file:
-            self._read(file)
+        with self._locked():
             rows = [row for record in self._records.values() for row in self._tidy(record)]
             frame = pd.DataFrame(rows, columns=COLUMNS).astype({"value": float, "seed": "int64"})
             if rows:
@@ -194,10 +192,11 @@ class Journal:
 
     @contextmanager
     def _locked(self) -> Iterator[BinaryIO]:
-        """The file, which no other thread or process reads or writes meanwhile."""
-        with self._thread_lock, self.path.open("a+b") as file:
+        """The file, read to its end, which no other process reads or writes meanwhile."""
+        with self.path.open("a+b") as file:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed
+            self._read(file)
             yield file
 
     def _append(self, run: Run, outcome: Record) -> None:
@@ -206,7 +205,6 @@ class Journal:
         told = {"versions": versions() | {"jobs": self.options.jobs}}
         record = dict(zip(KEYS, run.identity, strict=True)) | values | outcome | told
         with self._locked() as file:
-            self._read(file)
             lines = [record] if self._lines else [self._header(), record]
             file.write("".join(as_json(line, sort_keys=False) + "\n" for line in lines).encode())
             file.flush()
@@ -227,7 +225,10 @@ class Journal:
         self._end += len(whole)
 
     def _accept(self, line: bytes) -> None:
-        record = _parsed(line)
+        try:
+            record = dict(json.loads(line))
+        except (TypeError, ValueError):
+            record = {}
         if self._lines == 1 and "format" in record:
             self._check_header(record)
             return
@@ -272,15 +273,6 @@ class Journal:
         numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
         metrics = {name: value for name, value in numbers.items() if name not in MEASURES} or {"": math.nan}
         return [shared | {"metric": name, "value": value} for name, value in metrics.items()]
-
-
-def _parsed(line: bytes) -> Record:
-    """The mapping of a line of JSON; empty where there is none."""
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def code_digest(module: str) -> str:
@@ -337,9 +329,5 @@ def say(text: str) -> None:
 def whole_file(path: Path) -> Iterator[Path]:
     """A path aside, which takes the place of ``path`` at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.part-{os.getpid()}")
-    try:
-        yield aside
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with atomic_write(path) as file:
+        yield Path(file.name)

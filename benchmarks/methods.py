@@ -1,17 +1,14 @@
 """Name -> estimator: our methods and their peers."""
 
-import json
-import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 import mmcnb
-from benchmarks.protocol import MIB, WARM_UP_ROWS, Data, compile_seconds, run_and_watch, scored
+from benchmarks.protocol import Data, Score, blocks_of, clustering, of_store, scored
 from mmcnb import baselines
 
 KMEANS, CUT, SVR, CPMMC, LGMMC = "k-means", "normalised cut", "IterSVR", "CPMMC", "LG-MMC"
@@ -36,17 +33,8 @@ def estimator(method: str, n_clusters: int = 2, **given: Any) -> Any:
     return METHODS[method](n_clusters, given)
 
 
-def is_ours(method: str) -> bool:
-    """Whether a method compiles routines of ours."""
-    return method in OURS
-
-
 def faster_kmeans(
-    data: Data,
-    seed: int,
-    given: Mapping[str, Any],
-    k: int = 2,
-    measure: Callable[[Data, Any], dict[str, Any]] = scored,
+    data: Data, seed: int, given: Mapping[str, Any], k: int = 2, score: Score = clustering
 ) -> dict[str, Any]:
     """What k-means finds on all cores or on one, whichever is faster.
 
@@ -57,48 +45,21 @@ def faster_kmeans(
     tried = []
     for threads in (None, 1):
         with threadpool_limits(threads):
-            tried.append(measure(data, estimator(KMEANS, k, random_state=seed, **given)))
+            tried.append(scored(data, estimator(KMEANS, k, random_state=seed, **given), score))
     return min(tried, key=lambda found: found["seconds"])
 
 
-def fit_in_process(method: str, store: str, k: int, **given: Any) -> tuple[dict[str, Any], np.ndarray]:
-    """Fit one of our methods to a store, in a process that is watched.
-
-    Returns
-    -------
-    measures : dict
-        Seconds of the fit, of the labels and of compiling, peak memory, and reads or the weights of kernels.
-    labels : ndarray of shape (n_samples,)
-        Cluster of each row.
-    """
-    import zarr
-
-    labels = str(Path(store).with_suffix(".labels.zarr"))
-    words = json.dumps([method, store, labels, k, given])
-    report, peak = run_and_watch([sys.executable, "-m", "benchmarks.methods", words])
-    return report | {"peak_mib": peak / MIB}, np.asarray(zarr.open_array(labels, mode="r")[:])
-
-
-def _fit_and_label(method: str, store: str, labels: str, k: int, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What `fit_in_process` does in the process."""
-    model, samples = estimator(method, k, random_state=0, **given), mmcnb.open_samples(store)
-    compiled = compile_seconds(samples.block(0, min(WARM_UP_ROWS, samples.n_samples)), model)
+def fit_blocks(model: Any, store: str, rows: int, sample: int | None = None) -> dict[str, Any]:
+    """Fit a peer to a store by blocks of so many rows, or to its first rows alone, and label them all."""
     started = time.perf_counter()
-    model.fit_model(store)
+    for block in blocks_of(store, rows) if sample is None else ():
+        model.partial_fit(block)
+    if sample is not None:
+        model.fit(next(blocks_of(store, sample)))
     fitted = time.perf_counter()
-    model.predict(store, out=labels)
+    labels = np.concatenate([model.predict(block) for block in blocks_of(store, rows)])
     seconds = {"seconds": fitted - started, "label_seconds": time.perf_counter() - fitted}
-    found = seconds | {"compile_seconds": compiled}
-    if method == MULTIPLE:
-        return found | {"weights": weights_of(model)}
-    return found | {"reads": int(model.history_["reads"].iloc[-1])}
-
-
-def weights_of(model: Any) -> str:
-    """The weights of several kernels by name; "" where there is one."""
-    weights, names = model.kernel_weights_, model.kernel_names_
-    told = "; ".join(f"{name}: {weight:.2f}" for name, weight in zip(names, weights, strict=True))
-    return told if len(names) > 1 else ""
+    return of_store(store, labels) | seconds
 
 
 class Quiet:
@@ -174,7 +135,7 @@ def _hinge(k: int, given: Given) -> Any:
     return mmcnb.SparseKernelMMC(**given) if k == 2 else mmcnb.CrammerSingerMMC(n_clusters=k, **given)
 
 
-OURS: dict[str, Callable[[int, Given], Any]] = {
+METHODS: dict[str, Callable[[int, Given], Any]] = {
     SVR: lambda k, given: baselines.IterativeSVR(**given),
     CPMMC: lambda k, given: mmcnb.CPMMC(**given),
     LGMMC: lambda k, given: baselines.LabelGenerationMMC(**given),
@@ -185,9 +146,6 @@ OURS: dict[str, Callable[[int, Given], Any]] = {
     HINGE: _hinge,
     EVOLUTION: lambda k, given: mmcnb.EvolutionaryMMC(**given),
     MULTIPLE: lambda k, given: mmcnb.MultipleKernelClustering(k, **given),
-}
-METHODS: dict[str, Callable[[int, Given], Any]] = {
-    **OURS,
     KMEANS: _sklearn("KMeans"),
     CUT: _cut,
     MINIBATCH: _sklearn("MiniBatchKMeans"),
@@ -196,6 +154,3 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     SPECTRAL: lambda k, given: ExtendedSpectral(k, **given),
     DENSITY: _density,
 }
-
-if __name__ == "__main__":
-    print(json.dumps(_fit_and_label(*json.loads(sys.argv[1]))))

@@ -7,25 +7,23 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import clone
 
 import data_loaders
 import mmcnb
 from mmcnb.metrics import balanced_clustering_error, clustering_accuracy
 from mmcnb.samples import create_csr_store, create_dense_store, open_class_labels
 
-LABEL_FREE, PAPER = (
-    "label-free",
-    "paper",
-)  # what a user gets; the paper's way, which may choose by the classes
+# What a user gets; the paper's way, which may choose by the classes.
+LABEL_FREE, PAPER = "label-free", "paper"
 ERROR = "balanced_error"
 MIB = 2**20
 UCI = (
@@ -39,6 +37,7 @@ BALANCES = (0.03, 0.1, 0.3, 0.4)  # of two clusters, in the papers' grids
 WARM_UP_ROWS = 400
 POLL_SECONDS = 0.02
 SCAN_THREADS = (1, 2, 4, 8)
+Score = Callable[[Any, Any], dict[str, float]]  # from classes and labels
 
 
 # -- data --------------------------------------------------------------------------------------
@@ -73,6 +72,13 @@ def load_rows(name: str, rows: int | None = None) -> Data:
         return Data(name, *data_loaders.load(name, rows=rows_within(name, rows)))
     except mmcnb.InputError as error:
         raise NoData(str(error)) from error
+
+
+def draw(data: Data, classes: Sequence[int] = (), rows: int | None = None, skip: int = 0) -> Data:
+    """Rows of some classes (or of all): so many after others, drawn with a fixed seed, in their order."""
+    kept = np.flatnonzero(np.isin(data.y, classes)) if classes else np.arange(len(data.y))
+    chosen = np.sort(np.random.RandomState(0).permutation(kept)[skip:][:rows])
+    return Data(data.name, data.X[chosen], data.y[chosen])
 
 
 load_once = lru_cache(maxsize=1)(load_rows)  # each process keeps its last data set; do not write to it
@@ -190,9 +196,9 @@ def clustering(y: Any, labels: Any) -> dict[str, float]:
     }
 
 
-def store_clustering(store: str, labels: Any) -> dict[str, float]:
-    """`clustering` of the rows of a Zarr store."""
-    return clustering(np.asarray(open_class_labels(store)), labels)
+def of_store(store: str, labels: Any, score: Score = clustering) -> dict[str, Any]:
+    """Facts of a Zarr store, and scores of the labels of its rows."""
+    return facts(store) | score(np.asarray(open_class_labels(store)), labels)
 
 
 def fit(estimator: Any, X: Any) -> Any:
@@ -210,24 +216,32 @@ def timed(estimator: Any, X: Any) -> dict[str, float]:
     return {"seconds": time.perf_counter() - started, "peak_mib": peak_mib()}
 
 
-def scored(data: Data, estimator: Any, compiled: float = 0.0) -> dict[str, Any]:
-    """Fit to a data set: facts of the data, measures of the fit, and `clustering`."""
-    measures = timed(estimator, data.X) | {"compile_seconds": compiled}
-    return facts(data.X) | measures | clustering(data.y, estimator.labels_)
+def scored(data: Data, estimator: Any, score: Score = clustering) -> dict[str, Any]:
+    """Fit to a data set: facts of the data, measures of the fit, and scores of the labels."""
+    compiled = {"compile_seconds": compile_seconds(data.X, estimator)}
+    measures = facts(data.X) | compiled | timed(estimator, data.X)
+    return measures | score(data.y, estimator.labels_)
 
 
-_compiled: dict[tuple[bool, str, str], float] = {}
+_compiled: dict[tuple[Any, ...], float] = {}
 
 
-def compile_seconds(X: Any, *estimators: Any) -> float:
-    """Seconds of this process's first fit of a few such rows, which compiles every kernel (of SKMMC)."""
-    kind = (issparse(X), str(X.dtype), repr(estimators))
+def compile_seconds(X: Any, estimator: Any) -> float:
+    """Seconds of this process's first fit of a few such rows by such an estimator; 0 for a peer.
+
+    It compiles the routines that later fits share, whatever their other parameters.
+    """
+    if not type(estimator).__module__.startswith("mmcnb."):
+        return 0.0
+    given = estimator.get_params()
+    kind = (issparse(X), str(X.dtype), type(estimator), given.get("n_clusters"))
     if kind not in _compiled:
         rows = X[: min(WARM_UP_ROWS, X.shape[0])]
+        # A sample smaller than the data, so that the passes over all rows are compiled as well.
+        few = {"n_clusters": given.get("n_clusters"), "sample_size": max(2, rows.shape[0] // 2), "eta": 1.0}
+        first = type(estimator)(**{name: few[name] for name in few.keys() & given.keys()}, random_state=0)
         started = time.perf_counter()
-        for estimator in estimators or (mmcnb.SparseKernelMMC(random_state=0),):
-            # A sample smaller than the data, so that the passes over all rows are compiled as well.
-            fit(clone(estimator).set_params(sample_size=max(2, rows.shape[0] // 2)), rows)
+        fit(first, rows)
         _compiled[kind] = time.perf_counter() - started
     return _compiled[kind]
 
@@ -267,10 +281,8 @@ def _bare_scan(store: str, threads: int) -> None:
 
 def reset_peak() -> None:
     """Let the peak of resident memory begin anew, where the system can."""
-    try:
+    with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return
 
 
 def peak_mib() -> float:
@@ -315,39 +327,53 @@ def run_and_watch(command: list[str]) -> tuple[dict[str, Any], int]:
 def _tree_peak(pid: int) -> int:
     folder = Path(f"/proc/{pid}")
     try:
-        children = [
-            child for task in (folder / "task").iterdir() for child in (task / "children").read_text().split()
-        ]
-    except OSError:  # the process has ended, or the system has no /proc
+        children = " ".join(path.read_text() for path in folder.glob("task/*/children")).split()
+    except OSError:  # the process has ended
         return 0
-    own = _high_water(folder)
-    return (0 if np.isnan(own) else int(own)) + sum(_tree_peak(int(child)) for child in children)
+    return int(np.nan_to_num(_high_water(folder))) + sum(map(_tree_peak, map(int, children)))
 
 
-def fit_store(store: str, seed: int, memory_limit: str) -> tuple[dict[str, Any], np.ndarray]:
-    """Run ``mmcnb fit`` on a store within a limit such as "1GiB", in a process that is watched.
+def fit_store(store: str, seed: int, *words: object, score: Score = clustering) -> dict[str, Any]:
+    """Run ``mmcnb fit`` on a store, in a process that is watched.
+
+    Parameters
+    ----------
+    store : str
+        Zarr store.
+    seed : int
+        Seed of the fit.
+    *words : object
+        Further options of the command, such as ``"--memory-limit", "1GiB"``.
+    score : callable, default=clustering
+        From classes and labels to scores.
 
     Returns
     -------
-    measures : dict
-        Seconds of the fit and of the labels, peak memory, reads, sweeps, gap, passes.
-    labels : ndarray of shape (n_samples,)
-        Cluster of each row.
+    dict
+        `of_store`, seconds of the fit and of the labels, peak memory, reads, passes, and where the method has
+        them sweeps, gap and the weights of kernels.
     """
     import zarr
 
-    model, labels = Path(store).with_suffix(f".{seed}.model"), Path(store).with_suffix(f".{seed}.labels.zarr")
-    words = ["fit", store, "--model", model, "--labels", labels, "--memory-limit", memory_limit]
-    command = [sys.executable, "-m", "mmcnb", *map(str, words), "--random-state", str(seed)]
-    report, polled = run_and_watch([*command, "--overwrite", "--json"])
-    history = mmcnb.load(model).history_
+    path, labels = Path(store).with_suffix(f".{seed}.model"), Path(store).with_suffix(f".{seed}.labels.zarr")
+    options = ["--model", path, "--labels", labels, "--random-state", seed, *words, "--overwrite", "--json"]
+    report, polled = run_and_watch([sys.executable, "-m", "mmcnb", "fit", store, *map(str, options)])
+    model = mmcnb.load(path)
+    last = model.history_.iloc[-1]
     measures = {
         "seconds": report["fit_seconds"],
         "label_seconds": report["labels_seconds"],
         "peak_mib": max(report["peak_memory_bytes"], polled) / MIB,
-        "reads": int(history["reads"].iloc[-1]),
-        "sweeps": int(history["sweeps"].iloc[-1]),
-        "gap": report["gap"],
         "passes": report["passes"],
     }
-    return measures, np.asarray(zarr.open_array(str(labels), mode="r")[:])
+    measures |= {name: int(last[name]) for name in ("reads", "sweeps")}
+    measures |= {"gap": report["gap"]} if report["gap"] is not None else {}
+    measures |= {"weights": weights_of(model)} if hasattr(model, "kernel_weights_") else {}
+    return of_store(store, zarr.open_array(str(labels), mode="r")[:], score) | measures
+
+
+def weights_of(model: Any) -> str:
+    """The weights of several kernels by name; "" where there is one."""
+    weights, names = model.kernel_weights_, model.kernel_names_
+    told = "; ".join(f"{name}: {weight:.2f}" for name, weight in zip(names, weights, strict=True))
+    return told if len(names) > 1 else ""

@@ -136,6 +136,7 @@ class Run(NamedTuple):
         return load_once(self.settings.get("name", self.dataset), self.settings.get("rows"))
 
 
+Runs = Iterator[Run]
 Compute = Callable[[Run], Mapping[str, Any]]
 
 
@@ -151,14 +152,14 @@ class Section(NamedTuple):
         ``digest`` where it knows them, and metrics (numbers; texts stay out of the tidy frame). A function of
         a module, so that it can go to another process.
     tables : callable
-        From the frame of results and options to a `benchmarks.tables.Result`.
+        From the frame of results to a `benchmarks.tables.Result`.
     follow : tuple of callable, default=()
         From the results so far and options to a frame of more runs.
     """
 
     grid: Callable[[Options], pd.DataFrame]
     compute: Compute
-    tables: Callable[[pd.DataFrame, Options], Any]
+    tables: Callable[[pd.DataFrame], Any]
     follow: tuple[Callable[[pd.DataFrame, Options], pd.DataFrame], ...] = ()
 
 
@@ -213,7 +214,7 @@ def computed(compute: Compute, runs: Iterable[Run], jobs: int = 1) -> Iterator[t
         If one of several processes was killed.
     """
     if jobs == 1:
-        yield from ((run, measured(compute, run)) for run in runs)
+        yield from (_with_run(compute, run) for run in runs)
         return
     from joblib import Parallel, delayed
 

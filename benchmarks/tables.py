@@ -1,7 +1,7 @@
 """From runs to tables: statistics over seeds, choices, ratios, slopes and goals; how tables are published."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,10 +107,8 @@ def log_slope(sizes: Any, values: Any) -> Slope:
     if np.unique(x).size < 2:
         return Slope(np.nan, np.nan, np.nan)
     line = linregress(x, y)
-    if x.size < 3:
-        return Slope(float(line.slope), np.nan, np.nan)
-    half = float(t.ppf((1 + CONFIDENCE) / 2, x.size - 2) * line.stderr)
-    return Slope(float(line.slope), float(line.slope) - half, float(line.slope) + half)
+    half = t.ppf((1 + CONFIDENCE) / 2, x.size - 2) * line.stderr  # NaN of two points
+    return Slope(*map(float, (line.slope, line.slope - half, line.slope + half)))
 
 
 def slopes_over(table: pd.DataFrame, keys: Sequence[str], column: str = "seconds") -> pd.DataFrame:
@@ -121,12 +119,11 @@ def slopes_over(table: pd.DataFrame, keys: Sequence[str], column: str = "seconds
     DataFrame
         The keys, sizes, slope, low, high.
     """
-    rows = []
-    for group, part in table.groupby(list(keys), sort=False):
-        slope = log_slope(part["n"], part[column])
-        if np.isfinite(slope.value):
-            rows.append((*group, len(part), *slope))
-    return pd.DataFrame(rows, columns=[*keys, "sizes", "slope", "low", "high"])
+    rows = [
+        (*group, len(part), *log_slope(part["n"], part[column]))
+        for group, part in table.groupby(list(keys), sort=False)
+    ]
+    return pd.DataFrame(rows, columns=[*keys, "sizes", "slope", "low", "high"]).dropna(subset="slope")
 
 
 def over_seeds(frame: pd.DataFrame, keys: Sequence[str], metric: str, *others: str) -> pd.DataFrame:
@@ -206,14 +203,19 @@ def choices_of(frame: pd.DataFrame, keys: Sequence[str]) -> dict[str, str]:
     >>> choices_of(pd.DataFrame({"method": "a", "parameters": texts}), ["method"])[texts[0]]
     '{"width": 1}'
     """
-    found = {}
-    for _, texts in frame.groupby(list(keys), sort=False)["parameters"]:
-        given = {text: json.loads(text) for text in texts.unique()}
-        held = set.intersection(*({*map(str, values.items())} for values in given.values()))
-        for text, values in given.items():
-            chosen = {name: value for name, value in values.items() if str((name, value)) not in held}
-            found[text] = json.dumps(chosen) if chosen else text
-    return found
+    groups = frame.groupby(list(keys), sort=False)["parameters"]
+    found = [pair for _, texts in groups for pair in differing(texts.unique()).items()]
+    return {text: json.dumps(chosen) if chosen else text for text, chosen in found}
+
+
+def differing(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """For each of the texts (JSON), the parameters that do not have one value in all of them."""
+    given = {text: json.loads(text) for text in texts}
+    held = set.intersection(*({*map(str, values.items())} for values in given.values()))
+    return {
+        text: {name: value for name, value in values.items() if str((name, value)) not in held}
+        for text, values in given.items()
+    }
 
 
 def ratio_to(

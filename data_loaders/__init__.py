@@ -85,12 +85,10 @@ def load(
     ((1000, 3), dtype('float32'))
     """
     if name in SYNTHETIC:
-        _refuse_layout(name, layout)
-        rows, features = _synthetic_shape(rows, features)
-        return synthetic.make_block(name, 0, rows, features, random_state)
-    dataset, blocks = _real_blocks(name, rows, features, random_state, layout, source)
+        return synthetic.make_block(name, 0, *_synthetic_shape(name, rows, features, layout), random_state)
+    _, layout, blocks = _real_blocks(name, rows, features, random_state, layout, source)
     X_blocks, y_blocks = zip(*blocks, strict=True)
-    stack = stack_sparse if _layout(dataset, layout) == "csr" else np.concatenate
+    stack = stack_sparse if layout == "csr" else np.concatenate
     return stack(X_blocks), np.concatenate(y_blocks)
 
 
@@ -137,12 +135,15 @@ def write(
     1000
     """
     if name in SYNTHETIC:
-        _refuse_layout(name, layout)
-        rows, features = _synthetic_shape(rows, features)
-        synthetic.write_synthetic(name, path, rows, features, random_state, overwrite)
-    else:
-        dataset, blocks = _real_blocks(name, rows, features, random_state, layout, source)
-        _write_real(dataset, blocks, path, _layout(dataset, layout), overwrite)
+        shape = _synthetic_shape(name, rows, features, layout)
+        synthetic.write_synthetic(name, path, *shape, random_state, overwrite)
+        return _facts(name, path)
+    dataset, layout, blocks = _real_blocks(name, rows, features, random_state, layout, source)
+    create = create_csr_store if layout == "csr" else create_dense_store
+    told: dict[str, Any] = {"overwrite": overwrite, "attributes": {"source": f"data_loaders {dataset.name}"}}
+    with create(fspath(path), dataset.n_features, dtype=dataset.dtype, **told) as writer:
+        for X, y in blocks:
+            writer.append(X, y=y)
     return _facts(name, path)
 
 
@@ -177,20 +178,15 @@ def registry(source: Source | None = None) -> list[dict[str, Any]]:
     ]
 
 
-def _synthetic_shape(rows: int | None, features: int | None) -> tuple[int, int]:
+def _synthetic_shape(
+    name: str, rows: int | None, features: int | None, layout: str | None
+) -> tuple[int, int]:
+    if layout not in (None, "dense"):
+        raise InputError(f"layout is {layout!r}; {name} can only be dense.")
     rows = SYNTHETIC_ROWS if rows is None else rows
     if rows < 1:
         raise InputError(f"rows is {rows}; give 1 or more.")
     return rows, SYNTHETIC_FEATURES if features is None else features
-
-
-def _refuse_layout(name: str, layout: str | None) -> None:
-    if layout not in (None, "dense"):
-        raise InputError(f"layout is {layout!r}; {name} can only be dense.")
-
-
-def _layout(dataset: DataSet, layout: str | None) -> str:
-    return layout or dataset.layout
 
 
 def _real_blocks(
@@ -200,21 +196,22 @@ def _real_blocks(
     random_state: int,
     layout: str | None,
     source: Source | None,
-) -> tuple[DataSet, Iterator[Block]]:
+) -> tuple[DataSet, str, Iterator[Block]]:
+    """The facts of a set, the layout, and the blocks of the rows that are drawn in this layout."""
     dataset = find_dataset(name)
+    layout = dataset.layout if layout is None else layout
     if features is not None:
         raise InputError(f"features is {features}, but {name} has {dataset.n_features}; leave it out.")
-    if layout not in (None, "dense", "csr"):
+    if layout not in ("dense", "csr"):
         raise InputError(f"layout is {layout!r}; give 'dense' or 'csr'.")
     if rows is not None and not 1 <= rows <= dataset.n_samples:
         raise InputError(f"rows is {rows}; {name} has 1 to {dataset.n_samples} rows to draw.")
     source = source or Source()
-    contents = [source.content(file, dataset.page) for file in dataset.files]
-    blocks = dataset.blocks(contents)
+    blocks = dataset.blocks([source.content(file, dataset.page) for file in dataset.files])
     if rows is not None:
         blocks = _draw(blocks, dataset.n_samples, rows, random_state)
-    convert = csr_matrix if _layout(dataset, layout) == "csr" else _dense
-    return dataset, ((convert(X), y) for X, y in blocks)
+    convert = csr_matrix if layout == "csr" else _dense
+    return dataset, layout, ((convert(X), y) for X, y in blocks)
 
 
 def _draw(blocks: Iterator[Block], n_samples: int, rows: int, random_state: int) -> Iterator[Block]:
@@ -231,22 +228,6 @@ def _draw(blocks: Iterator[Block], n_samples: int, rows: int, random_state: int)
 
 def _dense(X: Rows) -> np.ndarray:
     return X.toarray() if issparse(X) else X
-
-
-def _write_real(
-    dataset: DataSet,
-    blocks: Iterator[Block],
-    path: str | PathLike[str],
-    layout: str,
-    overwrite: bool,
-) -> None:
-    attributes = {"source": f"data_loaders {dataset.name}"}
-    create = create_csr_store if layout == "csr" else create_dense_store
-    with create(
-        fspath(path), dataset.n_features, dtype=dataset.dtype, overwrite=overwrite, attributes=attributes
-    ) as writer:
-        for X, y in blocks:
-            writer.append(X, y=y)
 
 
 def _facts(name: str, path: str | PathLike[str]) -> dict[str, Any]:

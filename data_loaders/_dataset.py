@@ -37,6 +37,9 @@ class File:
     sha256: str | None = None
 
 
+Part = tuple[tuple[int, ...], tuple[File, ...]]
+
+
 @dataclass(frozen=True)
 class DataSet:
     """The facts of a data set, and the function that reads its files.
@@ -151,6 +154,36 @@ class DataSet:
             )
         if not np.isfinite(X.data if issparse(X) else X).all():
             raise InputError(f"{self.name}: {self._paths} hold a value that is not finite; {self._remedy}.")
+
+
+def published_files(folder: str, url: str, sha256: Mapping[str, str]) -> tuple[File, ...]:
+    """Files of one folder that a publisher serves by their own names, from the hash of each name."""
+    return tuple(File(f"{folder}/{name}", f"{url}/{name}", digest) for name, digest in sha256.items())
+
+
+def whole_and_parts(
+    name: str, n_features: int, parts: Mapping[str, Part], page: str, read: Reader, dtype: str = "float64"
+) -> list[DataSet]:
+    """A set of digits that is published in parts: the whole, and each part alone.
+
+    Parameters
+    ----------
+    name : str
+        The name of the whole; ``NAME-PART`` is that of a part.
+    n_features : int
+        Number of columns.
+    parts : mapping of str to tuple
+        For each part, its number of rows of each digit and its files.
+    page, read, dtype
+        As in `DataSet`.
+    """
+    facts = [(f"-{part}", counts, files) for part, (counts, files) in parts.items()]
+    counts, files = zip(*parts.values(), strict=True)
+    facts.insert(0, ("", tuple(map(sum, zip(*counts, strict=True))), sum(files, ())))
+    return [
+        DataSet(name + part, n_features, dict(enumerate(counts)), files, page, read, dtype)
+        for part, counts, files in facts
+    ]
 
 
 def _readable(counts: Mapping[int, int]) -> str:

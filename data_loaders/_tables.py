@@ -31,18 +31,18 @@ def fields(content: bytes, separator: str | None = ",") -> list[list[str]]:
 
 
 def numbers(
-    content: bytes, separator: str | None = ",", class_column: int = -1
+    rows: list[list[str]], class_column: int = -1, classes: dict[str, int] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Read a table of numbers whose class is a whole number.
+    """Read a table of numbers and a class.
 
     Parameters
     ----------
-    content : bytes
-        The text.
-    separator : str or None, default=","
-        What stands between two fields; None is any white space.
+    rows : list of list of str
+        From `fields`; the class is taken out of them.
     class_column : int, default=-1
         The column that holds the class.
+    classes : dict of str to int or None, default=None
+        The number of each class that is a word; None where classes are whole numbers.
 
     Returns
     -------
@@ -50,9 +50,17 @@ def numbers(
         The other columns.
     y : ndarray of shape (n_samples,), dtype int64
         The classes.
+
+    Examples
+    --------
+    >>> from data_loaders._tables import numbers
+    >>> X, y = numbers([["0.5", "2", "yes"], ["1.5", "4", "no"]], classes={"no": 0, "yes": 1})
+    >>> X.tolist(), y.tolist()
+    ([[0.5, 2.0], [1.5, 4.0]], [1, 0])
     """
-    table = np.array(fields(content, separator), dtype=np.float64)
-    return np.delete(table, class_column, axis=1), table[:, class_column].astype(np.int64)
+    column = [row.pop(class_column) for row in rows]
+    y = codes(column, classes) if classes else np.array(column, np.float64).astype(np.int64)
+    return np.array(rows, np.float64), y
 
 
 def codes(column: list[str], values: dict[str, int]) -> np.ndarray:

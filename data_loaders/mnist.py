@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from data_loaders._dataset import Block, DataSet, File
+from data_loaders._dataset import Block, published_files, whole_and_parts
 from mmcnb.samples import BLOCK_ROWS
 
 PAGE = "http://yann.lecun.com/exdb/mnist/"
@@ -54,40 +54,18 @@ def _header(content: bytes, magic: int, n_dimensions: int) -> list[int]:
     return shape
 
 
-_TRAIN = (
-    File(
-        "mnist/train-images-idx3-ubyte.gz",
-        f"{_URL}/train-images-idx3-ubyte.gz",
-        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-    ),
-    File(
-        "mnist/train-labels-idx1-ubyte.gz",
-        f"{_URL}/train-labels-idx1-ubyte.gz",
-        "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-    ),
-)
-_TEST = (
-    File(
-        "mnist/t10k-images-idx3-ubyte.gz",
-        f"{_URL}/t10k-images-idx3-ubyte.gz",
-        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-    ),
-    File(
-        "mnist/t10k-labels-idx1-ubyte.gz",
-        f"{_URL}/t10k-labels-idx1-ubyte.gz",
-        "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-    ),
-)
+_TRAIN = {
+    "train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+}
+_TEST = {
+    "t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    "t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+}
 _TRAIN_COUNTS = (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949)
 _TEST_COUNTS = (980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009)
-
-
-def _mnist(name: str, counts: tuple[int, ...], files: tuple[File, ...]) -> DataSet:
-    return DataSet(name, 784, dict(enumerate(counts)), files, PAGE, read_idx, dtype="float32")
-
-
-DATASETS = [
-    _mnist("mnist", tuple(np.add(_TRAIN_COUNTS, _TEST_COUNTS).tolist()), _TRAIN + _TEST),
-    _mnist("mnist-train", _TRAIN_COUNTS, _TRAIN),
-    _mnist("mnist-test", _TEST_COUNTS, _TEST),
-]
+_PARTS = {
+    "train": (_TRAIN_COUNTS, published_files("mnist", _URL, _TRAIN)),
+    "test": (_TEST_COUNTS, published_files("mnist", _URL, _TEST)),
+}
+DATASETS = whole_and_parts("mnist", 784, _PARTS, PAGE, read_idx, "float32")

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from data_loaders._dataset import Block, DataSet, File
-from data_loaders._tables import numbers
+from data_loaders._dataset import Block, published_files, whole_and_parts
+from data_loaders._tables import fields, numbers
 
 PAGE = "https://archive.ics.uci.edu/dataset/80/optical+recognition+of+handwritten+digits"
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/optdigits"
@@ -34,29 +32,15 @@ def read_optdigits(*contents: bytes) -> Iterator[Block]:
         The digits.
     """
     for content in contents:
-        yield numbers(content)
+        yield numbers(fields(content))
 
 
-_TRA = File(
-    "optdigits/optdigits.tra",
-    f"{_URL}/optdigits.tra",
-    "e1b683cc211604fe8fd8c4417e6a69f31380e0c61d4af22e93cc21e9257ffedd",
-)
-_TES = File(
-    "optdigits/optdigits.tes",
-    f"{_URL}/optdigits.tes",
-    "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8",
-)
+_TRA = {"optdigits.tra": "e1b683cc211604fe8fd8c4417e6a69f31380e0c61d4af22e93cc21e9257ffedd"}
+_TES = {"optdigits.tes": "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"}
 _TRA_COUNTS = (376, 389, 380, 389, 387, 376, 377, 387, 380, 382)
 _TES_COUNTS = (178, 182, 177, 183, 181, 182, 181, 179, 174, 180)
-
-
-def _optdigits(name: str, counts: tuple[int, ...], *files: File) -> DataSet:
-    return DataSet(name, 64, dict(enumerate(counts)), files, PAGE, read_optdigits)
-
-
-DATASETS = [
-    _optdigits("optdigits", tuple(np.add(_TRA_COUNTS, _TES_COUNTS).tolist()), _TRA, _TES),
-    _optdigits("optdigits-tra", _TRA_COUNTS, _TRA),
-    _optdigits("optdigits-tes", _TES_COUNTS, _TES),
-]
+_PARTS = {
+    "tra": (_TRA_COUNTS, published_files("optdigits", _URL, _TRA)),
+    "tes": (_TES_COUNTS, published_files("optdigits", _URL, _TES)),
+}
+DATASETS = whole_and_parts("optdigits", 64, _PARTS, PAGE, read_optdigits)

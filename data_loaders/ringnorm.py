@@ -7,31 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from data_loaders._dataset import Block, DataSet, File
-from data_loaders._tables import numbers
+from data_loaders._dataset import Block, DataSet, published_files
+from data_loaders._tables import fields, numbers
 
 # One commit, so that the bytes stay what they are.
 _COMMIT = "ea5a06d19c62de8bf28a43b2c948a011fd896fda"
+_URL = f"https://raw.githubusercontent.com/mikeizbicki/datasets/{_COMMIT}/csv/ida"
+_SHA256 = {"ringnorm_data.csv": "a4b49c912830e773fe8f59e0f21c7c0a1012447112df2a8c400826166e2b8df2"}
+_PAGE = "https://github.com/mikeizbicki/datasets"
 
 
 def read_ringnorm(content: bytes) -> Iterator[Block]:
     """Class, the first column: the narrow Gaussian (-1) or the wide one (+1)."""
-    yield numbers(content, class_column=0)
+    yield numbers(fields(content), class_column=0)
 
 
-DATASETS = [
-    DataSet(
-        "ringnorm",
-        20,
-        {-1: 3736, 1: 3664},
-        (
-            File(
-                "ringnorm/ringnorm_data.csv",
-                f"https://raw.githubusercontent.com/mikeizbicki/datasets/{_COMMIT}/csv/ida/ringnorm_data.csv",
-                "a4b49c912830e773fe8f59e0f21c7c0a1012447112df2a8c400826166e2b8df2",
-            ),
-        ),
-        "https://github.com/mikeizbicki/datasets",
-        read_ringnorm,
-    )
-]
+_FILES = published_files("ringnorm", _URL, _SHA256)
+DATASETS = [DataSet("ringnorm", 20, {-1: 3736, 1: 3664}, _FILES, _PAGE, read_ringnorm)]

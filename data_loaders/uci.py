@@ -36,7 +36,7 @@ def read_echocardiogram(content: bytes) -> Iterator[Block]:
 def read_spectf(*contents: bytes) -> Iterator[Block]:
     """Class: abnormal (1) or normal (0), the first column; the training rows and then the test rows."""
     for content in contents:
-        yield numbers(content, class_column=0)
+        yield numbers(fields(content), class_column=0)
 
 
 def read_class_last(content: bytes) -> Iterator[Block]:
@@ -45,7 +45,7 @@ def read_class_last(content: bytes) -> Iterator[Block]:
     Haberman: survived 5 years (1) or not (2). Liver: the selector of UCI's seventh column (1, 2), which the
     literature takes as the class. Spambase: spam (1) or not (0).
     """
-    yield numbers(content)
+    yield numbers(fields(content))
 
 
 def read_spaced_class_last(content: bytes) -> Iterator[Block]:
@@ -54,13 +54,12 @@ def read_spaced_class_last(content: bytes) -> Iterator[Block]:
     Heart (Statlog): no disease (1), disease (2). Australian: 0 and 1, attributes coded by UCI. German, the
     numeric form with 24 features: good (1), bad (2).
     """
-    yield numbers(content, separator=None)
+    yield numbers(fields(content, separator=None))
 
 
 def read_ionosphere(content: bytes) -> Iterator[Block]:
     """Class: good returns (g, 1) or bad (b, 0); the second feature is 0 in every row and is kept."""
-    rows = fields(content)
-    yield np.array([row[:-1] for row in rows], np.float64), codes([row[-1] for row in rows], {"b": 0, "g": 1})
+    yield numbers(fields(content), classes={"b": 0, "g": 1})
 
 
 def read_house_votes(content: bytes) -> Iterator[Block]:
@@ -73,8 +72,7 @@ def read_house_votes(content: bytes) -> Iterator[Block]:
 
 def read_clean1(content: bytes) -> Iterator[Block]:
     """Musk, version 1. Class: musk (1) or not (0); the two columns of names are dropped."""
-    table = np.array(fields(content))[:, 2:].astype(np.float64)
-    yield table[:, :-1], table[:, -1].astype(np.int64)
+    yield numbers([row[2:] for row in fields(content)])
 
 
 def read_breast(content: bytes) -> Iterator[Block]:
@@ -82,14 +80,13 @@ def read_breast(content: bytes) -> Iterator[Block]:
 
     The sample number is dropped, and so are the 16 of 699 rows with a missing value, which leaves 683.
     """
-    table = np.array([row[1:] for row in fields(content) if "?" not in row], dtype=np.float64)
-    yield table[:, :-1], table[:, -1].astype(np.int64)
+    yield numbers([row[1:] for row in fields(content) if "?" not in row])
 
 
 def read_satellite(*contents: bytes) -> Iterator[Block]:
     """Statlog's satellite image: red soil (1) against cotton crop (2), training and test rows pooled."""
     for content in contents:
-        X, y = numbers(content, separator=None)
+        X, y = numbers(fields(content, separator=None))
         yield X[y <= 2], y[y <= 2]
 
 
@@ -107,15 +104,14 @@ def read_kr_vs_kp(content: bytes) -> Iterator[Block]:
 
 def read_waveform(content: bytes) -> Iterator[Block]:
     """Waveforms with noise, 40 features: class 1 against class 2; class 0 is left out."""
-    X, y = numbers(content)
+    X, y = numbers(fields(content))
     yield X[y > 0], y[y > 0]
 
 
 def read_iris(content: bytes) -> Iterator[Block]:
     """Class: setosa (0), versicolor (1), virginica (2)."""
-    rows = fields(content)
-    species = codes([row[-1] for row in rows], {"Iris-setosa": 0, "Iris-versicolor": 1, "Iris-virginica": 2})
-    yield np.array([row[:-1] for row in rows], np.float64), species
+    species = {"Iris-setosa": 0, "Iris-versicolor": 1, "Iris-virginica": 2}
+    yield numbers(fields(content), classes=species)
 
 
 # Of the file as the repository serves it. Left out where no copy is known to be that file, byte for byte.

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from data_loaders._dataset import Block, DataSet, File
+from data_loaders._dataset import Block, DataSet, published_files, whole_and_parts
 from mmcnb.samples import BLOCK_ROWS
 
 PAGE = "https://hastie.su.domains/ElemStatLearn/data.html"
@@ -110,33 +110,24 @@ def _parse(content: bytes) -> tuple[np.ndarray, np.ndarray]:
     return table[:, 0].astype(np.int64), table[:, 1:]
 
 
-_TRAIN = File(
-    "usps/zip.train.gz",
-    f"{_URL}/zip.train.gz",
-    "66ebf231ab51f2cf6ac1a892d0f98ccffee1079d7a5db638c1f11f366046ca16",
-)
-_TEST = File(
-    "usps/zip.test.gz",
-    f"{_URL}/zip.test.gz",
-    "8dacc3c6e136af6c3488de9e5113a7daf140c8c2f1f0b61c54ee02f03f1a962f",
-)
+_TRAIN = {"zip.train.gz": "66ebf231ab51f2cf6ac1a892d0f98ccffee1079d7a5db638c1f11f366046ca16"}
+_TEST = {"zip.test.gz": "8dacc3c6e136af6c3488de9e5113a7daf140c8c2f1f0b61c54ee02f03f1a962f"}
 _TRAIN_COUNTS = (1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644)
 _TEST_COUNTS = (359, 264, 198, 166, 200, 160, 170, 147, 166, 177)
+_PARTS = {
+    "train": (_TRAIN_COUNTS, published_files("usps", _URL, _TRAIN)),
+    "test": (_TEST_COUNTS, published_files("usps", _URL, _TEST)),
+}
 
 
-def _usps(name: str, counts: tuple[int, ...], *files: File) -> DataSet:
-    return DataSet(name, SIDE**2, dict(enumerate(counts)), files, PAGE, read_zip, dtype="float32")
-
-
-def _extended(name: str, counts: tuple[int, ...], file: File) -> DataSet:
+def _extended(name: str, part: str) -> DataSet:
+    counts, files = _PARTS[part]
     extended = {digit: IMAGES * counts[digit] for digit in (0, 1)}
-    return DataSet(name, EXTENDED_SIDE**2, extended, (file,), PAGE, read_extended, dtype="float32")
+    return DataSet(name, EXTENDED_SIDE**2, extended, files, PAGE, read_extended, dtype="float32")
 
 
 DATASETS = [
-    _usps("usps", tuple(np.add(_TRAIN_COUNTS, _TEST_COUNTS).tolist()), _TRAIN, _TEST),
-    _usps("usps-train", _TRAIN_COUNTS, _TRAIN),
-    _usps("usps-test", _TEST_COUNTS, _TEST),
-    _extended("usps-extended", _TRAIN_COUNTS, _TRAIN),
-    _extended("usps-extended-test", _TEST_COUNTS, _TEST),
+    *whole_and_parts("usps", SIDE**2, _PARTS, PAGE, read_zip, "float32"),
+    _extended("usps-extended", "train"),
+    _extended("usps-extended-test", "test"),
 ]

@@ -144,15 +144,14 @@ def sparsity(X: Any) -> float:
 
 def _contingency(y_true: ArrayLike, labels: ArrayLike) -> np.ndarray:
     """Count rows by class (axis 0) and cluster (axis 1)."""
+    from sklearn.metrics.cluster import contingency_matrix
+
     y_true, labels = _one_dimensional(y_true, "y_true"), _one_dimensional(labels, "labels")
     if len(y_true) != len(labels):
         raise InputError(
             f"y_true has {len(y_true)} rows and labels has {len(labels)}; give one of each a row."
         )
-    classes, rows = np.unique(y_true, return_inverse=True)
-    clusters, columns = np.unique(labels, return_inverse=True)
-    counts = np.bincount(rows * len(clusters) + columns, minlength=len(classes) * len(clusters))
-    return counts.reshape(len(classes), len(clusters))
+    return contingency_matrix(y_true, labels)
 
 
 def _best_matching_sum(table: np.ndarray) -> float:

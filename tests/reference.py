@@ -168,7 +168,7 @@ def kernel_clusters_primal(Z, labels, C, threshold="fixed", bound=0.0):
     held += [means[p] - means[q] <= bound for p in range(k) for q in range(k) if p != q]
     cost = 0.5 * cvxpy.sum(share) + C * cvxpy.sum(xi) / n - (rho if threshold == "adaptive" else 0.0)
     problem = cvxpy.Problem(cvxpy.Minimize(cost), held)
-    # Rounding errors can keep a cone programme from 1e-10.
+    # Rounding errors can keep a cone program from 1e-10.
     problem.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
     assert problem.status == "optimal"
     return problem.value, weights.value / np.linalg.norm(weights.value)
@@ -393,8 +393,8 @@ def stochastic_moves(R, labels, low, high, order, sweeps):
     return labels, moves
 
 
-def best_sizes_division(scores, low, high):
-    """The largest sum of scores over all divisions with sizes in bounds, by linear programming."""
+def best_sizes_partition(scores, low, high):
+    """The largest sum of scores over all partitions with sizes in bounds, by linear programming."""
     n, k = scores.shape
     rows = np.kron(np.eye(n), np.ones(k))
     sizes = np.tile(np.eye(k), n)

@@ -256,10 +256,13 @@ def test_the_waves_that_are_drawn_are_those_of_the_kernel(shares):
     X = X.astype(float)
     R = smoother(np.exp(-0.05 * ((X[:, None] - X) ** 2).sum(axis=2)), 0.06)
     start = np.random.RandomState(0).randint(3, size=60)
-    waves = list(shaking_waves(R, start, shares, 1.0, 0.5, 21))
-    for number in {wave[0] for wave in waves}:
-        after = [labels for at, _, labels in waves if at == number][-1]
-        np.testing.assert_array_equal(after, kernels.shake(R, start, shares, 1.0, 0.5, number + 1)[0])
+    titles, waves = zip(*shaking_waves(R, start, shares, 1.0, 0.5, 21), strict=True)
+    for d in range(3):
+        changed = waves[d] != waves[d + 1]
+        assert (waves[d + 1][changed] == d).all()
+    np.testing.assert_array_equal(waves[3], kernels.shake(R, start, shares, 1.0, 0.5, 1)[0])
+    np.testing.assert_array_equal(waves[-1], kernels.shake(R, start, shares, 1.0, 0.5, 21)[0])
+    assert titles[-1].startswith("after round")
 
 
 def test_shaking_is_drawn_from_random_labels_to_its_end(three_blobs):

@@ -15,7 +15,7 @@ from benchmarks.journal import COLUMNS
 from benchmarks.protocol import LABEL_FREE, PAPER
 from benchmarks.published import published
 from benchmarks.run import FAILED
-from benchmarks.tables import log_slope
+from benchmarks.tables import differing, slopes_over
 from mmcnb import InputError
 
 YARDSTICKS = ("k-means", "coin flips")
@@ -25,11 +25,11 @@ IDENTITY = ["part", "dataset", "protocol", "method", "parameters", "seed"]
 GROUP = ["part", "dataset", "n", "protocol", "method", "x"]
 RESOURCES = ["seconds", "peak_mib"]
 NUMBERS = ["seed", "value", "n", "d", "seconds", "compile_seconds", "peak_mib"]
-TEXTS = [name for name in COLUMNS if name not in (*NUMBERS, "versions", "digest")]
 SHARES = {"error", "accuracy", "imbalance", "sparsity"}
 PREFERRED = ("balanced_error", "error", "accuracy", "ari", "rand")
 HIGHER = {"accuracy", "ari", "rand", "nmi", "auc", "precision", "agreement"}
 LOWER = {"error", "objective", "seconds", "mib"}
+FEWEST_SIZES = 3  # of a slope over rows: two points leave nothing for an interval
 
 
 class View(NamedTuple):
@@ -85,6 +85,8 @@ class Study(NamedTuple):
         Its name.
     view : View
         How it is shown.
+    header : dict
+        The first line of its journal, with scale and rows.
     values : DataFrame
         A row for each metric of each run: its identity, n, metric and value.
     runs : int
@@ -99,6 +101,7 @@ class Study(NamedTuple):
 
     name: str
     view: View
+    header: dict[str, Any]
     values: pd.DataFrame
     runs: int
     failed: pd.DataFrame
@@ -124,14 +127,13 @@ def read_all(folder: Path) -> list[Study]:
     InputError
         If the folder has no frame, or one is damaged or of another format.
     """
-    paths = sorted(folder.glob("*.parquet"))
-    if not paths:
+    found = {path.stem: path for path in sorted(folder.glob("*.parquet"))}
+    if not found:
         raise InputError(
             f"there is no frame of a study (*.parquet) in {folder}; "
             f"run python -m benchmarks STUDY --out {folder} first."
         )
-    order = {name: place for place, name in enumerate(VIEWS)}
-    return [read(path) for path in sorted(paths, key=lambda path: order.get(path.stem, len(order)))]
+    return [read(found[name]) for name in dict.fromkeys((*VIEWS, *found)) if name in found]
 
 
 def read(path: Path) -> Study:
@@ -146,23 +148,36 @@ def read(path: Path) -> Study:
     failed = tidy["status"] == FAILED
     done = tidy[~failed]
     runs = done.drop_duplicates(IDENTITY)
-    measured = done[(done["metric"] != "") & ~done["metric"].isin(RESOURCES)]
-    repeated = measured[measured.duplicated([*IDENTITY, "metric"])]
-    if len(repeated):
-        first = repeated.iloc[0]
-        raise _damaged(
-            path, f"has {first['metric']} of {first['method']} on {first['dataset']} twice for one seed"
-        )
     resources = runs[[*IDENTITY, "n", *RESOURCES]].melt([*IDENTITY, "n"], var_name="metric")
+    values = pd.concat([done[resources.columns], resources]).dropna(subset="value")
+    repeated = values[values.duplicated([*IDENTITY, "metric"])]
+    if len(repeated):
+        twice = "has {metric} of {method} on {dataset} twice for one seed"
+        raise _damaged(path, twice.format(**repeated.iloc[0]))
+    stated = pd.DataFrame([json.loads(text) for text in tidy["versions"].unique()], dtype=object)
+    versions = {name: " or ".join(sorted({*map(str, stated[name].dropna())})) for name in stated}
     return Study(
-        path.stem,
-        VIEWS.get(path.stem, View()),
-        pd.concat([measured[resources.columns], resources]).dropna(subset="value"),
-        len(runs),
-        tidy[failed].drop_duplicates(IDENTITY)[[*IDENTITY, "reason"]].sort_values(IDENTITY),
-        _versions(tidy["versions"]),
-        dict(runs[["dataset", "digest"]].dropna().sort_values(["dataset", "digest"]).to_numpy()),
+        name=path.stem,
+        view=VIEWS.get(path.stem, View()),
+        header=_header(path.with_suffix(".jsonl")),
+        values=values,
+        runs=len(runs),
+        failed=tidy[failed].drop_duplicates(IDENTITY)[[*IDENTITY, "reason"]].sort_values(IDENTITY),
+        versions=versions,
+        digests=dict(runs[["dataset", "digest"]].dropna().sort_values(["dataset", "digest"]).to_numpy()),
     )
+
+
+def _header(journal: Path) -> dict[str, Any]:
+    """First line of the journal: scale and rows; empty where there is none."""
+    if not journal.exists():
+        return {}
+    with journal.open(encoding="utf-8", errors="replace") as lines:
+        first = lines.readline()
+    try:
+        return dict(json.loads(first))
+    except (ValueError, TypeError):
+        raise _damaged(journal, "has a damaged first line") from None
 
 
 def _damaged(path: Path, fault: str) -> InputError:
@@ -175,23 +190,11 @@ def _tidy(path: Path) -> pd.DataFrame:
     except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
         reason = str(error).partition("\n")[0].rstrip(".")
         raise _damaged(path, f"is not a readable Parquet file ({reason})") from None
-    missing = [name for name in COLUMNS if name not in tidy.columns]
-    if missing:
+    if missing := [name for name in COLUMNS if name not in tidy]:
         raise _damaged(path, f"is no frame of a study: it lacks {', '.join(missing)}")
-    try:
-        tidy[NUMBERS] = tidy[NUMBERS].astype(float)
-    except (TypeError, ValueError):
-        raise _damaged(path, f"has text where numbers belong ({', '.join(NUMBERS)})") from None
-    tidy[TEXTS] = tidy[TEXTS].astype(object).where(tidy[TEXTS].notna(), "").astype(str)
+    if texts := list(tidy[NUMBERS].select_dtypes(exclude="number")):
+        raise _damaged(path, f"has text where numbers belong ({', '.join(texts)})")
     return tidy
-
-
-def _versions(column: pd.Series) -> dict[str, str]:
-    found: dict[str, set[str]] = {}
-    for text in sorted(set(column.dropna())):
-        for name, value in json.loads(text or "{}").items():
-            found.setdefault(name, set()).add(str(value))
-    return {name: " or ".join(sorted(values)) for name, values in found.items()}
 
 
 def summarise(study: Study) -> pd.DataFrame:
@@ -203,39 +206,41 @@ def summarise(study: Study) -> pd.DataFrame:
     Parameters
     ----------
     study : Study
-        From `read`.
+        From `read`, with runs.
 
     Returns
     -------
     DataFrame
         part, dataset, n, protocol ("published" for the figures of the papers), method, x (the swept
-        parameter, or NaN), metric, mean, sd (ddof = 1) and count; and numbers to sort by: order of the
-        methods and rank of the protocols. The order of the rows does not depend on the frame's.
+        parameter, or NaN), metric, mean, sd (ddof = 1) and count; name of the data set, with the number of
+        rows where it has several; and to sort by: whether a method is ours, order of the methods and rank
+        of the protocols. The order of the rows does not depend on the frame's.
     """
     view, values = study.view, study.values.copy()
     split = [
         _split(text, view.sweeps.get(part, "")) for part, text in values[["part", "parameters"]].to_numpy()
     ]
-    values["x"], values["rest"] = [x for x, _ in split], [rest for _, rest in split]
+    values[["x", "rest"]] = pd.DataFrame(split, index=values.index)
     kept = [
         _best(group, view) if group["protocol"].iloc[0] == PAPER else _set_apart(group)
         for _, group in values.groupby(GROUP, dropna=False)
     ]
-    if not kept:
-        return pd.DataFrame(columns=[*GROUP, "metric", "mean", "sd", "count"])
     groups = pd.concat(kept).groupby([*GROUP, "metric"], dropna=False)["value"]
     table = groups.agg(mean="mean", sd="std", count="count").reset_index()
     table = pd.concat([table, _published(table, view)], ignore_index=True)
-    order, ranks = in_order(table["method"], view), dict(zip(PROTOCOLS, range(3), strict=True))
-    table["order"] = table["method"].map(order.index)
-    table["rank"] = table["protocol"].map(ranks).fillna(len(ranks))
+    places = {method: place_of(method, view) for method in table["method"]}
+    table["ours"] = [not view.ours or places[method][0] < len(view.ours) for method in table["method"]]
+    table["order"] = table["method"].map(sorted(places, key=places.__getitem__).index)
+    table["rank"] = table["protocol"].map(PROTOCOLS.index)
+    several = table.groupby(["part", "dataset"])["n"].transform("nunique") > 1
+    table["name"] = table["dataset"] + table["n"].map(", {:,.0f} rows".format).where(several, "")
     keys = ["part", "n", "dataset", "order", "rank", "protocol", "x", "metric"]
     return table.sort_values(keys, ignore_index=True)
 
 
 def _split(text: str, swept: str) -> tuple[float, str]:
     """The value of the swept parameter, and the other parameters."""
-    given = json.loads(text or "{}")
+    given = json.loads(text)
     value = given.pop(swept, None)
     return float(value) if isinstance(value, int | float) else np.nan, json.dumps(given, sort_keys=True)
 
@@ -247,12 +252,9 @@ def _best(group: pd.DataFrame, view: View) -> pd.DataFrame:
 
 
 def _set_apart(group: pd.DataFrame) -> pd.DataFrame:
-    given = {text: json.loads(text) for text in group["rest"].unique()}
-    names = sorted({name for values in given.values() for name in values})
-    varying = [name for name in names if len({repr(values.get(name)) for values in given.values()}) > 1]
     suffixes = {
-        text: "".join(f", {name}={values[name]}" for name in varying if name in values)
-        for text, values in given.items()
+        text: "".join(f", {name}={value}" for name, value in given.items())
+        for text, given in differing(group["rest"].unique()).items()
     }
     return group.assign(method=group["method"] + group["rest"].map(suffixes))
 
@@ -284,57 +286,26 @@ def primary(metrics: Iterable[str], view: View) -> str:
     return next((name for name in (view.metric, *PREFERRED) if name in found), (*found, "seconds")[0])
 
 
-def is_ours(method: str, view: View) -> bool:
-    """Whether a view names a method; parameters after the name make no difference."""
+def place_of(method: str, view: View) -> tuple[int, list[Any]]:
+    """What methods are sorted by: ours as the view lists them, then others, k-means and coin flips; the name.
+
+    Parameters after the name of a method make no difference to whether it is ours.
+    """
     base, _, rest = method.partition(", ")
-    return base in view.ours and (not rest or "=" in rest)
+    known = base in YARDSTICKS or (base in view.ours and (not rest or "=" in rest))
+    # Numbers within a name are compared as numbers.
+    words = re.split(r"(\d+(?:\.\d+)?)", method)
+    name = [float(word) if place % 2 else word for place, word in enumerate(words)]
+    return [*view.ours, "", *YARDSTICKS].index(base if known else ""), name
 
 
-def in_order(methods: Iterable[str], view: View) -> list[str]:
-    """Each method once: ours as the view lists them, then others, k-means and coin flips at the end."""
-
-    def key(method: str) -> tuple[int, list[Any]]:
-        # Numbers within a name are compared as numbers.
-        words = re.split(r"(\d+(?:\.\d+)?)", method)
-        name = [float(word) if place % 2 else word for place, word in enumerate(words)]
-        base = method.partition(", ")[0]
-        ranks = [*view.ours, "", *YARDSTICKS]
-        return ranks.index(base if base in YARDSTICKS or is_ours(method, view) else ""), name
-
-    return sorted(set(methods), key=key)
-
-
-def row_names(rows: pd.DataFrame) -> list[str]:
-    """Data sets, with their numbers of rows where one has several."""
-    several = rows.groupby("dataset")["n"].nunique() > 1
-    return [
-        f"{dataset}, {n:,.0f} rows" if several[dataset] and pd.notna(n) else str(dataset)
-        for dataset, n in zip(rows["dataset"], rows["n"], strict=True)
-    ]
-
-
-def slopes(rows: pd.DataFrame, fewest: int = 3) -> pd.DataFrame:
-    """Fit straight lines to the logarithms of the means against those of the numbers of rows.
+def slopes(rows: pd.DataFrame) -> pd.DataFrame:
+    """Slopes of the means over the rows, from `slopes_over`, of methods with enough sizes.
 
     Parameters
     ----------
     rows : DataFrame
         Rows of one metric, from `summarise`.
-    fewest : int, default=3
-        Methods with fewer sizes are left out: two points leave nothing for an interval.
-
-    Returns
-    -------
-    DataFrame
-        method, protocol, slope, the ends low and high of its 95 % interval, and intercept (natural
-        logarithm).
     """
-    found = []
-    for (method, protocol), part in rows.groupby(["method", "protocol"], sort=False):
-        part = part[(part["mean"] > 0) & part["n"].notna()]
-        if part["n"].nunique() < fewest:
-            continue
-        line, centre = log_slope(part["n"], part["mean"]), np.log(part[["n", "mean"]]).mean()
-        # The line goes through the centre of the points.
-        found.append((method, protocol, *line, centre["mean"] - line.value * centre["n"]))
-    return pd.DataFrame(found, columns=["method", "protocol", "slope", "low", "high", "intercept"])
+    fits = slopes_over(rows, ["method", "protocol"], "mean")
+    return fits[fits["sizes"] >= FEWEST_SIZES]

@@ -1,37 +1,19 @@
-"""Tables of the page: cells with a text and a value to sort by."""
+"""Tables of the page: frames of texts."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
-from benchmarks.report.summary import direction, is_share, row_names
+from benchmarks.report.summary import direction, is_share, slopes
 from mmcnb import InputError
 
-
-class Cell(NamedTuple):
-    """One cell of a table.
-
-    Parameters
-    ----------
-    text : str
-        What is read.
-    value : float or None, default=None
-        What it is sorted by; None takes the text.
-    best : bool, default=False
-        Whether it is the best of its row by its protocol.
-    """
-
-    text: str
-    value: float | None = None
-    best: bool = False
-
-
-GOALS = ("goal", "figure", "bound", "unit", "verdict")
-MISSING = Cell("\u2013")
+GOALS = ["goal", "figure", "bound", "unit", "verdict"]
+MISSING = "\u2013"
 MEANS = "mean ± standard deviation (number of seeds)"
+NUMBER = rf"{MISSING}|-?\d[\d.,]*(e[+-]\d+)?(\s.*)?"
 
 
 class Table(NamedTuple):
@@ -41,23 +23,23 @@ class Table(NamedTuple):
     ----------
     caption : str
         What it shows.
-    columns : list of str
-        Names of the columns.
-    rows : list of list of Cell
-        As many cells as columns; the first names the row.
+    texts : DataFrame
+        Its columns and cells; the first column names the row.
     folded : bool, default=False
         Whether it is shown on demand.
+    best : DataFrame or None, default=None
+        Whether each cell but the first of a row is the best of its row by its protocol.
     """
 
     caption: str
-    columns: list[str]
-    rows: list[list[Cell]]
+    texts: pd.DataFrame
     folded: bool = False
+    best: pd.DataFrame | None = None
 
     @property
     def numeric(self) -> list[bool]:
-        """Whether each column has a number."""
-        return [any(row[place].value is not None for row in self.rows) for place in range(len(self.columns))]
+        """Whether each column has numbers, by which it is sorted."""
+        return [bool(self.texts[name].str.fullmatch(NUMBER).all()) for name in self.texts]
 
 
 def label(metric: str) -> str:
@@ -89,63 +71,60 @@ def amount(metric: str, value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def cell(metric: str, mean: float, sd: float, count: float) -> Cell:
+def cell(metric: str, mean: float, sd: float, count: float) -> str:
     """Mean ± standard deviation (number of seeds); published figures have the mean alone."""
     text = amount(metric, mean)
     if pd.notna(sd):
         text = f"{text.removesuffix(' %')} ± {amount(metric, sd)}"
-    return Cell(f"{text} ({count:.0f})" if pd.notna(count) else text, float(mean))
+    return f"{text} ({count:.0f})" if pd.notna(count) else text
 
 
-def comparison(rows: pd.DataFrame, metric: str) -> list[Table]:
+def _cells(rows: pd.DataFrame) -> list[str]:
+    return [cell(*row) for row in rows[["metric", "mean", "sd", "count"]].itertuples(index=False)]
+
+
+def comparison(rows: pd.DataFrame, metric: str) -> Table:
     """One metric: a row for each data set, a column for each method and protocol."""
     rows = rows[rows["metric"] == metric]
-    rows = rows.assign(name=row_names(rows), score=direction(metric) * rows["mean"])
-    scores = rows.groupby(["name", "protocol"])["score"]
-    rows["best"] = (rows["score"] == scores.transform("max")) & (scores.transform("size") > 1)
-    keys = list(
-        dict.fromkeys(rows.sort_values(["order", "rank"])[["method", "protocol"]].itertuples(index=False))
-    )
-    found: dict[str, dict[Any, Cell]] = {}
-    for row in rows.itertuples():
-        best = bool(row.best and direction(metric))
-        one = cell(metric, row.mean, row.sd, row.count)._replace(best=best)
-        found.setdefault(row.name, {})[row.method, row.protocol] = one
-    table = [[Cell(name), *(cells.get(key, MISSING) for key in keys)] for name, cells in found.items()]
-    columns = ["data set", *(", ".join(filter(None, key)) for key in keys)]
-    return [Table(f"{label(metric)}: {MEANS}", columns, table)] if table else []
+    scores = direction(metric) * rows["mean"]
+    groups = scores.groupby([rows["name"], rows["protocol"]])
+    best = (scores == groups.transform("max")) & (groups.transform("size") > 1) & (direction(metric) != 0)
+    rows = rows.assign(text=_cells(rows), best=best)
+    wide = rows.pivot(index="name", columns=["order", "rank", "method", "protocol"], values=["text", "best"])
+    wide = wide.loc[rows["name"].unique()]
+    texts = wide["text"].sort_index(axis=1).fillna(MISSING)
+    best = wide["best"][texts.columns].eq(True)
+    texts.columns = [", ".join(filter(None, key[2:])) for key in texts]
+    texts.insert(0, "data set", texts.index)
+    return Table(f"{label(metric)}: {MEANS}", texts, best=best)
 
 
 def everything(rows: pd.DataFrame, sweep: str, folded: bool) -> Table:
     """Every metric: one row for each data set, protocol, method and value of the swept parameter."""
-    metrics = list(dict.fromkeys(rows["metric"]))
-    table = []
-    keys = ["dataset", "n", "protocol", "method", "x"]
-    for (dataset, n, protocol, method, x), part in rows.groupby(keys, sort=False, dropna=False):
-        found = {row.metric: cell(row.metric, row.mean, row.sd, row.count) for row in part.itertuples()}
-        size, swept = (MISSING if pd.isna(value) else Cell(f"{value:,g}", float(value)) for value in (n, x))
-        head = [Cell(str(dataset)), size, Cell(str(protocol)), Cell(str(method) or "the data")]
-        table.append([*head, *([swept] if sweep else []), *(found.get(name, MISSING) for name in metrics)])
-    columns = ["data set", "rows", "protocol", "method", *([sweep] if sweep else []), *map(label, metrics)]
-    return Table(f"Every metric: {MEANS}", columns, table, folded)
+    keys = {"dataset": "data set", "n": "rows", "protocol": "protocol", "method": "method"}
+    keys |= {"x": sweep} if sweep else {}
+    rows = rows.assign(text=_cells(rows), method=rows["method"].replace("", "the data"))
+    for name, form in (("n", "{:,.0f}"), ("x", "{:,.10g}")):
+        rows[name] = [MISSING if pd.isna(value) else form.format(value) for value in rows[name]]
+    wide = rows.pivot(index=list(keys), columns="metric", values="text").fillna(MISSING)
+    wide = wide.loc[pd.MultiIndex.from_frame(rows[list(keys)]).unique(), rows["metric"].unique()]
+    texts = wide.rename(columns=label).reset_index().rename(columns=keys)
+    return Table(f"Every metric: {MEANS}", texts, folded)
 
 
-def growth(fits: pd.DataFrame, name: str) -> list[Table]:
+def growth(rows: pd.DataFrame, name: str) -> Table:
     """The exponents of the rows in the time of every method."""
+    fits = slopes(rows[rows["metric"] == "seconds"])
     columns = {"slope": "exponent", "low": "95 % from", "high": "95 % to"}
-    rows = [
-        [Cell(fit["method"]), Cell(fit["protocol"]), *(Cell(f"{fit[key]:.2f}", fit[key]) for key in columns)]
-        for fit in fits.to_dict("records")
-    ]
+    texts = fits.assign(**{column: fits[column].map("{:.2f}".format) for column in columns})
     caption = f"Time as a power of the rows{f', {name}' if name else ''}"
-    return [Table(caption, ["method", "protocol", *columns.values()], rows, folded=True)] if rows else []
+    return Table(caption, texts[["method", "protocol", *columns]].rename(columns=columns), folded=True)
 
 
 def failures(failed: pd.DataFrame) -> Table:
     """The runs that failed, with their reasons."""
-    columns = [{"part": "section", "dataset": "data set"}.get(name, name) for name in failed]
-    rows = [[_cell(each) for each in row] for row in failed.itertuples(index=False)]
-    return Table("Runs and the reasons why they failed", columns, rows)
+    names = {"part": "section", "dataset": "data set"}
+    return Table("Runs and the reasons why they failed", failed.astype(str).rename(columns=names))
 
 
 def goals(path: Path) -> Table:
@@ -157,13 +136,9 @@ def goals(path: Path) -> Table:
         If the file has another format.
     """
     try:
-        frame = pd.read_csv(path, keep_default_na=False)[list(GOALS)]
+        frame = pd.read_csv(path)[[*GOALS]]
     except (ValueError, KeyError):
         raise InputError(f"{path} is no table of goals ({', '.join(GOALS)}); run the study again.") from None
-    rows = [[_cell(each) for each in row] for row in frame.itertuples(index=False)]
-    return Table("Goals and whether they are reached", list(GOALS), rows)
-
-
-def _cell(value: Any) -> Cell:
-    """A cell of any value."""
-    return Cell(amount("", value), value) if isinstance(value, int | float) else Cell(str(value))
+    figures = [MISSING if pd.isna(value) else amount("", value) for value in frame["figure"]]
+    texts = frame.fillna({"unit": ""}).assign(figure=figures)
+    return Table("Goals and whether they are reached", texts.astype(str))

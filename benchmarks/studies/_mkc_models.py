@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from benchmarks import protocol
-from benchmarks.methods import CUT, KMEANS, MULTIPLE, SVR, estimator, faster_kmeans, weights_of
+from benchmarks.methods import CUT, KMEANS, MULTIPLE, SVR, estimator, faster_kmeans
 from benchmarks.protocol import Data
 from benchmarks.run import Options, Run
 
@@ -65,13 +65,10 @@ def load_set(name: str, rows: int | None = None) -> Data:
 
     Fewer rows are a draw with a fixed seed, in the order of the file.
     """
-    given = SETS[name]
-    _, X, y = protocol.load_once(given.dataset)
-    chosen = np.flatnonzero(np.isin(y, given.classes)) if given.classes else np.arange(len(y))
-    drawn = np.random.RandomState(0).permutation(chosen)[given.skip :]
-    bounds = [bound for bound in (given.most, rows) if bound is not None]
-    chosen = np.sort(drawn[: min([len(drawn), *bounds])])
-    return Data(name, X[chosen], y[chosen])
+    dataset, classes, most, skip = SETS[name]
+    bounds = [bound for bound in (most, rows) if bound is not None]
+    data = protocol.load_once(dataset)._replace(name=name)
+    return protocol.draw(data, classes, min(bounds, default=None), skip)
 
 
 def distance_range(X: Any) -> float:
@@ -211,19 +208,7 @@ def compute(run: Run) -> dict[str, Any]:
     data = load_set(run.dataset, run.settings["rows"])
     if run.method in OURS:
         model = ours(run, run.dataset)
-        return measured(data, model, compile_kernels(data)) | {"weights": weights_of(model)}
+        return protocol.scored(data, model, scores) | {"weights": protocol.weights_of(model)}
     if run.method == KMEANS and "init" not in run.parameters:
-        return faster_kmeans(data, run.seed, run.parameters, SETS[run.dataset].n_clusters, measured)
-    return measured(data, peer(run, data))
-
-
-def measured(data: Data, model: Any, compiled: float = 0.0) -> dict[str, Any]:
-    """Fit, and score as published."""
-    measures = protocol.timed(model, data.X) | {"compile_seconds": compiled}
-    return protocol.facts(data.X) | measures | scores(data.y, model.labels_)
-
-
-def compile_kernels(data: Data) -> float:
-    """Seconds of a first small fit of such rows in this process."""
-    k = min(3, SETS[data.name].n_clusters)  # more clusters take the kernels of three
-    return protocol.compile_seconds(data.X, estimator(MULTIPLE, k, random_state=0))
+        return faster_kmeans(data, run.seed, run.parameters, SETS[run.dataset].n_clusters, scores)
+    return protocol.scored(data, peer(run, data), scores)

@@ -1,6 +1,6 @@
 """What the studies of SKMMC share: k-means, CPMMC, LG-MMC and SKMMC on one data set, and their tables."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,13 @@ from benchmarks import protocol, tables
 from benchmarks.methods import CPMMC, KMEANS, LGMMC, SKMMC, estimator, faster_kmeans
 from benchmarks.protocol import ERROR, LABEL_FREE, PAPER, PAPER_WIDTHS
 from benchmarks.published import SKMMC as SKMMC_PAPER
-from benchmarks.run import Options, Run
+from benchmarks.run import Options, Run, Runs
 from benchmarks.tables import Goal, best, goals_of, over_seeds
 
 BETWEEN = "SKMMC, widths between"
 WIDTHS_BETWEEN = (0.35, 0.71, 1.41)  # between the paper's
 PATH = ["stage", "start", "gamma", "C", "round"]  # what one round of CCCP has in common
-AS_PUBLISHED = {"threshold": "fixed", "continuation": False, "init": "random", "n_init": 1}
+AS_PUBLISHED: dict[str, Any] = {"threshold": "fixed", "continuation": False, "init": "random", "n_init": 1}
 # The paper has neither samples nor starts of other kinds; so many rows are all rows of the MNIST pairs.
 COIN_FLIPS: dict[str, Any] = {"init": "random", "n_init": 3, "sample_size": 16_000}
 LINEAR_GRID = tuple({"C": C, "balance": balance} for C in (2.0, 10.0) for balance in (0.0, 0.05))
@@ -39,12 +39,8 @@ def compute(run: Run) -> dict[str, Any]:
     if run.method == KMEANS:
         return faster_kmeans(data, run.seed, given)
     method = SKMMC if run.method == BETWEEN else run.method
-    # CPMMC sweeps other rows than SKMMC.
-    compiled = protocol.compile_seconds(
-        data.X, *([estimator(CPMMC, random_state=0)] if method == CPMMC else [])
-    )
     model = estimator(method, random_state=run.seed, **protocol.with_gamma(given, data.X))
-    return protocol.scored(data, model, compiled) | _counts(model)
+    return protocol.scored(data, model) | _counts(model)
 
 
 def _counts(model: Any) -> dict[str, float]:
@@ -67,7 +63,7 @@ def runs_of(
     seeds: int = 3,
     dataset: str | None = None,
     starts: Mapping[str, Any] = COIN_FLIPS,
-) -> Iterator[Run]:
+) -> Runs:
     """k-means, CPMMC, LG-MMC (few rows) and SKMMC on one data set, by both protocols, turn by turn.
 
     Label-free is what a user gets: defaults, k-means of ten starts. The paper's protocol is CPMMC as it was
@@ -96,18 +92,17 @@ def runs_of(
         (PAPER_WIDTHS, WIDTHS_BETWEEN), (PAPER_WIDTHS, ()), (PAPER_WIDTHS[1:3], ())
     )
 
-    def run(method: str, by: str, seed: int, *parameters: Mapping[str, Any]) -> Run:
-        merged = {name: value for given in parameters for name, value in given.items()}
-        return Run(dataset or name, method, seed, merged, by, settings=settings)
+    def run(method: str, by: str, seed: int, **parameters: Any) -> Run:
+        return Run(dataset or name, method, seed, parameters, by, settings=settings)
 
     for seed in options.repeats(seeds):
-        yield run(KMEANS, LABEL_FREE, seed, {"n_init": 10})
+        yield run(KMEANS, LABEL_FREE, seed, n_init=10)
         yield from (run(method, LABEL_FREE, seed) for method in (CPMMC, SKMMC))
         for point in options.pick(LINEAR_GRID, LINEAR_GRID[::2], LINEAR_GRID[:1]):
-            yield run(CPMMC, PAPER, seed, point, AS_PUBLISHED)
-        yield from (run(SKMMC, PAPER, seed, {"width": width}, starts) for width in widths)
-        yield from (run(BETWEEN, PAPER, seed, {"width": width}, starts) for width in between)
-    yield from (run(KMEANS, PAPER, seed, {"n_init": 1}) for seed in options.repeats(PAPER_RUNS, QUICK_RUNS))
+            yield run(CPMMC, PAPER, seed, **point, **AS_PUBLISHED)
+        yield from (run(SKMMC, PAPER, seed, width=width, **starts) for width in widths)
+        yield from (run(BETWEEN, PAPER, seed, width=width, **starts) for width in between)
+    yield from (run(KMEANS, PAPER, seed, n_init=1) for seed in options.repeats(PAPER_RUNS, QUICK_RUNS))
     few = options.pick(MOST_LGMMC_ROWS, QUICK_LGMMC_ROWS, QUICK_LGMMC_ROWS)
     if (rows or protocol.size_of(name) or np.inf) <= few:
         yield run(LGMMC, LABEL_FREE, 0)

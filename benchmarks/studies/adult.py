@@ -7,11 +7,9 @@ starts there from three coin flips on 2,000 rows, and eta is .1. Slopes are of t
 on logarithmic scales.
 """
 
-from collections.abc import Iterator
-
 import pandas as pd
 
-from benchmarks.run import Options, Run, frame_of_runs
+from benchmarks.run import Options, Runs, frame_of_runs
 from benchmarks.studies._skmmc import compute, growth_goals, runs_of, slopes_of, table_of
 from benchmarks.tables import Result
 
@@ -22,7 +20,7 @@ SIZES = tuple(f"a{k}a" for k in range(1, 10))
 
 
 @frame_of_runs
-def grid(options: Options) -> Iterator[Run]:
+def grid(options: Options) -> Runs:
     """All methods at each size."""
     for name in options.pick(SIZES, SIZES, SIZES[:2]):
         rows = options.rows_of(name)
@@ -31,7 +29,7 @@ def grid(options: Options) -> Iterator[Run]:
             break  # a1a is part of a2a and so on: the others would be as large
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Errors, times, and their slopes."""
     table = table_of(frame)
     slopes = slopes_of(table)

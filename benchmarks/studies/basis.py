@@ -6,7 +6,6 @@ C = 2 and C = 10. Agreement is the share of rows with the same label; kernel eva
 row.
 """
 
-from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -16,8 +15,8 @@ import pandas as pd
 
 import mmcnb
 from benchmarks.methods import OWN, SKMMC, estimator
-from benchmarks.protocol import UCI, compile_seconds, fit, load_once, scored, with_gamma
-from benchmarks.run import Options, Run, frame_of_runs
+from benchmarks.protocol import UCI, fit, load_once, scored, with_gamma
+from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.tables import Result, goals_of
 
 SETS = tuple(name for name in UCI if name != "waveform-1v2")
@@ -27,7 +26,7 @@ CS = (2.0, 10.0)
 
 
 @frame_of_runs
-def grid(options: Options) -> Iterator[Run]:
+def grid(options: Options) -> Runs:
     """Each basis at each C, in turn for each data set and seed."""
     for name, C in product(options.pick(SETS, SETS, SETS[2:3]), options.pick(CS, CS, CS[:1])):
         rows = {"rows": options.rows_of(name)}
@@ -47,7 +46,7 @@ def compute(run: Run) -> dict[str, Any]:
         p = len(data.y) if landmarks == "n" else landmarks
         given |= {"basis": run.method, "n_landmarks": p}
     model = estimator(OWN if run.method == "own" else SKMMC, **given)
-    found = scored(data, model, compile_seconds(data.X))
+    found = scored(data, model)
     same, vectors = float(np.mean(model.labels_ == exact)), len(model.model_.basis)
     return found | {
         "agreement": max(same, 1 - same),
@@ -63,7 +62,7 @@ def _exact_labels(name: str, rows: int | None, **given: Any) -> np.ndarray:
     return fit(mmcnb.KernelCPMMC(**given), load_once(name, rows).X).labels_
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """One row a basis and C: means over data sets and seeds, and the least agreement.
 
     The goals: as many landmarks as rows are the exact method; fifty are almost.

@@ -8,7 +8,6 @@ that keeps the least share fired is counted. Within one C the objective of the c
 may not exceed the primal value at the end of the round before.
 """
 
-from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -17,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.methods import SKMMC, estimator
-from benchmarks.protocol import PAPER_WIDTHS, UCI, compile_seconds, load_once, scored, with_gamma
-from benchmarks.run import Options, Run, frame_of_runs
+from benchmarks.protocol import PAPER_WIDTHS, UCI, load_once, scored, with_gamma
+from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.tables import Goal, Result
 
 STARTS = 8
@@ -30,7 +29,7 @@ COUNTS = [*BAD, "quantile_steps", "rounds", "rises"]
 
 
 @frame_of_runs
-def grid(options: Options) -> Iterator[Run]:
+def grid(options: Options) -> Runs:
     """One fit from one coin flip at one bandwidth."""
     for name in options.pick(UCI, UCI, UCI[2:3]):
         rows = {"rows": options.rows_of(name)}
@@ -43,7 +42,7 @@ def compute(run: Run) -> dict[str, Any]:
     X = run.data.X
     given = with_gamma(run.parameters, X) | {"init": "random", "n_init": 1, "sample_size": len(X)}
     model = estimator(SKMMC, random_state=run.seed, **given)
-    found = scored(run.data, model, compile_seconds(X))
+    found = scored(run.data, model)
     report, least = model.report_, max(int(model.min_share / 2 * len(X)), min(2, len(X) // 4))
     smallest = int(np.bincount(model.labels_, minlength=2).min())
     rounds, rises = count_rises(model.history_)
@@ -85,7 +84,7 @@ def _total_variance(name: str, rows: int | None, gamma: float) -> float:
     return float(1 - rbf_kernel(load_once(name, rows).X, gamma=gamma).mean())
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Counts of each data set, and of all."""
     told = frame.assign(fits=1, with_quantile_step=frame["quantile_steps"] > 0)
     sums = ["fits", *COUNTS, "with_quantile_step"]

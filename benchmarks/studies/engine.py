@@ -11,7 +11,7 @@ Ratios are of medians of runs that take turns. ``--quick`` takes small sizes.
 """
 
 import hashlib
-from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ import mmcnb
 from benchmarks import protocol
 from benchmarks.methods import KMEANS, SKMMC
 from benchmarks.protocol import ERROR, LABEL_FREE, MNIST_PAIRS, PAPER
-from benchmarks.run import Options, Run, Section, frame_of_runs
+from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _skmmc
 from benchmarks.tables import Goal, Result, goals_of, measures_of, over_seeds, ratio_to
 
@@ -41,20 +41,19 @@ QUICK_NAMES, QUICK_ROWS = ("a9a", "mnist-1v7"), 5000
 
 
 @frame_of_runs
-def large_grid(options: Options) -> Iterator[Run]:
+def large_grid(options: Options) -> Runs:
     """``mmcnb fit`` of data larger than its memory."""
     rows = options.sized(LARGE_ROWS, QUICK_LARGE_ROWS)
-    for name in options.pick(("rings", "blobs"), ("rings", "blobs"), ("rings",)):
-        for seed in options.repeats(1):
-            yield Run(name, SKMMC, seed, settings={"rows": rows})
+    names = ("rings",) if options.smoke else ("rings", "blobs")
+    for name, seed in product(names, options.repeats(1)):
+        yield Run(name, SKMMC, seed, settings={"rows": rows})
 
 
 def large(run: Run) -> dict[str, Any]:
     """The command on a store, in a process that is watched, and a bare scan of the store."""
     store = _store(run)
-    measures, labels = protocol.fit_store(store, run.seed, f"{LIMIT}MiB")
-    measures["scans"] = measures["seconds"] / protocol.best_bare_scan(store, 3)
-    return protocol.facts(store) | measures | protocol.store_clustering(store, labels)
+    found = protocol.fit_store(store, run.seed, "--memory-limit", f"{LIMIT}MiB")
+    return found | {"scans": found["seconds"] / protocol.best_bare_scan(store, 3)}
 
 
 def _store(run: Run) -> str:
@@ -62,7 +61,7 @@ def _store(run: Run) -> str:
     return protocol.store_once(run.folder, run.dataset, **how)
 
 
-def large_tables(frame: pd.DataFrame, options: Options) -> Result:
+def large_tables(frame: pd.DataFrame) -> Result:
     """Time, memory and reads of each data set."""
     counts = ("scans", "label_seconds", "reads", "sweeps", "gap")
     table = over_seeds(frame, ["dataset", "method"], ERROR, *counts)
@@ -79,7 +78,7 @@ def large_tables(frame: pd.DataFrame, options: Options) -> Result:
 
 
 @frame_of_runs
-def peers_grid(options: Options) -> Iterator[Run]:
+def peers_grid(options: Options) -> Runs:
     """k-means of ten starts, SKMMC by default and at the width of the papers, turn by turn."""
     for name in options.pick(tuple(GIVEN), QUICK_NAMES, QUICK_NAMES[:1]):
         settings = {"rows": options.rows_of(name, QUICK_ROWS if options.quick else None)}
@@ -89,7 +88,7 @@ def peers_grid(options: Options) -> Iterator[Run]:
             yield Run(name, SKMMC, seed, {"width": GIVEN[name]}, PAPER, settings=settings)
 
 
-def peers_tables(frame: pd.DataFrame, options: Options) -> Result:
+def peers_tables(frame: pd.DataFrame) -> Result:
     """Time and error beside k-means, and reads."""
     table = over_seeds(frame, ["dataset", "protocol", "method"], ERROR, "reads")
     table["of k-means"] = ratio_to(table, table[table["method"] == KMEANS])
@@ -107,12 +106,11 @@ def peers_tables(frame: pd.DataFrame, options: Options) -> Result:
 
 
 @frame_of_runs
-def dask_grid(options: Options) -> Iterator[Run]:
+def dask_grid(options: Options) -> Runs:
     """The same fit by threads and by worker processes."""
     settings = {"rows": options.sized(DASK_ROWS, QUICK_DASK_ROWS)}
-    for seed in options.repeats(1):
-        for workers in (0, 2) if options.quick else (0, 1, 2):
-            yield Run("rings", SKMMC, seed, {"workers": workers}, settings=settings)
+    for seed, workers in product(options.repeats(1), (0, 2) if options.quick else (0, 1, 2)):
+        yield Run("rings", SKMMC, seed, {"workers": workers}, settings=settings)
 
 
 def dask(run: Run) -> dict[str, Any]:
@@ -131,12 +129,12 @@ def _second_fit(model: Any, store: str) -> dict[str, Any]:
     """A second fit: in the first one workers load and compile the kernels."""
     first, second = (protocol.timed(model, store)["seconds"] for _ in range(2))
     labels = np.asarray(model.labels_)
-    measures = {"seconds": second, "compile_seconds": max(0.0, first - second)}
-    measures |= protocol.store_clustering(store, labels)
-    return protocol.facts(store) | measures | {"labels_digest": hashlib.sha256(labels.tobytes()).hexdigest()}
+    seconds = {"seconds": second, "compile_seconds": max(0.0, first - second)}
+    digest = hashlib.sha256(labels.tobytes()).hexdigest()
+    return protocol.of_store(store, labels) | seconds | {"labels_digest": digest}
 
 
-def dask_tables(frame: pd.DataFrame, options: Options) -> Result:
+def dask_tables(frame: pd.DataFrame) -> Result:
     """Time beside threads, and whether the labels are the same."""
     by_threads = frame[frame["workers"] == 0].set_index("seed")
     same = frame["labels_digest"] == frame["seed"].map(by_threads["labels_digest"])

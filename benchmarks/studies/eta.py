@@ -8,13 +8,13 @@ seed: eta sets the number of its basis vectors. Cuts are steps of the cutting-pl
 CCCP, over all starts and widths. ``--quick`` takes three sets and three values.
 """
 
-from collections.abc import Iterator
+from itertools import product
 
 import pandas as pd
 
 from benchmarks.methods import OWN, SKMMC
 from benchmarks.protocol import ERROR, LABEL_FREE, PAPER, PAPER_WIDTHS, UCI
-from benchmarks.run import Options, Run, frame_of_runs
+from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.studies._skmmc import COIN_FLIPS, compute
 from benchmarks.tables import Result, best, goals_of, over_seeds
 
@@ -30,22 +30,21 @@ MOST_RISE, MOST_CUTS, MOST_TIME = 0.02, 2.0, 1.0
 
 
 @frame_of_runs
-def grid(options: Options) -> Iterator[Run]:
+def grid(options: Options) -> Runs:
     """Each eta by default, at each width, and with the paper's basis."""
     etas = options.pick(ETAS, QUICK_ETAS, QUICK_ETAS)
     for name in options.pick(UCI, QUICK_SETS, QUICK_SETS[:1]):
         data = {"rows": options.rows_of(name)}
         flips, own = (data | {"fixed": fixed} for fixed in (COIN_FLIPS, {"init": "random", "n_init": 1}))
-        for seed in options.repeats(3):
-            for eta in etas:
-                yield Run(name, SKMMC, seed, {"eta": eta}, LABEL_FREE, settings=data)
-                for width in options.pick(PAPER_WIDTHS, PAPER_WIDTHS, PAPER_WIDTHS[1:3]):
-                    yield Run(name, SKMMC, seed, {"eta": eta, "width": width}, PAPER, settings=flips)
+        for seed, eta in product(options.repeats(3), etas):
+            yield Run(name, SKMMC, seed, {"eta": eta}, LABEL_FREE, settings=data)
+            for width in options.pick(PAPER_WIDTHS, PAPER_WIDTHS, PAPER_WIDTHS[1:3]):
+                yield Run(name, SKMMC, seed, {"eta": eta, "width": width}, PAPER, settings=flips)
         for eta in etas[1:] if options.quick else etas:  # the least takes minutes
             yield Run(name, OWN, 0, {"eta": eta, "width": OWN_WIDTH}, PAPER, settings=own)
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Each set at its best width, means over the sets, and goals."""
     settings = over_seeds(frame, [*KEYS, "parameters"], ERROR, *COUNTS)
     table = best(settings, KEYS, ERROR)

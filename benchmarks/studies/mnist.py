@@ -7,15 +7,13 @@ the paper's protocol stand at the parameters of the least mean balanced error, a
 ``--quick`` draws 2,000 rows.
 """
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from benchmarks.methods import SKMMC
 from benchmarks.protocol import ERROR, MNIST_PAIRS, PAPER
 from benchmarks.published import SKMMC as SKMMC_PAPER
 from benchmarks.published import figure
-from benchmarks.run import Options, Run, frame_of_runs
+from benchmarks.run import Options, Runs, frame_of_runs
 from benchmarks.studies._skmmc import compute, runs_of, table_of
 from benchmarks.tables import Result, goals_of
 
@@ -25,13 +23,13 @@ QUICK_ROWS = 2000
 
 
 @frame_of_runs
-def grid(options: Options) -> Iterator[Run]:
+def grid(options: Options) -> Runs:
     """All methods on each pair."""
     for name in options.pick(MNIST_PAIRS, MNIST_PAIRS, MNIST_PAIRS[:1]):
         yield from runs_of(name, options.rows_of(name, QUICK_ROWS if options.quick else None), options)
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """The errors and times, of which ours by the paper's protocol should not exceed the published ones."""
     table = table_of(frame)
     ours = table[(table["protocol"] == PAPER) & (table["method"] == SKMMC)].set_index("dataset")[ERROR]

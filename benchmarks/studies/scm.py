@@ -26,7 +26,6 @@ memory. Seconds are those of the fit.
 import json
 import sys
 import time
-from collections.abc import Iterator
 from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
@@ -38,7 +37,7 @@ import pandas as pd
 import mmcnb
 from benchmarks import protocol
 from benchmarks.protocol import LABEL_FREE, MIB, PAPER, Data
-from benchmarks.run import OK, Options, Run, Section, frame_of_runs
+from benchmarks.run import OK, Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _scm_machines as machines
 from benchmarks.studies._scm_machines import LINEAR, NYSTROEM, OURS, SCM, SVC, UNDER, WEIGHTED, Fit
 from benchmarks.tables import Goal, Result
@@ -156,7 +155,7 @@ def stores_in(folder: Path) -> tuple[Path, Path]:
 
 
 @frame_of_runs
-def grid(task: str, options: Options) -> Iterator[Run]:
+def grid(task: str, options: Options) -> Runs:
     """SCM by default, and on the thinned a9a also at the chosen parameters."""
     points: list[dict[str, Any]] = [{}, CHOSEN] if task == RARE and not options.smoke else [{}]
     for point, seed in product(points, options.repeats(3 if task == RARE else 1)):
@@ -164,7 +163,7 @@ def grid(task: str, options: Options) -> Iterator[Run]:
 
 
 @frame_of_runs
-def others(task: str, frame: pd.DataFrame, options: Options) -> Iterator[Run]:
+def others(task: str, frame: pd.DataFrame, options: Options) -> Runs:
     """The other methods at the same parameters, with the gamma and the number of rows that SCM found."""
     for row in frame[frame["status"] == OK].itertuples():
         point = json.loads(row.parameters)
@@ -179,15 +178,19 @@ def compute(run: Run) -> dict[str, Any]:
     """One fit in a process that is watched."""
     folder = protocol.written_once(run.folder, run.part, partial(write_task, task_of(run)))
     stores = [str(path) for path in stores_in(Path(folder))]
-    gamma = None if run.method in OURS else run.settings["gamma"]
-    rows = run.settings.get("rows trained on", 0)
-    fit = Fit(run.method, run.seed, **{"gamma": gamma, **run.parameters}, rows=rows)
-    command = [sys.executable, "-m", "benchmarks.studies._scm_machines", *stores, json.dumps(fit)]
-    report, peak = protocol.run_and_watch(command)
+    words = [*stores, json.dumps(fit_of(run))]
+    report, peak = protocol.run_and_watch([sys.executable, "-m", machines.__name__, *words])
     return protocol.facts(stores[0]) | report | {"peak_mib": peak / MIB}
 
 
-def tables(name: str, frame: pd.DataFrame, options: Options) -> Result:
+def fit_of(run: Run) -> Fit:
+    """What a machine is given; SCM finds its own gamma and rows, unless the point has a gamma."""
+    gamma = None if run.method in OURS else run.settings.get("gamma")
+    rows = run.settings.get("rows trained on", 0)
+    return Fit(run.method, run.seed, **{"gamma": gamma, **run.parameters}, rows=rows)
+
+
+def tables(name: str, frame: pd.DataFrame) -> Result:
     """Means over the seeds; on the thinned a9a with goals."""
     table = means(frame.sort_values("protocol", kind="stable"))
     return Result({f"scm-{name}": table}, goals_of(table) if name == "rare" else [])
@@ -223,7 +226,7 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
 
 
 @frame_of_runs
-def grid_of_points(options: Options) -> Iterator[Run]:
+def grid_of_points(options: Options) -> Runs:
     """SCM, the SVC on all rows, and on under-samples, at each point."""
     points = [{"gamma": gamma} | point for gamma, point in product(GAMMAS, POINTS)]
     settings = size_of(options) | {"rows trained on": GRID_SAMPLE}
@@ -235,8 +238,7 @@ def compute_point(run: Run) -> dict[str, Any]:
     """One fit in this process."""
     machines.quieten()
     task = task_of(run)
-    fit = Fit(run.method, run.seed, **run.parameters, rows=run.settings["rows trained on"])
-    model, found = machines.train(fit, *task.train[1:])
+    model, found = machines.train(fit_of(run), *task.train[1:])
     return protocol.facts(task.train.X) | found | judged(model, task)
 
 
@@ -245,7 +247,7 @@ def judged(model: Any, task: Task) -> dict[str, float]:
     return machines.measures(task.test.y, model.decision_function(task.test.X))
 
 
-def tables_of_points(frame: pd.DataFrame, options: Options) -> Result:
+def tables_of_points(frame: pd.DataFrame) -> Result:
     """Average precision and seconds of each method, a row a point, the best of the SVC first."""
     weights = frame.get("rare_weight", pd.Series(np.nan, frame.index)).fillna("balanced")
     figures, index = ["average_precision", "seconds"], ["gamma", "C", "rare_weight"]
@@ -258,7 +260,7 @@ def tables_of_points(frame: pd.DataFrame, options: Options) -> Result:
 
 
 @frame_of_runs
-def grid_of_effects(options: Options) -> Iterator[Run]:
+def grid_of_effects(options: Options) -> Runs:
     """One machine on rare rows and weighted representatives, without rounds; SCM stopped after each round.
 
     The thinned a9a is at the chosen parameters, the rings are by default.
@@ -324,7 +326,7 @@ def by_round(task: Task, most: int, seed: int) -> dict[str, Any]:
     return last | judged(model, task)
 
 
-def tables_of_effects(frame: pd.DataFrame, options: Options) -> Result:
+def tables_of_effects(frame: pd.DataFrame) -> Result:
     """Means over the seeds, by the number of representatives and by the number of rounds."""
     spaces, rounds = (frame[frame["part"] == part].dropna(axis=1, how="all") for part in ("spaces", "rounds"))
     return Result({"scm-spaces": means(spaces, "clusters"), "scm-rounds": means(rounds, "rounds")})

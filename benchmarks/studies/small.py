@@ -21,7 +21,8 @@ seed.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from benchmarks.methods import CPMMC, CUT, KMEANS, LGMMC, SKMMC, SKMMC2, SVR
 from benchmarks.protocol import ERROR, LABEL_FREE, PAPER, PAPER_WIDTHS, Data
 from benchmarks.published import SKMMC as SKMMC_PAPER
 from benchmarks.published import figure, published
-from benchmarks.run import OK, Options, Run, frame_of_runs
+from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
 from benchmarks.tables import Goal, Result, best, goals_of, over_seeds
 from mmcnb.metrics import balanced_clustering_error, imbalance_degree, sparsity
 
@@ -75,7 +76,7 @@ FREE = {"house-votes": 0.12, "breast": 0.03, "waveform-1v2": 0.06, "ionosphere":
 
 
 @frame_of_runs
-def grid(options: Options) -> Iterator[Run]:
+def grid(options: Options) -> Runs:
     """All methods on each data set by both protocols, the coin flips, and the facts of Tab. I."""
     for name in options.pick(SETS, QUICK_SETS, SMOKE_SETS):
         data = {"rows": options.rows_of(name)}
@@ -86,9 +87,9 @@ def grid(options: Options) -> Iterator[Run]:
             for seed in options.repeats(FREE_RUNS.get(method, 3)):
                 yield Run(name, method, seed, settings=data)
             settings = data | {"bounds": bounds_of(method, options)}
-            for given in points_of(name, method, options):
-                for seed in options.repeats(RUNS.get(method, 1)):
-                    yield Run(name, method, seed, given, PAPER, settings=settings)
+            seeds = options.repeats(RUNS.get(method, 1))
+            for given, seed in product(points_of(name, method, options), seeds):
+                yield Run(name, method, seed, given, PAPER, settings=settings)
         flips = len(points_of(name, SKMMC, options)) * len(bounds_of(SKMMC, options))
         for seed in range(CHOICES):
             yield Run(name, COINS, seed, {"flips": flips}, PAPER, settings=data)
@@ -127,11 +128,8 @@ def compute(run: Run) -> dict[str, Any]:
         return facts | {name: float(value) / 100 for name, value in shares.items()}
     if run.method == COINS:
         return facts | {ERROR: coin_flips(data.y, run.parameters["flips"], run.seed)}
-    compiled = protocol.compile_seconds(data.X) if run.method in methods.OURS else 0.0
-    found = (
-        _scored(label_free(run.method, run.seed), data) if run.protocol == LABEL_FREE else searched(run, data)
-    )
-    return facts | found | {"compile_seconds": compiled}
+    free = run.protocol == LABEL_FREE
+    return facts | (_scored(label_free(run.method, run.seed), data) if free else searched(run, data))
 
 
 def coin_flips(y: np.ndarray, flips: int, seed: int) -> float:
@@ -178,17 +176,18 @@ def as_published(method: str, data: Data, seed: int, point: Mapping[str, Any], b
     return methods.estimator(method, random_state=seed, **given)
 
 
-def _scored(model: Any, data: Data) -> dict[str, float]:
+def _scored(model: Any, data: Data) -> dict[str, Any]:
     """Fit, and return how well the classes were found, wall and CPU seconds."""
+    compiled = {"compile_seconds": protocol.compile_seconds(data.X, model)}
     worked = time.process_time()
     measures = protocol.timed(model, data.X) | {CPU: time.process_time() - worked}
-    return protocol.clustering(data.y, model.labels_) | measures
+    return protocol.clustering(data.y, model.labels_) | measures | compiled
 
 
 # -- tables ------------------------------------------------------------------------------------
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Tab. I to III, what they measure, and goals."""
     frame = frame.reindex(columns=[*dict.fromkeys([*frame.columns, *NEEDED])])  # where all runs failed
     frame = frame[frame["status"] == OK]
@@ -209,8 +208,8 @@ def facts_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Tab. I: rows, columns, imbalance and sparsity as we load the sets, beside the published ones."""
     table = frame[["dataset", *PRINTED]].reset_index(drop=True)
     for ours, printed in PRINTED.items():
-        known = [figure(SKMMC_PAPER, name, "", printed, "Tab. I") for name in table["dataset"]]
-        table[f"published {ours}"] = known
+        values = (figure(SKMMC_PAPER, name, "", printed, "Tab. I") for name in table["dataset"])
+        table[f"published {ours}"] = list(values)
     return table
 
 

@@ -7,12 +7,12 @@ the wall seconds of the whole process.
 
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from functools import partial
 
 import pandas as pd
 
-from benchmarks.run import Options, Run, frame_of_runs
+from benchmarks.protocol import turns
+from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.tables import Result, goals_of
 
 COMMANDS = {
@@ -24,7 +24,7 @@ BOUNDS = {"import mmcnb": 0.5, "mmcnb --help": 0.5}
 
 
 @frame_of_runs
-def grid(options: Options) -> Iterator[Run]:
+def grid(options: Options) -> Runs:
     """The commands in turn."""
     for repeat in range(options.seeds or 5):
         yield from (Run("none", name, repeat) for name in COMMANDS)
@@ -32,14 +32,12 @@ def grid(options: Options) -> Iterator[Run]:
 
 def compute(run: Run) -> dict[str, float]:
     """Seconds of a process that was started once before."""
-    for _ in range(2):
-        started = time.perf_counter()
-        subprocess.run([sys.executable, *COMMANDS[run.method]], stdout=subprocess.DEVNULL, check=True)
-        seconds = time.perf_counter() - started
-    return {"seconds": seconds}
+    command = [sys.executable, *COMMANDS[run.method]]
+    start = partial(subprocess.run, command, stdout=subprocess.DEVNULL, check=True)
+    return turns({"seconds": start}, 1)
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Median seconds of each command."""
     medians = frame.groupby("method", sort=False)["seconds"].median()
     return Result({"startup": medians.reset_index()}, goals_of(medians, BOUNDS, "{}", "s"))

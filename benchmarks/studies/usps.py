@@ -7,14 +7,13 @@ the least mean balanced error, as the classes tell. The section "store" is SKMMC
 of the most rows, within 1 GiB. ``--quick`` stops at 10,000 rows.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 
 from benchmarks.methods import SKMMC
-from benchmarks.protocol import facts, fit_store, load_once, store_clustering, store_once
-from benchmarks.run import Options, Run, frame_of_runs
+from benchmarks.protocol import fit_store, load_once, store_once
+from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.studies import _skmmc
 from benchmarks.studies._skmmc import growth_goals, runs_of, slopes_of, table_of
 from benchmarks.tables import Result
@@ -28,7 +27,7 @@ WITHIN = {"memory_limit": "1GiB"}
 
 
 @frame_of_runs
-def grid(options: Options) -> Iterator[Run]:
+def grid(options: Options) -> Runs:
     """All methods at each size, then SKMMC on the store."""
     most = options.rows_of(NAME, QUICK_ROWS if options.quick else None)
     for rows in sizes(most):
@@ -43,8 +42,7 @@ def compute(run: Run) -> dict[str, Any]:
         return _skmmc.compute(run)
     load_once.cache_clear()  # the store is read from disk with the memory of the array free
     path = store_once(run.folder, NAME, rows=run.settings["rows"])
-    measures, labels = fit_store(path, run.seed, WITHIN["memory_limit"])
-    return facts(path) | measures | store_clustering(path, labels)
+    return fit_store(path, run.seed, "--memory-limit", WITHIN["memory_limit"])
 
 
 def sizes(most: int | None) -> list[int | None]:
@@ -65,7 +63,7 @@ def dataset_of(rows: int | None) -> str:
     return NAME if rows is None else f"{NAME} {rows}"
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Errors and times in memory, their slopes, and the fits of the store."""
     table, store = (table_of(frame[(frame["part"] == STORE) == stored]) for stored in (False, True))
     found = {"usps": table, "usps-slopes": slopes_of(table), "usps-store": store}

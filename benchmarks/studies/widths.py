@@ -6,13 +6,11 @@ error less that at the best bandwidth, which is found with the known classes. Th
 and worst. ``--quick`` leaves MNIST out.
 """
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from benchmarks.methods import KMEANS, SKMMC
 from benchmarks.protocol import ERROR, MNIST_PAIRS, PAPER, PAPER_WIDTHS, UCI
-from benchmarks.run import Options, Run, frame_of_runs
+from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.studies._skmmc import WIDTHS_BETWEEN, compute
 from benchmarks.tables import Result, best, over_seeds
 
@@ -26,7 +24,7 @@ AUTO, FIXED = 'gamma="auto"', f"width {FIXED_WIDTH:g}"
 
 
 @frame_of_runs
-def grid(options: Options) -> Iterator[Run]:
+def grid(options: Options) -> Runs:
     """k-means, the default and each bandwidth, in turn for each seed."""
     few = {"UCI": UCI[2:3], "optdigits": OPTDIGITS_PAIRS[:1]}
     for group, names in options.pick(GROUPS | {"MNIST": MNIST_PAIRS}, GROUPS, few).items():
@@ -39,7 +37,7 @@ def grid(options: Options) -> Iterator[Run]:
                     yield Run(name, SKMMC, seed, {"width": width}, PAPER, group, rows)
 
 
-def tables(frame: pd.DataFrame, options: Options) -> Result:
+def tables(frame: pd.DataFrame) -> Result:
     """Errors at each bandwidth and of each choice, and the excess of the choices; there is no goal."""
     by_width = over_seeds(frame, ["part", "dataset", "method", "width"], ERROR)
     errors = errors_of(by_width)

@@ -20,16 +20,8 @@ import mmcnb
 from mmcnb.cli import convert, demo, doctor, fit, info, plan, predict, verify
 from mmcnb.errors import is_interrupt
 
-VERBS: dict[str, ModuleType] = {
-    "convert": convert,
-    "info": info,
-    "verify": verify,
-    "plan": plan,
-    "fit": fit,
-    "predict": predict,
-    "demo": demo,
-    "doctor": doctor,
-}
+_MODULES: tuple[ModuleType, ...] = (convert, info, verify, plan, fit, predict, demo, doctor)
+VERBS = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
 
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it

@@ -54,12 +54,9 @@ def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:
     """
     for number, output in enumerate(outputs):
         for other in (*sources, *outputs[:number]):
-            if _overlap(Path(output).resolve(), Path(other).resolve()):
+            one, two = Path(output).resolve(), Path(other).resolve()
+            if one == two or one in two.parents or two in one.parents:
                 raise InputError(f"{output}: this output overlaps {other}; choose another path for it.")
         folder = Path(output).absolute().parent
         if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
             raise InputError(f"{output}: the folder {folder} cannot be written; choose another one.")
-
-
-def _overlap(a: Path, b: Path) -> bool:
-    return a == b or a in b.parents or b in a.parents

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mmcnb.samples.atomic import atomic_write
 
@@ -166,7 +167,5 @@ def _decode(form: Any, arrays: list[np.ndarray]) -> Any:
         case {"tuple": parts}:
             return tuple(_decode(parts, arrays))
         case {"csr": parts, "shape": shape}:
-            import scipy.sparse as sp
-
-            return sp.csr_array(tuple(_decode(parts, arrays)), shape=tuple(shape))
+            return csr_array(tuple(_decode(parts, arrays)), shape=tuple(shape))
     return form

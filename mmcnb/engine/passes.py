@@ -9,7 +9,7 @@ from sklearn.utils.random import sample_without_replacement
 from mmcnb import kernels
 from mmcnb.engine.run import Engine, Pass
 from mmcnb.samples import CSRBlock, Samples
-from mmcnb.samples.matrix import as_matrix, stack
+from mmcnb.samples.matrix import as_matrix, column_sums, stack
 
 SAMPLE_ROWS = 2000  # of the sample by default: `python -m benchmarks peers` and `rls`
 
@@ -78,12 +78,7 @@ class _MomentsPass(SumPass):
     n_sums: ClassVar[int] = 3
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        matrix = as_matrix(rows)
-        weights = np.ones(stop - start) if self.weights is None else self.weights[start:stop]
-        square = (
-            matrix.multiply(matrix) if isinstance(rows, CSRBlock) else np.square(matrix, dtype=np.float64)
-        )
-        return [weights @ matrix, weights @ square, weights.sum()]
+        return column_sums(as_matrix(rows), self.weights_of(start, stop))
 
 
 @dataclass(frozen=True)

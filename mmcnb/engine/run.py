@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
@@ -78,7 +78,7 @@ class Traffic:
     def count(self, samples: Samples) -> None:
         """Count one pass."""
         self.resumed = False
-        if samples.root is not self.watched:
+        if self.watched is None or samples.root is not self.watched.root:
             return
         if samples.cached:
             self.sweeps += 1
@@ -135,11 +135,10 @@ class Engine(ABC):
         """
         self.traffic.count(samples)
         total = pass_.start()
-        with ExitStack() as stack:
-            bar = None
-            if description and self.show_progress is not False:
-                shown = progress(samples.n_samples, description, enabled=self.show_progress)
-                bar = stack.enter_context(shown)
+        shown: AbstractContextManager[Any] = nullcontext()
+        if description and self.show_progress is not False:
+            shown = progress(samples.n_samples, description, enabled=self.show_progress)
+        with shown as bar:
             for group in self.groups(pass_, samples):
                 total = pass_.combine(total, group)
                 if bar is not None:

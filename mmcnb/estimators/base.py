@@ -128,6 +128,23 @@ class Estimator(FittedAttributes, BaseEstimator):
         check_is_fitted(self, "model_")
         save_estimator(self, path)
 
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values of rows, by which `predict` labels them.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_clusters), float64
+            f(x) = w·φ(x) + b, whose sign gives the cluster (or class); or one score for each, whose largest
+            gives it.
+        """
+        features, rule = self._features(X)
+        return self._run(DecisionPass(rule), features, "labels")
+
     def _open_engine(self, n_jobs: int | None) -> AbstractContextManager[Engine]:
         return open_engine(self.engine, n_jobs, show_progress=None if self.verbose else False)
 
@@ -140,10 +157,19 @@ class Estimator(FittedAttributes, BaseEstimator):
         with self._open_engine(self.n_jobs) as engine:
             return np.concatenate(engine.run(pass_, features, description))
 
-    def _write_labels(self, rule: Hyperplane | Scores, features: Samples, out: Any) -> None:
-        """Write the labels to a Zarr array, block by block."""
+    def _features(self, X: Any) -> tuple[Samples, Hyperplane | Scores]:
+        """Rows of a user in the features of the rule, and the rule."""
+        check_is_fitted(self, "model_")
+        return self.model_.features(read_input(self, X, reset=False)), self.model_.rule
+
+    def _predict(self, X: Any, out: Any) -> np.ndarray | None:
+        """Labels of rows; None where they are written to a Zarr array, block by block."""
+        features, rule = self._features(X)
+        if out is None:
+            return self._run(LabelsPass(rule), features, "labels")
         with LabelsWriter(out, features.n_samples) as writer, self._open_engine(self.n_jobs) as engine:
             writer.finish_chunks(engine.run(LabelsPass(rule, writer.sink()), features, "labels"))
+        return None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -249,29 +275,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         ndarray of shape (n_samples,), int32, or None
             Labels; None where they were written to ``out``.
         """
-        check_is_fitted(self, "model_")
-        features = self.model_.features(read_input(self, X, reset=False))
-        if out is None:
-            return self._run(LabelsPass(self.model_.rule), features, "labels")
-        self._write_labels(self.model_.rule, features, out)
-        return None
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values of rows, by which `predict` labels them.
-
-        Parameters
-        ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
-            Rows with the columns of the fit.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_clusters), float64
-            f(x) = w·φ(x) + b, whose sign gives the cluster; or one score per cluster, whose largest gives it.
-        """
-        check_is_fitted(self, "model_")
-        features = self.model_.features(read_input(self, X, reset=False))
-        return self._run(DecisionPass(self.model_.rule), features, "labels")
+        return self._predict(X, out)
 
     # -- the fit -------------------------------------------------------------------------------
 
@@ -285,13 +289,23 @@ class StreamedClusterer(ClusterMixin, Estimator):
         random_state = check_random_state(self.random_state)
         plan = self._plan(samples)
         with self._open_engine(plan.threads) as engine, open_checkpoint(self, samples, weights) as checkpoint:
-            engine.traffic = Traffic(samples.root)
+            engine.traffic = Traffic(samples)
             history, recorded = History(engine), engine
             if checkpoint is not None:
                 recorded = CheckpointEngine(engine, checkpoint)
                 if self.random_state is None:
                     random_state = check_random_state(checkpoint.seed)
-            session = self._session(recorded, samples, weights, plan, history, random_state)
+            size = self._needs(samples.n_samples).sample_size
+            rows = sample_rows(samples.n_samples, size, weights, random_state)
+            drawn = draw_sample(recorded, samples, rows, weights, moments=self.scale == "standard")
+            session = FitSession(
+                *(recorded, samples, weights, plan, history.record),
+                sample=scaled_matrix(drawn.sample, drawn.mean, drawn.deviation),
+                sample_weights=None if weights is None else weights[rows],
+                mean=drawn.mean,
+                deviation=drawn.deviation,
+                random_state=random_state,
+            )
             result = self._fit(session)
             self._set_attributes(session, result)
             if with_labels:
@@ -301,26 +315,6 @@ class StreamedClusterer(ClusterMixin, Estimator):
         import pandas as pd
 
         self.history_ = pd.DataFrame(history.rows)
-
-    def _session(
-        self,
-        engine: Engine,
-        samples: Samples,
-        weights: np.ndarray | None,
-        plan: FitPlan,
-        history: History,
-        random_state: Any,
-    ) -> FitSession:
-        """Draw the sample, and collect what the stages of the fit share."""
-        size = self._needs(samples.n_samples).sample_size
-        rows = sample_rows(samples.n_samples, size, weights, random_state)
-        drawn = draw_sample(engine, samples, rows, weights, moments=self.scale == "standard")
-        sample = scaled_matrix(drawn.sample, drawn.mean, drawn.deviation)
-        sample_weights = None if weights is None else weights[rows]
-        moments = drawn.mean, drawn.deviation
-        return FitSession(
-            engine, samples, weights, plan, history.record, sample, sample_weights, *moments, random_state
-        )
 
     def _set_attributes(self, session: FitSession, result: FitResult) -> None:
         """Number the clusters by their first rows, set the fitted attributes, and warn."""

@@ -10,9 +10,9 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import SAMPLE_SIZE, TWO_CLUSTERS, Rule, check_balance, search_config
+from mmcnb.estimators.parameters import SAMPLE_SIZE, TWO_CLUSTERS, Rule, search_config
 from mmcnb.features.bandwidth import mean_squared_distance
-from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts, two_cluster_result
+from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.hinge.working_set import linear_features
 from mmcnb.samples import open_samples
 
@@ -98,21 +98,13 @@ class CPMMC(StreamedClusterer):
         """Offset of the boundary."""
         return float(self.model_.rule.offset)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_balance(self)
-
     def _needs(self, n_samples: int) -> FitNeeds:
         rows = self.sample_size or SAMPLE_ROWS
         return FitNeeds(sample_size=rows, larger_rows=larger_sample(n_samples))
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(self, session.sample.shape[0], session.seed())
+        config = search_config(self, session)
         mean_squared_distance(session.sample, session.sample_weights)  # refuses rows that are all equal
         sample = open_samples(session.sample)
         features = partial(linear_features, session.engine, sample, session.sample_weights)
-        restarts = search_starts(session, [features], config)
-        state, model = restarts[0].state, model_of(session, restarts[0])
-        if session.has_more_rows:
-            state = refine_on_all_rows(session, restarts[0], model, config)
-        return two_cluster_result(session, restarts, state, model, config, gamma=None)
+        return fit_two_clusters(session, [features], config)

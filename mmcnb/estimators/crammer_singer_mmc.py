@@ -197,15 +197,14 @@ class CrammerSingerMMC(StreamedClusterer):
         labelled = label_all_rows(*fixed, features, partitions[0].labels, PASSES)
         solution = widest_margin(session, config, objective, sample, labelled, features)
         model = replace(model, rule=size_constrained(solution, sample, labelled.bounds), ridge=None)
-        random_norm2 = refinement.random_norm2(solution.C)
-        separated = solution.quadratic.norm2 > random_norm2
-        report = {"gamma": kernel.gamma, "sample_objective": float(partitions[0].objective)}
-        result = multiclass_result(
-            session, model, features, solution, objective, separated, random_norm2, **report
-        )
+        random = refinement.random_solution(solution.C)
         converged = labelled.settled and solution.status == "converged"
-        fitted = {"gamma": kernel.gamma, "converged": converged}
-        return replace(result, attributes=result.attributes | fitted)
+        return multiclass_result(
+            *(session, model, features, objective, solution, random),
+            {"gamma": kernel.gamma, "converged": converged},
+            gamma=kernel.gamma,
+            sample_objective=float(partitions[0].objective),
+        )
 
     def _config(self, sample_size: int, seed: int) -> SearchConfig:
         path = path_to(self.C) if self.continuation else (self.C,)

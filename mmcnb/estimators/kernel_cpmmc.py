@@ -1,6 +1,6 @@
 """Exact kernel cutting-plane maximum margin clustering, for data whose kernel matrix fits."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -16,16 +16,14 @@ from mmcnb.estimators.parameters import (
     TWO_CLUSTERS,
     Rule,
     candidate_kernels,
-    check_balance,
     search_config,
 )
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import choose_landmarks
-from mmcnb.hinge.cccp import CCCPResult
 from mmcnb.hinge.sample_search import RestartResult, SearchConfig
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.two_clusters import last_steps, model_of, search_starts, two_cluster_result
-from mmcnb.hinge.working_set import ExactWorkingSet, KernelFeatures, exact_features, landmark_features
+from mmcnb.hinge.two_clusters import Refined, fit_two_clusters, last_steps
+from mmcnb.hinge.working_set import ExactWorkingSet, exact_features, landmark_features
 from mmcnb.samples import open_samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix, to_dense
@@ -112,10 +110,6 @@ class KernelCPMMC(StreamedClusterer):
     rules: ClassVar[Mapping[str, Rule]] = {**TWO_CLUSTERS, **KERNEL}
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_balance(self)
-
     def _needs(self, n_samples: int) -> FitNeeds:
         n, limit = n_samples, resolve_memory_limit(self.memory_limit)
         held = LIBRARIES + 8 * n * n * (CANDIDATES if n <= EXACT_SEARCH else 2)
@@ -129,15 +123,7 @@ class KernelCPMMC(StreamedClusterer):
         return FitNeeds(n_landmarks, SAMPLE_ROWS, larger_rows=larger_sample(n))
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(self, session.sample.shape[0], session.seed())
-        restarts = search_starts(session, self._candidates(session), config)
-        state, model = restarts[0].state, model_of(session, restarts[0])
-        if session.has_more_rows:
-            state, model = refine_exactly(session, restarts[0], model, config)
-        return two_cluster_result(session, restarts, state, model, config, gamma=restarts[0].gamma)
-
-    def _candidates(self, session: FitSession) -> list[Callable[[], KernelFeatures]]:
-        """Factories of the features of the sample under each kernel."""
+        config = search_config(self, session)
         rows, weights = session.sample, session.sample_weights
         kernels = candidate_kernels(self, rows, weights)
         if rows.shape[0] <= EXACT_SEARCH:
@@ -146,12 +132,13 @@ class KernelCPMMC(StreamedClusterer):
             basis = choose_landmarks(rows, LANDMARKS, session.random_state, weights)
         make = exact_features if basis.shape[0] == rows.shape[0] else landmark_features
         given = session.engine, open_samples(rows), basis, weights
-        return [partial(make, kernel, *given) for kernel in kernels]
+        candidates = [partial(make, kernel, *given) for kernel in kernels]
+        return fit_two_clusters(session, candidates, config, refine_exactly)
 
 
 def refine_exactly(
     session: FitSession, restart: RestartResult, model: Model, config: SearchConfig
-) -> tuple[CCCPResult, Model]:
+) -> Refined:
     """Refine the labels of the sample's model with all rows as the basis."""
     engine, samples, weights = session.engine, session.samples, session.weights
     normalization = restart.training_set.normalization

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds
@@ -20,7 +19,6 @@ from mmcnb.estimators.parameters import (
     Number,
     Rule,
     default_kernel,
-    read_input,
 )
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import RidgeMap, check_places, choose_landmarks, landmark_values
@@ -180,11 +178,10 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
         ndarray of shape (n_samples, n_clusters), float64
             |z(x) - m|, for the means by which `predict` labels rows.
         """
-        check_is_fitted(self, "model_")
-        rule, ridge = self.model_.rule, self.model_.ridge
+        features, rule = self._features(X)
+        ridge = self.model_.ridge
         assert isinstance(rule, Scores)
         assert ridge is not None
-        features = self.model_.features(read_input(self, X, reset=False))
         return self._run(DecisionPass(Distances(rule, ridge)), features, "features")
 
     @property

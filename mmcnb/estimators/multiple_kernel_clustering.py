@@ -1,13 +1,12 @@
 """Multiple kernel clustering: labels, margin and a combination of kernels, learned together."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mmcnb._config import format_bytes, resolve_memory_limit
-from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
@@ -19,7 +18,6 @@ from mmcnb.estimators.parameters import (
     TWO_CLUSTERS,
     Choice,
     Rule,
-    check_balance,
     search_config,
 )
 from mmcnb.estimators.sparse_kernel_mmc import basis_size
@@ -31,10 +29,9 @@ from mmcnb.features.base_kernels import (
     n_kernels,
 )
 from mmcnb.features.nystroem import check_places, choose_landmarks
-from mmcnb.hinge.multiclass import ROUNDS, fit_random_clusters, multiclass_result, sample_partition
-from mmcnb.hinge.multiple_kernels import MultipleKernelSample, map_by_kernels, search_clusters
-from mmcnb.hinge.sample_search import RestartResult, SearchConfig
-from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts, two_cluster_result
+from mmcnb.hinge.multiclass import sample_partition
+from mmcnb.hinge.multiple_kernels import MultipleKernelSample, fit_clusters, map_by_kernels
+from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.least_squares.all_rows import (
     check_clusters,
     check_matrices,
@@ -191,7 +188,6 @@ class MultipleKernelClustering(StreamedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_balance(self)
         check_base_kernels(self.kernels, self.columns)
         if self.basis == "exact":
             for name in ("n_landmarks", "sample_size"):
@@ -210,84 +206,44 @@ class MultipleKernelClustering(StreamedClusterer):
             )
 
     def _needs(self, n_samples: int) -> FitNeeds:
-        size = self._sample_size()
-        rows, sample_bytes = min(size, n_samples), 0.0
-        if self.basis == "exact":
+        exact, many = self.basis == "exact", self.n_clusters != 2
+        size = EVERY_ROW if exact else self.sample_size or rows_of_sample(self.n_clusters)
+        rows = min(size, n_samples)
+        if exact:
             self._check_exact(rows)
-        if self.n_clusters != 2:
-            sample_bytes = matrix_bytes(rows)
-            if self.basis != "exact":
-                check_matrices(rows, self.n_clusters, self.memory_limit)
+        elif many:
+            check_matrices(rows, self.n_clusters, self.memory_limit)
         n_landmarks = n_kernels(self.kernels) * self._landmarks(rows)
-        return FitNeeds(n_landmarks, size, sample_bytes=sample_bytes, larger_rows=larger_sample(n_samples))
-
-    def _sample_size(self) -> int:
-        if self.basis == "exact":
-            return EVERY_ROW
-        return self.sample_size or (SAMPLE_ROWS if self.n_clusters == 2 else rows_of_sample(self.n_clusters))
+        held = matrix_bytes(rows) if many else 0.0
+        return FitNeeds(n_landmarks, size, sample_bytes=held, larger_rows=larger_sample(n_samples))
 
     def _landmarks(self, rows: int) -> int:
         """Basis vectors of each kernel."""
         return rows if self.basis == "exact" else basis_size(self.n_landmarks, rows)
 
     def _check_exact(self, rows: int) -> None:
-        held, limit = 8 * EXACT_MATRICES * n_kernels(self.kernels) * rows**2, self.memory_limit
-        if held > resolve_memory_limit(limit):
+        limit = resolve_memory_limit(self.memory_limit)
+        held = 8 * EXACT_MATRICES * n_kernels(self.kernels) * rows**2
+        if held > limit:
             raise MemoryLimitError(
-                f"the kernel matrices of {rows:,} rows and what is made of them take "
-                f"{format_bytes(held)} of {format_bytes(resolve_memory_limit(limit))} allowed; raise "
-                "memory_limit or use basis='landmarks', which needs no matrix."
+                f"the kernel matrices of {rows:,} rows and what is made of them take {format_bytes(held)} of "
+                f"{format_bytes(limit)} allowed; raise memory_limit or use basis='landmarks', which needs no "
+                "matrix."
             )
 
     # -- the fit -------------------------------------------------------------------------------
 
     def _fit(self, session: FitSession) -> FitResult:
-        fit = self._fit_two if self.n_clusters == 2 else self._fit_many
-        return fit(session, search_config(self, session.sample.shape[0], session.seed()))
-
-    def _fit_two(self, session: FitSession, config: SearchConfig) -> FitResult:
-        sample, names = self._mapped(session, session.sample_weights)
-        restarts = search_starts(session, [lambda: sample.candidate(session.engine)], config)
-        state, model = restarts[0].state, model_of(session, restarts[0])
-        if session.has_more_rows:
-            state = refine_on_all_rows(session, restarts[0], model, config)
-        model = replace(model, kernel_weights=state.solution.quadratic.kernel_weights)
-        return two_cluster_result(session, restarts, state, model, config, kernel_names=names)
-
-    def _fit_many(self, session: FitSession, config: SearchConfig) -> FitResult:
-        check_clusters(self.n_clusters, session.sample, session.samples.n_samples)
-        # With many clusters some labels change in every round, and later rounds improve nothing.
-        limits = replace(config.limits, max_rounds=min(ROUNDS, self.max_rounds))
-        config = replace(config, limits=limits)
+        config, k = search_config(self, session), int(self.n_clusters)
+        if k == 2:
+            sample, names = self._mapped(session, session.sample_weights)
+            candidates = [partial(sample.candidate, session.engine)]
+            return fit_two_clusters(session, candidates, config, kernel_names=names)
+        check_clusters(k, session.sample, session.samples.n_samples)
         sample, names = self._mapped(session, relative_weights(session.sample_weights))
-        restart = self._best_start(session, sample, config)
-        state, model = restart.state, model_of(session, restart)
-        if session.has_more_rows:  # sizes are counted in rows
-            counted = replace(session, weights=relative_weights(session.weights))
-            state = refine_on_all_rows(counted, restart, model, config)
-        model = replace(model, rule=state.boundary, kernel_weights=state.solution.quadratic.kernel_weights)
-        random = fit_random_clusters(restart, config, self._partition().shares)
-        found = restart.objective.score(state.solution) > restart.objective.score(random)
-        features = state.training_set.features
-        result = multiclass_result(
-            session, model, features, state.solution, restart.objective, found, random.quadratic.norm2
-        )
-        fitted = {"converged": state.status == "converged", "kernel_names": names}
-        features = features if session.has_more_rows else model.features(session.samples)
-        return replace(result, features=features, attributes=result.attributes | fitted)
-
-    def _best_start(
-        self, session: FitSession, sample: MultipleKernelSample, config: SearchConfig
-    ) -> RestartResult:
-        given = session, sample, self._partition(), config
-        restart = search_clusters(*given) or search_clusters(*given, separable=False)
-        assert restart is not None  # without separability no search fails
-        return restart
-
-    def _partition(self) -> Any:
-        """How least squares clusters the sample, under size constraints."""
         starts, least = SEARCHES * int(self.n_init), float(self.min_share)
-        return sample_partition(int(self.n_clusters), starts, "equal", 0.1, least)
+        partition = sample_partition(k, starts, "equal", 0.1, least)
+        return fit_clusters(session, sample, partition, config, kernel_names=names)
 
     def _mapped(
         self, session: FitSession, weights: np.ndarray | None

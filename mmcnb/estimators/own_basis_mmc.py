@@ -3,26 +3,12 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from mmcnb.engine.passes import SAMPLE_ROWS
-from mmcnb.engine.plan import FitNeeds, larger_sample
+from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import (
-    OPTIONAL_COUNT,
-    POSITIVE,
-    SAMPLE_SIZE,
-    TWO_CLUSTERS,
-    NumberOr,
-    Rule,
-    candidate_kernels,
-    check_balance,
-    search_config,
-)
-from mmcnb.estimators.sparse_kernel_mmc import basis_size
-from mmcnb.features.bandwidth import GAMMA_NAMES
-from mmcnb.features.nystroem import choose_landmarks
-from mmcnb.hinge.growing import OwnBasisWorkingSet, growing_candidates
-from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts, two_cluster_result
+from mmcnb.estimators.parameters import GAMMA, OPTIONAL_COUNT, SAMPLE_SIZE, TWO_CLUSTERS, Rule
+from mmcnb.estimators.sparse_kernel_mmc import fit_on_landmarks, needs_of_landmarks
+from mmcnb.hinge.growing import OwnBasisWorkingSet
 
 
 @estimator(kw_only=True)
@@ -101,29 +87,14 @@ class OwnBasisMMC(StreamedClusterer):
     coef0: ClassVar[float] = 1.0
     rules: ClassVar[Mapping[str, Rule]] = {
         **TWO_CLUSTERS,
-        "gamma": NumberOr(POSITIVE, GAMMA_NAMES),
+        "gamma": GAMMA,
         "n_landmarks": OPTIONAL_COUNT,
         "sample_size": SAMPLE_SIZE,
     }
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_balance(self)
-
     def _needs(self, n_samples: int) -> FitNeeds:
-        rows = self.sample_size or SAMPLE_ROWS
-        n_landmarks = basis_size(self.n_landmarks, min(n_samples, rows))
-        return FitNeeds(n_landmarks, rows, larger_rows=larger_sample(n_samples))
+        return needs_of_landmarks(self, n_samples)
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(self, session.sample.shape[0], session.seed())
-        kernels = candidate_kernels(self, session.sample, session.sample_weights)
-        size = basis_size(self.n_landmarks, session.sample.shape[0])
-        basis = choose_landmarks(session.sample, size, session.random_state, session.sample_weights)
-        candidates = growing_candidates(session, kernels, basis, OwnBasisWorkingSet)
-        restarts = search_starts(session, candidates, config)
-        state, model = restarts[0].state, model_of(session, restarts[0])
-        if session.has_more_rows:
-            state = refine_on_all_rows(session, restarts[0], model, config)
-        return two_cluster_result(session, restarts, state, model, config, gamma=restarts[0].gamma)
+        return fit_on_landmarks(self, session, OwnBasisWorkingSet)

@@ -2,7 +2,7 @@
 
 import numbers
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from mmcnb._config import parse_bytes
 from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment
 from mmcnb.engine.journal import fingerprint
 from mmcnb.engine.run import n_threads
+from mmcnb.engine.session import FitSession
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import (
     GAMMA_NAMES,
@@ -114,22 +115,16 @@ class NumberOr:
             raise InputError(f"{name}={value!r} is unknown; give a positive number or one of {shown}.")
 
 
-class MemoryLimit:
-    """A number of bytes, or None."""
+@dataclass(frozen=True)
+class Parsed:
+    """What a function accepts, or None."""
+
+    parse: Callable[[Any], Any]
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value is invalid."""
+        """Raise InputError where the function refuses a value."""
         if value is not None:
-            parse_bytes(value)
-
-
-class Threads:
-    """A number of threads, or None."""
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value is not a number of threads."""
-        if value is not None:
-            n_threads(value)
+            self.parse(value)
 
 
 COUNT = Number(1, integer=True)
@@ -140,9 +135,10 @@ BALANCE = Number(0.0, 1.0, open_high=True)
 SAMPLE_SIZE = Number(2, integer=True, optional=True)
 SCALE = Choice((None, "standard"))
 YES_OR_NO = Choice((True, False))
+GAMMA = NumberOr(POSITIVE, GAMMA_NAMES)
 KERNEL: Mapping[str, Rule] = {
     "kernel": Choice(KERNELS),
-    "gamma": NumberOr(POSITIVE, GAMMA_NAMES),
+    "gamma": GAMMA,
     "degree": COUNT,
     "coef0": Number(-np.inf),
 }
@@ -161,7 +157,7 @@ TWO_CLUSTERS: Mapping[str, Rule] = {
     "init": Choice(INITS),
     "threshold": Choice(("adaptive", "fixed")),
 }
-RUNTIME: Mapping[str, Rule] = {"memory_limit": MemoryLimit(), "n_jobs": Threads()}
+RUNTIME: Mapping[str, Rule] = {"memory_limit": Parsed(parse_bytes), "n_jobs": Parsed(n_threads)}
 # Parameters that do not change the result. Model files and checkpoints leave them out.
 RUNTIME_NAMES = ("memory_limit", "n_jobs", "verbose", "engine", "checkpoint")
 RUNTIME_DOCS = {
@@ -193,16 +189,12 @@ def check_parameters(estimator: Any) -> None:
     """
     for name, rule in {**estimator.rules, **RUNTIME}.items():
         rule.check(name, getattr(estimator, name))
+    if "threshold" in estimator.rules:
+        _check_balance(estimator)
 
 
-def check_balance(estimator: Any) -> None:
-    """Refuse a balance for which some labels have no solution.
-
-    Raises
-    ------
-    InputError
-        If the balance is too large; the message names the largest feasible one.
-    """
+def _check_balance(estimator: Any) -> None:
+    """Refuse a balance for which some labels have no solution; the message names the largest feasible one."""
     most = greatest_balance(estimator.C)
     if estimator.threshold == "adaptive" and estimator.balance > most:
         raise InputError(
@@ -211,12 +203,13 @@ def check_balance(estimator: Any) -> None:
         )
 
 
-def search_config(estimator: Any, sample_size: int, seed: int) -> SearchConfig:
+def search_config(estimator: Any, session: FitSession) -> SearchConfig:
     """The settings of the search on a sample, from the parameters of a hinge method."""
+    sample_size = session.sample.shape[0]
     path = path_to(estimator.C) if estimator.continuation else (estimator.C,)
     least = max(estimator.min_share / 2, min(2.0, sample_size / 4) / sample_size)
     limits = CCCPLimits(estimator.max_rounds, 0, least)
-    starts = estimator.init, estimator.n_init, seed, sample_size
+    starts = estimator.init, estimator.n_init, session.seed(), sample_size
     return SearchConfig(estimator.threshold, estimator.balance, path, estimator.eta, limits, *starts)
 
 

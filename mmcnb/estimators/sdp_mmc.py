@@ -12,7 +12,7 @@ from mmcnb.relaxations.sdp import leading_labels, solve_label_matrix, solve_svm
 
 MOST_ROWS = 500  # up to a minute
 MATRICES = 24  # held by a Newton step
-UNSOLVED = "rounding errors ended the semidefinite programme early; scale the columns or lower C."
+UNSOLVED = "rounding errors ended the semidefinite program early; scale the columns or lower C."
 
 
 @estimator
@@ -103,7 +103,7 @@ class SDPMMC(StreamedClusterer):
     rules: ClassVar[Mapping[str, Rule]] = RELAXED
 
     def _needs(self, n_samples: int) -> FitNeeds:
-        slow = "semidefinite programme grows with about the fourth power"
+        slow = "semidefinite program grows with about the fourth power"
         return needs_of_all_rows(n_samples, MOST_ROWS, MATRICES, slow)
 
     def _fit(self, session: FitSession) -> FitResult:

@@ -1,8 +1,8 @@
 """Sparse kernel maximum margin clustering: two clusters in data of any size."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
@@ -17,13 +17,12 @@ from mmcnb.estimators.parameters import (
     Choice,
     Rule,
     candidate_kernels,
-    check_balance,
     search_config,
 )
 from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.hinge.growing import GrowingWorkingSet, growing_candidates
-from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows, search_starts, two_cluster_result
-from mmcnb.hinge.working_set import KernelFeatures, landmark_features
+from mmcnb.hinge.two_clusters import fit_two_clusters
+from mmcnb.hinge.working_set import landmark_features
 from mmcnb.samples import open_samples
 
 MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
@@ -151,35 +150,39 @@ class SparseKernelMMC(StreamedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_balance(self)
         if self.basis == "shared" and self.kernel != "rbf":
             raise InputError(
                 f"basis={self.basis!r} needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
             )
 
     def _needs(self, n_samples: int) -> FitNeeds:
-        rows = self.sample_size or SAMPLE_ROWS
-        n_landmarks = basis_size(self.n_landmarks, min(n_samples, rows))
-        return FitNeeds(n_landmarks, rows, larger_rows=larger_sample(n_samples))
+        return needs_of_landmarks(self, n_samples)
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(self, session.sample.shape[0], session.seed())
-        restarts = search_starts(session, self._candidates(session), config)
-        state, model = restarts[0].state, model_of(session, restarts[0])
-        if session.has_more_rows:
-            state = refine_on_all_rows(session, restarts[0], model, config)
-        return two_cluster_result(session, restarts, state, model, config, gamma=restarts[0].gamma)
+        return fit_on_landmarks(self, session, GrowingWorkingSet if self.basis == "shared" else None)
 
-    def _candidates(self, session: FitSession) -> list[Callable[[], KernelFeatures]]:
-        """Factories of the features of the sample under each kernel."""
-        rows, weights = session.sample, session.sample_weights
-        kernels = candidate_kernels(self, rows, weights)
-        size = basis_size(self.n_landmarks, rows.shape[0])
-        basis = choose_landmarks(rows, size, session.random_state, weights)
-        if self.basis == "shared":
-            return growing_candidates(session, kernels, basis, GrowingWorkingSet)
-        given = session.engine, open_samples(rows), basis, weights, size == rows.shape[0]
-        return [partial(landmark_features, kernel, *given) for kernel in kernels]
+
+def needs_of_landmarks(estimator: Any, n_samples: int) -> FitNeeds:
+    """What a fit on landmarks of a sample needs."""
+    rows = estimator.sample_size or SAMPLE_ROWS
+    n_landmarks = basis_size(estimator.n_landmarks, min(n_samples, rows))
+    return FitNeeds(n_landmarks, rows, larger_rows=larger_sample(n_samples))
+
+
+def fit_on_landmarks(
+    estimator: Any, session: FitSession, growing: type[GrowingWorkingSet] | None = None
+) -> FitResult:
+    """Fit to the landmarks of a sample; on a growing basis the landmarks serve the starts alone."""
+    config = search_config(estimator, session)
+    rows, weights = session.sample, session.sample_weights
+    kernels = candidate_kernels(estimator, rows, weights)
+    size = basis_size(estimator.n_landmarks, rows.shape[0])
+    basis = choose_landmarks(rows, size, session.random_state, weights)
+    if growing is not None:
+        return fit_two_clusters(session, growing_candidates(session, kernels, basis, growing), config)
+    given = session.engine, open_samples(rows), basis, weights, size == rows.shape[0]
+    candidates = [partial(landmark_features, kernel, *given) for kernel in kernels]
+    return fit_two_clusters(session, candidates, config)
 
 
 def basis_size(n_landmarks: int | None, rows: int) -> int:

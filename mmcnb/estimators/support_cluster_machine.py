@@ -27,7 +27,7 @@ from mmcnb.estimators.parameters import (
     read_input,
 )
 from mmcnb.features.kernel import Kernel
-from mmcnb.features.rules import DecisionPass, Hyperplane, LabelsPass, Scores
+from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.hinge.shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Shrinking, ShrinkingConfig, model_of
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import ScaledSamples, standardized
@@ -241,28 +241,8 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         ndarray of shape (n_samples,) or None
             The classes; None where their numbers were written to ``out``.
         """
-        sums, rule = self._decisions(X)
-        if out is None:
-            return self.classes_[self._run(LabelsPass(rule), sums, "labels")]
-        self._write_labels(rule, sums, out)
-        return None
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values of rows: what `predict` goes by.
-
-        Parameters
-        ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
-            Rows with the columns of the fit.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes), float64
-            f(x) = w·φ(x) + b, at least 0 for the second of two classes; or a value for each class, of which
-            the largest wins.
-        """
-        sums, rule = self._decisions(X)
-        return self._run(DecisionPass(rule), sums, "labels")
+        numbers = self._predict(X, out)
+        return None if numbers is None else self.classes_[numbers]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of the rows whose class is predicted.
@@ -286,7 +266,8 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         labels = read_classes(y, X, read_input(self, X, reset=False))
         return float(accuracy_score(labels, self.predict(X), sample_weight=sample_weight))
 
-    def _decisions(self, X: Any) -> tuple[Samples, Hyperplane | Scores]:
+    def _features(self, X: Any) -> tuple[Samples, Hyperplane | Scores]:
+        """The rows as expansions over all support vectors."""
         check_is_fitted(self, "model_")
         return self.model_.decisions(read_input(self, X, reset=False))
 

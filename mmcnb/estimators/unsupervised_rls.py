@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
@@ -21,7 +20,6 @@ from mmcnb.estimators.parameters import (
     NumberOr,
     Rule,
     default_kernel,
-    read_input,
 )
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.rules import DecisionPass
@@ -186,9 +184,8 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         ndarray of shape (n_samples, n_components), float64
             z(x): without size constraints a row belongs to the cluster of the nearest mean.
         """
-        check_is_fitted(self, "model_")
+        features, _ = self._features(X)
         assert self.model_.ridge is not None
-        features = self.model_.features(read_input(self, X, reset=False))
         return self._run(DecisionPass(self.model_.ridge), features, "features")
 
     @property

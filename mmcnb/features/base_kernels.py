@@ -201,10 +201,7 @@ def _where(columns: np.ndarray | None) -> str:
     return f", {columns.size} columns from {columns[0]} on"
 
 
-NO_VARIANCE = {
-    False: 1e-6,
-    True: 1e-10,
-}  # share of the kernel values, in float32 and float64, that is rounding
+NO_VARIANCE = {False: 1e-6, True: 1e-10}  # share of the values, in float32 and float64, that is rounding
 NEGATIVE = 1e-6  # negative eigenvalue, as a share of the largest, that is rounding
 SAME = 1e-9  # largest difference between entries of equal matrices, centred and of trace 1
 

@@ -60,6 +60,23 @@ class Kernel:
         """The map of rows to their kernel values against a dense basis of shape (p, d)."""
         return BasisMap(self, basis)
 
+    def values(self, rows: Any, vectors: "BasisVectors", dtype: Any) -> np.ndarray:
+        """Kernel values between dense or CSR rows and basis vectors, of shape (rows, p)."""
+        is_csr = isinstance(rows, CSRBlock)
+        given = rows[:3] if is_csr else (rows,)
+        basis = vectors.for_csr if is_csr else (vectors.dense.astype(rows.dtype, copy=False),)
+        out = np.empty((rows.indptr.size - 1 if is_csr else rows.shape[0], vectors.dense.shape[0]), dtype)
+        if self.name == "rbf":
+            fill = kernels.rbf_kernel_block_csr_into if is_csr else kernels.rbf_kernel_block_into
+            fill(*given, *basis, self.gamma, out)
+        elif self.name == "linear":
+            fill = kernels.linear_kernel_block_csr_into if is_csr else kernels.linear_kernel_block_into
+            fill(*given, basis[0], out)
+        else:
+            dense, sparse = kernels.polynomial_kernel_block_into, kernels.polynomial_kernel_block_csr_into
+            (sparse if is_csr else dense)(*given, basis[0], self.gamma, self.coef0, self.degree, out)
+        return out
+
     def to_dict(self) -> dict[str, Any]:
         """The kernel as a JSON object."""
         return dict(vars(self))
@@ -80,42 +97,18 @@ class BasisVectors:
 
 
 class BasisMap:
-    """Kernel values against one basis; what blocks share is computed once."""
+    """Values of a kernel against one basis; what blocks share is computed once."""
 
-    def __init__(self, kernel: Kernel, basis: np.ndarray | BasisVectors) -> None:
-        self.kernel = kernel
-        self.vectors = basis if isinstance(basis, BasisVectors) else BasisVectors(basis)
-        self.n_features: int = self.vectors.dense.shape[0]
+    def __init__(self, kernel: Any, basis: np.ndarray) -> None:
+        self.kernel, self.vectors = kernel, BasisVectors(basis)
+        self.n_features: int = basis.shape[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return BasisMap, (self.kernel, self.vectors.dense)
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Kernel values of shape (rows, p)."""
-        if isinstance(rows, CSRBlock):
-            return self._csr_block(rows, dtype)
-        kernel, basis = self.kernel, self.vectors.dense.astype(rows.dtype, copy=False)
-        out = np.empty((rows.shape[0], self.n_features), dtype)
-        if kernel.name == "rbf":
-            kernels.rbf_kernel_block_into(rows, basis, kernel.gamma, out)
-        elif kernel.name == "linear":
-            kernels.linear_kernel_block_into(rows, basis, out)
-        else:
-            kernels.polynomial_kernel_block_into(rows, basis, kernel.gamma, kernel.coef0, kernel.degree, out)
-        return out
-
-    def _csr_block(self, rows: CSRBlock, dtype: Any) -> np.ndarray:
-        kernel, csr, basis = self.kernel, rows[:3], self.vectors.for_csr
-        out = np.empty((rows.indptr.shape[0] - 1, self.n_features), dtype)
-        if kernel.name == "rbf":
-            kernels.rbf_kernel_block_csr_into(*csr, *basis, kernel.gamma, out)
-        elif kernel.name == "linear":
-            kernels.linear_kernel_block_csr_into(*csr, basis[0], out)
-        else:
-            kernels.polynomial_kernel_block_csr_into(
-                *csr, basis[0], kernel.gamma, kernel.coef0, kernel.degree, out
-            )
-        return out
+        return self.kernel.values(rows, self.vectors, dtype)
 
 
 class KernelSamples(DerivedSamples):
@@ -125,7 +118,8 @@ class KernelSamples(DerivedSamples):
         super().__init__(base)
         self.basis_map = basis_map
         self.n_features = basis_map.n_features
-        self.stored_dtype, self.is_sparse = np.dtype(dtype), False
+        self.dtype = self.stored_dtype = np.dtype(dtype)
+        self.is_sparse = False
 
     def derive(self, rows: Any) -> np.ndarray:
         """Kernel values of some rows."""
@@ -171,11 +165,8 @@ class ExpansionMap:
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """The expansions, of shape (rows, k)."""
-        return sum(self._expand(rows, *tile) for tile in self._tiles).astype(dtype, copy=False)
-
-    @staticmethod
-    def _expand(rows: Any, tile: BasisMap, coef: np.ndarray) -> Any:
-        return tile.block(rows, np.float64) @ coef
+        total: Any = sum(tile.block(rows, np.float64) @ coef for tile, coef in self._tiles)
+        return total.astype(dtype, copy=False)
 
 
 def kernel_matrix(sample: Any, kernel: Kernel) -> np.ndarray:

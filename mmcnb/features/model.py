@@ -3,11 +3,11 @@
 import io
 import json
 import os
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
@@ -21,16 +21,7 @@ from mmcnb.samples.atomic import atomic_write
 from mmcnb.samples.derived import ScaledSamples
 
 FORMAT, OLDEST = 3, 2  # of model files: the format written, and the oldest that can be read
-DAMAGE = (
-    zipfile.BadZipFile,
-    ValueError,
-    KeyError,
-    OSError,
-    EOFError,
-    TypeError,
-    AttributeError,
-    RuntimeError,
-)
+DAMAGE = (BadZipFile, ValueError, KeyError, OSError, EOFError, TypeError, AttributeError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -111,8 +102,9 @@ class Model:
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray], header: dict[str, Any]) -> "Model":
         """The model of some `arrays` and the result of `to_dict`."""
+        coef, offset = arrays["coef"], arrays["offset"]
         return cls(
-            _rule(arrays["coef"], arrays["offset"]),
+            Hyperplane(coef, float(offset)) if offset.ndim == 0 else Scores(coef, offset),
             kernel_from_dict(header["kernel"]) if header["kernel"] else None,
             arrays.get("basis"),
             arrays.get("mean"),
@@ -121,10 +113,6 @@ class Model:
             RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if "ridge_matrix" in arrays else None,
             arrays.get("kernel_weights"),
         )
-
-
-def _rule(coef: np.ndarray, offset: np.ndarray) -> Hyperplane | Scores:
-    return Hyperplane(coef, float(offset)) if offset.ndim == 0 else Scores(coef, offset)
 
 
 def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -145,16 +133,16 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         raise InputError(f"there is no model at {target}; write one with `mmcnb fit --model {target}`.")
     try:
         data = target.read_bytes()
-        with zipfile.ZipFile(io.BytesIO(data)) as members:
+        with ZipFile(io.BytesIO(data)) as members:
             # NumPy skips the checksum of an array whose header claims too few values.
             if members.testzip() is not None:
-                raise zipfile.BadZipFile("a checksum does not fit")
+                raise BadZipFile("a checksum does not fit")
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
         version = header["format"]
         if sorted(arrays) != header.get("arrays", sorted(arrays)):
-            raise zipfile.BadZipFile("an array is missing")
+            raise BadZipFile("an array is missing")
     except DAMAGE as error:
         raise InputError(
             f"{target} is no model of mmcnb, or it is damaged; fit again to write it anew."

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 
 from mmcnb.errors import InputError
-from mmcnb.features.kernel import BasisMap, BasisVectors, FeatureMap, Kernel
+from mmcnb.features.kernel import BasisMap, BasisVectors, Kernel
 from mmcnb.samples import CSRBlock
-from mmcnb.samples.matrix import as_matrix
-
-INT32_MAX = np.iinfo(np.int32).max
+from mmcnb.samples.matrix import as_matrix, n_rows_of, with_short_indices
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,15 @@ class CallableKernel:
     name: str
 
     def __call__(self, rows: Any, basis: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
-        """Kernel values between dense or CSR rows and a dense basis, of shape (n_rows, p).
+        """Kernel values between dense or CSR rows and a dense basis, of shape (n_rows, p)."""
+        return self.against(basis).block(rows, dtype)
+
+    def against(self, basis: np.ndarray) -> BasisMap:
+        """The map of rows to their kernel values against a dense basis of shape (p, d)."""
+        return BasisMap(self, basis)
+
+    def values(self, rows: Any, vectors: BasisVectors, dtype: Any) -> np.ndarray:
+        """Kernel values between dense or CSR rows and basis vectors, of shape (n_rows, p).
 
         Raises
         ------
@@ -49,7 +55,7 @@ class CallableKernel:
             If the function fails on sparse rows, or returns another shape, NaN, infinity or anything but real
             numbers.
         """
-        values = self._values(rows, basis)
+        values = self._evaluate(rows, vectors.dense)
         if hasattr(values, "toarray"):
             values = values.toarray()
         values = np.asarray(values)
@@ -58,7 +64,7 @@ class CallableKernel:
                 f"kernel {self.name} gave values of {values.dtype}; give a function whose values are real "
                 "numbers."
             )
-        expected = _n_rows(rows), basis.shape[0]
+        expected = n_rows_of(rows), vectors.dense.shape[0]
         if values.shape != expected:
             raise InputError(
                 f"kernel {self.name} gave values of shape {values.shape}, not {expected}; give a function of "
@@ -75,11 +81,11 @@ class CallableKernel:
             )
         return values
 
-    def _values(self, rows: Any, basis: np.ndarray) -> Any:
+    def _evaluate(self, rows: Any, basis: np.ndarray) -> Any:
         if not isinstance(rows, CSRBlock):
             return self.function(rows, basis)
         try:
-            return self.function(as_matrix(_with_short_indices(rows)), basis)
+            return self.function(with_short_indices(as_matrix(rows)), basis)
         except (TypeError, ValueError, AttributeError, IndexError, NotImplementedError) as error:
             # The errors of functions for dense rows do not name sparse rows as the cause.
             reason = " ".join(str(error).split()).rstrip(".")
@@ -88,33 +94,12 @@ class CallableKernel:
                 "takes a scipy.sparse.csr_array."
             ) from error
 
-    def against(self, basis: np.ndarray) -> "CallableKernelMap":
-        """The map of rows to their kernel values against a dense basis of shape (p, d)."""
-        return CallableKernelMap(self, basis)
-
     def to_dict(self) -> dict[str, Any]:
         """Raise InputError: JSON cannot hold a function."""
         raise InputError(
             f"kernel {self.name} is a function, which a model file cannot hold; pickle the estimator, or "
             "give the kernel by name."
         )
-
-
-@dataclass(frozen=True)
-class CallableKernelMap:
-    """Values of a kernel function against one basis."""
-
-    kernel: CallableKernel
-    basis: np.ndarray
-
-    @property
-    def n_features(self) -> int:
-        """Number of basis vectors."""
-        return self.basis.shape[0]
-
-    def block(self, rows: Any, dtype: Any) -> np.ndarray:
-        """Kernel values of shape (n_rows, p)."""
-        return self.kernel(rows, self.basis, dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +140,8 @@ class MultipleKernels:
                 f"there are {len(self.kernels)} kernels and columns for {len(self.columns)}; give at least "
                 "one kernel, and for each its columns or None."
             )
-        for k, columns in enumerate(self.columns):
-            if columns is not None and not _rise(columns):
+        for k, part in enumerate(self.columns):
+            if part is not None and not (part.size and part[0] >= 0 and (np.diff(part) > 0).all()):
                 raise InputError(
                     f"the columns of kernel {k} are not strictly increasing numbers from 0 on; sort them, "
                     "name each once, and at least one."
@@ -210,31 +195,27 @@ class MultipleKernelsMap:
         p, d = basis.shape
         self.n_features = p * len(stack.kernels)
         # Kernels on the same columns share the selected rows and basis.
-        self._groups: dict[bytes | None, tuple[np.ndarray | None, list[tuple[slice, FeatureMap]]]] = {}
-        shared: dict[bytes | None, BasisVectors] = {}
+        self._groups: dict[bytes | None, tuple[np.ndarray | None, BasisVectors, list[Any]]] = {}
         for k, (kernel, columns) in enumerate(zip(stack.kernels, stack.columns, strict=True)):
             if columns is not None and columns[-1] >= d:
                 raise InputError(
                     f"kernel {k} wants column {columns[-1]} and there are {d}; number the columns from 0."
                 )
             key = None if columns is None else columns.tobytes()
-            if key not in shared:
-                shared[key] = BasisVectors(select_columns(basis, columns))
-                self._groups[key] = columns, []
-            vectors = shared[key]
-            one = BasisMap(kernel, vectors) if isinstance(kernel, Kernel) else kernel.against(vectors.dense)
-            self._groups[key][1].append((stack.slices(p)[k], one))
+            if key not in self._groups:
+                self._groups[key] = columns, BasisVectors(select_columns(basis, columns)), []
+            self._groups[key][2].append((stack.slices(p)[k], kernel))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return MultipleKernelsMap, (self.stack, self.basis)
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Values of shape (n_rows, M p), those of kernel k in columns k p to (k + 1) p."""
-        out = np.empty((_n_rows(rows), self.n_features), dtype)
-        for columns, maps in self._groups.values():
+        out = np.empty((n_rows_of(rows), self.n_features), dtype)
+        for columns, vectors, kernels in self._groups.values():
             seen = select_columns(rows, columns)
-            for place, one in maps:
-                out[:, place] = one.block(seen, dtype)
+            for place, kernel in kernels:
+                out[:, place] = kernel.values(seen, vectors, dtype)
         return out
 
 
@@ -263,19 +244,3 @@ def select_columns(rows: Any, columns: np.ndarray | None) -> Any:
     selected = np.flatnonzero(indices >= 0)
     indptr = np.searchsorted(selected, rows.indptr).astype(np.int64, copy=False)
     return CSRBlock(rows.data[selected], indices[selected], indptr, columns.size)
-
-
-def _rise(columns: np.ndarray) -> bool:
-    return bool(columns.size and columns[0] >= 0 and (np.diff(columns) > 0).all())
-
-
-def _n_rows(rows: Any) -> int:
-    return rows.indptr.shape[0] - 1 if isinstance(rows, CSRBlock) else rows.shape[0]
-
-
-def _with_short_indices(rows: CSRBlock) -> CSRBlock:
-    """The block with 32-bit indices where they suffice; scikit-learn's compiled routines need them."""
-    if max(rows.n_features, rows.data.size) > INT32_MAX:
-        return rows
-    indices, indptr = (part.astype(np.int32, copy=False) for part in (rows.indices, rows.indptr))
-    return CSRBlock(rows.data, indices, indptr, rows.n_features)

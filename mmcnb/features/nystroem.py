@@ -10,7 +10,7 @@ from mmcnb.errors import InputError
 from mmcnb.features.kernel import FEATURE_DTYPE, Kernel, KernelSamples
 from mmcnb.features.rules import Scores
 from mmcnb.samples import open_samples
-from mmcnb.samples.matrix import as_matrix, row_shares
+from mmcnb.samples.matrix import as_matrix, row_shares, to_dense
 
 
 def normalization_of(gram: np.ndarray, tolerance: float = 1e-6) -> np.ndarray:
@@ -120,7 +120,6 @@ def choose_landmarks(
     >>> choose_landmarks(np.array([[0.0], [9.0], [0.0]]), 3, np.random.RandomState(0)).ravel().tolist()
     [0.0, 9.0]
     """
-    import scipy.sparse as sp
     from sklearn.cluster import kmeans_plusplus
 
     if n_landmarks < X.shape[0]:
@@ -129,10 +128,9 @@ def choose_landmarks(
         _, rows = kmeans_plusplus(points, n_landmarks, sample_weight=weights, random_state=random_state)
     else:
         rows = np.arange(X.shape[0])
-    chosen = X[np.sort(rows)]
-    dense = chosen.toarray() if sp.issparse(chosen) else np.asarray(chosen)
-    _, first = np.unique(dense, axis=0, return_index=True)
-    return np.ascontiguousarray(dense[np.sort(first)])
+    chosen = to_dense(X[np.sort(rows)])
+    _, first = np.unique(chosen, axis=0, return_index=True)
+    return np.ascontiguousarray(chosen[np.sort(first)])
 
 
 def _few_columns(X: Any, random_state: np.random.RandomState) -> np.ndarray:

@@ -51,6 +51,8 @@ class CCCPResult:
     ----------
     labels : Labels
         The labels.
+    boundary : Hyperplane or Scores
+        What separates the clusters and gives the labels.
     solution : SubproblemResult
         The solution of the last round that did not degenerate.
     threshold : float or ndarray of shape (k,)
@@ -68,17 +70,13 @@ class CCCPResult:
     """
 
     labels: Labels
+    boundary: Any
     solution: SubproblemResult
     threshold: Any
     status: str
     training_set: TrainingSet
     quantile_steps: int = 0
     settled: bool = False
-
-    @property
-    def boundary(self) -> Any:
-        """The hyperplane that separates the clusters."""
-        return self.solution.hyperplane.shifted(self.threshold)
 
 
 def path_to(C: float) -> tuple[float, ...]:
@@ -154,17 +152,16 @@ def rounds(
         solution = cutting_plane(working_set, labels, objective, C, eta, tag(record, round=number), budget)
         if solution.status == "degenerate":
             return state
-        step = working_set.training_set.label_step(
-            labels, solution.hyperplane, solution.statistics, limits.least
-        )
+        training_set = working_set.training_set
+        step = training_set.label_step(labels, solution.hyperplane, solution.statistics, limits.least)
+        labels = step.labels
         steps += bool(np.any(step.threshold))
         still = step.changed <= limits.changed or (not step.counted and state is not None)
         status = solution.status if still or solution.status == "sweeps" else "rounds"
         settled = step.counted and step.changed == 0
         state = CCCPResult(
-            step.labels, solution, step.threshold, status, working_set.training_set, steps, settled
+            labels, step.boundary, solution, step.threshold, status, training_set, steps, settled
         )
-        labels = step.labels
         if still or status == "sweeps":
             break
     return state

@@ -10,17 +10,15 @@ that is stored flattened. So the QP, the cutting-plane loop and the CCCP rounds 
 clusters W = (w, -w), and rho and the objective are twice those of the two-cluster form.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from mmcnb import kernels
 from mmcnb.engine.passes import SumPass, WeightedPass, first_rows
-from mmcnb.engine.run import Engine
 from mmcnb.features.rules import GivenLabels, Labels, Scores, ScoresLabels
-from mmcnb.hinge.cutting_plane import ConstraintStatistics
-from mmcnb.hinge.training_set import LabelStep, TrainingSet
+from mmcnb.hinge.training_set import ConstraintStatistics, LabelStep, TrainingSet
 from mmcnb.hinge.working_set import WorkingSet
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import as_matrix
@@ -92,38 +90,21 @@ def _all_runner_ups(rows: Any, labels: np.ndarray, weights: np.ndarray, k: int) 
     return row_sums, sizes - (sizes.sum() - sizes) / others, np.array([weights.sum(), 0.0, 0.0, 0.0])
 
 
+@dataclass(eq=False)
 class MulticlassTrainingSet(TrainingSet):
     """Rows as features, to be partitioned into k clusters.
 
     Parameters
     ----------
-    engine, features, normalization
-        As in `TrainingSet`.
-    bounds : pair of ndarray of shape (k,)
-        Least and most rows (or weight) of each cluster; of the sketch where there is one.
-    weights, hold_labels, row_sum
+    engine, features, normalization, weights, hold_labels, basis, row_sum
         As in `TrainingSet`.
     sketch : MulticlassTrainingSet or None, default=None
         A uniform sample of the rows whose cluster sizes stay within the bounds; None counts all rows.
+    bounds : pair of ndarray of shape (k,)
+        Least and most rows (or weight) of each cluster; of the sketch where there is one.
     """
 
-    sketch: "MulticlassTrainingSet | None"
-
-    def __init__(
-        self,
-        engine: Engine,
-        features: Samples,
-        normalization: np.ndarray | tuple[np.ndarray, ...] | None,
-        bounds: tuple[np.ndarray, np.ndarray],
-        weights: np.ndarray | None = None,
-        hold_labels: bool = False,
-        row_sum: tuple[np.ndarray, float] | None = None,
-        sketch: "MulticlassTrainingSet | None" = None,
-    ) -> None:
-        super().__init__(
-            engine, features, normalization, weights, hold_labels, row_sum=row_sum, sketch=sketch
-        )
-        self.bounds = bounds
+    bounds: tuple[np.ndarray, np.ndarray] = field(kw_only=True)
 
     @property
     def n_clusters(self) -> int:
@@ -135,18 +116,10 @@ class MulticlassTrainingSet(TrainingSet):
         totals = self._sweep(RunnerUpPass(self.weights, labels, generators))
         return [total / self.total_weight for total in totals]
 
-    def over(
-        self,
-        features: Samples,
-        weights: np.ndarray | None,
-        hold_labels: bool = False,
-        row_sum: tuple[np.ndarray, float] | None = None,
-        sketch: Any = None,
-    ) -> "MulticlassTrainingSet":
+    def over(self, features: Samples, weights: np.ndarray | None, **given: Any) -> Self:
         """The same problem on other rows; where labels are not held, this set serves as the sketch."""
-        sketch = sketch or (None if hold_labels else self)
-        given = features, self.normalization, self.bounds, weights, hold_labels, row_sum, sketch
-        other = MulticlassTrainingSet(self.engine, *given)
+        sketch = given.pop("sketch", None) or (None if given.get("hold_labels") else self)
+        other = super().over(features, weights, sketch=sketch, **given)
         if sketch is None:
             share, (low, high) = other.total_weight / self.total_weight, self.bounds
             other.bounds = np.floor(low * share).astype(np.int64), np.ceil(high * share).astype(np.int64)
@@ -163,21 +136,20 @@ class MulticlassTrainingSet(TrainingSet):
     ) -> LabelStep:
         """The largest score of each row, minus the multipliers that keep cluster sizes within bounds."""
         b = (self.sketch or self).size_multipliers(hyperplane)
-        new = self.labels_of(hyperplane.shifted(b))
+        boundary = hyperplane.shifted(b)
+        new = self.labels_of(boundary)
         if not self.hold_labels:
-            return LabelStep(new, b, statistics.changed, not b.any())
+            return LabelStep(new, boundary, b, statistics.changed, not b.any())
         every = None, 0, self.n_samples
         changed = new.block(*every) != labels.block(*every)
         weight = changed.sum() if self.weights is None else self.weights[changed].sum()
-        return LabelStep(new, b, float(weight), True)
+        return LabelStep(new, boundary, b, float(weight), True)
 
     def size_multipliers(self, hyperplane: Any) -> np.ndarray:
         """What to subtract from the scores so that cluster sizes stay within their bounds."""
-        weights, zeros = (
-            np.ones(self.n_samples) if self.weights is None else self.weights,
-            np.zeros(self.n_clusters),
-        )
-        return kernels.size_multipliers(self.decide(hyperplane), *self.bounds, weights, zeros)
+        weights = np.ones(self.n_samples) if self.weights is None else self.weights
+        start = np.zeros(self.n_clusters)
+        return kernels.size_multipliers(self.decide(hyperplane), *self.bounds, weights, start)
 
 
 class CrammerSingerWorkingSet(WorkingSet):
@@ -212,12 +184,7 @@ class CrammerSingerWorkingSet(WorkingSet):
         statistics = ConstraintStatistics(
             active, 0.0, violation, 0.0, changed * self.training_set.total_weight, hinge
         )
-        return (generator, row_sums, shares, statistics), statistics
-
-    def add(self, found: Any) -> None:
-        """Add a cutting plane that `find_most_violated` returned."""
-        generator, row_sums, shares, statistics = found
-        self._append(generator, statistics, *self._flat(row_sums, shares))
+        return (generator, statistics, *self._flat(row_sums, shares)), statistics
 
     def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
         """W = Σ λ_p P_p, as scores of mean 0."""

@@ -19,8 +19,7 @@ from mmcnb.engine.session import FitSession
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.nystroem import normalization_of
 from mmcnb.features.rules import Hyperplane, Labels
-from mmcnb.hinge.cutting_plane import ConstraintStatistics
-from mmcnb.hinge.training_set import TrainingSet
+from mmcnb.hinge.training_set import ConstraintStatistics, TrainingSet
 from mmcnb.hinge.working_set import KernelFeatures, WorkingSet, landmark_features
 from mmcnb.samples import CSRBlock, Samples, open_samples
 from mmcnb.samples.matrix import as_matrix, row_shares
@@ -231,21 +230,11 @@ def growing_candidates(
     working_set: type[GrowingWorkingSet],
 ) -> list[Callable[[], KernelFeatures]]:
     """Factories of the sample under each kernel, on a growing basis; landmarks serve the starts alone."""
-    sample, seed = open_samples(session.sample), session.seed()
-    given = session.engine, sample, session.sample_weights, seed, basis, working_set
-    return [partial(growing_features, kernel, *given) for kernel in kernels]
+    sample, weights, seed = open_samples(session.sample), session.sample_weights, session.seed()
 
+    def features(kernel: Kernel) -> KernelFeatures:
+        z = landmark_features(kernel, session.engine, sample, basis, weights).z
+        rows = Rows(session.engine, sample, kernel, weights, seed)
+        return KernelFeatures(kernel, z, weights, lambda: working_set(rows))
 
-def growing_features(
-    kernel: Kernel,
-    engine: Engine,
-    sample: Samples,
-    weights: np.ndarray | None,
-    seed: int,
-    basis: np.ndarray,
-    working_set: type[GrowingWorkingSet],
-) -> KernelFeatures:
-    """The sample with a basis that grows with the cutting planes."""
-    z = landmark_features(kernel, engine, sample, basis, weights).z
-    rows = Rows(engine, sample, kernel, weights, seed)
-    return KernelFeatures(kernel, z, weights, lambda: working_set(rows))
+    return [partial(features, kernel) for kernel in kernels]

@@ -14,21 +14,14 @@ from mmcnb import kernels
 from mmcnb.engine.passes import GatherPass, sample_rows
 from mmcnb.engine.plan import larger_sample
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitResult, FitSession, Record, ignore, tag, whole_numbers
+from mmcnb.engine.session import FitResult, FitSession, Record, tag, whole_numbers
 from mmcnb.features.model import Model
 from mmcnb.features.rules import GivenLabels, Scores, ScoresLabels
 from mmcnb.hinge.cccp import continuation
 from mmcnb.hinge.crammer_singer import CrammerSingerWorkingSet, MarginPass, MulticlassTrainingSet
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
-from mmcnb.hinge.sample_search import (
-    FIRST_C,
-    LOOSE_ETA,
-    RANDOM_PLANES,
-    RestartResult,
-    SearchConfig,
-    fit_random_labels,
-)
-from mmcnb.hinge.two_clusters import NO_CLUSTERS, separation
+from mmcnb.hinge.sample_search import SearchConfig, solve_random
+from mmcnb.hinge.two_clusters import separation
 from mmcnb.least_squares.all_rows import LabelledRows, LandmarkSample
 from mmcnb.least_squares.local_search import random_labels
 from mmcnb.least_squares.objective import Partition
@@ -79,26 +72,21 @@ class HingeRefinement:
         weights = self.sample.features.weights
         bounds = self.partition.bounds_by_size(np.bincount(labels, weights, self.partition.n_clusters))
         values = open_samples(self.sample.values)
-        given = self.engine, values, self.sample.normalization, bounds, weights
-        return CrammerSingerWorkingSet(MulticlassTrainingSet(*given, hold_labels=True))
+        given = self.engine, values, self.sample.normalization, weights
+        return CrammerSingerWorkingSet(MulticlassTrainingSet(*given, hold_labels=True, bounds=bounds))
 
     def run_start(self, start: Partition, record: Record) -> np.ndarray | None:
         """The labels at the last C that separates them; None where there is none."""
-        path = tuple(C for C in self.config.path if C >= FIRST_C) or self.config.path[-1:]
         tagged = tag(record, stage="sample", start=start.start)
-        given = self.objective, path, self.config.eta, self.config.limits, tagged
+        given = self.objective, self.config.warm_path, self.config.eta, self.config.limits, tagged
         state = continuation(self.working_set(start.labels), GivenLabels(start.labels), *given)
         return None if state is None else state.labels.block(None, 0, start.labels.shape[0])
 
-    def random_norm2(self, C: float) -> float:
-        """|W|² that random labels reach at one C: the baseline of a partition."""
+    def random_solution(self, C: float) -> SubproblemResult:
+        """The solution for random labels at one C: the baseline of a partition."""
         random_state = np.random.RandomState(self.config.seed)
         labels = random_labels(self.sample.values.shape[0], self.partition.shares, random_state)
-        working_set, given = self.working_set(labels), GivenLabels(labels)
-        working_set.relabel(given)
-        working_set.max_planes = RANDOM_PLANES
-        limits = self.objective, C, LOOSE_ETA, ignore, SweepBudget()
-        return cutting_plane(working_set, given, *limits).quadratic.norm2
+        return solve_random(self.working_set(labels), GivenLabels(labels), self.objective, C)
 
 
 # -- all rows ----------------------------------------------------------------------------------
@@ -120,13 +108,24 @@ def widest_margin(
     labelled: LabelledRows,
     rows: Samples,
 ) -> SubproblemResult:
-    """The widest margin between the clusters of least squares: on the sample, then on more rows."""
+    """The widest margin between the clusters of least squares: on the sample, then on more rows.
+
+    It is found at the largest C that separates the labels. Where none does, the first is used all the same.
+    """
     labels, generators = ScoresLabels(labelled.rule), None
+    bare = replace(objective, total_variance=0.0)  # with which nothing is degenerate
+    steps = [*((C, objective) for C in reversed(config.path)), (config.path[0], bare)]
     for stage, features, weights in _stages(session, config, sample, rows):
-        given = session.engine, features, sample.normalization, labelled.bounds, weights
-        working_set = CrammerSingerWorkingSet(MulticlassTrainingSet(*given))
+        given = session.engine, features, sample.normalization, weights
+        working_set = CrammerSingerWorkingSet(MulticlassTrainingSet(*given, bounds=labelled.bounds))
         working_set.generators = generators or working_set.generators
-        solution = _at_largest_C(session, config, objective, working_set, labels, stage)
+        record = tag(session.record, stage=stage)
+        budget = SweepBudget(session.plan.sweeps if stage == "all rows" else None)
+        working_set.relabel(labels)
+        for C, form in steps:
+            solution = cutting_plane(working_set, labels, form, C, config.eta, record, budget)
+            if solution.status != "degenerate":
+                break
         generators = working_set.generators
     return solution
 
@@ -149,26 +148,6 @@ def _stages(
     return stages
 
 
-def _at_largest_C(
-    session: FitSession,
-    config: SearchConfig,
-    objective: Objective,
-    working_set: CrammerSingerWorkingSet,
-    labels: ScoresLabels,
-    stage: str,
-) -> SubproblemResult:
-    """One cutting-plane loop at the largest C that separates the labels."""
-    record = tag(session.record, stage=stage)
-    budget = SweepBudget(session.plan.sweeps if stage == "all rows" else None)
-    working_set.relabel(labels)
-    for C in reversed(config.path):
-        solution = cutting_plane(working_set, labels, objective, C, config.eta, record, budget)
-        if solution.status != "degenerate":
-            return solution
-    bare = replace(objective, total_variance=0.0)
-    return cutting_plane(working_set, labels, bare, config.path[0], config.eta, record, budget)
-
-
 def size_constrained(
     solution: SubproblemResult, sample: LandmarkSample, bounds: tuple[np.ndarray, np.ndarray]
 ) -> Scores:
@@ -185,10 +164,10 @@ def multiclass_result(
     session: FitSession,
     model: Model,
     features: Samples,
-    solution: SubproblemResult,
     objective: Objective,
-    found: bool,
-    random_norm2: float,
+    solution: SubproblemResult,
+    random: SubproblemResult,
+    fitted: dict[str, Any],
     **entries: Any,
 ) -> FitResult:
     """The result of a fit of any number of clusters.
@@ -201,14 +180,14 @@ def multiclass_result(
         With its scores.
     features : Samples
         All rows in the features of the scores.
-    solution : SubproblemResult
-        Where the last cutting-plane loop ended.
     objective : Objective
         What was minimised.
-    found : bool
-        Whether the fit is better than random labels.
-    random_norm2 : float
-        |W|² that random labels reach on the sample.
+    solution : SubproblemResult
+        Where the last cutting-plane loop ended.
+    random : SubproblemResult
+        The solution for random labels on the sample.
+    fitted : dict
+        Further fitted attributes.
     **entries
         Further entries of the report.
 
@@ -221,20 +200,13 @@ def multiclass_result(
     sweep = MarginPass(session.weights, scores, solution.quadratic.rho)
     hinge, sizes, first = session.engine.run(sweep, features, "margins")
     empty = int((sizes == 0).sum())
-    warnings = [] if found else [NO_CLUSTERS]
+    report, warnings = separation(objective, solution, random)
     if empty:
         warnings.append(f"{empty} of the {sizes.shape[0]} clusters hold no row; give fewer clusters.")
     attributes = {
         "rho": solution.quadratic.rho,
         "objective": objective.value(solution.quadratic, solution.C, hinge / sizes.sum()),
+        **fitted,
     }
-    report = {**separation(solution, bool(found), random_norm2), **entries}
     per_cluster = {"sizes": whole_numbers(sizes.tolist())}
-    return FitResult(model, features, attributes, report, per_cluster, first, warnings)
-
-
-def fit_random_clusters(restart: RestartResult, config: SearchConfig, shares: np.ndarray) -> SubproblemResult:
-    """The solution for random labels of the given proportions on the sample."""
-    random_state = np.random.RandomState(config.seed)
-    labels = random_labels(restart.training_set.n_samples, shares, random_state)
-    return fit_random_labels(restart, config, GivenLabels(labels))
+    return FitResult(model, features, attributes, report | entries, per_cluster, first, warnings)

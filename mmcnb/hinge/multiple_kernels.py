@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitSession, Record, run_starts, tag
+from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, tag
 from mmcnb.errors import InputError
 from mmcnb.features.base_kernels import grams_of
 from mmcnb.features.kernel import KernelSamples
@@ -22,12 +22,15 @@ from mmcnb.features.rules import GivenLabels
 from mmcnb.hinge.cccp import continuation
 from mmcnb.hinge.crammer_singer import CrammerSingerWorkingSet, MulticlassTrainingSet
 from mmcnb.hinge.cutting_plane import Objective
+from mmcnb.hinge.multiclass import ROUNDS, multiclass_result
 from mmcnb.hinge.qp import PlaneSolution, Threshold
-from mmcnb.hinge.sample_search import FIRST_C, TIE, KernelFeatures, RestartResult, SearchConfig
+from mmcnb.hinge.sample_search import TIE, RestartResult, SearchConfig, fit_random_labels
 from mmcnb.hinge.socp import solve_kernel_planes
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.working_set import FixedBasisWorkingSet, WorkingSet
-from mmcnb.least_squares.local_search import canonical_labels
+from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows
+from mmcnb.hinge.working_set import FixedBasisWorkingSet, KernelFeatures, WorkingSet
+from mmcnb.least_squares.all_rows import relative_weights
+from mmcnb.least_squares.local_search import canonical_labels, random_labels
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import cache_features
@@ -160,18 +163,16 @@ class MultipleKernelSample:
 
     def candidate(self, engine: Engine) -> KernelFeatures:
         """Features of the search for two clusters."""
-        given = self.features, self.normalization, self.weights
-        training_set = TrainingSet(engine, *given, hold_labels=True, basis=self.basis)
+        given = engine, self.features, self.normalization, self.weights
+        training_set = TrainingSet(*given, hold_labels=True, basis=self.basis)
         return KernelFeatures(
             self.kernels, self.z, self.weights, lambda: MultipleKernelWorkingSet(training_set, self.columns)
         )
 
     def clusters_candidate(self, engine: Engine, bounds: tuple[np.ndarray, np.ndarray]) -> KernelFeatures:
         """Features of the search for more clusters, with bounds on their sizes."""
-        training_set = MulticlassTrainingSet(
-            engine, self.features, self.normalization, bounds, self.weights, hold_labels=True
-        )
-        training_set.basis = self.basis
+        given = engine, self.features, self.normalization, self.weights
+        training_set = MulticlassTrainingSet(*given, hold_labels=True, basis=self.basis, bounds=bounds)
         return KernelFeatures(
             self.kernels,
             self.z,
@@ -280,22 +281,68 @@ def search_clusters(
     candidate = sample.clusters_candidate(session.engine, bounds)
     total_variance = total_variance_of(sample.z, sample.weights) if separable else 0.0
     objective = Objective(config.threshold, config.balance, total_variance)
-    path = tuple(C for C in config.path if C >= FIRST_C) or config.path[-1:]
 
     def run_start(start: tuple[int, np.ndarray], record: Record) -> RestartResult | None:
         number, labels = start
         working_set = candidate.new_working_set()
         tagged = tag(record, stage="sample", start=number)
-        given = objective, path, config.eta, config.limits, tagged
+        given = objective, config.warm_path, config.eta, config.limits, tagged
         state = continuation(working_set, GivenLabels(labels), *given)
         if state is None:
             return None
-        ends = state.labels.block(None, 0, sample.features.n_samples)
-        scores = (objective.score(state.solution),)
-        return RestartResult(candidate, objective, working_set, state, ends, number, scores)
+        return RestartResult(
+            candidate, objective, working_set, state, number, (objective.score(state.solution),)
+        )
 
     best: RestartResult | None = None
     for restart in run_starts(session.engine, run_start, starts, session.record):
         if restart is not None and restart.is_better_than(best, TIE):
             best = restart
     return best
+
+
+def fit_clusters(
+    session: FitSession,
+    sample: MultipleKernelSample,
+    partition: PartitionConfig,
+    config: SearchConfig,
+    **attributes: Any,
+) -> FitResult:
+    """Search more than two clusters on the sample, and refine the best start on all rows.
+
+    Parameters
+    ----------
+    session : FitSession
+        The fit.
+    sample : MultipleKernelSample
+        The sample.
+    partition : PartitionConfig
+        How to partition it.
+    config : SearchConfig
+        Settings of the search.
+    **attributes
+        Further fitted attributes.
+
+    Returns
+    -------
+    FitResult
+        The result, with the weights of the kernels.
+    """
+    # With many clusters some labels change in every round, and later rounds improve nothing.
+    limits = replace(config.limits, max_rounds=min(ROUNDS, config.limits.max_rounds))
+    config = replace(config, limits=limits)
+    given = session, sample, partition, config
+    restart = search_clusters(*given) or search_clusters(*given, separable=False)
+    assert restart is not None  # without separability no search fails
+    state, model = restart.state, model_of(session, restart)
+    if session.has_more_rows:  # sizes are counted in rows
+        counted = replace(session, weights=relative_weights(session.weights))
+        state, model = refine_on_all_rows(counted, restart, model, config)
+    solution, objective = state.solution, restart.objective
+    model = replace(model, rule=state.boundary, kernel_weights=solution.quadratic.kernel_weights)
+    random_state = np.random.RandomState(config.seed)
+    labels = random_labels(restart.training_set.n_samples, partition.shares, random_state)
+    random = fit_random_labels(restart, config, GivenLabels(labels))
+    fitted, features = {"converged": state.status == "converged"} | attributes, state.training_set.features
+    result = multiclass_result(session, model, features, objective, solution, random, fitted)
+    return result if session.has_more_rows else replace(result, features=model.features(session.samples))

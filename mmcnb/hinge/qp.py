@@ -131,4 +131,4 @@ def _solve(
         solver.setup(P, cost, None, None, rows, lower, upper, np.zeros(cost.shape[0]), None)
         if solver.solve() == piqp.PIQP_SOLVED:
             return solver.result
-    raise PlaneQPError("the quadratic programme of the planes has no solution; lower balance or raise C.")
+    raise PlaneQPError("the quadratic program of the planes has no solution; lower balance or raise C.")

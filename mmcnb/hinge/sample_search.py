@@ -17,7 +17,7 @@ from mmcnb.features.bandwidth import leave_one_out_scores
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.multiple_kernels import MultipleKernels
 from mmcnb.features.nystroem import total_variance_of
-from mmcnb.features.rules import GivenLabels, Labels, coin_flip, signs
+from mmcnb.features.rules import GivenLabels, Labels, coin_flip
 from mmcnb.hinge.cccp import CCCPLimits, CCCPResult, continuation
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
 from mmcnb.hinge.starts import least_squares_labels, starting_labels
@@ -27,11 +27,10 @@ from mmcnb.samples import BLOCK_ROWS
 
 TIE = 1e-6  # starts whose scores differ by less are equal, and the earlier wins
 RANDOM_PLANES, LOOSE_ETA = 200, 0.1  # random labels need no accurate solution
-FIRST_C = 2.0  # labels that least squares found start here; coin flips need C near 1
 RANDOM_PLANES_OF_SEVERAL = 50  # kernels: an SOCP costs many times a QP
 COLD_STARTS = 2  # of mixed starts, before two partitions by least squares
 WARM_LEAD = 0.025  # of the score, by which a partition by least squares has to lead
-WARM_C = 2.0  # where a start by least squares enters the path
+WARM_C = 2.0  # where a start by least squares enters the path; coin flips need C near 1
 CLEAN_SCORE = 0.06  # leave-one-out score up to which a partition counts as real
 
 
@@ -71,6 +70,11 @@ class SearchConfig:
     seed: int
     sample_size: int
 
+    @property
+    def warm_path(self) -> tuple[float, ...]:
+        """The path of labels that least squares found: they need no C near 1."""
+        return tuple(C for C in self.path if C >= WARM_C) or self.path[-1:]
+
 
 @dataclass(frozen=True)
 class RestartResult:
@@ -86,8 +90,6 @@ class RestartResult:
         The working set at the end.
     state : CCCPResult
         Labels and hyperplane.
-    labels : ndarray of shape (m,), int8
-        Labels of the sample.
     start : int
         Number of the start that won.
     scores : tuple of float
@@ -100,10 +102,14 @@ class RestartResult:
     objective: Objective
     working_set: WorkingSet
     state: CCCPResult
-    labels: np.ndarray
     start: int
     scores: tuple[float, ...]
     leave_one_out: float = 0.0
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels of the sample, of shape (m,)."""
+        return self.state.labels.block(None, 0, self.training_set.n_samples)
 
     @property
     def kernel(self) -> Kernel | MultipleKernels | None:
@@ -181,9 +187,9 @@ def search_bandwidth(
             )
             if reached is None:
                 break
-            state = reached
-            labels = GivenLabels(signs(state.training_set.decide(state.boundary)))
-            met = piece, (labels.y * labels.y[0]).tobytes()
+            state, labels = reached, reached.labels
+            y = labels.block(None, 0, state.training_set.n_samples)
+            met = piece, (y * y[0]).tobytes()
             if met in seen:
                 scores.clear()
                 break
@@ -191,7 +197,7 @@ def search_bandwidth(
             if piece > 0:
                 scores.append(objective.score(state.solution))
         if scores:
-            restart = RestartResult(candidate, objective, working_set, state, labels.y, number, tuple(scores))
+            restart = RestartResult(candidate, objective, working_set, state, number, tuple(scores))
             if restart.is_better_than(best, WARM_LEAD if warm else TIE):
                 best = restart
     return best and _settled(best, config, _tag(record, best.start, candidate.kernel))
@@ -200,13 +206,12 @@ def search_bandwidth(
 def _settled(restart: RestartResult, config: SearchConfig, record: Record) -> RestartResult:
     """Refine the best start until its labels no longer change."""
     C, limits = restart.state.solution.C, config.limits
-    labels, objective = GivenLabels(restart.labels), restart.objective
+    labels, objective = restart.state.labels, restart.objective
     state = continuation(restart.working_set, labels, objective, (C,), config.eta, limits, record)
     if state is None:
         return restart
     state = replace(state, quantile_steps=restart.state.quantile_steps + state.quantile_steps)
-    settled, score = signs(state.training_set.decide(state.boundary)), objective.score(state.solution)
-    return replace(restart, state=state, labels=settled, scores=(*restart.scores[:-1], score))
+    return replace(restart, state=state, scores=(*restart.scores[:-1], objective.score(state.solution)))
 
 
 def pieces_of(path: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
@@ -304,8 +309,14 @@ def fit_random_labels(
     """The solution for random labels on the sample at the last C: the baseline of a fit."""
     working_set = restart.candidate.new_working_set()
     labels = labels or coin_flip(working_set.training_set.n_samples, np.random.RandomState(config.seed))
-    working_set.relabel(labels)
     most = RANDOM_PLANES_OF_SEVERAL if isinstance(restart.kernel, MultipleKernels) else RANDOM_PLANES
+    return solve_random(working_set, labels, restart.objective, config.path[-1], most)
+
+
+def solve_random(
+    working_set: WorkingSet, labels: Labels, objective: Objective, C: float, most: int = RANDOM_PLANES
+) -> SubproblemResult:
+    """The solution for random labels at one C, from a limited number of cutting planes."""
+    working_set.relabel(labels)
     working_set.max_planes = min(working_set.max_planes, most)
-    given = restart.objective, config.path[-1], LOOSE_ETA, ignore, SweepBudget()
-    return cutting_plane(working_set, labels, *given)
+    return cutting_plane(working_set, labels, objective, C, LOOSE_ETA, ignore, SweepBudget())

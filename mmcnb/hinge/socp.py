@@ -153,4 +153,6 @@ def _solve(cost: np.ndarray, rows: np.ndarray, right: np.ndarray, cones: list[An
         solution = solver.solve()
         if solution.status in USABLE[tolerance]:
             return np.array(solution.x)
-    raise PlaneQPError("the cone programme of the planes has no solution; lower balance or raise C.")
+    raise PlaneQPError(
+        "the second-order cone program of the planes has no solution; lower balance or raise C."
+    )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmcnb.features.nystroem import MANY_COLUMNS, PrincipalFeatures, principal_directions, principal_features
-from mmcnb.features.rules import GivenLabels, coin_flip
+from mmcnb.features.rules import GivenLabels, Labels, coin_flip
 from mmcnb.least_squares.local_search import random_labels, search_partition
 from mmcnb.least_squares.objective import floor_bounds
 from mmcnb.least_squares.regularization_path import regularization_path
@@ -24,13 +24,13 @@ class Start(NamedTuple):
 
     Parameters
     ----------
-    labels : GivenLabels
+    labels : Labels
         Labels -1 or +1.
     warm : bool, default=False
         Whether they come from least squares: then the path skips the first C, where all starts meet.
     """
 
-    labels: GivenLabels
+    labels: Labels
     warm: bool = False
 
 
@@ -40,7 +40,7 @@ def starting_labels(
     z: Any,
     random_state: np.random.RandomState,
     weights: np.ndarray | None = None,
-    divisions: Sequence[GivenLabels] = (),
+    partitions: Sequence[GivenLabels] = (),
 ) -> Iterator[Start]:
     """Starting labels of a sample.
 
@@ -57,7 +57,7 @@ def starting_labels(
         Source of randomness.
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
-    divisions : sequence of GivenLabels, default=()
+    partitions : sequence of GivenLabels, default=()
         Partitions found before, such as those of `least_squares_labels`.
 
     Yields
@@ -74,7 +74,7 @@ def starting_labels(
     """
     kinds: list[Any] = ["coin"] * n_init
     if init == "mixed":
-        kinds = ["coin", 0, *divisions, 1, 2, "k-means", *kinds][:n_init]
+        kinds = ["coin", 0, *partitions, 1, 2, "k-means", *kinds][:n_init]
     elif init == "k-means":
         kinds = ["k-means"] * n_init
     directions = principal_directions(z, 3, weights) if 0 in kinds else np.empty((z.shape[0], 0))

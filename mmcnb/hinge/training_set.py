@@ -1,26 +1,46 @@
 """The training set of the solver: features with their weights, and the geometry of cutting planes."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from mmcnb import kernels
-from mmcnb.engine.passes import RowSumPass, SumPass, WeightedPass
+from mmcnb.engine.passes import RowSumPass, SumPass
 from mmcnb.engine.run import Engine, Pass
-from mmcnb.features.rules import (
-    DecisionPass,
-    GivenLabels,
-    Hyperplane,
-    HyperplaneLabels,
-    Labels,
-    signs,
-)
-from mmcnb.hinge.cutting_plane import ConstraintStatistics, MostViolatedPass
+from mmcnb.features.rules import DecisionPass, GivenLabels, Hyperplane, HyperplaneLabels, Labels, signs
 from mmcnb.samples import CSRBlock, Samples
 
 BINS = 4096  # of a histogram; five passes find a quantile to the last bit
 Total = TypeVar("Total")
+
+
+@dataclass(frozen=True)
+class ConstraintStatistics:
+    """Statistics of a hyperplane and the labels from one sweep: means over the weight of all rows.
+
+    Parameters
+    ----------
+    active : float
+        Share of the rows in the most violated constraint (s).
+    signed : float
+        The same, signed by the labels (t).
+    violation : float
+        Mean of c (rho - y f): the true slack.
+    positive : float
+        Share of the rows with f >= 0; 0 with more than two clusters.
+    changed : float
+        Weight of the rows whose label the hyperplane would change.
+    hinge : float
+        Mean of max(0, rho - |f|): the slack under the hyperplane's own labels.
+    """
+
+    active: float
+    signed: float
+    violation: float
+    positive: float
+    changed: float
+    hinge: float
 
 
 @dataclass(frozen=True)
@@ -31,6 +51,8 @@ class LabelStep:
     ----------
     labels : Labels
         The labels.
+    boundary : Hyperplane or Scores
+        What gives them: the hyperplane, shifted by the threshold.
     threshold : float or ndarray of shape (k,)
         Shift of the decision values that brings the sizes within their bounds; 0 where none is needed.
     changed : float
@@ -40,11 +62,13 @@ class LabelStep:
     """
 
     labels: Labels
+    boundary: Any
     threshold: Any
     changed: float
     counted: bool
 
 
+@dataclass(eq=False)
 class TrainingSet:
     """Rows as features with their weights, and an engine that sweeps them.
 
@@ -70,41 +94,26 @@ class TrainingSet:
         A uniform sample of the rows for quantiles; None takes them on all rows.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        features: Samples,
-        normalization: np.ndarray | tuple[np.ndarray, ...] | None,
-        weights: np.ndarray | None = None,
-        hold_labels: bool = False,
-        basis: np.ndarray | None = None,
-        row_sum: tuple[np.ndarray, float] | None = None,
-        sketch: "TrainingSet | None" = None,
-    ) -> None:
-        self.engine, self.features, self.normalization, self.weights = (
-            engine,
-            features,
-            normalization,
-            weights,
-        )
-        self.hold_labels, self.basis = hold_labels, basis
-        blocks = (
-            normalization
-            if isinstance(normalization, tuple)
-            else ()
-            if normalization is None
-            else (normalization,)
-        )
-        self.inverses = [block @ block.T for block in blocks]
-        self.description = "" if hold_labels else "sweep"  # work on a sample is too short for a bar
-        self.n_samples = features.n_samples
-        self.sketch = sketch
-        total, weight = row_sum or self._sweep(RowSumPass(weights))
+    engine: Engine
+    features: Samples
+    normalization: np.ndarray | tuple[np.ndarray, ...] | None
+    weights: np.ndarray | None = None
+    hold_labels: bool = False
+    basis: np.ndarray | None = None
+    row_sum: tuple[np.ndarray, float] | None = None
+    sketch: Any = None
+
+    def __post_init__(self) -> None:
+        blocks = self.normalization if isinstance(self.normalization, tuple) else (self.normalization,)
+        self.inverses = [block @ block.T for block in blocks if block is not None]
+        self.n_samples = self.features.n_samples
+        total, weight = self.row_sum or self._sweep(RowSumPass(self.weights))
         self.total_weight: float = weight
         self.mean: np.ndarray = total / weight
 
     def _sweep(self, pass_: Pass[Total]) -> Total:
-        return self.engine.run(pass_, self.features, self.description)
+        description = "" if self.hold_labels else "sweep"  # work on a sample is too short for a bar
+        return self.engine.run(pass_, self.features, description)
 
     def represent(self, row_sums: np.ndarray) -> np.ndarray:
         """Coefficients on the features of vectors that are given by inner products with the basis."""
@@ -116,18 +125,10 @@ class TrainingSet:
             [one @ inverse for one, inverse in zip(parts, self.inverses, strict=True)], axis=-1
         )
 
-    def over(
-        self,
-        features: Samples,
-        weights: np.ndarray | None,
-        hold_labels: bool = False,
-        row_sum: tuple[np.ndarray, float] | None = None,
-        sketch: "TrainingSet | None" = None,
-    ) -> "TrainingSet":
-        """The same problem on other rows in the same features."""
-        return TrainingSet(
-            self.engine, features, self.normalization, weights, hold_labels, row_sum=row_sum, sketch=sketch
-        )
+    def over(self, features: Samples, weights: np.ndarray | None, **given: Any) -> Self:
+        """The same problem on other rows in the same features; ``given`` are further arguments."""
+        fresh = {"hold_labels": False, "basis": None, "row_sum": None, "sketch": None}
+        return replace(self, features=features, weights=weights, **fresh | given)
 
     def most_violated(
         self, labels: Labels, hyperplane: Hyperplane, rho: float
@@ -194,7 +195,8 @@ class TrainingSet:
             The new labels, their threshold and how many changed.
         """
         q = self.label_threshold(hyperplane, statistics.positive, least)
-        return LabelStep(self.labels_of(hyperplane.shifted(q)), q, statistics.changed, q == 0.0)
+        boundary = hyperplane.shifted(q)
+        return LabelStep(self.labels_of(boundary), boundary, q, statistics.changed, q == 0.0)
 
     def label_threshold(self, hyperplane: Hyperplane, positive: float, least: float) -> float:
         """0 where both clusters hold their least share; otherwise the quantile that ensures it."""
@@ -214,7 +216,7 @@ class TrainingSet:
         high = np.nextafter(high, np.inf)
         for _ in range(5):
             edges = np.linspace(low, high, BINS + 1)
-            counts = self._sweep(HistogramPass(self.weights, hyperplane, edges))
+            (counts,) = self._sweep(HistogramPass(self.weights, hyperplane, edges))
             below = np.cumsum(counts)[:-1]  # weight of f < edges[k]
             k = int(np.searchsorted(below, share * self.total_weight * (1 - 1e-12), side="left"))
             k = min(max(k, 1), BINS)
@@ -226,6 +228,43 @@ class TrainingSet:
         under, above = self._sweep(GapPass(hyperplane, q))
         # The middle of the gap, where rounding cannot move a row to the other side.
         return under + (above - under) / 2 if np.isfinite(above - under) else q
+
+
+@dataclass(frozen=True)
+class MostViolatedPass(SumPass):
+    """The most violated constraint of a hyperplane: the rows with y f(x) <= rho, and the sum of their y F(x).
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    labels : Labels
+        The labels y.
+    hyperplane : Hyperplane
+        f(x) = F(x)·w + b.
+    rho : float
+        Threshold of the margin.
+    keep_rows : bool, default=False
+        Whether to return which rows are in the constraint, one byte per row.
+    """
+
+    labels: Labels
+    hyperplane: Hyperplane
+    rho: float
+    keep_rows: bool = False
+
+    def start(self) -> list[Any]:
+        """Zero totals."""
+        return [0.0, 0.0, []]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Totals of one block."""
+        y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
+        sparse = isinstance(rows, CSRBlock)
+        sweep = kernels.most_violated_constraint_csr if sparse else kernels.most_violated_constraint
+        features, plane = rows[:3] if sparse else (rows,), self.hyperplane
+        active, row_sum, totals = sweep(*features, y, weights, plane.coef, plane.offset, self.rho)
+        return [row_sum, totals, [active] if self.keep_rows else []]
 
 
 @dataclass(frozen=True)
@@ -291,21 +330,15 @@ class GapPass:
 
 
 @dataclass(frozen=True)
-class HistogramPass(WeightedPass):
+class HistogramPass(SumPass):
     """Weight of the decision values in equal bins; the first entry is the weight below the range."""
 
     hyperplane: Hyperplane
     edges: np.ndarray
 
-    def start(self) -> np.ndarray:
-        """Zero weights."""
-        return np.zeros(self.edges.shape[0] + 1)
+    n_sums: ClassVar[int] = 1
 
-    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+    def block(self, rows: Any, start: int, stop: int) -> list[np.ndarray]:
         """Weights of one block."""
         bins = np.searchsorted(self.edges, self.hyperplane.decide(rows), side="right")
-        return np.bincount(bins, self.weights_of(start, stop), self.edges.shape[0] + 1)
-
-    def combine(self, total: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Weights of both."""
-        return total + other
+        return [np.bincount(bins, self.weights_of(start, stop), self.edges.shape[0] + 1)]

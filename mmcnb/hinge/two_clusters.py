@@ -8,11 +8,11 @@ import numpy as np
 
 from mmcnb.engine.passes import CombinedPass, GatherPass, RowSumPass, sample_rows
 from mmcnb.engine.plan import larger_sample
-from mmcnb.engine.session import FitResult, FitSession, whole_numbers
+from mmcnb.engine.session import FitResult, FitSession, tag, whole_numbers
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, HyperplaneLabels, Labels
 from mmcnb.hinge.cccp import CCCPResult, continuation
-from mmcnb.hinge.cutting_plane import SweepBudget
+from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget
 from mmcnb.hinge.sample_search import (
     CLEAN_SCORE,
     RestartResult,
@@ -32,6 +32,44 @@ SMALL_SHARE = 0.3  # of the rows; the report says so where the smaller cluster h
 AGREEMENT = 0.9  # of the labels at two bandwidths; below it the criteria disagree
 NO_CLUSTERS = "no clusters found: |w| is no larger than random labels give; try another gamma."
 DISAGREE = "the judges of the width disagree"
+Refined = tuple[CCCPResult, Model]  # where a refinement ended, and the model without its hyperplane
+
+
+def fit_two_clusters(
+    session: FitSession,
+    candidates: Sequence[Callable[[], KernelFeatures]],
+    config: SearchConfig,
+    refine: Callable[[FitSession, RestartResult, Model, SearchConfig], Refined] | None = None,
+    **attributes: Any,
+) -> FitResult:
+    """Search starts on the sample, and refine the best one on all rows.
+
+    Parameters
+    ----------
+    session : FitSession
+        The fit.
+    candidates : sequence of callable
+        Each makes the sample under one kernel.
+    config : SearchConfig
+        Settings of the search.
+    refine : callable or None, default=None
+        The refinement where there are more rows than the sample; None is `refine_on_all_rows`.
+    **attributes
+        Fitted attributes that take the place of gamma.
+
+    Returns
+    -------
+    FitResult
+        Cluster 0 is where f is below 0.
+    """
+    restarts = search_starts(session, candidates, config)
+    restart = restarts[0]
+    state, model = restart.state, model_of(session, restart)
+    if session.has_more_rows:
+        state, model = (refine or refine_on_all_rows)(session, restart, model, config)
+    weights = state.solution.quadratic.kernel_weights
+    model = replace(model, rule=state.boundary, kernel_weights=weights)
+    return _result(session, restarts, state, model, config, attributes or {"gamma": restart.gamma})
 
 
 def search_starts(
@@ -59,7 +97,7 @@ def model_of(session: FitSession, restart: RestartResult) -> Model:
 
 def refine_on_all_rows(
     session: FitSession, restart: RestartResult, model: Model, config: SearchConfig
-) -> CCCPResult:
+) -> Refined:
     """Refine the labels and cutting planes of the sample on all rows.
 
     With many rows a larger sample comes in between.
@@ -78,7 +116,8 @@ def refine_on_all_rows(
         training_set = restart.training_set.over(features, session.weights)
         working_set, state = restart.working_set, restart.state
     labels = training_set.labels_of(state.boundary)
-    return last_steps(session, restart, working_set.over(training_set), labels, config, session.plan.sweeps)
+    working_set = working_set.over(training_set)
+    return last_steps(session, restart, working_set, labels, config, session.plan.sweeps), model
 
 
 def _larger_sample(
@@ -109,10 +148,7 @@ def last_steps(
     most = FINAL_ROUNDS if larger_sample(training_set.n_samples) else config.limits.max_rounds
     still = STILL_SHARE * training_set.total_weight
     limits = replace(config.limits, changed=still, max_rounds=min(most, config.limits.max_rounds))
-
-    def record(row: dict[str, Any]) -> None:
-        session.record(row | {"stage": stage, "gamma": restart.gamma})
-
+    record = tag(session.record, stage=stage, gamma=restart.gamma)
     steps = [(C, restart.objective.total_variance) for C in reversed(config.path)]
     for C, total_variance in [*steps, (config.path[0], 0.0)]:
         objective = replace(restart.objective, total_variance=total_variance)
@@ -125,48 +161,24 @@ def last_steps(
 # -- the result --------------------------------------------------------------------------------
 
 
-def two_cluster_result(
+def _result(
     session: FitSession,
     restarts: list[RestartResult],
     state: CCCPResult,
     model: Model,
     config: SearchConfig,
-    **attributes: Any,
+    attributes: dict[str, Any],
 ) -> FitResult:
-    """The result of a fit: sizes, the norm that random labels reach, and warnings.
-
-    Parameters
-    ----------
-    session : FitSession
-        The fit.
-    restarts : list of RestartResult
-        The best start at each bandwidth, the best of all first.
-    state : CCCPResult
-        Where the refinement ended.
-    model : Model
-        The model without its hyperplane.
-    config : SearchConfig
-        Settings of the search.
-    **attributes
-        Further fitted attributes.
-
-    Returns
-    -------
-    FitResult
-        Cluster 0 is where f is below 0.
-    """
+    """The result of a fit: sizes, the norm that random labels reach, and warnings."""
     restart, solution = restarts[0], state.solution
-    model = replace(model, rule=state.boundary)
     statistics = solution.statistics
     if state.threshold != 0.0:  # the statistics are those of another threshold
         training_set = restart.training_set.over(model.features(session.samples), session.weights)
         labels = HyperplaneLabels(state.boundary)
         _, statistics = training_set.most_violated(labels, state.boundary, solution.quadratic.rho)
-    random = fit_random_labels(restart, config)
-    found = restart.objective.score(solution) > restart.objective.score(random)
+    separated, warnings = separation(restart.objective, solution, fit_random_labels(restart, config))
     share = statistics.positive
-    quiet = _above_cut(restart) + _small_cluster(share)
-    disagree = _disagreements(restarts)
+    above_cut, small_cluster = _above_cut(restart), _small_cluster(share)
     refined = 0 if state is restart.state else state.quantile_steps
     weights = session.weights
     total = session.samples.n_samples if weights is None else float(weights.sum())
@@ -180,7 +192,7 @@ def two_cluster_result(
             **attributes,
         },
         {
-            **separation(solution, bool(found), random.quadratic.norm2),
+            **separated,
             "score": float(restart.leave_one_out),
             "gamma": restart.gamma,
             "widths": [] if restart.gamma is None else [_bandwidth(one) for one in restarts],
@@ -188,20 +200,24 @@ def two_cluster_result(
             "quantile_steps": restart.state.quantile_steps + refined,
         },
         {"sizes": whole_numbers([round(total * (1 - share), 6), round(total * share, 6)])},
-        warnings=[*([] if found else [NO_CLUSTERS]), *_above_cut(restart), *disagree, *_small_cluster(share)],
-        quiet=quiet,
+        warnings=warnings + above_cut + _disagreements(restarts) + small_cluster,
+        quiet=above_cut + small_cluster,
     )
 
 
-def separation(solution: Any, found: bool, random_norm2: float) -> dict[str, Any]:
-    """Report entries: |w| beside that of random labels, and the end of the last cutting-plane loop."""
-    return {
+def separation(
+    objective: Objective, solution: SubproblemResult, random: SubproblemResult
+) -> tuple[dict[str, Any], list[str]]:
+    """Report entries of a solution beside that of random labels, and a warning where it is no better."""
+    found = bool(objective.score(solution) > objective.score(random))
+    entries = {
         "clusters_found": found,
         "w_norm": float(solution.quadratic.norm2**0.5),
-        "w_norm_random": float(random_norm2**0.5),
+        "w_norm_random": float(random.quadratic.norm2**0.5),
         "C": float(solution.C),
         "gap": float(solution.gap),
     }
+    return entries, [] if found else [NO_CLUSTERS]
 
 
 def _bandwidth(restart: RestartResult) -> dict[str, Any]:
@@ -214,8 +230,8 @@ def _above_cut(restart: RestartResult) -> list[str]:
     if restart.leave_one_out <= CLEAN_SCORE:
         return []
     return [
-        f"the division is not clean (leave-one-out score {restart.leave_one_out:.3f}, "
-        f"above {CLEAN_SCORE:g}): other divisions may be as good."
+        f"the partition is not clean (leave-one-out score {restart.leave_one_out:.3f}, "
+        f"above {CLEAN_SCORE:g}); other partitions may be as good."
     ]
 
 

@@ -19,9 +19,8 @@ from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.multiple_kernels import MultipleKernels
 from mmcnb.features.nystroem import normalization_of
 from mmcnb.features.rules import Hyperplane, Labels
-from mmcnb.hinge.cutting_plane import ConstraintStatistics
 from mmcnb.hinge.qp import PlaneSolution, Threshold, solve_planes
-from mmcnb.hinge.training_set import TrainingSet
+from mmcnb.hinge.training_set import ConstraintStatistics, TrainingSet
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix, row_shares
@@ -57,10 +56,6 @@ class WorkingSet(ABC):
         self, labels: Labels, hyperplane: Hyperplane, rho: float
     ) -> tuple[Any, ConstraintStatistics]:
         """The most violated constraint of a hyperplane, not yet added, and its statistics."""
-
-    @abstractmethod
-    def add(self, found: Any) -> None:
-        """Add a cutting plane that `find_most_violated` returned."""
 
     @property
     def evaluations(self) -> int:
@@ -101,9 +96,9 @@ class WorkingSet(ABC):
         self.s, self.t = self.s[kept], self.t[kept]
         self.centred, self.coefs = self.centred[kept], self.coefs[kept]
 
-    def _append(
-        self, generator: Any, statistics: ConstraintStatistics, centred: np.ndarray, coef: np.ndarray
-    ) -> None:
+    def add(self, found: Any) -> None:
+        """Add a cutting plane that `find_most_violated` returned."""
+        generator, statistics, centred, coef = found
         self.generators.append(generator)
         self.s, self.t = np.append(self.s, statistics.active), np.append(self.t, statistics.signed)
         self.centred, self.coefs = np.vstack([self.centred, centred]), np.vstack([self.coefs, coef])
@@ -137,13 +132,8 @@ class FixedBasisWorkingSet(WorkingSet):
     ) -> tuple[Any, ConstraintStatistics]:
         """One sweep: the most violated constraint and its statistics."""
         row_sum, statistics = self.training_set.most_violated(labels, hyperplane, rho)
-        return ((hyperplane, rho), row_sum, statistics), statistics
-
-    def add(self, found: Any) -> None:
-        """Add a cutting plane that `find_most_violated` returned."""
-        generator, row_sum, statistics = found
         centred = row_sum - statistics.signed * self.training_set.mean
-        self._append(generator, statistics, centred, self.training_set.represent(centred))
+        return ((hyperplane, rho), statistics, centred, self.training_set.represent(centred)), statistics
 
 
 class ExactWorkingSet(FixedBasisWorkingSet):
@@ -173,14 +163,9 @@ class ExactWorkingSet(FixedBasisWorkingSet):
         """One sweep of the kernel matrix."""
         active, row_sum, statistics = self.training_set.most_violated_rows(labels, hyperplane, rho)
         y = labels.block(self.training_set.features.block(0, active.shape[0]), 0, active.shape[0])
-        coef = (active * y - statistics.signed) * self.row_shares
-        return ((hyperplane, rho), row_sum, statistics, coef), statistics
-
-    def add(self, found: Any) -> None:
-        """Add a cutting plane that `find_most_violated` returned."""
-        generator, row_sum, statistics, coef = found
         centred = row_sum - statistics.signed * self.training_set.mean
-        self._append(generator, statistics, centred, coef)
+        coef = (active * y - statistics.signed) * self.row_shares
+        return ((hyperplane, rho), statistics, centred, coef), statistics
 
 
 @dataclass(frozen=True)

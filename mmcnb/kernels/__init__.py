@@ -9,10 +9,8 @@ from typing import Any
 _MODULES = {
     "basis": "basis_fixed_point_sums basis_fixed_point_sums_csr weighted_row_sum weighted_row_sum_csr",
     "evolution": "evolve_labels flip_labels",
-    "gaussian": "column_tiles rbf_kernel_block rbf_kernel_block_csr rbf_kernel_block_csr_into "
-    "rbf_kernel_block_into squared_norms",
-    "inner_products": "linear_kernel_block linear_kernel_block_csr linear_kernel_block_csr_into "
-    "linear_kernel_block_into polynomial_kernel_block polynomial_kernel_block_csr "
+    "gaussian": "column_tiles rbf_kernel_block_csr_into rbf_kernel_block_into squared_norms",
+    "inner_products": "linear_kernel_block_csr_into linear_kernel_block_into "
     "polynomial_kernel_block_csr_into polynomial_kernel_block_into",
     "moves": "cluster_row_sums refine shake steepest_moves stochastic_moves",
     "neighbours": "calibrated_weights nearest_nodes_into node_averages_into",

@@ -3,7 +3,7 @@
 X is (rows, d) and B is (p, d), float32 or float64; ``out`` is (rows, p), float32 or float64, and is
 overwritten. All arrays are C-ordered. Rows in CSR form may hold their columns in any order. Their twin takes
 the basis transposed, with ``b_norms = squared_norms(B)`` and ``tiles = column_tiles(B)``: blocks that share
-a basis share that work. `rbf_kernel_block` and `rbf_kernel_block_csr` return new arrays instead.
+a basis share that work. `sklearn.metrics.pairwise` has functions that return new arrays.
 
 A block gives the same bits in whatever thread it is computed, as long as BLAS runs single-threaded.
 """
@@ -329,63 +329,3 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
     for i in range(x_norms.size):
         if np.isnan(x_norms[i]) and np.isnan(near_norms[i]):
             out[i] = np.nan
-
-
-def rbf_kernel_block(X: np.ndarray, B: np.ndarray, gamma: float) -> np.ndarray:
-    """Gaussian kernel between the rows of a block and the basis, exp(-gamma |x - b|²).
-
-    Parameters
-    ----------
-    X : ndarray of shape (rows, d), float32 or float64
-    B : ndarray of shape (p, d), float32 or float64
-    gamma : float
-        1/(2 sigma²), at least 0.
-
-    Returns
-    -------
-    ndarray of shape (rows, p)
-        Of the dtype of X; for the accuracy see `rbf_kernel_block_into`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.kernels import rbf_kernel_block
-    >>> rbf_kernel_block(np.array([[0.0, 1.0]]), np.array([[0.0, 1.0], [0.0, 2.0]]), gamma=1.0).round(4)
-    array([[1.    , 0.3679]])
-    """
-    X, B = np.ascontiguousarray(X), np.ascontiguousarray(B)
-    out = np.empty((X.shape[0], B.shape[0]), X.dtype)
-    rbf_kernel_block_into(X, B, float(gamma), out)
-    return out
-
-
-def rbf_kernel_block_csr(
-    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, B: np.ndarray, gamma: float
-) -> np.ndarray:
-    """Gaussian kernel between the rows of a CSR block and the basis: twin of `rbf_kernel_block`.
-
-    Parameters
-    ----------
-    data, indices, indptr : ndarray
-        The rows, columns in any order, none twice in a row.
-    B : ndarray of shape (p, d), float32 or float64
-    gamma : float
-        1/(2 sigma²), at least 0.
-
-    Returns
-    -------
-    ndarray of shape (rows, p)
-        Of the dtype of data.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.kernels import rbf_kernel_block_csr
-    >>> row = np.array([1.0]), np.array([1]), np.array([0, 1])
-    >>> rbf_kernel_block_csr(*row, np.array([[0.0, 1.0], [0.0, 2.0]]), gamma=1.0).round(4)
-    array([[1.    , 0.3679]])
-    """
-    out = np.empty((indptr.size - 1, B.shape[0]), data.dtype)
-    basis = np.ascontiguousarray(B.T), squared_norms(np.ascontiguousarray(B)), column_tiles(B)
-    rbf_kernel_block_csr_into(data, indices, indptr, *basis, float(gamma), out)
-    return out

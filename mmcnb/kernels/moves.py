@@ -59,14 +59,6 @@ def _start(R, labels, n_clusters):
 
 
 @njit()
-def _diagonal(R):
-    diagonal = np.empty(R.shape[0])
-    for i in range(R.shape[0]):
-        diagonal[i] = R[i, i]
-    return diagonal
-
-
-@njit()
 def _move(R, labels, T, counts, i, d):
     """Row i goes to cluster d."""
     a = labels[i]
@@ -152,7 +144,7 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
     labels = labels.astype(np.int64)
     m = R.shape[0]
     T, counts = _start(R, labels, proportions.shape[0])
-    diagonal, gains = _diagonal(R), np.empty(m)
+    diagonal, gains = np.diag(R), np.empty(m)
     moves = 0
     for i in range(rounds):
         before = moves
@@ -216,7 +208,7 @@ def _steepest(R, labels, low, high, most, by_mean):
     labels = labels.astype(np.int64)
     m, k = R.shape[0], low.shape[0]
     T, counts = _start(R, labels, k)
-    diagonal, sums = _diagonal(R), np.zeros(k)
+    diagonal, sums = np.diag(R), np.zeros(k)
     for i in range(m):
         sums[labels[i]] += T[labels[i], i]
     own, losses, gains, targets = np.empty(m), np.empty(m), np.empty(m), np.empty(m, np.int64)

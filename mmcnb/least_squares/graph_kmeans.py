@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, diags_array, eye_array
 
 from mmcnb.errors import InputError
 from mmcnb.least_squares.kernel_kmeans import largest_by_cluster
@@ -83,7 +84,6 @@ def ball_graph(X: Any, gamma: float, least: float = 0.1) -> Any:
            [0.37, 1.  , 0.  ],
            [0.  , 0.  , 1.  ]])
     """
-    from scipy.sparse import csr_array
     from sklearn.neighbors import radius_neighbors_graph
 
     if not 0 < least < 1:
@@ -132,8 +132,6 @@ def graph_kernel_kmeans(
     >>> graph_kernel_kmeans(K, np.array([0, 1, 1, 1])).labels
     array([0, 0, 1, 1], dtype=int32)
     """
-    from scipy.sparse import diags_array
-
     n, k = K.shape[0], int(start.max()) + 1
     if start.shape[0] != n:
         raise InputError(f"there are {start.shape[0]} labels for {n} rows; give one label a row.")
@@ -147,7 +145,7 @@ def graph_kernel_kmeans(
         settled = bool((renewed == labels).all())
         labels = renewed
     labels = canonical_labels(labels).astype(np.int32)
-    own = _own_sums(K, labels, weights, k)
+    own = _own_sums(_sums(K, labels, weights, k), labels)
     sizes = np.bincount(labels, weights, k)
     links = np.bincount(labels, weights * own, k)
     association = float((links[sizes > 0] / sizes[sizes > 0]).sum())
@@ -157,7 +155,6 @@ def graph_kernel_kmeans(
 
 def least_eigenvalue(K: Any) -> float:
     """The least eigenvalue of a symmetric matrix, less what it may be off."""
-    from scipy.sparse import eye_array
     from scipy.sparse.linalg import eigsh
 
     n = K.shape[0]
@@ -172,15 +169,13 @@ def least_eigenvalue(K: Any) -> float:
 
 def _sums(K: Any, labels: np.ndarray, weights: np.ndarray, k: int) -> Any:
     """Σ_j w_j K_ij over each cluster, a sparse (n, k) matrix."""
-    from scipy.sparse import csr_array
-
     n = labels.shape[0]
     return csr_array(K @ csr_array((weights, labels, np.arange(n + 1)), shape=(n, k)))
 
 
-def _own_sums(K: Any, labels: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
+def _own_sums(sums: Any, labels: np.ndarray) -> np.ndarray:
     """Σ_j w_j K_ij over the cluster of i."""
-    sums = _sums(K, labels, weights, k).tocoo()
+    sums = sums.tocoo()
     own = sums.col == labels[sums.row]
     return np.bincount(sums.row[own], sums.data[own], labels.shape[0])
 
@@ -190,7 +185,7 @@ def _nearest(K: Any, labels: np.ndarray, weights: np.ndarray, k: int, shift: flo
     n, sizes = labels.shape[0], np.bincount(labels, weights, k)
     filled = np.where(sizes > 0, sizes, 1.0)
     sums = _sums(K, labels, weights, k)
-    links = np.bincount(labels, weights * _own_sums(K, labels, weights, k), k)
+    links = np.bincount(labels, weights * _own_sums(sums, labels), k)
     norms = np.where(sizes > 0, (links + shift * sizes) / filled**2, np.inf)
     renewed = np.empty_like(labels)
     for start in range(0, n, BLOCK_ROWS):

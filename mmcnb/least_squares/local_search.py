@@ -12,13 +12,7 @@ from mmcnb import kernels
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Record, ignore, run_starts
 from mmcnb.errors import InputError
-from mmcnb.least_squares.objective import (
-    Partition,
-    floor_bounds,
-    mean_objective,
-    size_bounds,
-    target_shares,
-)
+from mmcnb.least_squares.objective import Partition, floor_bounds, mean_objective, size_bounds, target_shares
 
 DEFAULT_ALPHA = 1e-3  # ridge a row, measured by `python -m benchmarks selection`
 # Two clusters: rows up to which the ridge is the model's, and its least share: `python -m benchmarks rls`.
@@ -27,13 +21,8 @@ PAPER_SCHEDULE = (1.0, 0.5, 21)  # amplitude, decay, rounds: Pahikkala et al., e
 MIXED_SCHEDULES = tuple(  # measured by `python -m benchmarks rls`
     (amplitude, *rest) for amplitude in (1.0, 0.5, 0.25) for rest in ((0.5, 21), (0.8, 41))
 )
-SCANNED_SHARES = (
-    0.5,
-    0.6,
-    0.7,
-    0.8,
-    0.9,
-)  # of the larger of two clusters, measured by `python -m benchmarks rls`
+# Of the larger of two clusters, measured by `python -m benchmarks rls`.
+SCANNED_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)
 SCANNING_STARTS = 2  # starts that try every proportion; each costs as much as five others
 MOST_MOVES = 20  # a row, in refinement and in steepest descent; `python -m benchmarks rls` counts them
 MOST_SWEEPS = 1000  # of stochastic descent, which ends long before

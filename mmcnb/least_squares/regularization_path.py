@@ -44,32 +44,12 @@ def size_constrained_step(
     return (scores - multipliers).argmax(axis=1), multipliers
 
 
-def free_step(features: PrincipalFeatures, labels: np.ndarray, n_clusters: int, alpha: float) -> np.ndarray:
-    """One Lloyd step: each row to the nearest mean in z'; clusters without rows stay so.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.least_squares.regularization_path import free_step
-    >>> from mmcnb.features.nystroem import principal_features
-    >>> rows = principal_features(np.array([[0.0], [1.0], [5.0], [6.0]]))
-    >>> free_step(rows, np.array([0, 1, 1, 1]), 2, 0.1).tolist()
-    [0, 0, 1, 1]
-    """
-    S, sizes = features.sums(labels, n_clusters)
-    scales = features.scales(alpha)
-    means = S / np.maximum(sizes, np.finfo(float).tiny)[:, None]
-    offsets = np.where(sizes > 0, means**2 @ scales / 2, np.inf)
-    return (features.z @ (means * scales).T - offsets).argmax(axis=1)
-
-
 def regularization_path(
     features: PrincipalFeatures,
     labels: np.ndarray,
     n_clusters: int,
-    bounds: tuple[np.ndarray, np.ndarray] | None = None,
+    bounds: tuple[np.ndarray, np.ndarray],
     path: Sequence[float] = REGULARIZATION_PATH,
-    rounds: int = ROUNDS,
 ) -> Partition:
     """Labels followed from a large ridge to a small one.
 
@@ -81,12 +61,10 @@ def regularization_path(
         Where to start: a coin flip will do.
     n_clusters : int
         Number of clusters, k.
-    bounds : pair of ndarray of shape (k,), or None, default=None
-        Least and most rows (or weight) of each cluster; None constrains nothing, by Lloyd steps.
+    bounds : pair of ndarray of shape (k,)
+        Least and most rows (or weight) of each cluster.
     path : sequence of float, default=REGULARIZATION_PATH
         Falling ridges per row, λ/n, from infinity.
-    rounds : int, default=12
-        Most label steps at each.
 
     Returns
     -------
@@ -104,11 +82,8 @@ def regularization_path(
     """
     for alpha in path:
         multipliers = None
-        for _ in range(rounds):
-            if bounds is None:
-                new = free_step(features, labels, n_clusters, alpha)
-            else:
-                new, multipliers = size_constrained_step(features, labels, alpha, *bounds, multipliers)
+        for _ in range(ROUNDS):
+            new, multipliers = size_constrained_step(features, labels, alpha, *bounds, multipliers)
             settled = np.array_equal(new, labels)
             labels = new
             if settled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ MAP_BASIS = 500  # basis vectors the map is made of at most; the rest would not 
 UNSURE = 0.5  # of the median margin, for methods that have no margin of their own
 
 
+@dataclass(eq=False, repr=False)
 class ClusterMapDisplay:
     """Scatter of a sample of rows on two principal components of the kernel, coloured by cluster.
 
@@ -68,22 +70,13 @@ class ClusterMapDisplay:
     ((200, 2), [0, 1, 2])
     """
 
-    def __init__(
-        self,
-        points: np.ndarray,
-        labels: np.ndarray,
-        margins: np.ndarray,
-        *,
-        threshold: float,
-        variance_ratio: np.ndarray,
-        n_samples: int,
-    ) -> None:
-        self.points = points
-        self.labels = labels
-        self.margins = margins
-        self.threshold = threshold
-        self.variance_ratio = variance_ratio
-        self.n_samples = n_samples
+    points: np.ndarray
+    labels: np.ndarray
+    margins: np.ndarray
+    _: KW_ONLY
+    threshold: float
+    variance_ratio: np.ndarray
+    n_samples: int
 
     @classmethod
     def from_estimator(
@@ -135,7 +128,7 @@ class ClusterMapDisplay:
         check_is_fitted(estimator, "model_")
         if sample_size < 1:
             raise InputError(f"sample_size={sample_size} is out of range; give at least 1.")
-        samples = open_samples(X if _is_readable(X) else np.asarray(X))
+        samples = open_samples(np.asarray(X) if isinstance(X, list) or hasattr(X, "to_numpy") else X)
         n, state = samples.n_samples, check_random_state(random_state)
         rows = np.sort(sample_without_replacement(n, min(n, sample_size), random_state=state))
         sample = as_matrix(samples.gather(rows))
@@ -161,7 +154,7 @@ class ClusterMapDisplay:
         -------
         ClusterMapDisplay
         """
-        ax = new_axes() if ax is None else ax
+        ax = ax or new_axes()
         style = {"s": 14, "linewidths": 0.7, **scatter}
         inside = self.margins < self.threshold
         self.scatters_ = {}
@@ -197,11 +190,6 @@ class ClusterMapDisplay:
         drawn = f"{len(self.labels):,} of {self.n_samples:,} rows"
         place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "frameon": False, "title": drawn}
         return ax.legend(handles=handles, **place)
-
-
-def _is_readable(X: Any) -> bool:
-    """Whether `open_samples` reads X as it is; lists and frames become arrays first."""
-    return not isinstance(X, list) and not hasattr(X, "to_numpy")
 
 
 def _margins(values: np.ndarray) -> np.ndarray:

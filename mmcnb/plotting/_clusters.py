@@ -134,7 +134,7 @@ class ClusterDisplay:
         -------
         ClusterDisplay
         """
-        ax = new_axes() if ax is None else ax
+        ax = ax or new_axes()
         style = {"s": 4, "cmap": "coolwarm", "linewidths": 0, **scatter}
         self.scatter_ = ax.scatter(*self.points.T, c=self.labels, **style)
         self.ax_, self.figure_ = ax, ax.figure

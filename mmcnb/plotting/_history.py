@@ -81,7 +81,7 @@ class HistoryDisplay:
         -------
         HistoryDisplay
         """
-        ax = new_axes() if ax is None else ax
+        ax = ax or new_axes()
         self.axes_ = self._generations(ax, line) if "generation" in self.history else self._passes(ax, line)
         self.figure_ = ax.figure
         return self

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mmcnb.errors import InputError
+from mmcnb.plotting._style import new_axes
 
 BAR_INCHES = 0.3  # of the height of a new figure, for each kernel
 
@@ -102,7 +103,7 @@ class KernelWeightsDisplay:
         KernelWeightsDisplay
         """
         places = np.arange(len(self.names))  # not the names: two kernels may share one
-        ax = self._new_axes() if ax is None else ax
+        ax = ax or new_axes(figsize=(6.4, 1 + BAR_INCHES * len(self.names)))
         self.bars_ = ax.barh(places, self.weights, **{"color": "C0", **bar})
         ax.bar_label(self.bars_, fmt="{:.2f}", padding=3)
         ax.set_yticks(places, self.names)
@@ -111,8 +112,3 @@ class KernelWeightsDisplay:
         ax.spines[["top", "right"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def _new_axes(self) -> Any:
-        import matplotlib.pyplot as plt
-
-        return plt.subplots(figsize=(6.4, 1 + BAR_INCHES * len(self.names)), layout="compressed")[1]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from mmcnb import kernels
 from mmcnb.errors import InputError
 from mmcnb.plotting._style import cluster_colors
 
@@ -116,8 +116,8 @@ class ShakingDisplay:
         m, proportions = samples.n_samples, target_shares(estimator.cluster_sizes, estimator.n_clusters)
         R = smoother(kernel_matrix(as_matrix(samples.block(0, m)), model.kernel), estimator.alpha_ * m)
         start = random_labels(m, proportions, check_random_state(random_state))
-        waves = list(shaking_waves(R, start, proportions, amplitude, decay, rounds))
-        return cls(table[:, list(features)], panels(start, waves)).plot(**scatter)
+        waves = shaking_waves(R, start, proportions, amplitude, decay, rounds)
+        return cls(table[:, list(features)], waves).plot(**scatter)
 
     def plot(self, **scatter: Any) -> ShakingDisplay:
         """Draw the panels in a new figure.
@@ -149,39 +149,20 @@ class ShakingDisplay:
         return self
 
 
-def panels(start: np.ndarray, waves: list[tuple[int, int, np.ndarray]]) -> list[tuple[str, np.ndarray]]:
-    """Title and labels of the panels: the start, each claim of the first round, the ends of the others."""
-    shown = [("random labels", start)]
-    last = waves[-1][0] if waves else 0
-    k = sum(number == 0 for number, _, _ in waves)
-    shown += [(f"round 1, cluster {d}", labels) for number, d, labels in waves if number == 0]
-    ends = [(number, labels) for number, d, labels in waves if number > 0 and d == k - 1]
-    return shown + [
-        (f"after round {number + 1}", labels) for number, labels in ends if number in {*LATER_ROUNDS, last}
-    ]
-
-
 def shaking_waves(
-    R: np.ndarray, labels: np.ndarray, proportions: np.ndarray, amplitude: float, decay: float, rounds: int
-) -> Iterator[tuple[int, int, np.ndarray]]:
-    """The search of `mmcnb.kernels.shake`, and the labels after each claim: round, cluster, labels."""
-    m, k = R.shape[0], proportions.shape[0]
-    labels = labels.astype(np.int64)
-    T = np.array([R[labels == h].sum(axis=0) for h in range(k)])
-    for number in range(rounds):
-        moved = False
-        for d in range(k):
-            target = m * proportions[d]
-            for _ in range(int(amplitude * decay**number * target + target - (labels == d).sum())):
-                counts = np.bincount(labels, minlength=k)
-                gains = T[d] - T[labels, np.arange(m)] + R.diagonal()
-                gains[(labels == d) | (counts[labels] < 2)] = -np.inf
-                i = int(gains.argmax())
-                if gains[i] == -np.inf:
-                    break
-                T[labels[i]] -= R[i]
-                T[d] += R[i]
-                labels[i], moved = d, True
-            yield number, d, labels.copy()
-        if not moved:
-            return
+    R: np.ndarray, start: np.ndarray, proportions: np.ndarray, amplitude: float, decay: float, rounds: int
+) -> list[tuple[str, np.ndarray]]:
+    """Title and labels of each panel: each wave of the first round, and the ends of some later ones."""
+    ends: list[np.ndarray] = []
+    moves, before = -1, 0
+    while len(ends) < rounds and moves != before:  # to the first round without a move
+        before = max(moves, 0)
+        labels, moves = kernels.shake(R, start, proportions, amplitude, decay, len(ends) + 1)
+        ends.append(labels)
+    waves = [("random labels", start)]
+    for d in range(proportions.shape[0] if ends else 0):
+        claiming = np.where(np.arange(proportions.shape[0]) <= d, proportions, 0)  # 0 claims no rows
+        labels, _ = kernels.shake(R, start, claiming, amplitude, decay, 1)
+        waves.append((f"round 1, cluster {d}", labels))
+    shown = sorted({*LATER_ROUNDS, len(ends) - 1})
+    return waves + [(f"after round {n + 1}", ends[n]) for n in shown if 0 < n < len(ends)]

@@ -7,11 +7,11 @@ import numpy as np
 FEW = 10  # clusters that the plain palette tells apart
 
 
-def new_axes() -> Any:
+def new_axes(**figure: Any) -> Any:
     """Axes of a new figure."""
     import matplotlib.pyplot as plt
 
-    return plt.subplots(layout="compressed")[1]
+    return plt.subplots(layout="compressed", **figure)[1]
 
 
 def cluster_colors(clusters: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.samples import matrix
-from mmcnb.samples.matrix import CSRBlock, CSRParts
+from mmcnb.samples.matrix import CSRBlock
 
 BLOCK_ROWS = 4096  # of the fixed blocks of all reductions; another number changes the last bits
 """Rows in the fixed block of reduction, counted by row number."""
@@ -26,6 +26,7 @@ class Samples(ABC):
     Attributes
     ----------
     n_samples, n_features : int
+    dtype : float32 or float64, the type of the numbers in a block
     stored_dtype : dtype of the numbers as they are stored
     is_sparse : bool
     name : str
@@ -46,6 +47,7 @@ class Samples(ABC):
 
     n_samples: int
     n_features: int
+    dtype: np.dtype
     stored_dtype: np.dtype
     is_sparse: bool
     name: str
@@ -63,11 +65,7 @@ class Samples(ABC):
         self.n_samples, self.n_features = matrix.check_shape(shape, name)
         self.stored_dtype = np.dtype(stored_dtype)
         matrix.check_dtype(self.stored_dtype, name)
-
-    @property
-    def dtype(self) -> np.dtype:
-        """float32 or float64: the type of the numbers in a block."""
-        return matrix.block_dtype(self.stored_dtype)
+        self.dtype = matrix.block_dtype(self.stored_dtype)
 
     @abstractmethod
     def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:
@@ -121,53 +119,37 @@ class Samples(ABC):
         return f"<{type(self).__name__} {self.name}: {shape}, {layout} {self.dtype}>"
 
 
-class DenseSamples(Samples):
-    """Rows of ``_rows``, an array that is read by ``read(start, stop)`` and ``gather(rows)``."""
+class ChunkedSamples(Samples):
+    """Rows of ``_rows``, an array that is read by ``read(start, stop)`` and ``gather(rows)``.
 
-    is_sparse = False
+    Where rows are sparse, ``_read`` and ``_gather`` give their data, indices and row pointers from 0.
+    """
+
     _rows: Any
 
-    def block(self, start: int, stop: int) -> np.ndarray:
-        """Read the rows ``start <= row < stop``."""
-        return self._checked(self._rows.read(start, min(stop, self.n_samples)), start)
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        """Read rows by number."""
-        rows = matrix.check_rows(rows, self.n_samples)
-        return self._checked(self._rows.gather(rows), rows)
-
-    def _checked(self, values: np.ndarray, rows: int | np.ndarray) -> np.ndarray:
-        block = matrix.as_block(values)
-        matrix.check_finite(block, self.name, rows)
-        return block
-
-
-class SparseSamples(Samples):
-    """Rows in CSR form, whose parts `_read` and `_gather` give: data, indices and row pointers from 0."""
-
-    is_sparse = True
-
-    def block(self, start: int, stop: int) -> CSRBlock:
+    def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:
         """Read the rows ``start <= row < stop``."""
         return self._checked(self._read(start, min(stop, self.n_samples)), start)
 
-    def gather(self, rows: np.ndarray) -> CSRBlock:
+    def gather(self, rows: np.ndarray) -> np.ndarray | CSRBlock:
         """Read rows by number."""
         rows = matrix.check_rows(rows, self.n_samples)
         return self._checked(self._gather(rows), rows)
 
-    def _checked(self, parts: CSRParts, rows: int | np.ndarray) -> CSRBlock:
-        block = matrix.csr_block(*parts, self.n_features, self.name, rows)
+    def _checked(self, values: Any, rows: int | np.ndarray) -> np.ndarray | CSRBlock:
+        if self.is_sparse:
+            data, indices, indptr = values
+            block: Any = matrix.csr_block(data, indices, indptr, self.n_features, self.name, rows)
+        else:
+            block = matrix.as_block(values)
         matrix.check_finite(block, self.name, rows)
         return block
 
-    @abstractmethod
-    def _read(self, start: int, stop: int) -> CSRParts:
-        """Parts of the rows ``start <= row < stop``."""
+    def _read(self, start: int, stop: int) -> Any:
+        return self._rows.read(start, stop)
 
-    @abstractmethod
-    def _gather(self, rows: np.ndarray) -> CSRParts:
-        """Parts of single rows."""
+    def _gather(self, rows: np.ndarray) -> Any:
+        return self._rows.gather(rows)
 
 
 class ContentDigest:

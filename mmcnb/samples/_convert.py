@@ -36,7 +36,6 @@ class _Stream:
     n_features: int | None
     n_samples: int | None = None  # None where the reader shows its own progress
     cached_bytes: int = 0
-    table: CSVTable | None = None
     class_names: list[str] | None = None
 
 
@@ -159,7 +158,7 @@ def _open_stream(source: Any, element: str | None, dtype: Any, label_column: Any
         return _Stream(read_libsvm(path, text_dtype, **text), True, text_dtype, text["n_features"])
     if form == "csv":
         table = CSVTable(path, text_dtype, label_column, text["show_progress"])
-        return _Stream(table.blocks(), False, text_dtype, table.n_features, table=table)
+        return _Stream(table.blocks(), False, text_dtype, table.n_features, class_names=table.class_names)
     file = NumpyFile(path)
     written = _written_dtype(file, file.dtype, dtype)
     return _Stream(file.blocks(), file.is_sparse, written, file.n_features, file.n_samples, file.cached_bytes)
@@ -231,7 +230,7 @@ def _write(stream: _Stream, writer: StoreWriter, show_progress: bool | None) -> 
             elif isinstance(writer, DenseStoreWriter):
                 _append_dense(writer, as_matrix(block), y)
             bar.update(n_rows_of(block))
-        writer.class_names = stream.class_names if stream.table is None else stream.table.class_names
+        writer.class_names = stream.class_names  # of a CSV file: as many as its rows have shown
 
 
 def _append_dense(writer: DenseStoreWriter, rows: Any, y: np.ndarray | None) -> None:

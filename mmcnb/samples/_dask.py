@@ -7,9 +7,9 @@ import numpy as np
 import scipy.sparse
 
 from mmcnb.errors import InputError
-from mmcnb.samples._base import DenseSamples, Samples, SparseSamples
+from mmcnb.samples._base import ChunkedSamples
 from mmcnb.samples._stored import ChunkedRows, EdgeChunks, edge_bytes
-from mmcnb.samples.matrix import CSRParts, check_index_dtypes, stack
+from mmcnb.samples.matrix import check_index_dtypes, stack
 
 
 class _DaskRows(ChunkedRows):
@@ -94,66 +94,48 @@ def _joined(parts: list[Any]) -> Any:
     return parts[0].tocsr() if scipy.sparse.issparse(parts[0]) else parts[0]
 
 
-class _DaskSamples(Samples):
-    """What both layouts share.
+class DaskSamples(ChunkedSamples):
+    """Rows of a Dask array of NumPy arrays or of SciPy sparse matrices.
 
     Parameters
     ----------
     array : dask.array.Array
-        Several chunks of columns are joined.
-    name : str, default="dask array"
-        For messages.
+        Several chunks of columns are joined. Where rows are sparse, ``row_bytes`` is that of its first chunk.
     """
 
     is_reopenable = True
     checksummed = False
 
-    def __init__(self, array: Any, name: str = "dask array") -> None:
+    def __init__(self, array: Any) -> None:
+        name = "dask array"
         if array.ndim == 2 and any(np.isnan(size) for size in (*array.chunks[0], *array.chunks[1])):
             raise InputError(f"{name} has chunks of unknown sizes: call its compute_chunk_sizes() first.")
         self._describe(name, array.shape, array.dtype)
+        self.is_sparse = scipy.sparse.issparse(array._meta)
         self._array = array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
         self._rows = _DaskRows(self._array, name)
         self.chunk_rows = max(self._array.chunks[0])
-
-    def _set_row_bytes(self, row_bytes: float) -> None:
-        self.row_bytes = row_bytes
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        if self.is_sparse:
+            first = self._rows.load(*self._rows.chunk_at(0))
+            self.row_bytes = first.nnz / first.shape[0] * (self.dtype.itemsize + 4) + 8
         chunk = int(self.chunk_rows * self.row_bytes)
         self.edge_bytes = edge_bytes([chunk], int(self.n_samples * self.row_bytes))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._array, self.name)
+        return type(self), (self._array,)
 
-
-class DaskArraySamples(_DaskSamples, DenseSamples):
-    """Rows of a Dask array of NumPy arrays."""
-
-    def __init__(self, array: Any, name: str = "dask array") -> None:
-        super().__init__(array, name)
-        self._set_row_bytes(float(self.n_features * self.dtype.itemsize))
-
-
-class DaskCSRSamples(_DaskSamples, SparseSamples):
-    """Rows of a Dask array of SciPy sparse matrices; ``row_bytes`` is that of its first chunk."""
-
-    def __init__(self, array: Any, name: str = "dask array") -> None:
-        super().__init__(array, name)
-        first = self._rows.load(*self._rows.chunk_at(0))
-        self._set_row_bytes(first.nnz / first.shape[0] * (self.dtype.itemsize + 4) + 8)
-
-    def _read(self, start: int, stop: int) -> CSRParts:
+    def _read(self, start: int, stop: int) -> Any:
         return self._parts(self._rows.read(start, stop))
 
-    def _gather(self, rows: np.ndarray) -> CSRParts:
+    def _gather(self, rows: np.ndarray) -> Any:
         return self._parts(self._rows.gather(rows))
 
-    def _parts(self, matrix: Any) -> CSRParts:
-        check_index_dtypes(self.name, indices=matrix.indices)
-        indptr = matrix.indptr.astype(np.int64)
+    def _parts(self, rows: Any) -> Any:
+        """Dense rows as they are; of sparse ones data, indices and row pointers from 0."""
+        if not self.is_sparse:
+            return rows
+        check_index_dtypes(self.name, indices=rows.indices)
+        indptr = rows.indptr.astype(np.int64)
         first, last = int(indptr[0]), int(indptr[-1])
-        return matrix.data[first:last], matrix.indices[first:last], indptr - first
-
-
-def dask_samples(array: Any) -> Samples:
-    """Rows of a Dask array, dense or sparse by what its chunks are said to be."""
-    return DaskCSRSamples(array) if scipy.sparse.issparse(array._meta) else DaskArraySamples(array)
+        return rows.data[first:last], rows.indices[first:last], indptr - first

@@ -65,8 +65,10 @@ class Inventory:
                 "(a store changed on purpose becomes usable again by `mmcnb convert`)."
             )
 
-    def missing_chunks(self) -> list[str]:
-        """Keys of recorded chunks that are not there; the metadata must be sound."""
+    def check_chunks(self) -> None:
+        """Refuse a store of which chunks are missing; its metadata must be sound."""
+        if not self.store.supports_listing:  # then a missing chunk shows when it is read
+            return
         missing = []
         for path, hashes in self.arrays.items():
             document = json.loads(read_key(self.store, join(self.root, path, "zarr.json")) or b"{}")
@@ -74,12 +76,6 @@ class Inventory:
             keys = [join(self.root, path, "c", str(chunk), *columns) for chunk in range(len(hashes))]
             found = set(list_keys(self.store, join(self.root, path, "c")))
             missing += [key for key in keys if key not in found]
-        return missing
-
-    def check_chunks(self) -> None:
-        """Refuse a store of which chunks are missing."""
-        # Where a store does not list its keys, a missing chunk shows when it is read.
-        missing = self.missing_chunks() if self.store.supports_listing else []
         if missing:
             raise damaged_chunks(self.name, missing, "missing")
 

@@ -15,8 +15,8 @@ from zarr.storage import LocalStore, ZipStore
 
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import matrix
-from mmcnb.samples._base import BLOCK_ROWS, ArraySamples, CSRSamples, DenseSamples, Samples, SparseSamples
-from mmcnb.samples._dask import dask_samples
+from mmcnb.samples._base import BLOCK_ROWS, ArraySamples, ChunkedSamples, CSRSamples, Samples
+from mmcnb.samples._dask import DaskSamples
 from mmcnb.samples._inventory import REMEDY, Inventory, find_inventory, is_store_folder, join
 from mmcnb.samples._remote import RemoteStore, open_address
 from mmcnb.samples._stored import EdgeChunks, StoredArray, edge_bytes
@@ -24,7 +24,7 @@ from mmcnb.samples._stored import EdgeChunks, StoredArray, edge_bytes
 Node = zarr.Array | zarr.Group
 
 
-class _ZarrSamples(Samples):
+class _ZarrSamples(ChunkedSamples):
     """What both layouts share: the inventory and the recorded digest."""
 
     inventory: Inventory | None
@@ -50,8 +50,10 @@ class _ZarrSamples(Samples):
         return open_again, (self.path, self.element, self.identity())
 
 
-class ZarrArraySamples(_ZarrSamples, DenseSamples):
+class ZarrArraySamples(_ZarrSamples):
     """Rows of a Zarr array."""
+
+    is_sparse = False
 
     def __init__(self, array: zarr.Array, name: str, inventory: Inventory | None) -> None:
         self._describe(name, array.shape, array.dtype)
@@ -62,8 +64,10 @@ class ZarrArraySamples(_ZarrSamples, DenseSamples):
         self.edge_bytes = edge_bytes([self._rows.chunk_bytes], self._rows.length * self._rows.row_bytes)
 
 
-class ZarrCSRSamples(_ZarrSamples, SparseSamples):
+class ZarrCSRSamples(_ZarrSamples):
     """Rows of a group in AnnData's ``csr_matrix`` encoding, read by contiguous slices."""
+
+    is_sparse = True
 
     def __init__(self, group: zarr.Group, name: str, inventory: Inventory | None) -> None:
         parts = {part: _part(group, part, name) for part in ("data", "indices", "indptr")}
@@ -167,7 +171,7 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
     if scipy.sparse.issparse(source):
         return CSRSamples(source)
     if type(source).__module__.startswith("dask.array"):
-        return dask_samples(source)
+        return DaskSamples(source)
     node = open_node(source)
     inventory = find_inventory(node, describe(node))
     if inventory is not None:

@@ -73,15 +73,11 @@ class RemoteStore(WrapperStore[FsspecStore]):
                 "check the address and the connection, then try again."
             ) from error
 
-    def list_dir(self, prefix: str) -> AsyncIterator[str]:
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
         """Names below a key; none where the server does not list folders."""
-        return self._store.list_dir(prefix) if self.supports_listing else _nothing()
-
-
-async def _nothing() -> AsyncIterator[str]:
-    names: tuple[str, ...] = ()
-    for name in names:
-        yield name
+        if self.supports_listing:
+            async for name in self._store.list_dir(prefix):
+                yield name
 
 
 def _most_bytes(byte_range: ByteRequest | None) -> int | None:

@@ -171,11 +171,8 @@ class ChunkedRows(ABC):
         # A chunk's first row goes to two reads where one ends before it; that one counts as row -1.
         beyond = self._lookahead if first else 0
         handed = max(start, first - beyond) - first + beyond, min(last, stop) - first + beyond
-
-        def load() -> Any:
-            return self.load(first, last)
-
-        chunk = self._edges.take((self._key, first), load, last - first + beyond, *handed)
+        key, length = (self._key, first), last - first + beyond
+        chunk = self._edges.take(key, lambda: self.load(first, last), length, *handed)
         upto = min(last, end)
         return upto, chunk[begin - first : upto - first]
 
@@ -259,12 +256,10 @@ class StoredArray(ChunkedRows):
         key = self.chunk_key(first // self.chunk_length, *[0] * (self._array.ndim - 1))
         store: Any = self._array.store
         try:
-            if len(out) == self.chunk_length:
-                read_chunk_file(Path(store.root) / key, out)
-            else:
-                padded = self._empty(self.chunk_length)
-                read_chunk_file(Path(store.root) / key, padded)
-                out[...] = padded[: len(out)]
+            chunk = out if len(out) == self.chunk_length else self._empty(self.chunk_length)
+            read_chunk_file(Path(store.root) / key, chunk)
+            if chunk is not out:
+                out[...] = chunk[: len(out)]
         except MemoryError:
             raise
         except FileNotFoundError as error:

@@ -180,8 +180,7 @@ def line_fault(line: bytes, dtype: np.dtype, zero_based: bool, n_features: int |
     fields = line.split(b"#")[0].split()
     if not fields:
         return None
-    label = _number(fields[0])
-    if label is None or not label.is_integer():
+    if not _is_whole(fields[0]):
         return f"label {_show(fields[0])} is not a whole number; class labels must be integers"
     last = -1
     for field in fields[1:]:
@@ -192,7 +191,7 @@ def line_fault(line: bytes, dtype: np.dtype, zero_based: bool, n_features: int |
             return f"{_show(field)} is not of the form index:value; correct or remove the line"
         index = int(column)
         value = _number(text)
-        if value is None or not np.isfinite(_cast(value, dtype)):
+        if value is None or not _is_finite(value, dtype):
             return f"value {_show(text)} of index {index} is not a finite number ({dtype}); correct it"
         if index == 0 and not zero_based:
             return "index 0 found where columns are numbered from 1; give --zero-based (zero_based=True)"
@@ -208,16 +207,22 @@ def line_fault(line: bytes, dtype: np.dtype, zero_based: bool, n_features: int |
     return None
 
 
-def _number(text: bytes) -> float | None:
+def _number(text: bytes | str) -> float | None:
     try:
         return float(text)
     except ValueError:
         return None
 
 
-def _cast(value: float, dtype: np.dtype) -> float:
+def _is_whole(text: bytes | str) -> bool:
+    value = _number(text)
+    return value is not None and value.is_integer()
+
+
+def _is_finite(value: float, dtype: np.dtype) -> bool:
+    """Whether a number is finite in a type that may be narrower than its own."""
     with np.errstate(over="ignore"):
-        return float(np.asarray(value).astype(dtype))
+        return bool(np.isfinite(np.float64(value).astype(dtype)))
 
 
 def _show(text: bytes) -> str:
@@ -259,7 +264,7 @@ class CSVTable:
         top = head[0][1]
         self._width = len(top)
         self._label = self._label_number(label_column, top)
-        numbers = all(_is_number(cell) for column, cell in enumerate(top) if column != self._label)
+        numbers = all(_number(cell) is not None for column, cell in enumerate(top) if column != self._label)
         self._has_header = isinstance(label_column, str) or not numbers
         self._header = top if self._has_header else None
         self.n_features = self._width - (self._label is not None)
@@ -356,27 +361,12 @@ class CSVTable:
     def _raise_fault(self, part: list[Row]) -> None:
         for line, cells in part:
             for column, cell in enumerate(cells):
-                if column == self._label or (_is_number(cell) and self._fits(cell)):
+                value = _number(cell)
+                if column == self._label or (value is not None and _is_finite(value, self._dtype)):
                     continue
                 name = f" ({self._header[column].strip()!r})" if self._header else ""
-                what = "not a finite number" if _is_number(cell) else "not a number"
+                what = "not a number" if value is None else "not a finite number"
                 raise InputError(
                     f"{self.path}, line {line}, column {column}{name}: {cell!r} is {what} ({self._dtype}): "
                     "correct it, drop the row, or name the column of class labels with --label-column."
                 )
-
-    def _fits(self, cell: str) -> bool:
-        with np.errstate(over="ignore"):
-            return bool(np.isfinite(np.float64(cell).astype(self._dtype)))
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_whole(cell: str) -> bool:
-    return _is_number(cell) and float(cell).is_integer()

@@ -23,7 +23,7 @@ class DerivedSamples(Samples):
     def __init__(self, base: Samples) -> None:
         self.base = base
         self.n_samples, self.n_features = base.n_samples, base.n_features
-        self.stored_dtype, self.is_sparse = base.stored_dtype, base.is_sparse
+        self.dtype, self.stored_dtype, self.is_sparse = base.dtype, base.stored_dtype, base.is_sparse
         self.name, self.path, self.checksummed = base.name, base.path, base.checksummed
         self.chunk_rows, self.row_bytes = base.chunk_rows, base.row_bytes
         self.is_reopenable = base.is_reopenable
@@ -233,9 +233,9 @@ def cache_features(features: Samples, store: str) -> Samples:
 
 def scaled_matrix(sample: Any, mean: np.ndarray | None, deviation: np.ndarray | None) -> Any:
     """Rows in memory with their columns scaled as those of all rows are; as they are without moments."""
-    rows = open_samples(sample)
-    if mean is not None and deviation is not None:
-        rows = ScaledSamples(rows, mean, deviation)
+    if mean is None or deviation is None:
+        return sample
+    rows = ScaledSamples(open_samples(sample), mean, deviation)
     return as_matrix(rows.block(0, rows.n_samples))
 
 

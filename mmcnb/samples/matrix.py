@@ -3,12 +3,11 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from mmcnb.errors import InputError
 
-_FLOAT32_EXACT = {
-    np.dtype(name) for name in ["bool", "int8", "int16", "uint8", "uint16", "float16", "float32"]
-}
+_FLOAT32_EXACT = set(map(np.dtype, ("bool", "int8", "int16", "uint8", "uint16", "float16", "float32")))
 _REMEDY = "write the matrix again (scipy.sparse's check_format names what is wrong)."
 
 
@@ -96,16 +95,12 @@ def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
             f"{name} is a {len(shape)}-D array of shape {shape}; rows x features (2-D) is needed: "
             "reshape it, with one row per sample."
         )
-    if shape[0] == 0:
-        raise InputError(
-            f"Found array with 0 sample(s) (shape={shape}) in {name} while a minimum of 1 is required: "
-            "give it rows."
-        )
-    if shape[1] == 0:
-        raise InputError(
-            f"Found array with 0 feature(s) (shape={shape}) in {name} while a minimum of 1 is required: "
-            "give it columns."
-        )
+    for size, what, parts in zip(shape, ("sample", "feature"), ("rows", "columns"), strict=True):
+        if size == 0:
+            raise InputError(
+                f"Found array with 0 {what}(s) (shape={shape}) in {name} while a minimum of 1 is required: "
+                f"give it {parts}."
+            )
     return int(shape[0]), int(shape[1])
 
 
@@ -294,8 +289,6 @@ def as_matrix(rows: Any) -> Any:
     """A block as NumPy or SciPy knows it."""
     if not isinstance(rows, CSRBlock):
         return rows
-    import scipy.sparse as sp
-
     return sp.csr_array(rows[:3], shape=(rows.indptr.shape[0] - 1, rows.n_features))
 
 
@@ -303,8 +296,6 @@ def stack(parts: list[Any]) -> Any:
     """Arrays or SciPy matrices one below the other."""
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
-    import scipy.sparse as sp
-
     return sp.vstack(parts, format="csr")
 
 
@@ -336,17 +327,19 @@ def row_shares(n_samples: int, weights: np.ndarray | None) -> np.ndarray:
 
 
 def with_short_indices(sample: Any) -> Any:
-    """A sample in memory, of which scikit-learn's own estimators take no longer indices than 32 bits."""
-    if hasattr(sample, "indptr"):
+    """Rows in memory, with 32-bit indices where these suffice, as scikit-learn's own estimators need."""
+    if hasattr(sample, "indptr") and max(sample.shape[1], sample.nnz) < 2**31:
         sample.indices, sample.indptr = sample.indices.astype(np.int32), sample.indptr.astype(np.int32)
     return sample
 
 
+def column_sums(X: Any, weights: np.ndarray) -> list[Any]:
+    """Weighted sums of the columns of dense or sparse rows and of their squares, and the weight."""
+    square = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
+    return [weights @ X, weights @ square, weights.sum()]
+
+
 def moments(X: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and mean square of each column of dense or CSR rows."""
-    import scipy.sparse as sp
-
-    weights = np.ones(X.shape[0]) if weights is None else weights
-    square = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
-    total = weights.sum()
-    return np.asarray(weights @ X).ravel() / total, np.asarray(weights @ square).ravel() / total
+    total, squares, weight = column_sums(X, np.ones(X.shape[0]) if weights is None else weights)
+    return np.asarray(total).ravel() / weight, np.asarray(squares).ravel() / weight

@@ -72,10 +72,10 @@ def test_methods_by_default_find_blobs(method, blobs):
     assert evolutionary.compute(Run("blobs", method, 0, settings={"rows": None}))["error"] == 0
 
 
-def test_the_mean_over_the_pairs_is_published_for_all_of_them_alone(tmp_path):
+def test_the_mean_over_the_pairs_is_published_for_all_of_them_alone():
     def mean(names):
         frame = wide(dataset=list(names), protocol=PAPER, method="EvoMMC", error=0.25)
-        return evolutionary.tables_of_pairs(frame, Options(tmp_path)).tables["evolutionary-pairs"].iloc[0]
+        return evolutionary.tables_of_pairs(frame).tables["evolutionary-pairs"].iloc[0]
 
     every = mean(evolutionary.PAIRS)
     assert (every["dataset"], every["error"]) == ("optdigits-tes, 45 pairs", 0.25)
@@ -95,11 +95,11 @@ def test_goals_are_the_published_errors_and_local_search_has_that_of_evolution()
     assert not any(goal.reached for goal in goals)
 
 
-def test_slopes_are_those_of_a_run_and_of_a_generation(tmp_path):
+def test_slopes_are_those_of_a_run_and_of_a_generation():
     n = np.array([100, 200, 400])
     frame = wide(n=n, method="EvoMMC", seconds=n**2.0, generation_seconds=n.astype(float))
     naive = wide(n=n, method="fitness in O(n²)", seconds=np.nan, generation_seconds=n**2.0)
-    result = evolutionary.tables_of_growth(pd.concat([frame, naive]), Options(tmp_path))
+    result = evolutionary.tables_of_growth(pd.concat([frame, naive]))
     slopes = result.tables["evolutionary-slopes"]
     assert slopes[["method", "of"]].to_numpy().tolist() == [
         ["EvoMMC", "seconds"],

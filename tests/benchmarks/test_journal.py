@@ -15,7 +15,7 @@ import pytest
 
 import benchmarks.journal as journals
 import mmcnb
-from benchmarks.__main__ import STUDIES, _module
+from benchmarks.__main__ import PACKAGE, STUDIES
 from benchmarks.journal import COLUMNS, Journal, code_digest, sources_of
 from benchmarks.protocol import PAPER, NoData
 from benchmarks.run import Options, Run, measured
@@ -190,9 +190,8 @@ def test_a_run_with_other_settings_is_computed_again(tmp_path, other, capsys):
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_the_code_of_a_study_is_what_computes_its_runs(study):
-    module = _module(study)
-    names = {path.stem for path in sources_of(module)}
-    assert {module.rpartition(".")[2], "run", "protocol"} <= names
+    names = {path.stem for path in sources_of(PACKAGE + study)}
+    assert {study, "run", "protocol"} <= names
     assert not names & {"tables", "journal", "published", "report", "__main__"}
 
 

@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import routines
 from benchmarks.__main__ import run_study
 from benchmarks.journal import Journal
 from benchmarks.protocol import LABEL_FREE, SCAN_THREADS, Data, compile_seconds
 from benchmarks.run import Options, Run
-from benchmarks.studies import engine, peers
+from benchmarks.studies import engine, peers, routines
 from benchmarks.studies._tasks import TASKS, tasks_of
 from benchmarks.tables import best
 from mmcnb import UnsupervisedRLS
@@ -91,10 +90,10 @@ def test_kernel_values_of_the_routine_are_those_of_scikit_learn(monkeypatch):
     np.testing.assert_allclose(np.concatenate(seen), rbf_kernel(X, gamma=1 / 20), atol=1e-6)
 
 
-def test_goals_of_routines_are_means_over_the_runs(tmp_path):
+def test_goals_of_routines_are_means_over_the_runs():
     frame = pd.DataFrame({"of_bare_rate": [0.6, 0.9], "status": "ok"})
     frame = frame.assign(part="", protocol="", parameters="", reason="", digest="")
-    (goal,) = routines.SECTIONS["product"].tables(frame, Options(tmp_path)).goals
+    (goal,) = routines.SECTIONS["product"].tables(frame).goals
     assert (goal.figure, goal.bound, goal.reached) == (pytest.approx(75), 70, True)
 
 
@@ -102,12 +101,12 @@ def test_goals_of_routines_are_means_over_the_runs(tmp_path):
 
 
 @pytest.mark.parametrize(("labels", "equal"), [("aaa", 100), ("aab", 200 / 3)])
-def test_workers_are_judged_by_the_labels_of_threads(labels, equal, tmp_path):
+def test_workers_are_judged_by_the_labels_of_threads(labels, equal):
     frame = pd.DataFrame({"workers": [0, 1, 2], "labels_digest": list(labels), "seconds": 1.0, "seed": 0})
     frame = frame.assign(
         part="dask", protocol=LABEL_FREE, reason="", digest="x", status="ok", parameters="{}"
     )
-    result = engine.dask_tables(frame, Options(tmp_path))
+    result = engine.dask_tables(frame)
     assert result.goals[0].figure == pytest.approx(equal)
     assert result.tables["engine-dask"]["of threads"].tolist() == [1, 1, 1]
 

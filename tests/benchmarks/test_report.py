@@ -6,11 +6,12 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from benchmarks.__main__ import STUDIES, main
 from benchmarks.published import published
 from benchmarks.report import write_report
-from benchmarks.report.figures import Line, lines, spread, svg
+from benchmarks.report.figures import Panel, draw, spread, svg
 from benchmarks.report.summary import PAPER, VIEWS, View, read, slopes, summarise
 from benchmarks.report.tables import comparison
 from mmcnb import InputError
@@ -65,6 +66,10 @@ def test_facts_of_the_data_stand_beside_the_published_ones(tmp_path):
     sparsity, protocol = facts[0].index("Sparsity"), facts[0].index("protocol")
     found = {row[protocol]: row[sparsity] for row in facts[1:]}
     assert found == {"label-free": "75.00 % (1)", "published": "75.10 %"}
+
+
+def points_of(line, x, y):
+    return pd.DataFrame({"line": line, "style": 0, "fill": "full", "x": x, "y": y, "sd": 0.0})
 
 
 def summary_of(folder, study, rows, view=OURS):
@@ -202,8 +207,8 @@ def test_the_best_of_a_row_is_marked_by_protocol(tmp_path):
         for protocol, error in zip((PAPER, "label-free"), errors, strict=True)
         for row in run("made-up", method, {"balanced_error": error}, protocol=protocol)
     ]
-    (table,) = comparison(summary_of(tmp_path, "small", rows), "balanced_error")
-    best = [name for name, found in zip(table.columns, table.rows[0], strict=True) if found.best]
+    table = comparison(summary_of(tmp_path, "small", rows), "balanced_error")
+    best = [name for name, found in zip(table.texts.columns[1:], table.best.iloc[0], strict=True) if found]
     assert best == ["SKMMC, label-free", "k-means, paper"]
 
 
@@ -216,8 +221,12 @@ def test_the_exponent_of_the_rows_is_found_with_its_interval(power):
     fit = slopes(table).iloc[0]
     assert fit["low"] < power < fit["high"]
     assert fit["high"] - fit["low"] < 0.1
-    assert np.exp(fit["intercept"]) == pytest.approx(3, rel=0.3)
     assert slopes(table.iloc[:2]).empty
+    points = points_of("SKMMC", n, table["mean"])
+    axes = draw(Panel("", points, "rows", log_x=True, log_y=True, fitted=True), Figure())
+    x, y = axes.lines[-1].get_data()
+    assert np.diff(np.log(y)) / np.diff(np.log(x)) == pytest.approx(fit["slope"])
+    assert (y / x**power)[0] == pytest.approx(3, rel=0.3)
 
 
 def test_failed_runs_are_listed_with_their_reasons(tmp_path):
@@ -273,10 +282,19 @@ def test_a_spoilt_frame_is_one_sentence_with_file_and_remedy(spoil, told, tmp_pa
     assert not (tmp_path / "report.html").exists()
 
 
-def test_goals_of_another_format_are_refused(tmp_path):
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", ""])
+def test_goals_of_another_format_are_refused(tmp_path, text):
     write(tmp_path, "small", run("heart", "SKMMC", {"balanced_error": 0.2}))
-    (tmp_path / "small-goals.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "small-goals.csv").write_text(text)
     with pytest.raises(InputError, match=r"small-goals\.csv is no table of goals"):
+        write_report(tmp_path)
+
+
+@pytest.mark.parametrize("line", ["{not a journal", "7", ""])
+def test_a_journal_with_a_damaged_first_line_is_refused(tmp_path, line):
+    write(tmp_path, "small", run("heart", "SKMMC", {"balanced_error": 0.2}))
+    (tmp_path / "small.jsonl").write_text(f"{line}\n")
+    with pytest.raises(InputError, match=r"small\.jsonl has a damaged first line; delete it and run"):
         write_report(tmp_path)
 
 
@@ -300,8 +318,8 @@ def test_the_command_prints_the_page_or_one_sentence(tmp_path, capsys):
 
 
 def test_a_figure_takes_its_colours_from_the_page():
-    drawn = lines([Line("a & <b>", [1, 10, 100], [1, 2, 3], 0)], "rows", "error", log_y=False)
-    text = svg(drawn, 'said "so"', "prefix")
+    points = points_of("a & <b>", [1, 10, 100], [1, 2, 3])
+    text = svg(Panel('said "so"', points, "rows", "error", log_x=True), "prefix")
     assert "currentColor" in text
     assert "var(--series-0)" in text
     assert not re.search(r"#[0-9a-f]{6}", text)

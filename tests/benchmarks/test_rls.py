@@ -71,7 +71,7 @@ def test_the_default_is_fitted_to_the_arcs_in_a_process_that_is_watched(tmp_path
     assert found["ari"] > 0.5
 
 
-def test_the_tables_take_the_point_of_largest_mean_and_tell_the_largest_run(tmp_path):
+def test_the_tables_take_the_point_of_largest_mean_and_tell_the_largest_run():
     frame = wide(
         dataset="iris",
         protocol=PAPER,
@@ -79,15 +79,15 @@ def test_the_tables_take_the_point_of_largest_mean_and_tell_the_largest_run(tmp_
         parameters=["a", "a", "b", "b"],
         ari=[1.0, 0.5, 0.875, 0.8125],
     )
-    row = rls.tables(frame, Options(tmp_path)).tables["rls-tables"].iloc[0]
+    row = rls.tables(frame).tables["rls-tables"].iloc[0]
     assert (row["parameters"], row["runs"], row["largest ari"]) == ("b", 2, 0.875)
     assert row["ari"] == pytest.approx(0.84375)
     assert row["published ari"] == figure(RLS, "iris", "UMC-RLS", "ari")
 
 
-def test_defaults_are_judged_by_ari_and_with_a_bandwidth_by_the_error(tmp_path):
+def test_defaults_are_judged_by_ari_and_with_a_bandwidth_by_the_error():
     names = list(TASKS)
     frame = wide(dataset=[names[0], names[-1]], ari=0.9, balanced_error=0.03, objective=1.0, reads=4)
-    goals = rls.tables_of_defaults(frame, Options(tmp_path)).goals
+    goals = rls.tables_of_defaults(frame).goals
     assert [goal.reached for goal in goals] == [True, False]
     assert [goal.bound for goal in goals] == [TASKS[names[0]].least, 100 * TASKS[names[-1]].most]

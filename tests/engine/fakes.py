@@ -16,7 +16,7 @@ class FakeSamples(Samples):
     def __init__(self, X, chunk_rows=4096, row_bytes=None):
         self.X, self.chunk_rows = np.ascontiguousarray(X), chunk_rows
         self.n_samples, self.n_features = X.shape
-        self.stored_dtype = X.dtype
+        self.dtype = self.stored_dtype = X.dtype
         self.row_bytes = float(row_bytes or X.itemsize * X.shape[1])
         self.reads = np.zeros(self.n_samples, np.int64)
         self.lock = threading.Lock()

@@ -112,15 +112,15 @@ def test_sizes_are_held(shares):
     assert np.sort(np.array(sizes) / 2000) == pytest.approx(np.sort(wanted), rel=0.2)
 
 
-def test_j_of_refined_divisions_does_not_fall_and_is_in_the_history():
+def test_j_of_refined_partitions_does_not_fall_and_is_in_the_history():
     X, _ = blobs(total_variance=2.0)
     model = hinge(sample_size=900, max_rounds=5).fit(X)
     history = model.history_
-    divisions = history[(history["stage"] == "least squares") & history["start"].notna()]
-    best = divisions["J"].max()
+    partitions = history[(history["stage"] == "least squares") & history["start"].notna()]
+    best = partitions["J"].max()
     assert model.report_["sample_objective"] == best
-    assert divisions["start"].nunique() == 7  # two more than n_init of shaking, and four ridge paths
-    refined = divisions[divisions["start"].duplicated(keep=False)]
+    assert partitions["start"].nunique() == 7  # two more than n_init of shaking, and four ridge paths
+    refined = partitions[partitions["start"].duplicated(keep=False)]
     assert len(refined) <= 4
     hinged = history[history["stage"] == "sample"]
     assert hinged["start"].dropna().nunique() == 2

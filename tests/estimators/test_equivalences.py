@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.estimators.conftest import ESTIMATORS, bits, make, make_blobs, make_sparse, same_clusters
 
-# One hill, so coin flips, one a row, cannot lead to different divisions.
+# One hill, so coin flips, one a row, cannot lead to different partitions.
 SMOOTH = {"C": 1.3, "eta": 1e-6}
 
 

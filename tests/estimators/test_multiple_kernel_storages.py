@@ -101,7 +101,7 @@ def test_a_fit_that_was_stopped_ends_as_if_it_had_not_been(tmp_path, monkeypatch
 
 
 def test_weights_are_repetitions():
-    # One hill, so coin flips, one a row, cannot lead to different divisions; every row is a landmark.
+    # One hill, so coin flips, one a row, cannot lead to different partitions; every row is a landmark.
     X = make_blobs(100, gap=4.0)
     weights = np.random.default_rng(0).integers(0, 4, 100)
     smooth = {"C": 1.3, "eta": 1e-6, "n_landmarks": 1000}

@@ -139,7 +139,7 @@ def test_history_never_rises_from_round_to_round(name):
 
 
 @pytest.mark.parametrize("name", KERNEL_ONES)
-def test_a_division_of_noise_is_said_to_be_unclean(name):
+def test_a_partition_of_noise_is_said_to_be_unclean(name):
     X = np.random.default_rng(0).standard_normal((200, 20))
     model = make(name, gamma="auto", C=1.5).fit(X)
     check(model, X)

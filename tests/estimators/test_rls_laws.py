@@ -144,14 +144,14 @@ def landmark_sample_on(sample, X, basis):
     return replace(sample, basis=basis, values=values, normalization=normalization, features=features)
 
 
-def division(k, cluster_sizes="auto", alpha=1e-3, tolerance=0.1):
+def partition(k, cluster_sizes="auto", alpha=1e-3, tolerance=0.1):
     return PartitionConfig(k, alpha, "shaking", "mixed", 1, cluster_sizes, tolerance, 0.2)
 
 
 WANTED = {
-    "free": division(2),
-    "equal": division(4),
-    "shares": division(3, [0.5, 0.3, 0.2]),
+    "free": partition(2),
+    "equal": partition(4),
+    "shares": partition(3, [0.5, 0.3, 0.2]),
 }
 
 

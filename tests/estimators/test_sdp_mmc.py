@@ -1,4 +1,4 @@
-"""SDPMMC: two clusters by a semidefinite programme."""
+"""SDPMMC: two clusters by a semidefinite program."""
 
 import numpy as np
 import pytest
@@ -137,9 +137,9 @@ def test_bad_parameters_are_one_sentence(X, changes, sentence):
     assert sentence in str(refused.value)
 
 
-def test_a_programme_that_stops_early_is_said(X, monkeypatch):
+def test_a_program_that_stops_early_is_said(X, monkeypatch):
     monkeypatch.setattr("mmcnb.relaxations.sdp.MOST_STEPS", 3)
-    with pytest.warns(mmcnb.ClusterWarning, match=r"ended the semidefinite programme early"):
+    with pytest.warns(mmcnb.ClusterWarning, match=r"ended the semidefinite program early"):
         model = mmcnb.baselines.SDPMMC().fit(X)
     assert not model.converged_
     np.testing.assert_array_equal(model.labels_, model.predict(X))

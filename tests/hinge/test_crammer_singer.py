@@ -30,7 +30,7 @@ def groups(n, k, seed=0, d=3, gap=2.0):
 def planes_of(engine, X, k, weights=None, low=1, high=None):
     bounds = np.full(k, low), np.full(k, high or len(X) * 4)
     return CrammerSingerWorkingSet(
-        MulticlassTrainingSet(engine, open_samples(X), None, bounds, weights, True)
+        MulticlassTrainingSet(engine, open_samples(X), None, weights, True, bounds=bounds)
     )
 
 
@@ -54,9 +54,8 @@ def test_two_clusters_have_twice_the_objective_of_the_two_cluster_form(engine, k
             engine,
             pair.training_set.features,
             pair.training_set.normalization,
-            (np.ones(2, int), np.full(2, 80)),
-            None,
-            True,
+            hold_labels=True,
+            bounds=(np.ones(2, int), np.full(2, 80)),
         )
     )
     other = solve(two, GivenLabels((y > 0).astype(np.int64)), C)

@@ -1,4 +1,4 @@
-"""Laws of divisions that the hinge refines."""
+"""Laws of partitions that the hinge refines."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def config(shares="equal", k=4):
     return PartitionConfig(k, 1e-3, "shaking", "mixed", 2, shares, 0.1, 0.5)
 
 
-def divisions(engine, X, division, with_refine, weights=None):
+def partitions(engine, X, partition, with_refine, weights=None):
     columns = KernelSamples(open_samples(X), BasisMap(KERNEL, X[:40]), np.float64)
     values = columns.block(0, len(X))
     normalization = normalization_of(KERNEL(X[:40], X[:40]))
@@ -35,10 +35,10 @@ def divisions(engine, X, division, with_refine, weights=None):
     form = Objective("adaptive", 0.0, float(features.variances.sum()))
     mapped = LandmarkSample(KERNEL, X[:40], values, normalization, features)
     search = SearchConfig("adaptive", 0.0, (1.01, 2.0, C), 0.01, CCCPLimits(5), "mixed", 2, 0, len(X))
-    refine = HingeRefinement(engine, mapped, division, form, search)
+    refine = HingeRefinement(engine, mapped, partition, form, search)
     K = kernel_matrix(X, KERNEL) if weights is None else None
     sweeps = []
-    given = engine, K, features, division, np.random.RandomState(0)
+    given = engine, K, features, partition, np.random.RandomState(0)
     found = partition_sample(*given, refine.run_start if with_refine else None, sweeps.append)
     return found, refine, features, sweeps
 
@@ -47,13 +47,13 @@ def divisions(engine, X, division, with_refine, weights=None):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("shares", ["equal", [0.4, 0.3, 0.2, 0.1]])
 def test_refining_never_lowers_the_best_j(seed, weighted, shares):
-    X, division = sample(seed), config(shares)
+    X, partition = sample(seed), config(shares)
     weights = np.random.default_rng(1).uniform(0.5, 1.5, 150) if weighted else None
     if weighted:
         weights /= weights.mean()
     with ThreadEngine(1) as engine:
-        plain, *_, none = divisions(engine, X, division, False, weights)
-        refined, _, features, sweeps = divisions(engine, X, division, True, weights)
+        plain, *_, none = partitions(engine, X, partition, False, weights)
+        refined, _, features, sweeps = partitions(engine, X, partition, True, weights)
     assert refined[0].objective >= plain[0].objective
     assert none == []
     assert len({row["start"] for row in sweeps}) == 2
@@ -64,7 +64,7 @@ def test_refining_never_lowers_the_best_j(seed, weighted, shares):
     slack = 0 if weights is None else weights.max()
     for one in refined:
         sizes = np.bincount(one.labels, features.weights, 4)
-        low, high = division.bounds_by_size(sizes)
+        low, high = partition.bounds_by_size(sizes)
         assert (sizes >= low - slack).all()
         assert (sizes <= high + slack).all()
 
@@ -73,7 +73,7 @@ def test_threads_do_not_change_what_is_found():
     found = []
     for threads in (1, 3):
         with ThreadEngine(threads) as engine:
-            divided, _, _, rows = divisions(engine, sample(5), config(), True)
+            divided, _, _, rows = partitions(engine, sample(5), config(), True)
         found.append((divided, [{k: v for k, v in row.items() if k != "clock"} for row in rows]))
     for one, other in zip(found[0][0], found[1][0], strict=True):
         assert one.objective == other.objective
@@ -84,6 +84,6 @@ def test_threads_do_not_change_what_is_found():
 def test_random_labels_reach_less_than_clusters_do():
     X = 2 * sample(0)
     with ThreadEngine(1) as engine:
-        _, refine, _, sweeps = divisions(engine, X, config(), True)
+        _, refine, _, sweeps = partitions(engine, X, config(), True)
         reached = {row["start"]: row["norm"] ** 2 for row in sweeps}  # at the end of each start
-        assert refine.random_norm2(C) < min(reached.values())
+        assert refine.random_solution(C).quadratic.norm2 < min(reached.values())

@@ -118,7 +118,9 @@ def make_clusters(engine, X, kernels, kind=MultipleKernelCrammerSingerWorkingSet
     ends = np.cumsum([0, *(part.shape[1] for part in parts)])
     columns = [slice(start, stop) for start, stop in pairwise(ends)]
     bounds = floor_bounds(len(X), k, 0.1)
-    training_set = MulticlassTrainingSet(engine, open_samples(np.hstack(parts)), None, bounds, None, True)
+    training_set = MulticlassTrainingSet(
+        engine, open_samples(np.hstack(parts)), None, hold_labels=True, bounds=bounds
+    )
     return (
         kind(training_set, columns) if kind is MultipleKernelCrammerSingerWorkingSet else kind(training_set)
     ), parts

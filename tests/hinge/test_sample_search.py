@@ -85,7 +85,7 @@ def test_the_start_wins_that_is_best_at_two_and_at_the_last_c(engine):
     X = np.random.RandomState(2).standard_normal((300, 3))
     rows = []
     (candidate, *_) = candidates(engine, X, landmark_features)
-    # Without a division by least squares, which has to be clearly ahead.
+    # Without a partition by least squares, which has to be clearly ahead.
     starts = dataclasses.replace(search(8), init="random")
     (best,) = search_sample(engine, made([candidate]), starts, rows.append)
     ends = pd.DataFrame(rows).groupby(["start", "C"])["norm"].last().unstack("C").dropna()

@@ -56,7 +56,7 @@ def test_no_plane_is_violated_by_more_than_the_slack(threshold, balance, C, seed
 
 
 @pytest.mark.parametrize(("threshold", "balance", "C", "seed"), CASES)
-def test_one_kernel_is_the_quadratic_programme(threshold, balance, C, seed):
+def test_one_kernel_is_the_quadratic_program(threshold, balance, C, seed):
     P, s, t = random_planes(seed, kernels=1)
     found, weights = solve(P, s, t, C, balance, threshold)
     expected = solve_planes(P[0] @ P[0].T, s, t, C, balance, threshold)

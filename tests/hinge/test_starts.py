@@ -74,10 +74,10 @@ def test_starts_are_as_many_as_asked_and_hold_both_labels(init, n_init):
     np.testing.assert_array_equal(starts, again)
 
 
-def test_mixed_starts_hold_the_signs_of_principal_components_and_the_divisions_given():
+def test_mixed_starts_hold_the_signs_of_principal_components_and_the_partitions_given():
     z = np.random.default_rng(5).standard_normal((30, 4))
-    divisions = least_squares_labels(z, np.random.RandomState(0))
-    starts = list(starting_labels("mixed", 8, z, np.random.RandomState(0), divisions=divisions))
+    partitions = least_squares_labels(z, np.random.RandomState(0))
+    starts = list(starting_labels("mixed", 8, z, np.random.RandomState(0), partitions=partitions))
     assert [start.warm for start in starts] == [False, False, True, True, False, False, False, False]
     signs = np.array([starts[number].labels.y for number in (1, 4, 5)]) > 0
     np.testing.assert_array_equal(signs, principal_directions(z, 3).T >= 0)

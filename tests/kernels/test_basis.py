@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from mmcnb import kernels
+from mmcnb.features.kernel import Kernel
 from tests import reference
 from tests.kernels.inputs import DTYPES, rows_and_basis, sparse_rows
 
@@ -37,7 +38,7 @@ def test_fixed_point_sums_are_the_gradient_of_the_projection():
     numerator, denominator = kernels.basis_fixed_point_sums(X, z, b, gamma)
 
     def projection(b):
-        return z @ kernels.rbf_kernel_block(X, b[None], gamma)[:, 0]
+        return z @ Kernel("rbf", gamma)(X, b[None])[:, 0]
 
     gradient = [(projection(b + step * e) - projection(b - step * e)) / (2 * step) for e in np.eye(3)]
     np.testing.assert_allclose(2 * gamma * (numerator - denominator * b), gradient, rtol=1e-7)

@@ -16,7 +16,7 @@ def partition_sample(scores, low, high, weights=None, start=None):
 
 
 @given(st.integers(0, 10**6), st.integers(2, 5), st.sampled_from([0, 1, 4]), st.booleans())
-def test_the_division_is_the_best_within_the_bounds(seed, k, slack, warm):
+def test_the_partition_is_the_best_within_the_bounds(seed, k, slack, warm):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3 * k, 30))
     scores = rng.standard_normal((n, k)) + 2 * rng.standard_normal(k)
@@ -25,7 +25,7 @@ def test_the_division_is_the_best_within_the_bounds(seed, k, slack, warm):
     _, labels = partition_sample(scores, low, high, start=rng.standard_normal(k) if warm else None)
     sizes = np.bincount(labels, minlength=k)
     assert ((low <= sizes) & (sizes <= high)).all()
-    best = reference.best_sizes_division(scores, low, high)
+    best = reference.best_sizes_partition(scores, low, high)
     assert scores[np.arange(n), labels].sum() == pytest.approx(best, rel=1e-9, abs=1e-9)
 
 

@@ -1,4 +1,4 @@
-"""Laws of the division of a sample: the ridge it is searched at."""
+"""Laws of the partition of a sample: the ridge it is searched at."""
 
 import numpy as np
 import pytest
@@ -11,24 +11,24 @@ from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 from mmcnb.synthetic import make_block
 
 
-def division(n_clusters, search="shaking", schedule="mixed"):
+def partition(n_clusters, search="shaking", schedule="mixed"):
     return PartitionConfig(n_clusters, 1e-3, search, schedule, 2, "auto", 0.1, 0.5)
 
 
 def test_the_whole_ridge_of_two_clusters_grows_to_its_bound_and_then_falls_no_further_than_a_tenth():
-    alphas = [division(2).search_alpha(rows) for rows in (10, 400, 2000, 10**6)]
+    alphas = [partition(2).search_alpha(rows) for rows in (10, 400, 2000, 10**6)]
     assert alphas == pytest.approx([1e-3, 1e-3, 2e-4, 1e-4])
 
 
-@pytest.mark.parametrize("config", [division(3), division(2, "steepest"), division(2, schedule="paper")])
-def test_other_divisions_keep_the_ridge_of_the_model(config):
+@pytest.mark.parametrize("config", [partition(3), partition(2, "steepest"), partition(2, schedule="paper")])
+def test_other_partitions_keep_the_ridge_of_the_model(config):
     assert config.search_alpha(10**6) == config.alpha
 
 
-def test_divisions_are_judged_at_the_ridge_of_the_search():
+def test_partitions_are_judged_at_the_ridge_of_the_search():
     X, _ = make_block("moons", 0, 600, 2)
     kernel = Kernel("rbf", 2.0)
-    K, config = kernel_matrix(X, kernel), division(2)
+    K, config = kernel_matrix(X, kernel), partition(2)
     features = principal_features(K @ normalization_of(K.copy(), 1e-7))
     with open_engine(None, 1) as engine:
         found = partition_sample(engine, K, features, config, np.random.RandomState(0))

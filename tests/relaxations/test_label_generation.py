@@ -31,7 +31,7 @@ def all_labels(shares, balance):
 
 
 def by_cvxpy(gram, labels, bounds):
-    """The convex programme of the mixture, over the primal vectors of the labellings' kernels."""
+    """The convex program of the mixture, over the primal vectors of the labellings' kernels."""
     n = len(gram)
     values, vectors = np.linalg.eigh(gram)
     root = vectors * np.sqrt(np.maximum(values, 0))

@@ -1,4 +1,4 @@
-"""The semidefinite programme of maximum margin clustering."""
+"""The semidefinite program of maximum margin clustering."""
 
 from itertools import product
 
@@ -21,7 +21,7 @@ def centred_gram(n, seed=0, gap=1.5, width=1.0):
 
 
 def by_cvxpy(gram, bounds, shares, balance, of_rows=False):
-    """The programme as it is printed, the thesis's (3.8), over two; ``of_rows`` takes its L4 as balance."""
+    """The program as it is printed, the thesis's (3.8), over two; ``of_rows`` takes its L4 as balance."""
     n = len(gram)
     M, delta = cvxpy.Variable((n, n), PSD=True), cvxpy.Variable()
     mu, nu = cvxpy.Variable(n, nonneg=True), cvxpy.Variable(n, nonneg=True)

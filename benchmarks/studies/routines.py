@@ -16,6 +16,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 import mmcnb
 from benchmarks.protocol import bare_scans, compile_seconds, facts, fit, turns, written_once
-from benchmarks.run import Options, Run, Section, frame_of_runs
+from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.tables import Goal, Result, measures_of
 from mmcnb import kernels
 from mmcnb.samples import BLOCK_ROWS, create_dense_store, open_samples
@@ -33,48 +34,19 @@ TURNS, QUICK_TURNS = 5, 3
 WRITE_ROWS = 2**16
 
 
-def section(
-    name: str,
-    compute: Callable[[Run], dict[str, Any]],
-    dataset: str,
-    method: str,
-    sizes: tuple[int, int] | None,
-    column: str,
-    goal: Goal,
-    factor: int = 1,
-) -> Section:
-    """The section of a routine: one run a seed, and a table with the figures of both in one row.
+@frame_of_runs
+def grid(dataset: str, method: str, turns: int, sizes: tuple[int, int] | None, options: Options) -> Runs:
+    """One run a seed; of made rows the sizes are all and those of ``--quick``, without them it is a9a."""
+    rows = options.sized(*sizes) if sizes else options.rows_of("a9a")
+    settings = {"rows": rows, "turns": turns * options.pick(TURNS, QUICK_TURNS, QUICK_TURNS)}
+    for seed in options.repeats(1):
+        yield Run(dataset, method, seed, settings=settings)
 
-    Parameters
-    ----------
-    name : str
-        Of the section and its table.
-    compute : callable
-        That of the section.
-    dataset, method : str
-        Names for the tables.
-    sizes : tuple of int or None
-        Rows of made data, and those of ``--quick``; None for a9a.
-    column : str
-        Where the figure of the goal stands.
-    goal : Goal
-        The figure is filled in.
-    factor : int, default=1
-        Of the number of turns.
-    """
 
-    @frame_of_runs
-    def grid(options: Options) -> Iterator[Run]:
-        rows = options.sized(*sizes) if sizes else options.rows_of("a9a")
-        settings = {"rows": rows, "turns": factor * options.pick(TURNS, QUICK_TURNS, QUICK_TURNS)}
-        for seed in options.repeats(1):
-            yield Run(dataset, method, seed, settings=settings)
-
-    def tables(frame: pd.DataFrame, options: Options) -> Result:
-        figure = float(frame[column].mean()) * (100 if goal.unit == "%" else 1)
-        return Result({f"routines-{name}": measures_of(frame)}, [goal._replace(figure=figure)])
-
-    return Section(grid, compute, tables)
+def tables(name: str, column: str, goal: Goal, frame: pd.DataFrame) -> Result:
+    """A routine and its peers in one row a run; the goal takes the mean of a column."""
+    figure = float(frame[column].mean()) * (100 if goal.unit == "%" else 1)
+    return Result({f"routines-{name}": measures_of(frame)}, [goal._replace(figure=figure)])
 
 
 # -- routines ----------------------------------------------------------------------------------
@@ -176,18 +148,21 @@ def write_noise(path: str, rows: int, features: int) -> None:
 def labeller(features: int, landmarks: int) -> tuple[Any, float]:
     """A model with so many basis vectors, whatever it was fitted to, and the seconds of a first fit."""
     rows = np.random.default_rng(1).standard_normal((4 * landmarks, features), np.float32)
-    compiled = compile_seconds(rows)
     model = mmcnb.SparseKernelMMC(gamma="median", n_landmarks=landmarks, n_init=1, random_state=0)
+    compiled = compile_seconds(rows, model)
     return fit(model, rows), compiled
 
 
 RATIO = Goal("scan: predict over a store, against the best bare scan", np.nan, 1.35, "times")
 RATE = Goal("product: predict, of the rate of a bare product", np.nan, 70, "%", at_least=True)
 FASTER = Goal("csr: kernel blocks, against the faster rbf_kernel", np.nan, 8, "times", at_least=True)
-SECTIONS = {  # the store of the first has 2 GiB of float32
-    "scan": section("scan", scan, "noise, in a store", "predict", (2**23, 2**17), "scans", RATIO),
-    "product": section(
-        "product", product, "noise, in memory", "predict", (2**17, 2**14), "of_bare_rate", RATE
-    ),
-    "csr": section("csr", csr, "a9a", "kernel blocks", None, "times_faster", FASTER, factor=4),
+grids = {  # the store of the first has 2 GiB of float32
+    "scan": partial(grid, "noise, in a store", "predict", 1, (2**23, 2**17)),
+    "product": partial(grid, "noise, in memory", "predict", 1, (2**17, 2**14)),
+    "csr": partial(grid, "a9a", "kernel blocks", 4, None),
+}
+SECTIONS = {
+    "scan": Section(grids["scan"], scan, partial(tables, "scan", "scans", RATIO)),
+    "product": Section(grids["product"], product, partial(tables, "product", "of_bare_rate", RATE)),
+    "csr": Section(grids["csr"], csr, partial(tables, "csr", "times_faster", FASTER)),
 }
