@@ -11,6 +11,7 @@ _MODULES = {
     "CPMMC": "mmcnb.estimators.cpmmc",
     "CrammerSingerMMC": "mmcnb.estimators.crammer_singer_mmc",
     "EvolutionaryMMC": "mmcnb.estimators.evolutionary_mmc",
+    "GraphKernel": "mmcnb.features.graph",
     "KernelCPMMC": "mmcnb.estimators.kernel_cpmmc",
     "KernelKMeans": "mmcnb.estimators.kernel_kmeans",
     "MultipleKernelClustering": "mmcnb.estimators.multiple_kernel_clustering",

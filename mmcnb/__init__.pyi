@@ -12,6 +12,7 @@ from mmcnb.estimators.persistence import load as load
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC as SparseKernelMMC
 from mmcnb.estimators.support_cluster_machine import SupportClusterMachine as SupportClusterMachine
 from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS as UnsupervisedRLS
+from mmcnb.features.graph import GraphKernel as GraphKernel
 from mmcnb.samples import open_samples as open_samples
 
 __version__: str
@@ -20,6 +21,7 @@ __all__ = [
     "ClusterWarning",
     "CrammerSingerMMC",
     "EvolutionaryMMC",
+    "GraphKernel",
     "InputError",
     "KernelCPMMC",
     "KernelKMeans",

@@ -24,6 +24,7 @@ from mmcnb.features.bandwidth import (
     mean_squared_distance,
     named_gamma,
 )
+from mmcnb.features.graph import graph_kernel
 from mmcnb.features.kernel import Kernel
 from mmcnb.hinge.cccp import CCCPLimits, greatest_balance, path_to
 from mmcnb.hinge.sample_search import SearchConfig
@@ -125,6 +126,18 @@ class Parsed:
         """Raise InputError where the function refuses a value."""
         if value is not None:
             self.parse(value)
+
+
+class KernelOrGraph:
+    """A kernel function, or the graph kernel."""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError where a value is neither."""
+        graph = graph_kernel(value)
+        if graph is None:
+            Choice((*KERNELS, "graph")).check(name, value)
+        else:
+            graph.check()
 
 
 COUNT = Number(1, integer=True)
@@ -336,7 +349,7 @@ def open_checkpoint(
 def _identity(estimator: Any, samples: Samples, weights: np.ndarray | None) -> dict[str, Any]:
     """Everything that the result depends on, by the names that messages use."""
     parameters = {
-        name: value
+        name: value.to_dict() if hasattr(value, "to_dict") else value
         for name, value in estimator.get_params(deep=False).items()
         if name not in RUNTIME_NAMES and name != "random_state"
     }

@@ -13,6 +13,7 @@ import numpy as np
 
 from mmcnb.errors import InputError
 from mmcnb.estimators.parameters import RUNTIME_NAMES
+from mmcnb.features.graph import GraphKernel
 from mmcnb.features.model import Model, read_model, write_model
 
 CLASSES = (
@@ -57,6 +58,8 @@ def _plain(value: Any) -> Any:
     """Numbers of NumPy, arrays and tuples, also within others, as JSON holds them."""
     if hasattr(value, "tolist"):
         return value.tolist()
+    if isinstance(value, GraphKernel):
+        return value.to_dict()
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
@@ -143,6 +146,10 @@ def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
             )
         if key == "random_state" and not isinstance(value, int | None):
             raise InputError(f"{path} has random_state={value!r}, which is no seed; fit again.")
+    kernel = parameters.get("kernel")
+    if isinstance(kernel, dict) and kernel.get("name") == "graph":
+        settings = {key: value for key, value in kernel.items() if key != "name"}
+        parameters = parameters | {"kernel": GraphKernel(**settings)}
     estimator = cls(**parameters)
     try:
         estimator._check_parameters()

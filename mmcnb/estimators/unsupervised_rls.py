@@ -9,6 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
+from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     COUNT,
@@ -16,11 +17,13 @@ from mmcnb.estimators.parameters import (
     SAMPLED,
     SHARE,
     Choice,
+    KernelOrGraph,
     Number,
     NumberOr,
     Rule,
     default_kernel,
 )
+from mmcnb.features.graph import GraphKernel, graph_kernel
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import (
@@ -33,7 +36,14 @@ from mmcnb.least_squares.all_rows import (
     relative_weights,
     rows_of_sample,
 )
-from mmcnb.least_squares.objective import target_shares
+from mmcnb.least_squares.graph_partition import (
+    GRAPH_LEAST_SHARE,
+    graph_needs,
+    graph_sample,
+    partition_graph,
+)
+from mmcnb.least_squares.local_search import LEAST_SHARE
+from mmcnb.least_squares.objective import Partition, target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 from mmcnb.least_squares.stability import DEFAULT_ALPHA, stable_settings
 
@@ -61,8 +71,9 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         the setting at which fits of five subsets of the sample agree most, unless those at the defaults agree
         nearly as well. It reads no more rows, but takes several times as long; on average its clusters are
         no nearer to known classes than those of the default.
-    kernel : {"rbf", "linear", "poly"}, default="rbf"
-        Kernel function.
+    kernel : {"rbf", "linear", "poly", "graph"} or GraphKernel, default="rbf"
+        Kernel function; "graph" are coordinates on the graph of the nearest rows, for clusters of any shape.
+        It takes neither gamma nor landmarks. A `GraphKernel` holds its settings.
     search : {"shaking", "steepest", "stochastic"}, default="shaking"
         Local search on the sample: Alg. 3, 2 or 1 of the paper.
     schedule : {"mixed", "paper"}, default="mixed"
@@ -70,19 +81,22 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         paths. "paper" is as published; of two clusters its first round wipes out the start.
     n_init : int, default=8
         Starts of the local search.
-    cluster_sizes : {"auto", "equal"} or array of n_clusters proportions, default="auto"
-        Size constraints. "auto" is a minimum size only for two clusters, and equal sizes for more.
-        Proportions are in any order: the largest is that of the largest cluster.
+    cluster_sizes : {"auto", "equal"}, None or array of n_clusters proportions, default="auto"
+        Size constraints. None is a minimum size only. "auto" is that for two clusters and for the graph
+        kernel, and equal sizes otherwise. Proportions are in any order: the largest is that of the largest
+        cluster.
     size_tolerance : float, default=0.1
         How far constrained sizes may lie from their proportions, relatively.
-    min_share : float, default=0.5
-        Minimum size of a cluster where there is no other constraint, as a fraction of n/n_clusters.
+    min_share : float or None, default=None
+        Minimum size of a cluster where there is no other constraint, as a fraction of n/n_clusters; None is
+        0.5, and 0.1 with the graph kernel.
     sample_size : int or None, default=None
-        Rows of the sample; None is max(2000, 100 n_clusters).
+        Rows of the sample; None is max(2000, 100 n_clusters). With the graph kernel, rows of each of four
+        samples of its nodes.
     n_landmarks : int, default=300
         Basis vectors of the model.
     max_passes : int, default=3
-        Passes over all rows after the sample.
+        Passes over all rows after the sample; one where a graph has fewer nodes than there are rows.
     scale : {None, "standard"}, default=None
         "standard" divides columns by their deviation (and centres dense ones).
     degree : int, default=3
@@ -144,7 +158,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
     n_init: int = 8
     cluster_sizes: Any = "auto"
     size_tolerance: float = 0.1
-    min_share: float = 0.5
+    min_share: float | None = None
     sample_size: int | None = None
     n_landmarks: int = LANDMARKS
     max_passes: int = 3
@@ -154,13 +168,14 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
 
     rules: ClassVar[Mapping[str, Rule]] = {
         **SAMPLED,
+        "kernel": KernelOrGraph(),
         "n_clusters": COUNT,
         "alpha": NumberOr(POSITIVE, ("auto",)),
         "search": Choice(("shaking", "steepest", "stochastic")),
         "schedule": Choice(("mixed", "paper")),
         "n_init": COUNT,
         "size_tolerance": SHARE,
-        "min_share": SHARE,
+        "min_share": Number(0.0, 1.0, optional=True),
         "n_landmarks": Number(2, integer=True),
         "max_passes": COUNT,
     }
@@ -195,45 +210,80 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
     def _check_parameters(self) -> None:
         super()._check_parameters()
         target_shares(self.cluster_sizes, self.n_clusters)
+        if graph_kernel(self.kernel) is not None and self.alpha == "auto":
+            raise InputError("alpha='auto' compares kernel functions; give a number with the graph kernel.")
 
     def _needs(self, n_samples: int) -> FitNeeds:
         rows = min(self.sample_size or rows_of_sample(self.n_clusters), n_samples)
         check_matrices(rows, self.n_clusters, self.memory_limit)
-        held, sweeps = matrix_bytes(rows), int(self.max_passes)  # the first pass reads, one more labels
+        graph, held, sweeps = graph_kernel(self.kernel), matrix_bytes(rows), int(self.max_passes)
+        if graph is not None:
+            return graph_needs(graph, int(self.n_clusters), n_samples, held, sweeps)
+        # The first pass reads, one more labels.
         return FitNeeds(min(rows, self.n_landmarks), rows, sample_bytes=held, sweeps=sweeps)
 
     def _fit(self, session: FitSession) -> FitResult:
-        sample, weights = session.sample, relative_weights(session.sample_weights)
-        check_clusters(self.n_clusters, sample, session.samples.n_samples)
-        kernel, config, settings = self._settings(session, weights)
-        shape = min(sample.shape[0], self.n_landmarks), self.n_clusters
-        mapped = landmark_sample(sample, weights, kernel, *shape, session.random_state)
-        K = kernel_matrix(sample, kernel) if weights is None else None
-        found = partition_sample(session.engine, K, mapped.features, config, session.random_state)
+        check_clusters(self.n_clusters, session.sample, session.samples.n_samples)
+        graph = graph_kernel(self.kernel)
+        mapped, found, config, report = (
+            self._on_landmarks(session) if graph is None else self._on_graph(session, graph)
+        )
         for one in found:
             session.record({"stage": "sample", "start": one.start, "objective": one.objective})
         model = mapped.model(session, config.alpha)
         assert model.ridge is not None
         rows = session.engine.cache(model.features(session.samples), session.plan)
-        start = rows, found[0].labels, int(self.max_passes)
-        labelled = label_all_rows(session, config, mapped, model.ridge, *start)
+        passes = 1 if graph is not None and session.has_more_rows else int(self.max_passes)
+        labelled = label_all_rows(session, config, mapped, model.ridge, rows, found[0].labels, passes)
         return FitResult(
             replace(model, rule=labelled.rule),
             rows,
             {
                 "objective": labelled.mean_objective,
-                "gamma": kernel.gamma,
+                "gamma": report["gamma"],
                 "alpha": config.alpha,
-                "converged": labelled.settled,
+                "converged": labelled.settled or passes == 1 < self.max_passes,
             },
             {
                 "sizes": whole_numbers(labelled.sizes.tolist()),
-                "gamma": kernel.gamma,
                 "one_against_all_objective": labelled.one_against_all_objective,
                 "sample_objective": float(found[0].objective),
-                **settings,
+                **report,
             },
             warnings=self._warnings(labelled.sizes, config),
+        )
+
+    def _on_landmarks(
+        self, session: FitSession
+    ) -> tuple[Any, list[Partition], PartitionConfig, dict[str, Any]]:
+        """The sample in landmark features, its partitions, how they were found, and what to report."""
+        sample, weights = session.sample, relative_weights(session.sample_weights)
+        kernel, config, settings = self._settings(session, weights)
+        shape = min(sample.shape[0], self.n_landmarks), self.n_clusters
+        mapped = landmark_sample(sample, weights, kernel, *shape, session.random_state)
+        K = kernel_matrix(sample, kernel) if weights is None else None
+        found = partition_sample(session.engine, K, mapped.features, config, session.random_state)
+        return mapped, found, config, {"gamma": kernel.gamma, **settings}
+
+    def _on_graph(
+        self, session: FitSession, kernel: GraphKernel
+    ) -> tuple[Any, list[Partition], PartitionConfig, dict[str, Any]]:
+        """The same in the coordinates of a graph."""
+        weights, config = relative_weights(session.sample_weights), self._config(float(self.alpha))
+        auto = isinstance(self.cluster_sizes, str) and self.cluster_sizes == "auto"
+        config = replace(config, cluster_sizes=None) if auto else config
+        given = session.sample, weights, kernel, config.n_clusters, session.random_state
+        mapped = graph_sample(*given)
+        rows = self.sample_size or rows_of_sample(config.n_clusters)
+        found = partition_graph(session.engine, mapped, config, session.random_state, rows)
+        return mapped, found, config, {"gamma": None, "graph": mapped.graph.to_dict()}
+
+    def _config(self, alpha: float) -> PartitionConfig:
+        least = LEAST_SHARE if graph_kernel(self.kernel) is None else GRAPH_LEAST_SHARE
+        least = least if self.min_share is None else float(self.min_share)
+        sizes = self.cluster_sizes, float(self.size_tolerance), least
+        return PartitionConfig(
+            int(self.n_clusters), alpha, self.search, self.schedule, int(self.n_init), *sizes
         )
 
     def _settings(
@@ -241,11 +291,9 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
     ) -> tuple[Kernel, PartitionConfig, dict[str, Any]]:
         """The kernel and the ridge, as they are given or the most stable ones, and what was tried."""
         kernel = default_kernel(self, session.sample, weights)
-        sizes = self.cluster_sizes, float(self.size_tolerance), float(self.min_share)
-        manner = self.search, self.schedule, int(self.n_init), *sizes
         if self.alpha != "auto":
-            return kernel, PartitionConfig(int(self.n_clusters), float(self.alpha), *manner), {}
-        config = PartitionConfig(int(self.n_clusters), DEFAULT_ALPHA, *manner)
+            return kernel, self._config(float(self.alpha)), {}
+        config = self._config(DEFAULT_ALPHA)
         n_landmarks = min(session.sample.shape[0], self.n_landmarks)
         vary = self.kernel == "rbf" and self.gamma == "auto"
         given = session.engine, session.sample, weights, kernel, config, n_landmarks

@@ -5,6 +5,7 @@ clusters follow the data: a ring is one cluster, and so is a dense group beside 
 weighted mean of the coordinates of its nearest nodes, whether it is a node or not.
 """
 
+import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from mmcnb import kernels
 from mmcnb.errors import InputError
 from mmcnb.features.nodes import Axes, NodeSearch, leading_axes, search_all, search_in_cells
+from mmcnb.features.nystroem import check_places
 
 # Measured by `python -m benchmarks graph` on the tuning half.
 N_NEIGHBORS, N_NODES = 10, 20_000
@@ -22,7 +24,7 @@ BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
 SCALE_NEIGHBOUR = 7  # its distance is the scale of a node where components are joined
 DENSE_NODES = 2100  # up to which all eigenvalues cost less than iterations for some
 EIGENVALUE_TOLERANCE = 1e-7
-FILTERS = ("cut-off", "resolvent", "root")
+FILTERS = ("root", "cut-off", "resolvent")
 
 
 @dataclass(frozen=True)
@@ -35,23 +37,38 @@ class GraphKernel:
         Nearest nodes of each row; None is 10, or fewer where there are fewer nodes.
     n_nodes : int, default=20000
         Most nodes of the graph: rows drawn at random, or all of fewer rows.
-    filter : {"cut-off", "resolvent", "root"}, default="cut-off"
-        How eigenvalues mu weigh their eigenvectors: mu, b/(1 - mu) with b = 1 - mu at twice the number of
-        clusters, or the square root of that.
+    filter : {"root", "cut-off", "resolvent"}, default="root"
+        How eigenvalues mu weigh their eigenvectors: "cut-off" by mu, "resolvent" by b/(1 - mu), with b the
+        1 - mu at twice the number of clusters, and "root" by the square root of that.
 
     Examples
     --------
     >>> import mmcnb
-    >>> X, y = mmcnb.synthetic.make_rings(400, random_state=0)
+    >>> from mmcnb.synthetic import make_shape
+    >>> X, y = make_shape("two-rings", 400, random_state=0)
     >>> kernel = mmcnb.GraphKernel(n_neighbors=8)
     >>> model = mmcnb.UnsupervisedRLS(n_clusters=2, kernel=kernel, random_state=0).fit(X)
-    >>> model.labels_.shape
-    (400,)
+    >>> bool((model.labels_ == (y != y[0])).all())
+    True
     """
 
     n_neighbors: int | None = None
     n_nodes: int = N_NODES
-    filter: str = "cut-off"
+    filter: str = "root"
+
+    def check(self) -> None:
+        """Raise InputError where a setting is invalid."""
+        for name, least in (("n_neighbors", 1), ("n_nodes", 2)):
+            value = getattr(self, name)
+            if value is None and name == "n_neighbors":
+                continue
+            if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+                raise InputError(
+                    f"{name}={value!r} is out of range; give a whole number of at least {least}."
+                )
+        if self.filter not in FILTERS:
+            shown = ", ".join(map(repr, FILTERS))
+            raise InputError(f"filter={self.filter!r} is unknown; choose one of {shown}.")
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as a JSON object."""
@@ -63,10 +80,17 @@ class GraphKernel:
             return min(N_NEIGHBORS, n_nodes - 1)
         if self.n_neighbors >= n_nodes:
             raise InputError(
-                f"n_neighbors={self.n_neighbors} is not below the {n_nodes:,} distinct rows of the graph; give "
-                "fewer neighbors or more rows."
+                f"n_neighbors={self.n_neighbors} is not below the {n_nodes:,} distinct rows of the graph; "
+                "give fewer neighbors or more rows."
             )
         return self.n_neighbors
+
+
+def graph_kernel(kernel: Any) -> GraphKernel | None:
+    """The settings that a parameter ``kernel`` asks for; None where it names a kernel function."""
+    if isinstance(kernel, str) and kernel == "graph":
+        return GraphKernel()
+    return kernel if isinstance(kernel, GraphKernel) else None
 
 
 @dataclass(frozen=True)
@@ -117,24 +141,38 @@ class GraphMap:
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> "GraphMap":
-        """The map of its `arrays`."""
+        """The map of its `arrays`; the numbers in them may not lead a search out of the nodes."""
         n_probes, n_neighbors = arrays["graph_search"].tolist()
-        cells = arrays["graph_starts"], arrays["graph_centres"]
-        search = NodeSearch(arrays["graph_nodes"], *cells, n_probes)
-        axes = Axes(arrays["graph_mean"], arrays.get("graph_axes"))
-        return cls(axes, search, arrays["graph_coordinates"], n_neighbors)
+        nodes, starts, centres = (arrays[f"graph_{name}"] for name in ("nodes", "starts", "centres"))
+        coordinates, axes = arrays["graph_coordinates"], Axes(arrays["graph_mean"], arrays.get("graph_axes"))
+        p, cells = nodes.shape[0], centres.shape[0]
+        fits = (
+            np.issubdtype(starts.dtype, np.int64)
+            and (starts.shape, starts[0], starts[-1]) == ((cells + 1,), 0, p)
+            and (np.diff(starts) > 0).all()
+            and nodes.shape[1] == centres.shape[1] == axes.n_features
+            and nodes.dtype == centres.dtype
+            and coordinates.shape[0] == p
+            and 1 <= n_neighbors < p
+            and n_probes >= 1
+        )
+        if not fits:
+            raise KeyError("graph")
+        return cls(axes, NodeSearch(nodes, starts, centres, n_probes), coordinates, n_neighbors)
 
 
 @dataclass(frozen=True)
-class GraphSample:
-    """A sample on the graph of its distinct rows.
+class NodeGraph:
+    """The graph of the distinct rows of a sample.
 
     Parameters
     ----------
     map : GraphMap
-        Maps any row.
-    values : ndarray of shape (m, q), float64
-        Coordinates of the rows of the sample.
+        Maps any row to its coordinates.
+    weights : csr_array of shape (p, p)
+        Symmetric weights of the edges, in one component.
+    node_of : ndarray of shape (m,), int64
+        Node of each row of the sample.
     eigenvalues : ndarray of shape (q,)
         Eigenvalues of the normalised graph after the trivial one, falling.
     n_components : int
@@ -142,15 +180,28 @@ class GraphSample:
     """
 
     map: GraphMap
-    values: np.ndarray
+    weights: Any
+    node_of: np.ndarray
     eigenvalues: np.ndarray
     n_components: int
 
+    def to_dict(self) -> dict[str, Any]:
+        """What a report says of the graph."""
+        search = self.map.search
+        return {
+            "n_nodes": search.nodes.shape[0],
+            "n_neighbors": self.map.n_neighbors,
+            "n_components": self.n_components,
+            "cells": search.centres.shape[0],
+            "probed_cells": min(search.n_probes, search.centres.shape[0]),
+            "eigenvalues": self.eigenvalues.tolist(),
+        }
 
-def graph_sample(
+
+def node_graph(
     sample: Any, kernel: GraphKernel, n_clusters: int, random_state: np.random.RandomState
-) -> GraphSample:
-    """Build the graph of a sample, and map the sample to its coordinates.
+) -> NodeGraph:
+    """Build the graph of a sample, and the map of rows to its coordinates.
 
     Parameters
     ----------
@@ -165,8 +216,8 @@ def graph_sample(
 
     Returns
     -------
-    GraphSample
-        The sample, and the map of any other row.
+    NodeGraph
+        The graph.
 
     Raises
     ------
@@ -176,25 +227,22 @@ def graph_sample(
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.features.graph import GraphKernel, graph_sample
+    >>> from mmcnb.features.graph import GraphKernel, node_graph
     >>> rows = np.random.RandomState(0).normal(size=(30, 2))
-    >>> graph_sample(rows, GraphKernel(n_neighbors=4), 2, np.random.RandomState(0)).values.shape
-    (30, 12)
+    >>> graph = node_graph(rows, GraphKernel(n_neighbors=4), 2, np.random.RandomState(0))
+    >>> graph.map.block(rows[:5], np.float64).shape
+    (5, 12)
     """
     axes = leading_axes(sample, random_state)
-    rows = axes(sample)
-    nodes = rows[np.sort(np.unique(rows, axis=0, return_index=True)[1])]
-    if nodes.shape[0] < max(2, n_clusters):
-        raise InputError(
-            f"the sample has {nodes.shape[0]} rows that differ, fewer than n_clusters={n_clusters}; "
-            "give fewer clusters, or more rows."
-        )
-    search, count = search_in_cells(nodes, random_state), kernel.neighbours_of(nodes.shape[0])
-    graph, n_components = connected_graph(search.nodes, count)
-    eigenvalues, vectors = spectrum(graph, EIGENVECTORS * n_clusters)
-    weights = filter_weights(eigenvalues, kernel.filter, n_clusters)
-    mapped = GraphMap(axes, search, vectors * np.sqrt(weights), count)
-    return GraphSample(mapped, mapped.block(sample, np.float64), eigenvalues, n_components)
+    nodes, node_of = np.unique(axes(sample), axis=0, return_inverse=True)
+    check_places(nodes.shape[0], max(2, n_clusters))
+    search, order = search_in_cells(nodes, random_state)
+    count = kernel.neighbours_of(nodes.shape[0])
+    weights, n_components = connected_graph(search.nodes, count)
+    eigenvalues, vectors = spectrum(weights, EIGENVECTORS * n_clusters)
+    filtered = vectors * np.sqrt(filter_weights(eigenvalues, kernel.filter, n_clusters))
+    mapped = GraphMap(axes, search, filtered, count)
+    return NodeGraph(mapped, weights, np.argsort(order)[node_of.ravel()], eigenvalues, n_components)
 
 
 def filter_weights(eigenvalues: np.ndarray, name: str, n_clusters: int) -> np.ndarray:

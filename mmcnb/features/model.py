@@ -12,7 +12,8 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from mmcnb.errors import InputError
-from mmcnb.features.kernel import ExpansionMap, Kernel, KernelSamples
+from mmcnb.features.graph import GraphMap
+from mmcnb.features.kernel import ExpansionMap, FeatureMap, Kernel, KernelSamples
 from mmcnb.features.multiple_kernels import MultipleKernels, kernel_from_dict
 from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.rules import Hyperplane, Scores
@@ -44,6 +45,8 @@ class Model:
         Coordinates in which the ridge is the identity, for least squares.
     kernel_weights : ndarray of shape (M,) or None, default=None
         The weights of several kernels.
+    graph : GraphMap or None, default=None
+        Coordinates on a graph, in place of kernel values.
     """
 
     rule: Hyperplane | Scores
@@ -54,6 +57,7 @@ class Model:
     feature_dtype: str = "float32"
     ridge: RidgeMap | None = None
     kernel_weights: np.ndarray | None = None
+    graph: GraphMap | None = None
 
     def scaled(self, samples: Samples) -> Samples:
         """The rows with their columns scaled as in the fit."""
@@ -64,9 +68,10 @@ class Model:
     def features(self, samples: Samples) -> Samples:
         """The rows in the features of the rule."""
         scaled = self.scaled(samples)
-        if self.kernel is None or self.basis is None:
-            return scaled
-        return KernelSamples(scaled, self.kernel.against(self.basis), np.dtype(self.feature_dtype))
+        mapped: FeatureMap | None = self.graph
+        if self.kernel is not None and self.basis is not None:
+            mapped = self.kernel.against(self.basis)
+        return scaled if mapped is None else KernelSamples(scaled, mapped, np.dtype(self.feature_dtype))
 
     def decisions(self, samples: Samples) -> tuple[Samples, Hyperplane | Scores]:
         """The rows as expansions over a basis of any size, and the rule on these.
@@ -91,6 +96,7 @@ class Model:
             "ridge_matrix": None if self.ridge is None else self.ridge.matrix,
             "ridge_centre": None if self.ridge is None else self.ridge.centre,
             "kernel_weights": self.kernel_weights,
+            **({} if self.graph is None else self.graph.arrays()),
         }
         return {name: array for name, array in arrays.items() if array is not None}
 
@@ -112,6 +118,7 @@ class Model:
             header["feature_dtype"],
             RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if "ridge_matrix" in arrays else None,
             arrays.get("kernel_weights"),
+            GraphMap.restore(arrays) if "graph_nodes" in arrays else None,
         )
 
 

@@ -32,6 +32,11 @@ class Axes:
     mean: np.ndarray
     axes: np.ndarray | None = None
 
+    @property
+    def n_features(self) -> int:
+        """Number of columns along the axes."""
+        return int(self.mean.shape[0] if self.axes is None else self.axes.shape[1])
+
     def __call__(self, rows: Any) -> np.ndarray:
         """Dense or CSR rows along the axes, C-ordered and of their dtype."""
         matrix = as_matrix(rows)
@@ -123,7 +128,12 @@ class NodeSearch:
 
 
 def _nearest(
-    rows: np.ndarray, nodes: np.ndarray, halves: np.ndarray, starts: np.ndarray, probes: np.ndarray, count: int
+    rows: np.ndarray,
+    nodes: np.ndarray,
+    halves: np.ndarray,
+    starts: np.ndarray,
+    probes: np.ndarray,
+    count: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     numbers, distances = np.empty((rows.shape[0], count), np.int64), np.empty((rows.shape[0], count))
     kernels.nearest_nodes_into(rows, nodes, halves, starts, probes, numbers, distances)
@@ -140,7 +150,7 @@ def search_all(nodes: np.ndarray) -> NodeSearch:
     return NodeSearch(np.ascontiguousarray(nodes), np.array([0, nodes.shape[0]]), nodes[:1], 1)
 
 
-def search_in_cells(nodes: np.ndarray, random_state: np.random.RandomState) -> NodeSearch:
+def search_in_cells(nodes: np.ndarray, random_state: np.random.RandomState) -> tuple[NodeSearch, np.ndarray]:
     """Lay nodes in about √p cells by k-means; many rows then look into a few cells each.
 
     The number of cells a row looks into is doubled until at least 99.5 % of the ten nearest nodes are found.
@@ -154,12 +164,14 @@ def search_in_cells(nodes: np.ndarray, random_state: np.random.RandomState) -> N
 
     Returns
     -------
-    NodeSearch
-        The nodes in another order: cell after cell. Few nodes keep their order and are all searched.
+    search : NodeSearch
+        The nodes, cell after cell; few nodes keep their order and are all searched.
+    order : ndarray of shape (p,), int64
+        Their numbers in the given order.
     """
     seed = random_state.randint(2**31 - 1)
     if nodes.shape[0] <= SEARCHED_NODES:
-        return search_all(nodes)
+        return search_all(nodes), np.arange(nodes.shape[0])
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
@@ -176,7 +188,7 @@ def search_in_cells(nodes: np.ndarray, random_state: np.random.RandomState) -> N
     exact, _ = search_all(nodes).nearest(checked, 10)
     while not search.is_exact and recall(search.nearest(checked, 10)[0], exact) < LEAST_RECALL:
         search = NodeSearch(nodes, starts, search.centres, 2 * search.n_probes)
-    return search
+    return search, order
 
 
 def recall(found: np.ndarray, exact: np.ndarray) -> float:

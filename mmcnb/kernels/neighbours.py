@@ -98,9 +98,10 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     >>> import numpy as np
     >>> from mmcnb.kernels import nearest_nodes_into
     >>> nodes = np.array([[0.0], [1.0], [5.0]])
-    >>> numbers, distances = np.empty((1, 2), np.int64), np.empty((1, 2))
+    >>> nodes = nodes, (nodes**2).sum(axis=1) / 2
     >>> everywhere = np.array([0, 3]), np.zeros((1, 1), np.int64)
-    >>> nearest_nodes_into(np.array([[3.0]]), nodes, (nodes**2).sum(axis=1) / 2, *everywhere, numbers, distances)
+    >>> numbers, distances = np.empty((1, 2), np.int64), np.empty((1, 2))
+    >>> nearest_nodes_into(np.array([[3.0]]), *nodes, *everywhere, numbers, distances)
     >>> numbers, distances
     (array([[1, 2]]), array([[2., 2.]]))
     """

@@ -6,7 +6,7 @@ score and sums the features of each cluster; the means, and with them the next s
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -81,6 +81,18 @@ def relative_weights(weights: np.ndarray | None) -> np.ndarray | None:
 # -- the sample in landmark features -----------------------------------------------------------
 
 
+class MappedSample(Protocol):
+    """A sample in features of any kind."""
+
+    @property
+    def values(self) -> np.ndarray:
+        """Features of the rows, of shape (m, p), float64."""
+
+    @property
+    def features(self) -> PrincipalFeatures:
+        """The rows along the principal axes of these, with their weights."""
+
+
 @dataclass(frozen=True)
 class LandmarkSample:
     """A sample in landmark features.
@@ -150,7 +162,7 @@ def sample_on_landmarks(
 
 
 def constrained_scores(
-    sample: LandmarkSample,
+    sample: MappedSample,
     mapped: RidgeMap,
     config: PartitionConfig,
     means: np.ndarray,
@@ -162,7 +174,7 @@ def constrained_scores(
 
     Parameters
     ----------
-    sample : LandmarkSample
+    sample : MappedSample
         The sample.
     mapped : RidgeMap
         Coordinates in which the ridge is the identity.
@@ -264,7 +276,7 @@ class LabelledRows:
 def label_all_rows(
     session: FitSession,
     config: PartitionConfig,
-    sample: LandmarkSample,
+    sample: MappedSample,
     mapped: RidgeMap,
     rows: Samples,
     labels: np.ndarray,

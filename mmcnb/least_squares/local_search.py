@@ -14,6 +14,7 @@ from mmcnb.engine.session import Record, ignore, run_starts
 from mmcnb.errors import InputError
 from mmcnb.least_squares.objective import Partition, floor_bounds, mean_objective, size_bounds, target_shares
 
+LEAST_SHARE = 0.5  # of n/k, where sizes are free: `python -m benchmarks rls`
 DEFAULT_ALPHA = 1e-3  # ridge a row, measured by `python -m benchmarks selection`
 # Two clusters: rows up to which the ridge is the model's, and its least share: `python -m benchmarks rls`.
 RIDGE_ROWS, LEAST_RIDGE = 400, 0.1
@@ -47,9 +48,10 @@ class PartitionConfig:
         rows into one of two clusters, so that every start ends alike.
     n_init : int, default=8
         Starts of the local search.
-    cluster_sizes : {"auto", "equal"} or sequence of k proportions, default="auto"
-        Size constraints. "auto" is equal sizes for k > 2. For k = 2 the local search tries every target
-        proportion of a list, and the best J wins; its end has a minimum size only.
+    cluster_sizes : {"auto", "equal"}, None or sequence of k proportions, default="auto"
+        Size constraints. None is a minimum size only; "auto" is that for k = 2, and equal sizes for k > 2.
+        With k = 2 and a minimum size only, the local search tries every target proportion of a list, and the
+        best J wins.
     size_tolerance : float, default=0.1
         How far constrained sizes may lie from their proportions, relatively.
     min_share : float, default=0.5
@@ -63,12 +65,13 @@ class PartitionConfig:
     n_init: int = 8
     cluster_sizes: Any = "auto"
     size_tolerance: float = 0.1
-    min_share: float = 0.5
+    min_share: float = LEAST_SHARE
 
     @property
     def sizes_are_free(self) -> bool:
-        """Whether there is a minimum size only: two clusters of unknown sizes."""
-        return isinstance(self.cluster_sizes, str) and self.cluster_sizes == "auto" and self.n_clusters == 2
+        """Whether there is a minimum size only."""
+        auto = isinstance(self.cluster_sizes, str) and self.cluster_sizes == "auto"
+        return self.cluster_sizes is None or (auto and self.n_clusters == 2)
 
     def search_alpha(self, rows: int) -> float:
         """Ridge a row while the sample is clustered.
@@ -247,7 +250,7 @@ def local_search(
     m, k = R.shape[0], config.n_clusters
     paper, shares = config.schedule == "paper", config.shares
     bounds = (np.ones(k, np.int64), np.full(k, m)) if paper else config.bounds(m)
-    scan = config.sizes_are_free and not paper
+    scan = config.sizes_are_free and k == 2 and not paper
     targets = [np.array([p, 1 - p]) for p in SCANNED_SHARES] if scan else [shares]
     given = points if config.search == "shaking" else None
     labelings = list(enumerate(partition_starts(config.n_init, m, shares, random_state, given)))

@@ -16,7 +16,7 @@ from scipy.linalg import lapack
 from mmcnb import kernels
 from mmcnb.errors import InputError
 
-ClusterSizes = Literal["auto", "equal"] | Sequence[float] | np.ndarray
+ClusterSizes = Literal["auto", "equal"] | Sequence[float] | np.ndarray | None
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def one_against_all_objective(R: np.ndarray, labels: np.ndarray, n_clusters: int
 
 
 def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
-    """Target proportions of the clusters; "auto" and "equal" are equal ones.
+    """Target proportions of the clusters; None, "auto" and "equal" are equal ones.
 
     Examples
     --------
@@ -131,9 +131,9 @@ def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
     >>> target_shares("equal", 4).tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    if isinstance(cluster_sizes, str):
-        if cluster_sizes not in ("auto", "equal"):
-            raise InputError(f'cluster_sizes is "auto", "equal" or shares, not {cluster_sizes!r}.')
+    if cluster_sizes is None or isinstance(cluster_sizes, str):
+        if cluster_sizes not in (None, "auto", "equal"):
+            raise InputError(f'cluster_sizes is "auto", "equal", None or shares, not {cluster_sizes!r}.')
         return np.full(n_clusters, 1 / n_clusters)
     try:
         shares = np.asarray(cluster_sizes, np.float64)
