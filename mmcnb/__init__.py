@@ -14,6 +14,7 @@ _MODULES = {
     "GraphKernel": "mmcnb.features.graph",
     "KernelCPMMC": "mmcnb.estimators.kernel_cpmmc",
     "KernelKMeans": "mmcnb.estimators.kernel_kmeans",
+    "MaximumMarginClustering": "mmcnb.estimators.maximum_margin_clustering",
     "MultipleKernelClustering": "mmcnb.estimators.multiple_kernel_clustering",
     "SparseKernelMMC": "mmcnb.estimators.sparse_kernel_mmc",
     "SupportClusterMachine": "mmcnb.estimators.support_cluster_machine",

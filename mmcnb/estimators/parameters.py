@@ -128,14 +128,17 @@ class Parsed:
             self.parse(value)
 
 
+@dataclass(frozen=True)
 class KernelOrGraph:
     """A kernel function, or the graph kernel."""
+
+    choices: tuple[str, ...] = KERNELS
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError where a value is neither."""
         graph = graph_kernel(value)
         if graph is None:
-            Choice((*KERNELS, "graph")).check(name, value)
+            Choice((*self.choices, "graph")).check(name, value)
         else:
             graph.check()
 

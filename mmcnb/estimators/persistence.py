@@ -18,7 +18,7 @@ from mmcnb.features.model import Model, read_model, write_model
 
 CLASSES = (
     *("SparseKernelMMC", "CrammerSingerMMC", "KernelCPMMC", "CPMMC", "UnsupervisedRLS", "EvolutionaryMMC"),
-    *("MultipleKernelClustering", "KernelKMeans", "SupportClusterMachine"),
+    *("MaximumMarginClustering", "MultipleKernelClustering", "KernelKMeans", "SupportClusterMachine"),
 )
 BASELINES = ("IterativeSVR", "LabelGenerationMMC", "OwnBasisMMC", "SDPMMC")
 PLAIN = (str, int, float, bool, type(None))  # a RandomState is not kept
@@ -28,7 +28,9 @@ FITTED_TYPES: Mapping[str, Any] = {  # of the attributes that a file holds
     "converged": bool,
     "gamma": (numbers.Real, type(None)),
     "inertia": numbers.Real,
+    "kernel": str,
     "kernel_names": list,
+    "loss": str,
     "n_iter": numbers.Integral,
     "objective": numbers.Real,
     "report": dict,

@@ -1,7 +1,7 @@
 """Unsupervised regularised least squares: k clusters, on a sample and then on all rows."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,11 +23,12 @@ from mmcnb.estimators.parameters import (
     Rule,
     default_kernel,
 )
-from mmcnb.features.graph import GraphKernel, graph_kernel
+from mmcnb.features.graph import graph_kernel
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import (
     LANDMARKS,
+    LandmarkSample,
     check_clusters,
     check_matrices,
     label_all_rows,
@@ -38,6 +39,7 @@ from mmcnb.least_squares.all_rows import (
 )
 from mmcnb.least_squares.graph_partition import (
     GRAPH_LEAST_SHARE,
+    GraphSample,
     graph_needs,
     graph_sample,
     partition_graph,
@@ -46,6 +48,28 @@ from mmcnb.least_squares.local_search import LEAST_SHARE
 from mmcnb.least_squares.objective import Partition, target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 from mmcnb.least_squares.stability import DEFAULT_ALPHA, stable_settings
+
+
+@dataclass(frozen=True)
+class SampleClusters:
+    """A clustered sample.
+
+    Parameters
+    ----------
+    sample : LandmarkSample or GraphSample
+        The sample in its features.
+    found : list of Partition
+        Its partitions, the best first.
+    config : PartitionConfig
+        How they were found.
+    report : dict
+        Entries of ``report_``.
+    """
+
+    sample: LandmarkSample | GraphSample
+    found: list[Partition]
+    config: PartitionConfig
+    report: dict[str, Any]
 
 
 @estimator
@@ -152,7 +176,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
     n_clusters: int = 2
     gamma: float | str = "auto"
     alpha: float | str = 0.001
-    kernel: str = "rbf"
+    kernel: Any = "rbf"
     search: str = "shaking"
     schedule: str = "mixed"
     n_init: int = 8
@@ -223,65 +247,60 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         return FitNeeds(min(rows, self.n_landmarks), rows, sample_bytes=held, sweeps=sweeps)
 
     def _fit(self, session: FitSession) -> FitResult:
+        return self._label(session, self._search(session))
+
+    def _search(self, session: FitSession) -> SampleClusters:
+        """Cluster the sample, in landmark features or in the coordinates of a graph."""
         check_clusters(self.n_clusters, session.sample, session.samples.n_samples)
-        graph = graph_kernel(self.kernel)
-        mapped, found, config, report = (
-            self._on_landmarks(session) if graph is None else self._on_graph(session, graph)
-        )
+        sample, weights = session.sample, relative_weights(session.sample_weights)
+        graph, engine, random_state = graph_kernel(self.kernel), session.engine, session.random_state
+        if graph is not None:
+            config = self._config(float(self.alpha))
+            on_graph = graph_sample(sample, weights, graph, config.n_clusters, random_state)
+            rows = self.sample_size or rows_of_sample(config.n_clusters)
+            found = partition_graph(engine, on_graph, config, random_state, rows)
+            return SampleClusters(on_graph, found, config, {"gamma": None, "graph": on_graph.graph.to_dict()})
+        kernel, config, settings = self._settings(session, weights)
+        shape = min(sample.shape[0], self.n_landmarks), self.n_clusters
+        mapped = landmark_sample(sample, weights, kernel, *shape, random_state)
+        K = kernel_matrix(sample, kernel) if weights is None else None
+        found = partition_sample(engine, K, mapped.features, config, random_state)
+        return SampleClusters(mapped, found, config, {"gamma": kernel.gamma, **settings})
+
+    def _label(self, session: FitSession, clusters: SampleClusters) -> FitResult:
+        """Label all rows by the clusters of the sample."""
+        config, found = clusters.config, clusters.found
         for one in found:
             session.record({"stage": "sample", "start": one.start, "objective": one.objective})
-        model = mapped.model(session, config.alpha)
+        model = clusters.sample.model(session, config.alpha)
         assert model.ridge is not None
         rows = session.engine.cache(model.features(session.samples), session.plan)
-        passes = 1 if graph is not None and session.has_more_rows else int(self.max_passes)
-        labelled = label_all_rows(session, config, mapped, model.ridge, rows, found[0].labels, passes)
+        once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
+        given = session, config, clusters.sample, model.ridge, rows, found[0].labels
+        labelled = label_all_rows(*given, 1 if once else int(self.max_passes))
         return FitResult(
             replace(model, rule=labelled.rule),
             rows,
             {
                 "objective": labelled.mean_objective,
-                "gamma": report["gamma"],
+                "gamma": clusters.report["gamma"],
                 "alpha": config.alpha,
-                "converged": labelled.settled or passes == 1 < self.max_passes,
+                "converged": labelled.settled or once,
             },
             {
                 "sizes": whole_numbers(labelled.sizes.tolist()),
                 "one_against_all_objective": labelled.one_against_all_objective,
                 "sample_objective": float(found[0].objective),
-                **report,
+                **clusters.report,
             },
             warnings=self._warnings(labelled.sizes, config),
         )
 
-    def _on_landmarks(
-        self, session: FitSession
-    ) -> tuple[Any, list[Partition], PartitionConfig, dict[str, Any]]:
-        """The sample in landmark features, its partitions, how they were found, and what to report."""
-        sample, weights = session.sample, relative_weights(session.sample_weights)
-        kernel, config, settings = self._settings(session, weights)
-        shape = min(sample.shape[0], self.n_landmarks), self.n_clusters
-        mapped = landmark_sample(sample, weights, kernel, *shape, session.random_state)
-        K = kernel_matrix(sample, kernel) if weights is None else None
-        found = partition_sample(session.engine, K, mapped.features, config, session.random_state)
-        return mapped, found, config, {"gamma": kernel.gamma, **settings}
-
-    def _on_graph(
-        self, session: FitSession, kernel: GraphKernel
-    ) -> tuple[Any, list[Partition], PartitionConfig, dict[str, Any]]:
-        """The same in the coordinates of a graph."""
-        weights, config = relative_weights(session.sample_weights), self._config(float(self.alpha))
-        auto = isinstance(self.cluster_sizes, str) and self.cluster_sizes == "auto"
-        config = replace(config, cluster_sizes=None) if auto else config
-        given = session.sample, weights, kernel, config.n_clusters, session.random_state
-        mapped = graph_sample(*given)
-        rows = self.sample_size or rows_of_sample(config.n_clusters)
-        found = partition_graph(session.engine, mapped, config, session.random_state, rows)
-        return mapped, found, config, {"gamma": None, "graph": mapped.graph.to_dict()}
-
     def _config(self, alpha: float) -> PartitionConfig:
         least = LEAST_SHARE if graph_kernel(self.kernel) is None else GRAPH_LEAST_SHARE
         least = least if self.min_share is None else float(self.min_share)
-        sizes = self.cluster_sizes, float(self.size_tolerance), least
+        free = graph_kernel(self.kernel) is not None and str(self.cluster_sizes) == "auto"
+        sizes = None if free else self.cluster_sizes, float(self.size_tolerance), least
         return PartitionConfig(
             int(self.n_clusters), alpha, self.search, self.schedule, int(self.n_init), *sizes
         )

@@ -185,6 +185,12 @@ class NodeGraph:
     eigenvalues: np.ndarray
     n_components: int
 
+    def node_labels(self, labels: np.ndarray) -> np.ndarray:
+        """Labels of the nodes from those of the rows, of shape (p,), int64."""
+        of_nodes = np.empty(self.weights.shape[0], np.int64)
+        of_nodes[self.node_of] = labels
+        return of_nodes
+
     def to_dict(self) -> dict[str, Any]:
         """What a report says of the graph."""
         search = self.map.search

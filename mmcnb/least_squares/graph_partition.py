@@ -109,16 +109,50 @@ def cut_score(weights: Any, labels: np.ndarray, n_clusters: int) -> float:
     >>> cut_score(path, np.array([0, 0, 1, 1]), 2) > cut_score(path, np.array([0, 1, 1, 1]), 2)
     True
     """
-    degrees = np.asarray(weights.sum(axis=1)).ravel()
-    volumes = np.bincount(labels, degrees, n_clusters)
-    if (volumes == 0).any():
+    cuts, shares = _cuts(weights, labels, n_clusters)
+    if (shares == 0).any():
         return -np.inf
+    least = np.finfo(float).tiny  # one cluster cuts nothing
+    return float(-np.log(max(cuts.sum(), least)) - UNEVENNESS * n_clusters * (shares**2).sum())
+
+
+def _cuts(weights: Any, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cut of each cluster as a share of its volume, and its share of the volume."""
+    volumes = np.bincount(labels, np.asarray(weights.sum(axis=1)).ravel(), n_clusters)
     edges = weights.tocoo()
     crossing = labels[edges.row] != labels[edges.col]
     cuts = np.bincount(labels[edges.row[crossing]], edges.data[crossing], n_clusters)
-    shares = volumes / volumes.sum()
-    least = np.finfo(float).tiny  # one cluster cuts nothing
-    return float(-np.log(max((cuts / volumes).sum(), least)) - UNEVENNESS * n_clusters * (shares**2).sum())
+    return cuts / np.maximum(volumes, np.finfo(float).tiny), volumes / volumes.sum()
+
+
+def relative_cut(graph: NodeGraph, labels: np.ndarray, n_clusters: int) -> float:
+    """Normalised cut of a partition of the sample, as a share of that of random labels: k - 1.
+
+    Parameters
+    ----------
+    graph : NodeGraph
+        The graph of the sample.
+    labels : ndarray of shape (m,), int
+        Clusters of its rows.
+    n_clusters : int
+        Number of clusters, k.
+
+    Returns
+    -------
+    float
+        0 where no edge is cut, and about 1 at random.
+    """
+    return float(
+        _cuts(graph.weights, graph.node_labels(labels), n_clusters)[0].sum() / max(1, n_clusters - 1)
+    )
+
+
+def mean_agreement(found: list[Partition]) -> float:
+    """Mean adjusted Rand index between the best partition and the others; 1 where there is no other."""
+    from sklearn.metrics import adjusted_rand_score
+
+    best, *others = found
+    return float(np.mean([adjusted_rand_score(best.labels, one.labels) for one in others] or [1.0]))
 
 
 def partition_graph(
@@ -162,9 +196,7 @@ def partition_graph(
         K = values @ values.T if unweighted else None
         for one in partition_sample(engine, K, features, draw_config, random_state):
             labels = _settled(sample, ridge, config, rows, one.labels)
-            node_labels = np.empty(sample.graph.weights.shape[0], np.int64)
-            node_labels[sample.graph.node_of] = labels
-            score = cut_score(sample.graph.weights, node_labels, k)
+            score = cut_score(sample.graph.weights, sample.graph.node_labels(labels), k)
             found.append(Partition(labels, score, len(found)))
     return sorted(found, key=lambda one: -one.objective)
 

@@ -1,0 +1,203 @@
+"""Maximum margin clustering with its kernel and its loss chosen from the rows."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mmcnb.engine.passes import SAMPLE_ROWS
+from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.errors import InputError
+from mmcnb.estimators.base import StreamedClusterer, estimator
+from mmcnb.estimators.parameters import COUNT, SCALE, SHARE, Choice, KernelOrGraph, Number, Rule
+from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC
+from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
+from mmcnb.features.graph import graph_kernel
+from mmcnb.least_squares.all_rows import rows_of_sample
+from mmcnb.least_squares.graph_partition import GraphSample, mean_agreement, relative_cut
+from mmcnb.least_squares.objective import target_shares
+
+# Chosen on the tuning half by `python -m benchmarks graph`.
+CLEAR_CUT = 0.065  # of a random partition's; above it the clusters are no valleys of the graph
+LEAST_AGREEMENT = 0.3  # of the other partitions with the best
+
+
+@estimator
+class MaximumMarginClustering(StreamedClusterer):
+    """Clusters with the widest margin between them, in data of any size.
+
+    The kernel and the loss are chosen from a sample without labels. The other estimators of the package give
+    each of them by itself, with all its settings.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters.
+    kernel : {"auto", "graph", "rbf", "linear"} or GraphKernel, default="auto"
+        "graph" follows the nearest neighbours of the rows: clusters of any shape with few rows between them.
+        "rbf" and "linear" are the Gaussian and the linear kernel: clusters that overlap. "auto" takes the
+        graph where its best partition cuts few of its edges and other searches agree with it, and otherwise
+        the Gaussian kernel.
+    loss : {"auto", "hinge", "squared"}, default="auto"
+        "hinge" is `SparseKernelMMC`, for two clusters of any sizes; "squared" is `UnsupervisedRLS`. "auto" is
+        "hinge" for two clusters under a kernel function, and "squared" otherwise.
+    cluster_sizes : None, "equal" or array of n_clusters proportions, default=None
+        Size constraints, which need the squared loss. None is a minimum size only.
+    size_tolerance : float, default=0.1
+        How far constrained sizes may lie from their proportions, relatively.
+    min_share : float or None, default=None
+        Minimum size of a cluster without other constraints, as a fraction of n/n_clusters; None is the
+        default of each method.
+    scale : {None, "standard"}, default=None
+        "standard" divides columns by their deviation (and centres dense ones).
+    {runtime}
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,), int32
+        Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
+    kernel_, loss_ : str
+        The kernel and the loss that were taken.
+    objective_ : float
+        Objective of the method; see `SparseKernelMMC` and `UnsupervisedRLS`.
+    gamma_ : float or None
+        Gamma of the Gaussian kernel.
+    converged_ : bool
+        Whether the labels no longer changed.
+    history_ : DataFrame
+        One row per start and per sweep.
+    report_ : dict
+        Entries of the method, and under "choice" what the choice of the kernel was made from.
+    n_features_in_ : int
+        Number of columns.
+
+    See Also
+    --------
+    UnsupervisedRLS : Any number of clusters by the squared loss, with all settings.
+    SparseKernelMMC : Two clusters by the hinge loss, with all settings.
+
+    Examples
+    --------
+    >>> import mmcnb
+    >>> from mmcnb.synthetic import make_shape
+    >>> X, y = make_shape("three-rings", random_state=0)
+    >>> model = mmcnb.MaximumMarginClustering(n_clusters=3, random_state=0).fit(X)
+    >>> model.kernel_, model.loss_
+    ('graph', 'squared')
+    >>> from sklearn.metrics import adjusted_rand_score
+    >>> adjusted_rand_score(y, model.labels_)
+    1.0
+    """
+
+    n_clusters: int = 2
+    kernel: Any = "auto"
+    loss: str = "auto"
+    cluster_sizes: Any = None
+    size_tolerance: float = 0.1
+    min_share: float | None = None
+    scale: str | None = None
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "n_clusters": COUNT,
+        "kernel": KernelOrGraph(("auto", "rbf", "linear")),
+        "loss": Choice(("auto", "hinge", "squared")),
+        "size_tolerance": SHARE,
+        "min_share": Number(0.0, 1.0, optional=True),
+        "scale": SCALE,
+    }
+    fitted_names: ClassVar[tuple[str, ...]] = ("kernel", "loss", "objective", "gamma", "converged", "report")
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        target_shares(self.cluster_sizes, self.n_clusters)
+        if self.loss == "hinge" and self.n_clusters != 2:
+            raise InputError(
+                f"loss='hinge' finds two clusters, not n_clusters={self.n_clusters}; leave loss at "
+                "'auto', or use CrammerSingerMMC."
+            )
+        if self.loss == "hinge" and self.cluster_sizes is not None:
+            raise InputError("loss='hinge' takes no cluster_sizes; leave them at None, or loss at 'auto'.")
+        if self.loss == "hinge" and graph_kernel(self.kernel) is not None:
+            raise InputError("the graph kernel takes loss='squared'; leave loss at 'auto', or kernel='rbf'.")
+
+    @property
+    def _may_take_graph(self) -> bool:
+        asks_for_function = isinstance(self.kernel, str) and self.kernel in ("rbf", "linear")
+        return not asks_for_function and self.loss != "hinge"
+
+    def _by_graph(self) -> UnsupervisedRLS:
+        kernel = graph_kernel(self.kernel) or "graph"
+        return UnsupervisedRLS(**self._sizes(), kernel=kernel)
+
+    def _by_function(self) -> UnsupervisedRLS | SparseKernelMMC:
+        """The method under a kernel function."""
+        kernel = self.kernel if self.kernel in ("rbf", "linear") else "rbf"
+        loss = self.loss
+        if loss == "auto":
+            loss = "hinge" if self.n_clusters == 2 and self.cluster_sizes is None else "squared"
+        if loss == "squared":
+            return UnsupervisedRLS(**self._sizes(), kernel=kernel)
+        method = SparseKernelMMC(kernel=kernel)
+        return method if self.min_share is None else method.set_params(min_share=self.min_share)
+
+    def _sizes(self) -> dict[str, Any]:
+        names = ("n_clusters", "cluster_sizes", "size_tolerance", "min_share", "memory_limit")
+        return {name: getattr(self, name) for name in names}
+
+    def _needs(self, n_samples: int) -> FitNeeds:
+        if graph_kernel(self.kernel) is not None:
+            return self._by_graph()._needs(n_samples)
+        function = self._by_function()._needs(n_samples)
+        if not self._may_take_graph:
+            return function
+        graph = self._by_graph()._needs(n_samples)
+        copies = function.sample_copies * 12.0 * function.n_landmarks * min(function.sample_size, n_samples)
+        return replace(
+            function,
+            n_landmarks=max(function.n_landmarks, graph.n_landmarks),
+            sample_size=max(function.sample_size, graph.sample_size),
+            sample_copies=1,
+            sample_bytes=max(function.sample_bytes + copies, graph.sample_bytes),
+        )
+
+    def _fit(self, session: FitSession) -> FitResult:
+        choice: dict[str, Any] = {}
+        if self._may_take_graph:
+            by_graph = self._by_graph()
+            clusters = by_graph._search(session)
+            choice = self._evidence(clusters)
+            if graph_kernel(self.kernel) is not None or choice["graph"]:
+                return self._told(by_graph._label(session, clusters), "graph", "squared", choice)
+        method = self._by_function()
+        loss = "hinge" if isinstance(method, SparseKernelMMC) else "squared"
+        return self._told(method._fit(self._smaller(session, method)), str(method.kernel), loss, choice)
+
+    def _evidence(self, clusters: SampleClusters) -> dict[str, Any]:
+        """What the choice between the graph and a kernel function is made from."""
+        sample = clusters.sample
+        assert isinstance(sample, GraphSample)
+        cut = relative_cut(sample.graph, clusters.found[0].labels, self.n_clusters)
+        agreement = mean_agreement(clusters.found)
+        return {
+            "relative_cut": cut,
+            "agreement": agreement,
+            "graph": bool(cut <= CLEAR_CUT and agreement >= LEAST_AGREEMENT),
+        }
+
+    def _smaller(self, session: FitSession, method: Any) -> FitSession:
+        """The session with as many rows in its sample as a kernel function takes."""
+        size = rows_of_sample(self.n_clusters) if isinstance(method, UnsupervisedRLS) else SAMPLE_ROWS
+        if session.sample.shape[0] <= size:
+            return session
+        rows = np.sort(session.random_state.permutation(session.sample.shape[0])[:size])
+        weights = None if session.sample_weights is None else session.sample_weights[rows]
+        return replace(session, sample=session.sample[rows], sample_weights=weights)
+
+    @staticmethod
+    def _told(result: FitResult, kernel: str, loss: str, choice: dict[str, Any]) -> FitResult:
+        """The result with the kernel and the loss that were taken."""
+        attributes = {name: result.attributes.get(name) for name in ("objective", "gamma", "converged")}
+        report = {"kernel": kernel, "loss": loss, "choice": choice, **result.report}
+        return replace(result, attributes=attributes | {"kernel": kernel, "loss": loss}, report=report)
