@@ -11,6 +11,7 @@ _MODULES = {
     "CPMMC": "mmcnb.estimators.cpmmc",
     "CrammerSingerMMC": "mmcnb.estimators.crammer_singer_mmc",
     "EvolutionaryMMC": "mmcnb.estimators.evolutionary_mmc",
+    "GraphFeatures": "mmcnb.estimators.graph_features",
     "GraphKernel": "mmcnb.features.graph",
     "KernelCPMMC": "mmcnb.estimators.kernel_cpmmc",
     "KernelKMeans": "mmcnb.estimators.kernel_kmeans",

@@ -5,6 +5,7 @@ from mmcnb.errors import InputError as InputError
 from mmcnb.estimators.cpmmc import CPMMC as CPMMC
 from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC as CrammerSingerMMC
 from mmcnb.estimators.evolutionary_mmc import EvolutionaryMMC as EvolutionaryMMC
+from mmcnb.estimators.graph_features import GraphFeatures as GraphFeatures
 from mmcnb.estimators.kernel_cpmmc import KernelCPMMC as KernelCPMMC
 from mmcnb.estimators.kernel_kmeans import KernelKMeans as KernelKMeans
 from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering as MaximumMarginClustering
@@ -22,6 +23,7 @@ __all__ = [
     "ClusterWarning",
     "CrammerSingerMMC",
     "EvolutionaryMMC",
+    "GraphFeatures",
     "GraphKernel",
     "InputError",
     "KernelCPMMC",

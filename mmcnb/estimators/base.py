@@ -128,23 +128,6 @@ class Estimator(FittedAttributes, BaseEstimator):
         check_is_fitted(self, "model_")
         save_estimator(self, path)
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values of rows, by which `predict` labels them.
-
-        Parameters
-        ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
-            Rows with the columns of the fit.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_clusters), float64
-            f(x) = w·φ(x) + b, whose sign gives the cluster (or class); or one score for each, whose largest
-            gives it.
-        """
-        features, rule = self._features(X)
-        return self._run(DecisionPass(rule), features, "labels")
-
     def _open_engine(self, n_jobs: int | None) -> AbstractContextManager[Engine]:
         return open_engine(self.engine, n_jobs, show_progress=None if self.verbose else False)
 
@@ -172,8 +155,34 @@ class Estimator(FittedAttributes, BaseEstimator):
         return None
 
 
+class DecisionMixin:
+    """Decision values, for estimators whose model has a rule."""
+
+    if TYPE_CHECKING:
+        _features: Any
+        _run: Any
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values of rows, by which `predict` labels them.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_clusters), float64
+            f(x) = w·φ(x) + b, whose sign gives the cluster (or class); or one score for each, whose largest
+            gives it.
+        """
+        features, rule = self._features(X)
+        values: np.ndarray = self._run(DecisionPass(rule), features, "labels")
+        return values
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class StreamedClusterer(ClusterMixin, Estimator):
+class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
     """Base of the clusterers; a class adds its parameters, its needs and its fit."""
 
     checkpoint: str | os.PathLike[str] | None = None

@@ -18,7 +18,13 @@ from mmcnb.features.model import Model, read_model, write_model
 
 CLASSES = (
     *("SparseKernelMMC", "CrammerSingerMMC", "KernelCPMMC", "CPMMC", "UnsupervisedRLS", "EvolutionaryMMC"),
-    *("MaximumMarginClustering", "MultipleKernelClustering", "KernelKMeans", "SupportClusterMachine"),
+    *(
+        "GraphFeatures",
+        "MaximumMarginClustering",
+        "MultipleKernelClustering",
+        "KernelKMeans",
+        "SupportClusterMachine",
+    ),
 )
 BASELINES = ("IterativeSVR", "LabelGenerationMMC", "OwnBasisMMC", "SDPMMC")
 PLAIN = (str, int, float, bool, type(None))  # a RandomState is not kept

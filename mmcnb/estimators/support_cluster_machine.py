@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mmcnb.engine.passes import SAMPLE_ROWS, DrawnSample, draw_sample, sample_rows
 from mmcnb.engine.session import connected
-from mmcnb.estimators.base import Estimator, estimator
+from mmcnb.estimators.base import DecisionMixin, Estimator, estimator
 from mmcnb.estimators.classes import check_class_weight, check_counts, read_classes, weight_of_rows
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
 from mmcnb.estimators.parameters import (
@@ -38,7 +38,7 @@ LEVELS = {"balance": 1.0, "miss-rate": 0.1}  # `python -m benchmarks scm`
 
 
 @estimator
-class SupportClusterMachine(ClassifierMixin, Estimator):
+class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
     """Support vector machine for many rows of which one class is rare, trained on clusters of the others.
 
     The rows of the majority class are clustered in feature space. An SVM is trained on the minority rows and

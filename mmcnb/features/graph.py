@@ -19,7 +19,6 @@ from mmcnb.features.nystroem import check_places
 
 # Measured by `python -m benchmarks graph` on the tuning half.
 N_NEIGHBORS, N_NODES = 10, 20_000
-EIGENVECTORS = 6  # a cluster
 BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
 SCALE_NEIGHBOUR = 7  # its distance is the scale of a node where components are joined
 DENSE_NODES = 2100  # up to which all eigenvalues cost less than iterations for some
@@ -39,7 +38,7 @@ class GraphKernel:
         Most nodes of the graph: rows drawn at random, or all of fewer rows.
     filter : {"root", "cut-off", "resolvent"}, default="root"
         How eigenvalues mu weigh their eigenvectors: "cut-off" by mu, "resolvent" by b/(1 - mu), with b the
-        1 - mu at twice the number of clusters, and "root" by the square root of that.
+        1 - mu at a third of them (twice as many as clusters), and "root" by the square root of that.
 
     Examples
     --------
@@ -205,7 +204,7 @@ class NodeGraph:
 
 
 def node_graph(
-    sample: Any, kernel: GraphKernel, n_clusters: int, random_state: np.random.RandomState
+    sample: Any, kernel: GraphKernel, n_components: int, random_state: np.random.RandomState
 ) -> NodeGraph:
     """Build the graph of a sample, and the map of rows to its coordinates.
 
@@ -215,8 +214,8 @@ def node_graph(
         The rows.
     kernel : GraphKernel
         Settings.
-    n_clusters : int
-        Number of clusters, k: there are 6k coordinates, or as many as there are nodes but one.
+    n_components : int
+        Number of coordinates; as many as there are nodes but one, where that is fewer.
     random_state : RandomState
         Source of randomness.
 
@@ -228,57 +227,68 @@ def node_graph(
     Raises
     ------
     InputError
-        If fewer rows differ than there are clusters, or no more than there are neighbours.
+        If all rows are equal, or no more differ than there are neighbours.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mmcnb.features.graph import GraphKernel, node_graph
     >>> rows = np.random.RandomState(0).normal(size=(30, 2))
-    >>> graph = node_graph(rows, GraphKernel(n_neighbors=4), 2, np.random.RandomState(0))
+    >>> graph = node_graph(rows, GraphKernel(n_neighbors=4), 12, np.random.RandomState(0))
     >>> graph.map.block(rows[:5], np.float64).shape
     (5, 12)
     """
     axes = leading_axes(sample, random_state)
     nodes, node_of = np.unique(axes(sample), axis=0, return_inverse=True)
-    check_places(nodes.shape[0], max(2, n_clusters))
+    check_places(nodes.shape[0], 2)
     search, order = search_in_cells(nodes, random_state)
     count = kernel.neighbours_of(nodes.shape[0])
-    weights, n_components = connected_graph(search.nodes, count)
-    eigenvalues, vectors = spectrum(weights, EIGENVECTORS * n_clusters)
-    filtered = vectors * np.sqrt(filter_weights(eigenvalues, kernel.filter, n_clusters))
+    weights, n_parts = connected_graph(search.nodes, count)
+    eigenvalues, vectors = spectrum(weights, n_components)
+    filtered = vectors * np.sqrt(filter_weights(eigenvalues, kernel.filter, n_components))
     mapped = GraphMap(axes, search, filtered, count)
-    return NodeGraph(mapped, weights, np.argsort(order)[node_of.ravel()], eigenvalues, n_components)
+    return NodeGraph(mapped, weights, np.argsort(order)[node_of.ravel()], eigenvalues, n_parts)
 
 
-def filter_weights(eigenvalues: np.ndarray, name: str, n_clusters: int) -> np.ndarray:
+def graph_bytes(kernel: GraphKernel, n_components: int, n_nodes: int) -> float:
+    """What building a graph holds beside the rows of its nodes."""
+    # Vectors that Lanczos keeps, coordinates and their copies, and entries of a row of the graph.
+    vectors, coordinates, edges = (
+        2 * n_components + 20,
+        4 * n_components,
+        2 * (kernel.n_neighbors or N_NEIGHBORS),
+    )
+    return n_nodes * 8.0 * (vectors + coordinates + 6 * edges)
+
+
+def filter_weights(eigenvalues: np.ndarray, name: str, n_components: int) -> np.ndarray:
     """Weight of each eigenvector.
 
     Parameters
     ----------
     eigenvalues : ndarray of shape (q,)
         Falling, in [0, 1].
-    name : {"cut-off", "resolvent", "root"}
+    name : {"root", "cut-off", "resolvent"}
         The filter; see `GraphKernel`.
-    n_clusters : int
-        Number of clusters, k.
+    n_components : int
+        Number of coordinates asked for; a third of the way the resolvent weighs 1.
 
     Returns
     -------
     ndarray of shape (q,)
-        Weights in (0, 1] up to the eigenvector 2k, and less beyond it.
+        Falling weights, not negative.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mmcnb.features.graph import filter_weights
-    >>> filter_weights(np.array([0.9, 0.8, 0.5]), "resolvent", 1)
+    >>> filter_weights(np.array([0.9, 0.8, 0.5]), "resolvent", 6)
     array([2. , 1. , 0.4])
     """
     if name == "cut-off":
         return eigenvalues
     beyond = np.maximum(1 - eigenvalues, np.finfo(float).eps)
-    weights = beyond[min(2 * n_clusters, beyond.shape[0]) - 1] / beyond
+    weights = beyond[min(max(1, n_components // 3), beyond.shape[0]) - 1] / beyond
     return weights if name == "resolvent" else np.sqrt(weights)
 
 

@@ -9,9 +9,9 @@ from mmcnb import kernels
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitSession
-from mmcnb.features.graph import EIGENVECTORS, N_NEIGHBORS, GraphKernel, NodeGraph, node_graph
+from mmcnb.features.graph import GraphKernel, NodeGraph, graph_bytes, node_graph
 from mmcnb.features.model import Model
-from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap, principal_features, ridge_map
+from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap, check_places, principal_features, ridge_map
 from mmcnb.features.rules import Scores
 from mmcnb.least_squares.all_rows import constrained_scores
 from mmcnb.least_squares.local_search import PartitionConfig
@@ -19,6 +19,7 @@ from mmcnb.least_squares.objective import Partition
 from mmcnb.least_squares.partition import partition_sample
 
 # Chosen on the tuning half by `python -m benchmarks graph`.
+COORDINATES = 6  # a cluster
 DRAWS = 4  # samples of the nodes, each clustered by itself
 DRAW_STARTS = 4  # most starts of the local search on each; regularisation paths come on top
 NODE_STEPS = 6  # label steps on all nodes
@@ -63,7 +64,8 @@ def graph_sample(
     random_state: np.random.RandomState,
 ) -> GraphSample:
     """Build the graph of a sample, and give all its rows the coordinates that any other row would have."""
-    graph = node_graph(sample, kernel, n_clusters, random_state)
+    graph = node_graph(sample, kernel, COORDINATES * n_clusters, random_state)
+    check_places(graph.weights.shape[0], n_clusters)
     values = graph.map.block(sample, np.float64)
     return GraphSample(graph, values, principal_features(values, weights))
 
@@ -73,9 +75,8 @@ def graph_needs(
 ) -> FitNeeds:
     """What a fit on a graph holds and does; ``search_bytes`` are those of the local search."""
     p = min(kernel.n_nodes, n_samples)
-    q, r = min(EIGENVECTORS * n_clusters, p), kernel.n_neighbors or N_NEIGHBORS
-    iterations, edges = 2 * q + 20, 2 * r  # vectors that Lanczos keeps, and entries of a row of the graph
-    held = p * 8.0 * (iterations + 4 * q + 6 * edges) + search_bytes
+    q = min(COORDINATES * n_clusters, p)
+    held = graph_bytes(kernel, q, p) + search_bytes
     sweeps = 1 if p < n_samples else sweeps
     return FitNeeds(q, p, sample_copies=1, sample_bytes=held, sweeps=sweeps)
 
