@@ -24,7 +24,6 @@ import pandas as pd
 
 import mmcnb
 from benchmarks.run import FAILED, KEYS, NO_DATA, OK, Compute, Options, Run, as_json, computed
-from mmcnb.samples.atomic import atomic_write
 
 try:
     import fcntl
@@ -329,5 +328,9 @@ def say(text: str) -> None:
 def whole_file(path: Path) -> Iterator[Path]:
     """A path aside, which takes the place of ``path`` at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        yield Path(file.name)
+    aside = path.with_name(f".{path.name}.part-{os.getpid()}")
+    try:
+        yield aside
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
