@@ -11,6 +11,7 @@ from mmcnb.cli._common import number_or_name
 from mmcnb.errors import InputError
 
 METHODS = {
+    "maximum-margin-clustering": "MaximumMarginClustering",
     "sparse-kernel-mmc": "SparseKernelMMC",
     "crammer-singer-mmc": "CrammerSingerMMC",
     "unsupervised-rls": "UnsupervisedRLS",
@@ -116,7 +117,8 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "help": 'where the basis vectors come from: "landmarks"; "shared" of sparse-kernel-mmc; '
         '"exact" of multiple-kernel-clustering'
     },
-    "kernel": {"help": "kernel function, such as rbf or linear"},
+    "kernel": {"help": "kernel, such as graph, rbf or linear"},
+    "loss": {"choices": ["auto", "hinge", "squared"], "help": "loss of maximum-margin-clustering"},
     "balance": {"type": float, "help": "allowed imbalance l/n, in the form scaled by rho"},
     "min_share": _takes(float, "SHARE", "least share of a cluster, as a fraction of an equal one"),
     "random_state": _takes(int, "SEED", "seed: the same seed gives the same labels"),
