@@ -102,6 +102,8 @@ class FitNeeds:
         Sweeps for which the stores are compared; None is ``sweeps``, and where that is None, a usual number.
     max_threads : int or None, default=None
         Most threads for which the method has memory; None is any number.
+    row_flops : float, default=0.0
+        Operations that the features of a row take beyond those of kernel values.
     """
 
     n_landmarks: int = 0
@@ -112,6 +114,7 @@ class FitNeeds:
     sweeps: int | None = None
     likely_sweeps: int | None = None
     max_threads: int | None = None
+    row_flops: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -223,6 +226,7 @@ class _Costs:
 
     def __init__(self, rows: RowShape, needs: FitNeeds, limit: int) -> None:
         self.rows, self.limit, self.n_landmarks = rows, limit, needs.n_landmarks
+        self.row_flops = needs.row_flops
         p, kernel_bytes = needs.n_landmarks, needs.n_landmarks * 4
         self.feature_bytes = kernel_bytes or rows.row_bytes
         self.cache = rows.n_samples * self.feature_bytes
@@ -272,7 +276,7 @@ class _Costs:
 
     def _seconds(self, store: str, threads: int, sweeps: int) -> float:
         rows, p = self.rows, self.n_landmarks
-        flops = 2.0 * rows.n_samples * rows.row_bytes / rows.itemsize * p
+        flops = 2.0 * rows.n_samples * rows.row_bytes / rows.itemsize * p + rows.n_samples * self.row_flops
         columns = flops / PRODUCT_FLOPS + rows.n_samples * p * EXP_SECONDS
         read = rows.n_samples * rows.row_bytes / READ_BYTES * (1.0 if rows.is_reopenable else 0.1)
         sweep = rows.n_samples * max(self.feature_bytes, 8) / SWEEP_BYTES

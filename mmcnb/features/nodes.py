@@ -15,6 +15,7 @@ SEARCHED_NODES = 4096  # up to which a search in all nodes costs less than one i
 CHECKED_ROWS = 2000  # nodes on which the cells are measured
 LEAST_RECALL = 0.995  # of the true neighbours
 FIRST_PROBES = 8
+COMPARISON_FLOPS = 3  # a product with a node, and its place among the candidates, in products
 
 
 @dataclass(frozen=True)
@@ -189,6 +190,12 @@ def search_in_cells(nodes: np.ndarray, random_state: np.random.RandomState) -> t
     while not search.is_exact and recall(search.nearest(checked, 10)[0], exact) < LEAST_RECALL:
         search = NodeSearch(nodes, starts, search.centres, 2 * search.n_probes)
     return search, order
+
+
+def search_flops(n_nodes: int) -> float:
+    """About how many operations the search for the nearest nodes of a row takes, at most."""
+    nodes = n_nodes if n_nodes <= SEARCHED_NODES else min(n_nodes, 2 * FIRST_PROBES * n_nodes**0.5)
+    return COMPARISON_FLOPS * 2.0 * LEADING_AXES * nodes
 
 
 def recall(found: np.ndarray, exact: np.ndarray) -> float:

@@ -11,6 +11,7 @@ from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitSession
 from mmcnb.features.graph import GraphKernel, NodeGraph, graph_bytes, node_graph
 from mmcnb.features.model import Model
+from mmcnb.features.nodes import search_flops
 from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap, check_places, principal_features, ridge_map
 from mmcnb.features.rules import Scores
 from mmcnb.least_squares.all_rows import constrained_scores
@@ -78,7 +79,8 @@ def graph_needs(
     q = min(COORDINATES * n_clusters, p)
     held = graph_bytes(kernel, q, p) + search_bytes
     sweeps = 1 if p < n_samples else sweeps
-    return FitNeeds(q, p, sample_copies=1, sample_bytes=held, sweeps=sweeps)
+    flops = search_flops(p)
+    return FitNeeds(q, p, sample_copies=1, sample_bytes=held, sweeps=sweeps, row_flops=flops)
 
 
 def cut_score(weights: Any, labels: np.ndarray, n_clusters: int) -> float:
