@@ -160,6 +160,7 @@ class MaximumMarginClustering(StreamedClusterer):
             sample_size=max(function.sample_size, graph.sample_size),
             sample_copies=1,
             sample_bytes=max(function.sample_bytes + copies, graph.sample_bytes),
+            likely_sweeps=graph.likely_sweeps,
             row_flops=graph.row_flops,
         )
 

@@ -79,8 +79,14 @@ def graph_needs(
     q = min(COORDINATES * n_clusters, p)
     held = graph_bytes(kernel, q, p) + search_bytes
     sweeps = 1 if p < n_samples else sweeps
-    flops = search_flops(p)
-    return FitNeeds(q, p, sample_copies=1, sample_bytes=held, sweeps=sweeps, row_flops=flops)
+    return FitNeeds(
+        *(q, p),
+        sample_copies=1,
+        sample_bytes=held,
+        sweeps=sweeps,
+        likely_sweeps=sweeps + 1,  # labels are one more, for which the search would be run again
+        row_flops=search_flops(p),
+    )
 
 
 def cut_score(weights: Any, labels: np.ndarray, n_clusters: int) -> float:
