@@ -12,7 +12,7 @@ from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import COUNT, SCALE, SHARE, Choice, KernelOrGraph, Number, Rule
-from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC
+from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC, fit_on_graph
 from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
 from mmcnb.features.graph import graph_kernel
 from mmcnb.least_squares.all_rows import rows_of_sample
@@ -42,7 +42,7 @@ class MaximumMarginClustering(StreamedClusterer):
         the Gaussian kernel.
     loss : {"auto", "hinge", "squared"}, default="auto"
         "hinge" is `SparseKernelMMC`, for two clusters of any sizes; "squared" is `UnsupervisedRLS`. "auto" is
-        "hinge" for two clusters under a kernel function, and "squared" otherwise.
+        "hinge" for two clusters without size constraints, and "squared" otherwise.
     cluster_sizes : None, "equal" or array of n_clusters proportions, default=None
         Size constraints, which need the squared loss. None is a minimum size only.
     size_tolerance : float, default=0.1
@@ -119,13 +119,17 @@ class MaximumMarginClustering(StreamedClusterer):
             )
         if self.loss == "hinge" and self.cluster_sizes is not None:
             raise InputError("loss='hinge' takes no cluster_sizes; leave them at None, or loss at 'auto'.")
-        if self.loss == "hinge" and graph_kernel(self.kernel) is not None:
-            raise InputError("the graph kernel takes loss='squared'; leave loss at 'auto', or kernel='rbf'.")
 
     @property
     def _may_take_graph(self) -> bool:
-        asks_for_function = isinstance(self.kernel, str) and self.kernel in ("rbf", "linear")
-        return not asks_for_function and self.loss != "hinge"
+        return not (isinstance(self.kernel, str) and self.kernel in ("rbf", "linear"))
+
+    @property
+    def _loss(self) -> str:
+        """The loss to take."""
+        if self.loss != "auto":
+            return self.loss
+        return "hinge" if self.n_clusters == 2 and self.cluster_sizes is None else "squared"
 
     def _by_graph(self) -> UnsupervisedRLS:
         kernel = graph_kernel(self.kernel) or "graph"
@@ -133,11 +137,8 @@ class MaximumMarginClustering(StreamedClusterer):
 
     def _by_function(self) -> UnsupervisedRLS | SparseKernelMMC:
         """The method under a kernel function."""
-        kernel = self.kernel if self.kernel in ("rbf", "linear") else "rbf"
-        loss = self.loss
-        if loss == "auto":
-            loss = "hinge" if self.n_clusters == 2 and self.cluster_sizes is None else "squared"
-        if loss == "squared":
+        kernel = self.kernel if isinstance(self.kernel, str) and self.kernel == "linear" else "rbf"
+        if self._loss == "squared":
             return UnsupervisedRLS(**self._sizes(), kernel=kernel)
         method = SparseKernelMMC(kernel=kernel)
         return method if self.min_share is None else method.set_params(min_share=self.min_share)
@@ -147,20 +148,19 @@ class MaximumMarginClustering(StreamedClusterer):
         return {name: getattr(self, name) for name in names}
 
     def _needs(self, n_samples: int) -> FitNeeds:
-        if graph_kernel(self.kernel) is not None:
-            return self._by_graph()._needs(n_samples)
         function = self._by_function()._needs(n_samples)
         if not self._may_take_graph:
             return function
         graph = self._by_graph()._needs(n_samples)
         copies = function.sample_copies * 12.0 * function.n_landmarks * min(function.sample_size, n_samples)
+        only_graph = graph_kernel(self.kernel) is not None
         return replace(
             function,
-            n_landmarks=max(function.n_landmarks, graph.n_landmarks),
+            n_landmarks=graph.n_landmarks if only_graph else max(function.n_landmarks, graph.n_landmarks),
             sample_size=max(function.sample_size, graph.sample_size),
             sample_copies=1,
             sample_bytes=max(function.sample_bytes + copies, graph.sample_bytes),
-            likely_sweeps=graph.likely_sweeps,
+            likely_sweeps=graph.likely_sweeps if self._loss == "squared" else None,
             row_flops=graph.row_flops,
         )
 
@@ -171,10 +171,20 @@ class MaximumMarginClustering(StreamedClusterer):
             clusters = by_graph._search(session)
             choice = self._evidence(clusters)
             if graph_kernel(self.kernel) is not None or choice["graph"]:
-                return self._told(by_graph._label(session, clusters), "graph", "squared", choice)
+                return self._told(self._on_graph(session, by_graph, clusters), "graph", choice)
         method = self._by_function()
-        loss = "hinge" if isinstance(method, SparseKernelMMC) else "squared"
-        return self._told(method._fit(self._smaller(session, method)), str(method.kernel), loss, choice)
+        return self._told(method._fit(self._smaller(session, method)), str(method.kernel), choice)
+
+    def _on_graph(
+        self, session: FitSession, by_graph: UnsupervisedRLS, clusters: SampleClusters
+    ) -> FitResult:
+        """The fit on the graph whose nodes have been clustered."""
+        if self._loss == "squared":
+            return by_graph._label(session, clusters)
+        assert isinstance(clusters.sample, GraphSample)
+        method = SparseKernelMMC()
+        method = method if self.min_share is None else method.set_params(min_share=self.min_share)
+        return fit_on_graph(method, session, clusters.sample.graph)
 
     def _evidence(self, clusters: SampleClusters) -> dict[str, Any]:
         """What the choice between the graph and a kernel function is made from."""
@@ -197,9 +207,9 @@ class MaximumMarginClustering(StreamedClusterer):
         weights = None if session.sample_weights is None else session.sample_weights[rows]
         return replace(session, sample=session.sample[rows], sample_weights=weights)
 
-    @staticmethod
-    def _told(result: FitResult, kernel: str, loss: str, choice: dict[str, Any]) -> FitResult:
+    def _told(self, result: FitResult, kernel: str, choice: dict[str, Any]) -> FitResult:
         """The result with the kernel and the loss that were taken."""
+        loss = self._loss
         attributes = {name: result.attributes.get(name) for name in ("objective", "gamma", "converged")}
         report = {"kernel": kernel, "loss": loss, "choice": choice, **result.report}
         return replace(result, attributes=attributes | {"kernel": kernel, "loss": loss}, report=report)

@@ -1,8 +1,11 @@
 """Sparse kernel maximum margin clustering: two clusters in data of any size."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
+
+import numpy as np
 
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
@@ -15,14 +18,19 @@ from mmcnb.estimators.parameters import (
     SAMPLE_SIZE,
     TWO_CLUSTERS,
     Choice,
+    KernelOrGraph,
     Rule,
     candidate_kernels,
     search_config,
 )
+from mmcnb.features.graph import NodeGraph, graph_kernel, node_graph
+from mmcnb.features.model import Model
 from mmcnb.features.nystroem import choose_landmarks
+from mmcnb.features.rules import Hyperplane
 from mmcnb.hinge.growing import GrowingWorkingSet, growing_candidates
 from mmcnb.hinge.two_clusters import fit_two_clusters
-from mmcnb.hinge.working_set import landmark_features
+from mmcnb.hinge.working_set import landmark_features, linear_features
+from mmcnb.least_squares.graph_partition import COORDINATES, graph_needs
 from mmcnb.samples import open_samples
 
 MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
@@ -46,8 +54,9 @@ class SparseKernelMMC(StreamedClusterer):
         Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" chooses
         among seven bandwidths without labels. "mean" and "median" are 1/(2 mean or median squared
         distance). "scale" is that of scikit-learn.
-    kernel : {"rbf", "linear", "poly"}, default="rbf"
-        Kernel function.
+    kernel : {"rbf", "linear", "poly", "graph"} or GraphKernel, default="rbf"
+        Kernel function; "graph" are coordinates on the graph of the nearest rows, for clusters of any shape.
+        It takes neither gamma nor landmarks. A `GraphKernel` holds its settings.
     threshold : {"adaptive", "fixed"}, default="adaptive"
         "adaptive" makes the margin's threshold rho a variable (SKMMC); "fixed" sets it to 1 (SKMMCv2).
     basis : {"landmarks", "shared"}, default="landmarks"
@@ -123,7 +132,7 @@ class SparseKernelMMC(StreamedClusterer):
 
     C: float = 10.0
     gamma: float | str = "auto"
-    kernel: str = "rbf"
+    kernel: Any = "rbf"
     threshold: str = "adaptive"
     basis: str = "landmarks"
     n_landmarks: int | None = None
@@ -142,6 +151,7 @@ class SparseKernelMMC(StreamedClusterer):
     rules: ClassVar[Mapping[str, Rule]] = {
         **TWO_CLUSTERS,
         **KERNEL,
+        "kernel": KernelOrGraph(),
         "basis": Choice(("landmarks", "shared")),
         "n_landmarks": OPTIONAL_COUNT,
         "sample_size": SAMPLE_SIZE,
@@ -156,9 +166,14 @@ class SparseKernelMMC(StreamedClusterer):
             )
 
     def _needs(self, n_samples: int) -> FitNeeds:
-        return needs_of_landmarks(self, n_samples)
+        graph = graph_kernel(self.kernel)
+        return needs_of_landmarks(self, n_samples) if graph is None else graph_needs(graph, 2, n_samples)
 
     def _fit(self, session: FitSession) -> FitResult:
+        graph = graph_kernel(self.kernel)
+        if graph is not None:
+            nodes = node_graph(session.sample, graph, 2 * COORDINATES, session.random_state)
+            return fit_on_graph(self, session, nodes)
         return fit_on_landmarks(self, session, GrowingWorkingSet if self.basis == "shared" else None)
 
 
@@ -183,6 +198,27 @@ def fit_on_landmarks(
     given = session.engine, open_samples(rows), basis, weights, size == rows.shape[0]
     candidates = [partial(landmark_features, kernel, *given) for kernel in kernels]
     return fit_two_clusters(session, candidates, config)
+
+
+def fit_on_graph(estimator: Any, session: FitSession, graph: NodeGraph) -> FitResult:
+    """Fit to the coordinates of the rows on a graph, in which the kernel is linear."""
+    size = min(estimator.sample_size or SAMPLE_ROWS, session.sample.shape[0])
+    rows = np.sort(session.random_state.permutation(session.sample.shape[0])[:size])
+    empty = Hyperplane(np.empty(0), 0.0)
+    model = Model(empty, mean=session.mean, deviation=session.deviation, graph=graph.map)
+    on_graph = replace(
+        session,
+        samples=model.features(session.samples),
+        sample=graph.map.block(session.sample[rows], np.float32),
+        sample_weights=None if session.sample_weights is None else session.sample_weights[rows],
+        mean=None,
+        deviation=None,
+    )
+    given = session.engine, open_samples(on_graph.sample), on_graph.sample_weights
+    config = search_config(estimator, on_graph)
+    result = fit_two_clusters(on_graph, [partial(linear_features, *given)], config)
+    report = {**result.report, "graph": graph.to_dict()}
+    return replace(result, model=replace(model, rule=result.model.rule), report=report)
 
 
 def basis_size(n_landmarks: int | None, rows: int) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb import kernels
-from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitSession
 from mmcnb.features.graph import GraphKernel, NodeGraph, graph_bytes, node_graph
@@ -72,19 +72,41 @@ def graph_sample(
 
 
 def graph_needs(
-    kernel: GraphKernel, n_clusters: int, n_samples: int, search_bytes: float, sweeps: int
+    kernel: GraphKernel,
+    n_clusters: int,
+    n_samples: int,
+    search_bytes: float = 0.0,
+    sweeps: int | None = None,
 ) -> FitNeeds:
-    """What a fit on a graph holds and does; ``search_bytes`` are those of the local search."""
+    """What a fit on a graph holds and does.
+
+    Parameters
+    ----------
+    kernel : GraphKernel
+        Settings.
+    n_clusters, n_samples : int
+        Clusters and rows.
+    search_bytes : float, default=0.0
+        What the local search holds.
+    sweeps : int or None, default=None
+        Sweeps over the coordinates where all rows are nodes; None is as many as the hinge methods make.
+
+    Returns
+    -------
+    FitNeeds
+        The needs.
+    """
     p = min(kernel.n_nodes, n_samples)
     q = min(COORDINATES * n_clusters, p)
-    held = graph_bytes(kernel, q, p) + search_bytes
-    sweeps = 1 if p < n_samples else sweeps
+    larger = larger_sample(n_samples) if sweeps is None else 0
+    sweeps = 1 if sweeps is not None and p < n_samples else sweeps
     return FitNeeds(
         *(q, p),
         sample_copies=1,
-        sample_bytes=held,
+        sample_bytes=graph_bytes(kernel, q, p) + search_bytes,
+        larger_rows=larger,
         sweeps=sweeps,
-        likely_sweeps=sweeps + 1,  # labels are one more, for which the search would be run again
+        likely_sweeps=None if sweeps is None else sweeps + 1,  # labels want the features once more
         row_flops=search_flops(p),
     )
 
