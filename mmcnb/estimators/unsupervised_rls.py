@@ -223,8 +223,9 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         return FitNeeds(min(rows, self.n_landmarks), rows, sample_bytes=held, sweeps=sweeps)
 
     def _fit(self, session: FitSession) -> FitResult:
-        check_clusters(self.n_clusters, session.sample, session.samples.n_samples)
         graph = graph_kernel(self.kernel)
+        size = "sample_size" if graph is None else "n_nodes"
+        check_clusters(self.n_clusters, session.sample, session.samples.n_samples, size)
         mapped, found, config, report = (
             self._on_landmarks(session) if graph is None else self._on_graph(session, graph)
         )

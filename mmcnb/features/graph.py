@@ -14,7 +14,8 @@ import numpy as np
 
 from mmcnb import kernels
 from mmcnb.errors import InputError
-from mmcnb.features.nodes import Axes, NodeSearch, leading_axes, search_all, search_in_cells
+from mmcnb.features.bandwidth import mean_squared_distance
+from mmcnb.features.nodes import Axes, NodeSearch, distinct_rows, leading_axes, search_all, search_in_cells
 from mmcnb.features.nystroem import check_places
 
 # Measured by `python -m benchmarks graph` on the tuning half.
@@ -24,6 +25,7 @@ BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
 SCALE_NEIGHBOUR = 7  # its distance is the scale of a node where components are joined
 DENSE_NODES = 2100  # up to which all eigenvalues cost less than iterations for some
 EIGENVALUE_TOLERANCE = 1e-7
+DEFLATION = 3.0  # takes the eigenvalue 1 below all others, which are at least -1
 FILTERS = ("root", "cut-off", "resolvent")
 
 
@@ -142,22 +144,27 @@ class GraphMap:
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> "GraphMap":
         """The map of its `arrays`; the numbers in them may not lead a search out of the nodes."""
-        n_probes, n_neighbors = arrays["graph_search"].tolist()
         nodes, starts, centres = (arrays[f"graph_{name}"] for name in ("nodes", "starts", "centres"))
-        coordinates, axes = arrays["graph_coordinates"], Axes(arrays["graph_mean"], arrays.get("graph_axes"))
-        p, cells = nodes.shape[0], centres.shape[0]
+        mean, coordinates, found = (arrays[f"graph_{name}"] for name in ("mean", "coordinates", "search"))
+        given = (mean, nodes, starts, centres, coordinates, found)
+        kinds = [(array.ndim, array.dtype.kind) for array in given]
+        if kinds != [(1, "f"), (2, "f"), (1, "i"), (2, "f"), (2, "f"), (1, "i")] or found.shape != (2,):
+            raise KeyError("graph")
+        axes, p, cells = Axes(mean, arrays.get("graph_axes")), nodes.shape[0], centres.shape[0]
         fits = (
-            np.issubdtype(starts.dtype, np.int64)
-            and (starts.shape, starts[0], starts[-1]) == ((cells + 1,), 0, p)
+            (axes.axes is None or axes.axes.shape[:1] == mean.shape)
+            and (starts.dtype, starts.shape) == (np.int64, (cells + 1,))
+            and (starts[0], starts[-1]) == (0, p)
             and (np.diff(starts) > 0).all()
             and nodes.shape[1] == centres.shape[1] == axes.n_features
             and nodes.dtype == centres.dtype
-            and coordinates.shape[0] == p
-            and 1 <= n_neighbors < p
-            and n_probes >= 1
+            and (coordinates.dtype, coordinates.shape[0]) == (np.float64, p)
+            and found[0] >= 1
+            and 1 <= found[1] < p
         )
         if not fits:
             raise KeyError("graph")
+        n_probes, n_neighbors = found.tolist()
         return cls(axes, NodeSearch(nodes, starts, centres, n_probes), coordinates, n_neighbors)
 
 
@@ -233,16 +240,17 @@ def node_graph(
     >>> graph.map.block(rows[:5], np.float64).shape
     (5, 12)
     """
+    mean_squared_distance(sample)  # refuses equal rows, and values whose squares overflow
     axes = leading_axes(sample, random_state)
-    nodes, node_of = np.unique(axes(sample), axis=0, return_inverse=True)
-    check_places(nodes.shape[0], max(2, n_clusters))
+    nodes, node_of = distinct_rows(sample, axes)
+    check_places(nodes.shape[0], max(2, n_clusters), "n_nodes")
     search, order = search_in_cells(nodes, random_state)
     count = kernel.neighbours_of(nodes.shape[0])
     weights, n_components = connected_graph(search.nodes, count)
     eigenvalues, vectors = spectrum(weights, EIGENVECTORS * n_clusters)
     filtered = vectors * np.sqrt(filter_weights(eigenvalues, kernel.filter, n_clusters))
     mapped = GraphMap(axes, search, filtered, count)
-    return NodeGraph(mapped, weights, np.argsort(order)[node_of.ravel()], eigenvalues, n_components)
+    return NodeGraph(mapped, weights, np.argsort(order)[node_of], eigenvalues, n_components)
 
 
 def filter_weights(eigenvalues: np.ndarray, name: str, n_clusters: int) -> np.ndarray:
@@ -271,7 +279,7 @@ def filter_weights(eigenvalues: np.ndarray, name: str, n_clusters: int) -> np.nd
     """
     if name == "cut-off":
         return eigenvalues
-    beyond = np.maximum(1 - eigenvalues, np.finfo(float).eps)
+    beyond = np.maximum(1 - eigenvalues, EIGENVALUE_TOLERANCE)  # less is rounding
     weights = beyond[min(2 * n_clusters, beyond.shape[0]) - 1] / beyond
     return weights if name == "resolvent" else np.sqrt(weights)
 
@@ -328,13 +336,19 @@ def _joined(graph: Any, nodes: np.ndarray, scales: np.ndarray) -> tuple[Any, int
             numbers, distances = search_all(nodes[outside]).nearest(nodes[inside], 1)
             nearest = distances[:, 0].argmin()
             ends.append((inside[nearest], outside[numbers[nearest, 0]], distances[nearest, 0]))
-        a, b, gaps = map(np.array, zip(*ends, strict=True))
-        weights = BRIDGE_WEIGHT / (1 + gaps**2 / np.maximum(scales[a] * scales[b], np.finfo(float).tiny))
-        edges = coo_array((weights, (np.minimum(a, b), np.maximum(a, b))), shape=graph.shape).tocsr()
-        edges.data = np.minimum(edges.data, BRIDGE_WEIGHT)  # two components may choose the same edge
+        _, once = np.unique(np.sort([end[:2] for end in ends], axis=1), axis=0, return_index=True)
+        a, b, gaps = (np.array(part)[once] for part in zip(*ends, strict=True))  # two may choose the same edge
+        edges = coo_array((_bridge_weights(gaps, scales[a], scales[b]), (a, b)), shape=graph.shape).tocsr()
         graph = (graph + edges + edges.T).tocsr()
         count, component = connected_components(graph, directed=False)
     return graph, n_components
+
+
+def _bridge_weights(gaps: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Weights of edges between components, by their lengths and the scales of their two ends."""
+    with np.errstate(over="ignore"):
+        squares = gaps**2 / np.maximum(one * other, np.finfo(float).tiny)
+    return np.maximum(BRIDGE_WEIGHT / (1 + squares), np.finfo(float).eps)  # 0 would be no edge
 
 
 def spectrum(graph: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -365,17 +379,21 @@ def spectrum(graph: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
     """
     from scipy.linalg import eigh
     from scipy.sparse import diags_array
-    from scipy.sparse.linalg import eigsh
+    from scipy.sparse.linalg import LinearOperator, eigsh
 
     p = graph.shape[0]
     roots = np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
-    scaling = diags_array(1 / roots)
+    scaling, trivial = diags_array(1 / roots), roots / np.linalg.norm(roots)
     S, count = (scaling @ graph @ scaling).tocsr(), min(count, p - 1)
-    if p <= DENSE_NODES:
-        values, vectors = eigh(S.toarray(), subset_by_index=[p - count - 1, p - 1])
+    # Where groups hardly touch, others have the trivial eigenvalue but for rounding: the first may be any.
+    if p <= DENSE_NODES or 2 * count >= p:
+        deflated = S.toarray() - DEFLATION * np.outer(trivial, trivial)
+        values, vectors = eigh(deflated, subset_by_index=[p - count, p - 1])
     else:
-        values, vectors = eigsh(S, count + 1, which="LA", v0=roots, tol=EIGENVALUE_TOLERANCE)
-    order = np.argsort(-values, kind="stable")[1:]
+        rest = LinearOperator((p, p), lambda v: S @ v - DEFLATION * (trivial @ v) * trivial, dtype=np.float64)
+        start = np.random.RandomState(0).standard_normal(p)
+        values, vectors = eigsh(rest, count, which="LA", v0=start, tol=EIGENVALUE_TOLERANCE)
+    order = np.argsort(-values, kind="stable")
     values, vectors = values[order], vectors[:, order] / roots[:, None]
     vectors *= np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(count)])
     return np.clip(values, 0.0, 1.0), vectors / np.sqrt((vectors**2).mean(axis=0))
