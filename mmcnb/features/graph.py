@@ -337,7 +337,9 @@ def _joined(graph: Any, nodes: np.ndarray, scales: np.ndarray) -> tuple[Any, int
             nearest = distances[:, 0].argmin()
             ends.append((inside[nearest], outside[numbers[nearest, 0]], distances[nearest, 0]))
         _, once = np.unique(np.sort([end[:2] for end in ends], axis=1), axis=0, return_index=True)
-        a, b, gaps = (np.array(part)[once] for part in zip(*ends, strict=True))  # two may choose the same edge
+        a, b, gaps = (
+            np.array(part)[once] for part in zip(*ends, strict=True)
+        )  # two may choose the same edge
         edges = coo_array((_bridge_weights(gaps, scales[a], scales[b]), (a, b)), shape=graph.shape).tocsr()
         graph = (graph + edges + edges.T).tocsr()
         count, component = connected_components(graph, directed=False)

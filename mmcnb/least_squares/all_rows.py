@@ -66,9 +66,7 @@ def check_clusters(n_clusters: int, sample: Any, n_samples: int, size: str = "sa
             f"n_clusters={n_clusters} is more than the {n_samples} rows there are; give fewer clusters."
         )
     if n_clusters > sample.shape[0]:
-        raise InputError(
-            f"{size}={sample.shape[0]} is smaller than n_clusters={n_clusters}; give more rows."
-        )
+        raise InputError(f"{size}={sample.shape[0]} is smaller than n_clusters={n_clusters}; give more rows.")
 
 
 def relative_weights(weights: np.ndarray | None) -> np.ndarray | None:
