@@ -41,6 +41,7 @@ from mmcnb.least_squares.graph_partition import (
     graph_needs,
     graph_sample,
     partition_graph,
+    spread_warnings,
 )
 from mmcnb.least_squares.local_search import LEAST_SHARE
 from mmcnb.least_squares.objective import Partition, target_shares
@@ -236,6 +237,9 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         rows = session.engine.cache(model.features(session.samples), session.plan)
         passes = 1 if graph is not None and session.has_more_rows else int(self.max_passes)
         labelled = label_all_rows(session, config, mapped, model.ridge, rows, found[0].labels, passes)
+        warnings = self._warnings(labelled.sizes, config)
+        if graph is not None and self.scale is None:
+            warnings += spread_warnings(session.sample)
         return FitResult(
             replace(model, rule=labelled.rule),
             rows,
@@ -251,7 +255,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
                 "sample_objective": float(found[0].objective),
                 **report,
             },
-            warnings=self._warnings(labelled.sizes, config),
+            warnings=warnings,
         )
 
     def _on_landmarks(

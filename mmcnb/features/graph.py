@@ -146,8 +146,7 @@ class GraphMap:
         """The map of its `arrays`; the numbers in them may not lead a search out of the nodes."""
         nodes, starts, centres = (arrays[f"graph_{name}"] for name in ("nodes", "starts", "centres"))
         mean, coordinates, found = (arrays[f"graph_{name}"] for name in ("mean", "coordinates", "search"))
-        given = (mean, nodes, starts, centres, coordinates, found)
-        kinds = [(array.ndim, array.dtype.kind) for array in given]
+        kinds = [(one.ndim, one.dtype.kind) for one in (mean, nodes, starts, centres, coordinates, found)]
         if kinds != [(1, "f"), (2, "f"), (1, "i"), (2, "f"), (2, "f"), (1, "i")] or found.shape != (2,):
             raise KeyError("graph")
         axes, p, cells = Axes(mean, arrays.get("graph_axes")), nodes.shape[0], centres.shape[0]
