@@ -74,7 +74,8 @@ class GraphKernel:
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as a JSON object."""
-        return {"name": "graph", **vars(self)}
+        count = None if self.n_neighbors is None else int(self.n_neighbors)
+        return {"name": "graph", "n_neighbors": count, "n_nodes": int(self.n_nodes), "filter": self.filter}
 
     def neighbours_of(self, n_nodes: int) -> int:
         """Nearest nodes of each row on a graph of some nodes."""
@@ -85,7 +86,7 @@ class GraphKernel:
                 f"n_neighbors={self.n_neighbors} is not below the {n_nodes:,} distinct rows of the graph; "
                 "give fewer neighbors or more rows."
             )
-        return self.n_neighbors
+        return int(self.n_neighbors)
 
 
 def graph_kernel(kernel: Any) -> GraphKernel | None:
@@ -152,19 +153,18 @@ class GraphMap:
         axes, p, cells = Axes(mean, arrays.get("graph_axes")), nodes.shape[0], centres.shape[0]
         fits = (
             (axes.axes is None or axes.axes.shape[:1] == mean.shape)
-            and (starts.dtype, starts.shape) == (np.int64, (cells + 1,))
+            and (starts.dtype.name, starts.shape) == ("int64", (cells + 1,))
             and (starts[0], starts[-1]) == (0, p)
             and (np.diff(starts) > 0).all()
             and nodes.shape[1] == centres.shape[1] == axes.n_features
             and nodes.dtype == centres.dtype
-            and (coordinates.dtype, coordinates.shape[0]) == (np.float64, p)
+            and (coordinates.dtype.name, coordinates.shape[0]) == ("float64", p)
             and found[0] >= 1
             and 1 <= found[1] < p
         )
         if not fits:
             raise KeyError("graph")
-        n_probes, n_neighbors = found.tolist()
-        return cls(axes, NodeSearch(nodes, starts, centres, n_probes), coordinates, n_neighbors)
+        return cls(axes, NodeSearch(nodes, starts, centres, int(found[0])), coordinates, int(found[1]))
 
 
 @dataclass(frozen=True)

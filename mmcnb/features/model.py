@@ -109,7 +109,8 @@ class Model:
     def restore(cls, arrays: Mapping[str, np.ndarray], header: dict[str, Any]) -> "Model":
         """The model of some `arrays` and the result of `to_dict`."""
         coef, offset = arrays["coef"], arrays["offset"]
-        graph = GraphMap.restore(arrays) if "graph_nodes" in arrays else None
+        has_graph = any(name.startswith("graph_") for name in arrays)
+        graph = GraphMap.restore(arrays) if has_graph else None
         if graph is not None and coef.shape != (graph.n_features, *offset.shape):
             raise KeyError("coef")
         return cls(
