@@ -145,10 +145,10 @@ class GraphMap:
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> "GraphMap":
         """The map of its `arrays`; the numbers in them may not lead a search out of the nodes."""
-        nodes, starts, centres = (arrays[f"graph_{name}"] for name in ("nodes", "starts", "centres"))
-        mean, coordinates, found = (arrays[f"graph_{name}"] for name in ("mean", "coordinates", "search"))
-        kinds = [(one.ndim, one.dtype.kind) for one in (mean, nodes, starts, centres, coordinates, found)]
-        if kinds != [(1, "f"), (2, "f"), (1, "i"), (2, "f"), (2, "f"), (1, "i")] or found.shape != (2,):
+        names = ("mean", "nodes", "starts", "centres", "coordinates", "search")
+        mean, nodes, starts, centres, coordinates, found = given = [arrays[f"graph_{name}"] for name in names]
+        kinds = [f"{one.ndim}{one.dtype.kind}" for one in (*given, arrays.get("graph_axes", nodes))]
+        if kinds != ["1f", "2f", "1i", "2f", "2f", "1i", "2f"] or found.shape != (2,):
             raise KeyError("graph")
         axes, p, cells = Axes(mean, arrays.get("graph_axes")), nodes.shape[0], centres.shape[0]
         fits = (
