@@ -249,7 +249,7 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[s
     for name in {**there, **here}:
         old, new = there.get(name), here.get(name)
         if old != new:
-            is_digest = isinstance(old, dict) or isinstance(new, dict)
+            is_digest = any(isinstance(one, dict) and "digest" in one for one in (old, new))
             yield f"{name} differ" if is_digest else f"{name} is {old!r} there and {new!r} here"
 
 

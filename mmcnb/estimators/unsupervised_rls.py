@@ -43,6 +43,7 @@ from mmcnb.least_squares.graph_partition import (
     graph_needs,
     graph_sample,
     partition_graph,
+    spread_warnings,
 )
 from mmcnb.least_squares.local_search import LEAST_SHARE
 from mmcnb.least_squares.objective import Partition, target_shares
@@ -251,9 +252,10 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
 
     def _search(self, session: FitSession) -> SampleClusters:
         """Cluster the sample, in landmark features or in the coordinates of a graph."""
-        check_clusters(self.n_clusters, session.sample, session.samples.n_samples)
-        sample, weights = session.sample, relative_weights(session.sample_weights)
         graph, engine, random_state = graph_kernel(self.kernel), session.engine, session.random_state
+        size = "sample_size" if graph is None else "n_nodes"
+        check_clusters(self.n_clusters, session.sample, session.samples.n_samples, size)
+        sample, weights = session.sample, relative_weights(session.sample_weights)
         if graph is not None:
             config = self._config(float(self.alpha))
             on_graph = graph_sample(sample, weights, graph, config.n_clusters, random_state)
@@ -278,6 +280,9 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
         given = session, config, clusters.sample, model.ridge, rows, found[0].labels
         labelled = label_all_rows(*given, 1 if once else int(self.max_passes))
+        warnings = self._warnings(labelled.sizes, config)
+        if model.graph is not None and self.scale is None:
+            warnings += spread_warnings(session.sample)
         return FitResult(
             replace(model, rule=labelled.rule),
             rows,
@@ -293,7 +298,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
                 "sample_objective": float(found[0].objective),
                 **clusters.report,
             },
-            warnings=self._warnings(labelled.sizes, config),
+            warnings=warnings,
         )
 
     def _config(self, alpha: float) -> PartitionConfig:

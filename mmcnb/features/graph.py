@@ -14,16 +14,13 @@ import numpy as np
 
 from mmcnb import kernels
 from mmcnb.errors import InputError
-from mmcnb.features.nodes import Axes, NodeSearch, leading_axes, search_all, search_in_cells
+from mmcnb.features.bandwidth import mean_squared_distance
+from mmcnb.features.neighbour_graph import FILTERS, connected_graph, filter_weights, spectrum
+from mmcnb.features.nodes import Axes, NodeSearch, distinct_rows, leading_axes, search_in_cells
 from mmcnb.features.nystroem import check_places
 
 # Measured by `python -m benchmarks graph` on the tuning half.
 N_NEIGHBORS, N_NODES = 10, 20_000
-BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
-SCALE_NEIGHBOUR = 7  # its distance is the scale of a node where components are joined
-DENSE_NODES = 2100  # up to which all eigenvalues cost less than iterations for some
-EIGENVALUE_TOLERANCE = 1e-7
-FILTERS = ("root", "cut-off", "resolvent")
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,8 @@ class GraphKernel:
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as a JSON object."""
-        return {"name": "graph", **vars(self)}
+        count = None if self.n_neighbors is None else int(self.n_neighbors)
+        return {"name": "graph", "n_neighbors": count, "n_nodes": int(self.n_nodes), "filter": self.filter}
 
     def neighbours_of(self, n_nodes: int) -> int:
         """Nearest nodes of each row on a graph of some nodes."""
@@ -82,7 +80,7 @@ class GraphKernel:
                 f"n_neighbors={self.n_neighbors} is not below the {n_nodes:,} distinct rows of the graph; "
                 "give fewer neighbors or more rows."
             )
-        return self.n_neighbors
+        return int(self.n_neighbors)
 
 
 def graph_kernel(kernel: Any) -> GraphKernel | None:
@@ -141,23 +139,26 @@ class GraphMap:
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> "GraphMap":
         """The map of its `arrays`; the numbers in them may not lead a search out of the nodes."""
-        n_probes, n_neighbors = arrays["graph_search"].tolist()
-        nodes, starts, centres = (arrays[f"graph_{name}"] for name in ("nodes", "starts", "centres"))
-        coordinates, axes = arrays["graph_coordinates"], Axes(arrays["graph_mean"], arrays.get("graph_axes"))
-        p, cells = nodes.shape[0], centres.shape[0]
+        names = ("mean", "nodes", "starts", "centres", "coordinates", "search")
+        mean, nodes, starts, centres, coordinates, found = given = [arrays[f"graph_{name}"] for name in names]
+        kinds = [f"{one.ndim}{one.dtype.kind}" for one in (*given, arrays.get("graph_axes", nodes))]
+        if kinds != ["1f", "2f", "1i", "2f", "2f", "1i", "2f"] or found.shape != (2,):
+            raise KeyError("graph")
+        axes, p, cells = Axes(mean, arrays.get("graph_axes")), nodes.shape[0], centres.shape[0]
         fits = (
-            np.issubdtype(starts.dtype, np.int64)
-            and (starts.shape, starts[0], starts[-1]) == ((cells + 1,), 0, p)
+            (axes.axes is None or axes.axes.shape[:1] == mean.shape)
+            and (starts.dtype.name, starts.shape) == ("int64", (cells + 1,))
+            and (starts[0], starts[-1]) == (0, p)
             and (np.diff(starts) > 0).all()
             and nodes.shape[1] == centres.shape[1] == axes.n_features
             and nodes.dtype == centres.dtype
-            and coordinates.shape[0] == p
-            and 1 <= n_neighbors < p
-            and n_probes >= 1
+            and (coordinates.dtype.name, coordinates.shape[0]) == ("float64", p)
+            and found[0] >= 1
+            and 1 <= found[1] < p
         )
         if not fits:
             raise KeyError("graph")
-        return cls(axes, NodeSearch(nodes, starts, centres, n_probes), coordinates, n_neighbors)
+        return cls(axes, NodeSearch(nodes, starts, centres, int(found[0])), coordinates, int(found[1]))
 
 
 @dataclass(frozen=True)
@@ -238,16 +239,17 @@ def node_graph(
     >>> graph.map.block(rows[:5], np.float64).shape
     (5, 12)
     """
+    mean_squared_distance(sample)  # refuses equal rows, and values whose squares overflow
     axes = leading_axes(sample, random_state)
-    nodes, node_of = np.unique(axes(sample), axis=0, return_inverse=True)
-    check_places(nodes.shape[0], 2)
+    nodes, node_of = distinct_rows(sample, axes)
+    check_places(nodes.shape[0], 2, "n_nodes")
     search, order = search_in_cells(nodes, random_state)
     count = kernel.neighbours_of(nodes.shape[0])
     weights, n_parts = connected_graph(search.nodes, count)
     eigenvalues, vectors = spectrum(weights, n_components)
     filtered = vectors * np.sqrt(filter_weights(eigenvalues, kernel.filter, n_components))
     mapped = GraphMap(axes, search, filtered, count)
-    return NodeGraph(mapped, weights, np.argsort(order)[node_of.ravel()], eigenvalues, n_parts)
+    return NodeGraph(mapped, weights, np.argsort(order)[node_of], eigenvalues, n_parts)
 
 
 def graph_bytes(kernel: GraphKernel, n_components: int, n_nodes: int) -> float:
@@ -259,139 +261,3 @@ def graph_bytes(kernel: GraphKernel, n_components: int, n_nodes: int) -> float:
         2 * (kernel.n_neighbors or N_NEIGHBORS),
     )
     return n_nodes * 8.0 * (vectors + coordinates + 6 * edges)
-
-
-def filter_weights(eigenvalues: np.ndarray, name: str, n_components: int) -> np.ndarray:
-    """Weight of each eigenvector.
-
-    Parameters
-    ----------
-    eigenvalues : ndarray of shape (q,)
-        Falling, in [0, 1].
-    name : {"root", "cut-off", "resolvent"}
-        The filter; see `GraphKernel`.
-    n_components : int
-        Number of coordinates asked for; a third of the way the resolvent weighs 1.
-
-    Returns
-    -------
-    ndarray of shape (q,)
-        Falling weights, not negative.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.features.graph import filter_weights
-    >>> filter_weights(np.array([0.9, 0.8, 0.5]), "resolvent", 6)
-    array([2. , 1. , 0.4])
-    """
-    if name == "cut-off":
-        return eigenvalues
-    beyond = np.maximum(1 - eigenvalues, np.finfo(float).eps)
-    weights = beyond[min(max(1, n_components // 3), beyond.shape[0]) - 1] / beyond
-    return weights if name == "resolvent" else np.sqrt(weights)
-
-
-# -- the graph of the nodes --------------------------------------------------------------------
-
-
-def connected_graph(nodes: np.ndarray, n_neighbors: int) -> tuple[Any, int]:
-    """Symmetric weights of the neighbour graph of distinct nodes, in one component.
-
-    Weights a and b of the two directions give a + b - ab.
-
-    Parameters
-    ----------
-    nodes : ndarray of shape (p, c)
-        Distinct rows.
-    n_neighbors : int
-        Neighbours of each node, below p.
-
-    Returns
-    -------
-    graph : csr_array of shape (p, p)
-        Weights in (0, 1].
-    n_components : int
-        Components before they were joined.
-    """
-    from scipy.sparse import csr_array
-
-    p = nodes.shape[0]
-    numbers, distances = search_all(nodes).nearest(nodes, n_neighbors + 1)
-    # A node is its own nearest one: distinct rows have positive distances, but for underflow.
-    others = numbers != np.arange(p)[:, None]
-    others[others.all(axis=1), -1] = False
-    numbers, distances = (part[others].reshape(p, n_neighbors) for part in (numbers, distances))
-    weights, ends = kernels.calibrated_weights(distances), np.arange(0, p * n_neighbors + 1, n_neighbors)
-    directed = csr_array((weights.ravel(), numbers.ravel(), ends), shape=(p, p))
-    reverse = directed.T.tocsr()
-    graph = (directed + reverse - directed * reverse).tocsr()
-    scales = distances[:, min(SCALE_NEIGHBOUR, n_neighbors) - 1]
-    return _joined(graph, nodes, scales)
-
-
-def _joined(graph: Any, nodes: np.ndarray, scales: np.ndarray) -> tuple[Any, int]:
-    """Join components: each but the largest gets an edge to its nearest node of another one."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    count, component = connected_components(graph, directed=False)
-    n_components = int(count)
-    while count > 1:
-        ends = []
-        for one in np.argsort(-np.bincount(component), kind="stable")[1:]:
-            inside, outside = np.flatnonzero(component == one), np.flatnonzero(component != one)
-            numbers, distances = search_all(nodes[outside]).nearest(nodes[inside], 1)
-            nearest = distances[:, 0].argmin()
-            ends.append((inside[nearest], outside[numbers[nearest, 0]], distances[nearest, 0]))
-        a, b, gaps = map(np.array, zip(*ends, strict=True))
-        weights = BRIDGE_WEIGHT / (1 + gaps**2 / np.maximum(scales[a] * scales[b], np.finfo(float).tiny))
-        edges = coo_array((weights, (np.minimum(a, b), np.maximum(a, b))), shape=graph.shape).tocsr()
-        edges.data = np.minimum(edges.data, BRIDGE_WEIGHT)  # two components may choose the same edge
-        graph = (graph + edges + edges.T).tocsr()
-        count, component = connected_components(graph, directed=False)
-    return graph, n_components
-
-
-def spectrum(graph: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Leading eigenvectors of the normalised graph S = D^-½ W D^-½, without the trivial one.
-
-    Parameters
-    ----------
-    graph : csr_array of shape (p, p)
-        Symmetric weights W of one component.
-    count : int
-        How many eigenvectors; p - 1 where there are fewer.
-
-    Returns
-    -------
-    eigenvalues : ndarray of shape (q,)
-        Falling; negative ones are clipped to 0.
-    vectors : ndarray of shape (p, q)
-        D^-½ V, with mean square 1; the largest entry of each is positive.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from mmcnb.features.graph import spectrum
-    >>> spectrum(csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), 1)[1].round(6)
-    array([[ 1.],
-           [-1.]])
-    """
-    from scipy.linalg import eigh
-    from scipy.sparse import diags_array
-    from scipy.sparse.linalg import eigsh
-
-    p = graph.shape[0]
-    roots = np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
-    scaling = diags_array(1 / roots)
-    S, count = (scaling @ graph @ scaling).tocsr(), min(count, p - 1)
-    if p <= DENSE_NODES:
-        values, vectors = eigh(S.toarray(), subset_by_index=[p - count - 1, p - 1])
-    else:
-        values, vectors = eigsh(S, count + 1, which="LA", v0=roots, tol=EIGENVALUE_TOLERANCE)
-    order = np.argsort(-values, kind="stable")[1:]
-    values, vectors = values[order], vectors[:, order] / roots[:, None]
-    vectors *= np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(count)])
-    return np.clip(values, 0.0, 1.0), vectors / np.sqrt((vectors**2).mean(axis=0))

@@ -109,6 +109,10 @@ class Model:
     def restore(cls, arrays: Mapping[str, np.ndarray], header: dict[str, Any]) -> "Model":
         """The model of some `arrays` and the result of `to_dict`."""
         coef, offset = arrays["coef"], arrays["offset"]
+        has_graph = any(name.startswith("graph_") for name in arrays)
+        graph = GraphMap.restore(arrays) if has_graph else None
+        if graph is not None and coef.shape != (graph.n_features, *offset.shape):
+            raise KeyError("coef")
         return cls(
             Hyperplane(coef, float(offset)) if offset.ndim == 0 else Scores(coef, offset),
             kernel_from_dict(header["kernel"]) if header["kernel"] else None,
@@ -118,7 +122,7 @@ class Model:
             header["feature_dtype"],
             RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if "ridge_matrix" in arrays else None,
             arrays.get("kernel_weights"),
-            GraphMap.restore(arrays) if "graph_nodes" in arrays else None,
+            graph,
         )
 
 

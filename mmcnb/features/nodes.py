@@ -60,6 +60,41 @@ def leading_axes(sample: Any, random_state: np.random.RandomState) -> Axes:
     return Axes(mean, np.ascontiguousarray(fitted.components_.T, np.float64))
 
 
+def distinct_rows(sample: Any, axes: Axes) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct rows of a dense or CSR sample along its axes.
+
+    Parameters
+    ----------
+    sample : ndarray or CSR of shape (m, d)
+        The rows.
+    axes : Axes
+        Its axes.
+
+    Returns
+    -------
+    nodes : ndarray of shape (p, c)
+        Distinct rows along the axes, in rising order.
+    node_of : ndarray of shape (m,), int64
+        Node of each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.nodes import Axes, distinct_rows
+    >>> distinct_rows(np.array([[3.0], [1.0], [3.0]]), Axes(np.ones(1)))[1]
+    array([1, 0, 1])
+    """
+    if axes.axes is None or hasattr(sample, "toarray"):
+        nodes, node_of = np.unique(axes(sample), axis=0, return_inverse=True)
+        return nodes, node_of.ravel()
+    # A dense product rounds equal rows differently, by their place, so they are found before it.
+    rows = np.ascontiguousarray(sample) + 0.0  # the bytes of -0 are not those of 0
+    as_bytes = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel()
+    _, first, number = np.unique(as_bytes, return_index=True, return_inverse=True)
+    nodes, node_of = np.unique(axes(rows[first]), axis=0, return_inverse=True)
+    return nodes, node_of.ravel()[number.ravel()]
+
+
 @dataclass(frozen=True)
 class NodeSearch:
     """The nearest of some nodes, which lie in cells.
@@ -142,8 +177,8 @@ def _nearest(
 
 
 def _half_norms(rows: np.ndarray) -> np.ndarray:
-    """Half of the squared norm of each row, in its dtype."""
-    return (np.square(rows, dtype=np.float64).sum(axis=1) / 2).astype(rows.dtype)
+    """Half of the squared norm of each row."""
+    return np.asarray(np.square(rows, dtype=np.float64).sum(axis=1) / 2)
 
 
 def search_all(nodes: np.ndarray) -> NodeSearch:

@@ -65,12 +65,12 @@ class RidgeMap:
         return Scores(self.matrix @ scaled.T, scaled @ self.centre)
 
 
-def check_places(n_places: int, n_clusters: int) -> None:
-    """Refuse more clusters than distinct rows."""
+def check_places(n_places: int, n_clusters: int, size: str = "sample_size") -> None:
+    """Refuse more clusters than distinct rows; ``size`` is the parameter that gives more of them."""
     if n_places < n_clusters:
         raise InputError(
             f"the sample has {n_places} rows that differ, fewer than n_clusters={n_clusters}; "
-            "give fewer clusters, or a larger sample_size."
+            f"give fewer clusters, or a larger {size}."
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from mmcnb._numba import njit
 
 TILE_ROWS, TILE_NODES = 128, 512  # products that stay in the second-level cache
-SPARE = 4  # candidates beyond k, because products in float32 only nearly order the distances
+SPARE = 4  # candidates beyond k, because products only nearly order the distances
 BISECTIONS = 64  # halvings of the interval of a scale, more than float64 has digits
 LEAST_SCALE = 1e-3  # of the mean distance: duplicates would otherwise make the scale 0
 LEAST_WEIGHT = 1e-6  # of an edge: less could part the graph by underflow
@@ -17,17 +17,18 @@ LEAST_WEIGHT = 1e-6  # of an edge: less could part the graph by underflow
 
 @njit()
 def _rows_by_cell(probes, n_cells):
-    """Rows that look into each cell, cell by cell, and where each cell starts."""
+    """Rows that look into each cell, cell by cell, and where each cell starts; -1 is no cell."""
     first = np.zeros(n_cells + 1, np.int64)
-    for i in range(probes.shape[0]):
-        for j in range(probes.shape[1]):
-            first[probes[i, j] + 1] += 1
+    for cell in probes.flat:
+        if cell >= 0:
+            first[cell + 1] += 1
     first = np.cumsum(first)
-    order, place = np.empty(probes.size, np.int64), first.copy()
+    order, place = np.empty(first[-1], np.int64), first.copy()
     for i in range(probes.shape[0]):
-        for j in range(probes.shape[1]):
-            order[place[probes[i, j]]] = i
-            place[probes[i, j]] += 1
+        for cell in probes[i]:
+            if cell >= 0:
+                order[place[cell]] = i
+                place[cell] += 1
     return order, first
 
 
@@ -81,12 +82,12 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     X : ndarray of shape (rows, d), float32 or float64
     nodes : ndarray of shape (p, d), of the dtype of X
         Nodes, cell after cell.
-    halves : ndarray of shape (p,), of the dtype of X
+    halves : ndarray of shape (p,), float64
         Half of the squared norm of each node.
     starts : ndarray of shape (cells + 1,), int64
         First node of each cell, and p.
     probes : ndarray of shape (rows, m), int64
-        Cells in which each row looks.
+        Cells in which each row looks; -1 is none.
     numbers : ndarray of shape (rows, k), int64
         Nodes by rising distance, overwritten; of equal distances the smaller number comes first. -1 where the
         cells hold fewer nodes.
@@ -106,15 +107,15 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     (array([[1, 2]]), array([[2., 2.]]))
     """
     rows, kept = X.shape[0], min(numbers.shape[1] + SPARE, nodes.shape[0])
-    scores = np.full((rows, kept), np.inf, X.dtype)
+    scores = np.full((rows, kept), np.inf)
     candidates = np.full((rows, kept), -1, np.int64)
     order, first = _rows_by_cell(probes, starts.size - 1)
     for cell in range(starts.size - 1):
         for start in range(first[cell], first[cell + 1], TILE_ROWS):
             members = order[start : min(start + TILE_ROWS, first[cell + 1])]
-            part = X[members]
+            part = X[members].astype(np.float64)  # in float32, groups far apart would lose their neighbours
             for node in range(starts[cell], starts[cell + 1], TILE_NODES):
-                tile = nodes[node : min(node + TILE_NODES, starts[cell + 1])]
+                tile = nodes[node : min(node + TILE_NODES, starts[cell + 1])].astype(np.float64)
                 _keep_nearest(np.dot(part, tile.T), halves, members, node, scores, candidates)
     for i in range(rows):
         _sort_by_distance(X[i], nodes, candidates[i], numbers[i], distances[i])

@@ -59,16 +59,14 @@ def check_matrices(rows: int, n_clusters: int, memory_limit: str | int | None) -
         )
 
 
-def check_clusters(n_clusters: int, sample: Any, n_samples: int) -> None:
-    """Refuse more clusters than rows."""
+def check_clusters(n_clusters: int, sample: Any, n_samples: int, size: str = "sample_size") -> None:
+    """Refuse more clusters than rows; ``size`` is the parameter that gives the rows of the sample."""
     if n_clusters > n_samples:
         raise InputError(
             f"n_clusters={n_clusters} is more than the {n_samples} rows there are; give fewer clusters."
         )
     if n_clusters > sample.shape[0]:
-        raise InputError(
-            f"sample_size={sample.shape[0]} is smaller than n_clusters={n_clusters}; give more rows."
-        )
+        raise InputError(f"{size}={sample.shape[0]} is smaller than n_clusters={n_clusters}; give more rows.")
 
 
 def relative_weights(weights: np.ndarray | None) -> np.ndarray | None:

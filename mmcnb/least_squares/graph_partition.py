@@ -18,6 +18,7 @@ from mmcnb.least_squares.all_rows import constrained_scores
 from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.least_squares.objective import Partition
 from mmcnb.least_squares.partition import partition_sample
+from mmcnb.samples.matrix import moments
 
 # Chosen on the tuning half by `python -m benchmarks graph`.
 COORDINATES = 6  # a cluster
@@ -27,6 +28,7 @@ NODE_STEPS = 6  # label steps on all nodes
 GRAPH_LEAST_SHARE = 0.1  # of n/k, of a cluster where sizes are free
 START_SHARE = 0.5  # the same for the starts on samples, which would otherwise cut off a few odd rows
 UNEVENNESS = 1.0  # price of uneven clusters in `cut_score`
+DOMINANT_SHARE = 0.99  # of the variance: the other columns hardly move a distance
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def graph_sample(
 ) -> GraphSample:
     """Build the graph of a sample, and give all its rows the coordinates that any other row would have."""
     graph = node_graph(sample, kernel, COORDINATES * n_clusters, random_state)
-    check_places(graph.weights.shape[0], n_clusters)
+    check_places(graph.weights.shape[0], n_clusters, "n_nodes")
     values = graph.map.block(sample, np.float64)
     return GraphSample(graph, values, principal_features(values, weights))
 
@@ -109,6 +111,26 @@ def graph_needs(
         likely_sweeps=None if sweeps is None else sweeps + 1,  # labels want the features once more
         row_flops=search_flops(p),
     )
+
+
+def spread_warnings(sample: Any) -> list[str]:
+    """A warning where one of three or more columns alone decides which rows are near.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.least_squares.graph_partition import spread_warnings
+    >>> spread_warnings(np.random.default_rng(0).normal(size=(50, 3)))
+    []
+    """
+    mean, square = moments(sample, None)
+    variances = np.maximum(square - mean**2, 0)
+    if np.count_nonzero(variances) < 3 or variances.max() <= DOMINANT_SHARE * variances.sum():
+        return []
+    return [
+        f"column {variances.argmax()} has more than {DOMINANT_SHARE:.0%} of the variance, so it alone "
+        "decides which rows are near; scale='standard' makes all columns count."
+    ]
 
 
 def cut_score(weights: Any, labels: np.ndarray, n_clusters: int) -> float:

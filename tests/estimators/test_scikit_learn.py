@@ -23,6 +23,7 @@ EXPECTED_FAILURES = {
         mmcnb.KernelCPMMC(),
         mmcnb.CPMMC(),
         mmcnb.UnsupervisedRLS(),
+        mmcnb.UnsupervisedRLS(kernel="graph"),
         mmcnb.EvolutionaryMMC(),
         mmcnb.baselines.IterativeSVR(),
         mmcnb.baselines.OwnBasisMMC(gamma="median", n_init=1, eta=0.1),

@@ -1,0 +1,161 @@
+"""The neighbour graph of some nodes, its spectrum, and the filter of its eigenvalues."""
+
+from typing import Any
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.features.nodes import search_all
+
+# Measured by `python -m benchmarks graph` on the tuning half.
+BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
+SCALE_NEIGHBOUR = 7  # its distance is the scale of a node where components are joined
+DENSE_NODES = 2100  # up to which all eigenvalues cost less than iterations for some
+EIGENVALUE_TOLERANCE = 1e-7
+DEFLATION = 3.0  # takes the eigenvalue 1 below all others, which are at least -1
+FILTERS = ("root", "cut-off", "resolvent")
+
+
+def filter_weights(eigenvalues: np.ndarray, name: str, n_components: int) -> np.ndarray:
+    """Weight of each eigenvector.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (q,)
+        Falling, in [0, 1].
+    name : {"root", "cut-off", "resolvent"}
+        The filter; see `mmcnb.GraphKernel`.
+    n_components : int
+        Number of coordinates asked for; a third of the way the resolvent weighs 1.
+
+    Returns
+    -------
+    ndarray of shape (q,)
+        Falling weights, not negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.neighbour_graph import filter_weights
+    >>> filter_weights(np.array([0.9, 0.8, 0.5]), "resolvent", 6)
+    array([2. , 1. , 0.4])
+    """
+    if name == "cut-off":
+        return eigenvalues
+    beyond = np.maximum(1 - eigenvalues, EIGENVALUE_TOLERANCE)  # less is rounding
+    weights = beyond[min(max(1, n_components // 3), beyond.shape[0]) - 1] / beyond
+    return weights if name == "resolvent" else np.sqrt(weights)
+
+
+def connected_graph(nodes: np.ndarray, n_neighbors: int) -> tuple[Any, int]:
+    """Symmetric weights of the neighbour graph of distinct nodes, in one component.
+
+    Weights a and b of the two directions give a + b - ab.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (p, c)
+        Distinct rows.
+    n_neighbors : int
+        Neighbours of each node, below p.
+
+    Returns
+    -------
+    graph : csr_array of shape (p, p)
+        Weights in (0, 1].
+    n_components : int
+        Components before they were joined.
+    """
+    from scipy.sparse import csr_array
+
+    p = nodes.shape[0]
+    numbers, distances = search_all(nodes).nearest(nodes, n_neighbors + 1)
+    # A node is its own nearest one: distinct rows have positive distances, but for underflow.
+    others = numbers != np.arange(p)[:, None]
+    others[others.all(axis=1), -1] = False
+    numbers, distances = (part[others].reshape(p, n_neighbors) for part in (numbers, distances))
+    weights, ends = kernels.calibrated_weights(distances), np.arange(0, p * n_neighbors + 1, n_neighbors)
+    directed = csr_array((weights.ravel(), numbers.ravel(), ends), shape=(p, p))
+    reverse = directed.T.tocsr()
+    graph = (directed + reverse - directed * reverse).tocsr()
+    scales = distances[:, min(SCALE_NEIGHBOUR, n_neighbors) - 1]
+    return _joined(graph, nodes, scales)
+
+
+def _joined(graph: Any, nodes: np.ndarray, scales: np.ndarray) -> tuple[Any, int]:
+    """Join components: each but the largest gets an edge to its nearest node of another one."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    count, component = connected_components(graph, directed=False)
+    n_components = int(count)
+    while count > 1:
+        ends = []
+        for one in np.argsort(-np.bincount(component), kind="stable")[1:]:
+            inside, outside = np.flatnonzero(component == one), np.flatnonzero(component != one)
+            numbers, distances = search_all(nodes[outside]).nearest(nodes[inside], 1)
+            nearest = distances[:, 0].argmin()
+            ends.append((inside[nearest], outside[numbers[nearest, 0]], distances[nearest, 0]))
+        _, once = np.unique(np.sort([end[:2] for end in ends], axis=1), axis=0, return_index=True)
+        a, b, gaps = (
+            np.array(part)[once] for part in zip(*ends, strict=True)
+        )  # two may choose the same edge
+        edges = coo_array((_bridge_weights(gaps, scales[a], scales[b]), (a, b)), shape=graph.shape).tocsr()
+        graph = (graph + edges + edges.T).tocsr()
+        count, component = connected_components(graph, directed=False)
+    return graph, n_components
+
+
+def _bridge_weights(gaps: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Weights of edges between components, by their lengths and the scales of their two ends."""
+    with np.errstate(over="ignore"):
+        squares = gaps**2 / np.maximum(one * other, np.finfo(float).tiny)
+    return np.maximum(BRIDGE_WEIGHT / (1 + squares), np.finfo(float).eps)  # 0 would be no edge
+
+
+def spectrum(graph: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Leading eigenvectors of the normalised graph S = D^-½ W D^-½, without the trivial one.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (p, p)
+        Symmetric weights W of one component.
+    count : int
+        How many eigenvectors; p - 1 where there are fewer.
+
+    Returns
+    -------
+    eigenvalues : ndarray of shape (q,)
+        Falling; negative ones are clipped to 0.
+    vectors : ndarray of shape (p, q)
+        D^-½ V, with mean square 1; the largest entry of each is positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from mmcnb.features.neighbour_graph import spectrum
+    >>> spectrum(csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), 1)[1].round(6)
+    array([[ 1.],
+           [-1.]])
+    """
+    from scipy.linalg import eigh
+    from scipy.sparse import diags_array
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    p = graph.shape[0]
+    roots = np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
+    scaling, trivial = diags_array(1 / roots), roots / np.linalg.norm(roots)
+    S, count = (scaling @ graph @ scaling).tocsr(), min(count, p - 1)
+    # Where groups hardly touch, others have the trivial eigenvalue but for rounding: the first may be any.
+    if p <= DENSE_NODES or 2 * count >= p:
+        deflated = S.toarray() - DEFLATION * np.outer(trivial, trivial)
+        values, vectors = eigh(deflated, subset_by_index=[p - count, p - 1])
+    else:
+        rest = LinearOperator((p, p), lambda v: S @ v - DEFLATION * (trivial @ v) * trivial, dtype=np.float64)
+        start = np.random.RandomState(0).standard_normal(p)
+        values, vectors = eigsh(rest, count, which="LA", v0=start, tol=EIGENVALUE_TOLERANCE)
+    order = np.argsort(-values, kind="stable")
+    values, vectors = values[order], vectors[:, order] / roots[:, None]
+    vectors *= np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(count)])
+    return np.clip(values, 0.0, 1.0), vectors / np.sqrt((vectors**2).mean(axis=0))

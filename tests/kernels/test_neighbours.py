@@ -1,0 +1,188 @@
+"""Nearest nodes, calibrated weights and averages: equal to plain loops, whatever the rows."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from mmcnb import kernels
+from mmcnb.kernels.neighbours import TILE_NODES, TILE_ROWS
+from tests import reference_graph
+from tests.kernels.inputs import DTYPES, rows_and_basis
+
+SHAPES = [(0, 3, 5), (1, 1, 1), (1, 4, 9), (40, 3, 60), (TILE_ROWS + 1, 2, 30), (5, 60, TILE_NODES + 7)]
+ROWS = {
+    "random": lambda rng, shape: rng.standard_normal(shape),
+    "a grid": lambda rng, shape: rng.integers(0, 3, shape),
+    "two places": lambda rng, shape: np.repeat(rng.integers(0, 2, (shape[0], 1)), shape[1], axis=1),
+    "groups far apart": lambda rng, shape: rng.integers(-9, 9, shape) + 2.0**16 * rng.integers(0, 2, shape),
+    "huge": lambda rng, shape: 1e17 * rng.standard_normal(shape),
+    "tiny": lambda rng, shape: 1e-17 * rng.standard_normal(shape),
+}
+
+
+def nearest(X, nodes, count, starts=None, probes=None):
+    """What the compiled routine finds, into arrays full of rubbish."""
+    halves = (nodes.astype(np.float64) ** 2).sum(axis=1) / 2
+    starts = np.array([0, len(nodes)]) if starts is None else starts
+    probes = np.zeros((len(X), 1), np.int64) if probes is None else probes
+    numbers, distances = np.full((len(X), count), 99), np.full((len(X), count), np.nan)
+    kernels.nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances)
+    return numbers, distances
+
+
+def random_cells(rng, p, cells):
+    """Starts of cells of random sizes, some of them of one node."""
+    return np.r_[0, np.sort(rng.permutation(np.arange(1, p))[: cells - 1]), p]
+
+
+@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_all_nodes_equal_the_plain_loop(dtype, kind):
+    rng = np.random.default_rng(0)
+    for rows, d, p in SHAPES:
+        X, nodes = (ROWS[kind](rng, (size, d)).astype(dtype) for size in (rows, p))
+        for count in {1, min(3, p), p}:
+            numbers, distances = nearest(X, nodes, count)
+            probes = np.zeros((rows, 1), int)
+            expected = reference_graph.nearest_nodes(X, nodes, [0, p], probes, count)
+            np.testing.assert_array_equal(numbers, expected[0])
+            np.testing.assert_allclose(distances, expected[1], rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["random", "a grid"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("cells", "n_probes", "count"), [(1, 1, 4), (7, 2, 3), (7, 7, 5), (30, 4, 12)])
+def test_cells_equal_the_plain_loop_over_the_nodes_in_them(dtype, kind, cells, n_probes, count):
+    rng = np.random.default_rng(cells)
+    X, nodes = (ROWS[kind](rng, (size, 3)).astype(dtype) for size in (TILE_ROWS + 20, 90))
+    starts = random_cells(rng, 90, cells)
+    probes = np.array([rng.permutation(cells)[:n_probes] for _ in X])
+    numbers, distances = nearest(X, nodes, count, starts, probes)
+    expected = reference_graph.nearest_nodes(X, nodes, starts, probes, count)
+    np.testing.assert_array_equal(numbers, expected[0])
+    np.testing.assert_allclose(distances, expected[1], rtol=1e-14)
+    assert (cells < 30) or (numbers < 0).any()
+
+
+def test_fewer_nodes_than_asked_for_leave_no_number():
+    X, nodes = rows_and_basis(6, 2, 3)
+    numbers, distances = nearest(X, nodes, 5)
+    np.testing.assert_array_equal(np.sort(numbers[:, :3]), np.tile(np.arange(3), (6, 1)))
+    assert (numbers[:, 3:] == -1).all()
+    assert np.isposinf(distances[:, 3:]).all()
+
+
+def test_a_row_that_looks_nowhere_finds_nothing():
+    X, nodes = rows_and_basis(3, 2, 8)
+    probes = np.array([[0, 1], [-1, -1], [1, -1]])
+    numbers, distances = nearest(X, nodes, 2, np.array([0, 4, 8]), probes)
+    assert (numbers[1] == -1).all()
+    assert np.isposinf(distances[1]).all()
+    assert (numbers[2] >= 4).all()
+    assert (numbers[0] >= 0).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_row_that_is_not_finite_finds_nothing_and_harms_no_other(dtype, value):
+    X, nodes = rows_and_basis(20, 3, 40, dtype)
+    whole = nearest(X, nodes, 4)
+    X[7, 1] = value
+    numbers, distances = nearest(X, nodes, 4)
+    others = np.arange(20) != 7
+    np.testing.assert_array_equal(numbers[others], whole[0][others])
+    np.testing.assert_array_equal(distances[others], whole[1][others])
+    assert not np.isfinite(distances[7]).any()
+    assert ((numbers[7] >= -1) & (numbers[7] < 40)).all()
+
+
+def test_rows_find_the_same_nodes_however_they_are_cut():
+    X, nodes = rows_and_basis(2 * TILE_ROWS + 30, 40, 3 * TILE_NODES, "float32")
+    whole = nearest(X, nodes, 10)
+    for first, last in ((0, 1), (5, TILE_ROWS + 7), (TILE_ROWS - 1, len(X))):
+        for part, expected in zip(nearest(X[first:last], nodes, 10), whole, strict=True):
+            np.testing.assert_array_equal(part, expected[first:last])
+
+
+# -- weights -----------------------------------------------------------------------------------
+
+DISTANCES = {
+    "random": lambda rng, r: np.sort(rng.random((30, r)) + 0.1, axis=1),
+    "a node at its own place": lambda rng, r: np.sort(np.c_[np.zeros(9), rng.random((9, r - 1))], axis=1),
+    "equal distances": lambda rng, r: np.repeat(rng.random((9, 1)) + 1, r, axis=1),
+    "duplicates": lambda rng, r: np.zeros((3, r)),
+    "one far": lambda rng, r: np.c_[np.ones((3, r - 1)), np.full(3, 1e9)],
+    "one near": lambda rng, r: np.c_[np.full(3, 1e-9), np.ones((3, r - 1))],
+}
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-150, 1e150, 2.0**-40])
+@pytest.mark.parametrize("r", [1, 2, 3, 10, 50])
+@pytest.mark.parametrize("kind", DISTANCES)
+def test_weights_equal_the_plain_bisection_and_keep_their_bounds(kind, r, scale):
+    distances = scale * DISTANCES[kind](np.random.default_rng(r), r)
+    weights = kernels.calibrated_weights(distances)
+    assert ((weights >= 1e-6) & (weights <= 1)).all()
+    assert (weights[:, 0] == 1).all()
+    assert (np.diff(weights, axis=1) <= 0).all()  # the nearer weighs more
+    np.testing.assert_allclose(weights, reference_graph.calibrated_weights(distances), rtol=1e-9)
+
+
+@pytest.mark.parametrize("r", [3, 5, 10, 50])
+def test_weights_sum_to_the_logarithm_where_the_distances_allow_it(r):
+    distances = np.sort(np.random.default_rng(r).random((200, r)), axis=1)
+    np.testing.assert_allclose(kernels.calibrated_weights(distances).sum(axis=1), np.log2(r), rtol=1e-4)
+
+
+def test_weights_do_not_know_the_unit_of_the_distances():
+    distances = np.sort(np.random.default_rng(0).random((50, 10)), axis=1)
+    for unit in (2.0**-400, 0.5, 2.0**400):
+        weights = kernels.calibrated_weights(unit * distances)
+        np.testing.assert_allclose(weights, kernels.calibrated_weights(distances), rtol=1e-12)
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e-310, 1e308])
+def test_weights_at_the_ends_of_float64_are_numbers(value):
+    distances = np.array([[value, value, value], [0.0, 0.0, value], [0.0, value / 2, value]])
+    weights = kernels.calibrated_weights(distances)
+    assert ((weights >= 1e-6) & (weights <= 1)).all()
+
+
+def test_nothing_found_weighs_nan():
+    assert np.isnan(kernels.calibrated_weights(np.full((2, 4), np.inf))).all()
+
+
+# -- averages ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("rows", "r", "q"), [(0, 3, 2), (1, 1, 1), (30, 4, 7)])
+def test_averages_equal_the_plain_loop(dtype, rows, r, q):
+    rng = np.random.default_rng(0)
+    numbers, weights, values = rng.integers(0, 12, (rows, r)), rng.random((rows, r)), rng.random((12, q))
+    out = np.full((rows, q), np.nan, dtype)
+    kernels.node_averages_into(numbers, weights, values, out)
+    expected = reference_graph.node_averages(numbers, weights, values)
+    np.testing.assert_allclose(out, expected, rtol=1e-6 if dtype == "float32" else 1e-13)
+
+
+def test_averages_lie_between_the_values_and_keep_a_constant():
+    rng = np.random.default_rng(1)
+    numbers, weights = rng.integers(0, 12, (50, 5)), rng.random((50, 5)) + 1e-6
+    values, out = np.c_[rng.random(12), np.full(12, 0.3)], np.empty((50, 2))
+    kernels.node_averages_into(numbers, weights, values, out)
+    near = values[numbers][:, :, 0]
+    assert (near.min(axis=1) - 1e-12 <= out[:, 0]).all()
+    assert (out[:, 0] <= near.max(axis=1) + 1e-12).all()
+    np.testing.assert_allclose(out[:, 1], 0.3, rtol=1e-14)
+
+
+def test_the_routines_are_importable_alone():
+    code = (
+        "import sys, mmcnb.kernels.neighbours as n; n.nearest_nodes_into; "
+        "sys.exit(any(name.startswith('mmcnb.') and name.split('.')[1] not in ('kernels', '_numba', 'errors')"
+        " for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
