@@ -30,7 +30,7 @@ from mmcnb.features.rules import Hyperplane
 from mmcnb.hinge.growing import GrowingWorkingSet, growing_candidates
 from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.hinge.working_set import landmark_features, linear_features
-from mmcnb.least_squares.graph_partition import COORDINATES, graph_needs
+from mmcnb.least_squares.graph_partition import COORDINATES, graph_needs, spread_warnings
 from mmcnb.samples import open_samples
 
 MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
@@ -217,8 +217,13 @@ def fit_on_graph(estimator: Any, session: FitSession, graph: NodeGraph) -> FitRe
     given = session.engine, open_samples(on_graph.sample), on_graph.sample_weights
     config = search_config(estimator, on_graph)
     result = fit_two_clusters(on_graph, [partial(linear_features, *given)], config)
-    report = {**result.report, "graph": graph.to_dict()}
-    return replace(result, model=replace(model, rule=result.model.rule), report=report)
+    told = spread_warnings(session.sample) if session.mean is None else []
+    return replace(
+        result,
+        model=replace(model, rule=result.model.rule),
+        report={**result.report, "graph": graph.to_dict()},
+        warnings=[*result.warnings, *told],
+    )
 
 
 def basis_size(n_landmarks: int | None, rows: int) -> int:

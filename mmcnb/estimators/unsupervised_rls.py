@@ -281,7 +281,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         given = session, config, clusters.sample, model.ridge, rows, found[0].labels
         labelled = label_all_rows(*given, 1 if once else int(self.max_passes))
         warnings = self._warnings(labelled.sizes, config)
-        if model.graph is not None and self.scale is None:
+        if model.graph is not None and session.mean is None:
             warnings += spread_warnings(session.sample)
         return FitResult(
             replace(model, rule=labelled.rule),
