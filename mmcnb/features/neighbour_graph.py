@@ -152,9 +152,12 @@ def spectrum(graph: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
         deflated = S.toarray() - DEFLATION * np.outer(trivial, trivial)
         values, vectors = eigh(deflated, subset_by_index=[p - count, p - 1])
     else:
-        rest = LinearOperator((p, p), lambda v: S @ v - DEFLATION * (trivial @ v) * trivial, dtype=np.float64)
-        start = np.random.RandomState(0).standard_normal(p)
-        values, vectors = eigsh(rest, count, which="LA", v0=start, tol=EIGENVALUE_TOLERANCE)
+        # A product by BLAS would wake its threads at each step, beside those of the solver.
+        def product(v: np.ndarray) -> np.ndarray:
+            return np.asarray(S @ v - DEFLATION * (trivial * v).sum() * trivial)
+
+        rest = LinearOperator((p, p), product, dtype=float)
+        values, vectors = eigsh(rest, count, which="LA", v0=np.cos(np.arange(p)), tol=EIGENVALUE_TOLERANCE)
     order = np.argsort(-values, kind="stable")
     values, vectors = values[order], vectors[:, order] / roots[:, None]
     vectors *= np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(count)])
