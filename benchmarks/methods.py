@@ -14,6 +14,7 @@ from mmcnb import baselines
 KMEANS, CUT, SVR, CPMMC, LGMMC = "k-means", "normalised cut", "IterSVR", "CPMMC", "LG-MMC"
 SKMMC, SKMMC2, OWN = "SKMMC", "SKMMCv2", "SKMMC, own vectors"
 LEAST_SQUARES, HINGE, EVOLUTION = "UnsupervisedRLS", "SparseKernelMMC", "EvoMMC"
+GRAPH = "UnsupervisedRLS, graph"
 MULTIPLE = "MultipleKernelClustering"
 MINIBATCH, BISECTING, DENSITY = "MiniBatchKMeans", "BisectingKMeans", "HDBSCAN"
 NYSTROEM, SPECTRAL = "Nyström k-means", "spectral, extended"
@@ -143,6 +144,7 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     SKMMC2: lambda k, given: mmcnb.SparseKernelMMC(threshold="fixed", **given),
     OWN: lambda k, given: baselines.OwnBasisMMC(**given),
     LEAST_SQUARES: lambda k, given: mmcnb.UnsupervisedRLS(k, **given),
+    GRAPH: lambda k, given: mmcnb.UnsupervisedRLS(k, **{"kernel": "graph", **given}),
     HINGE: _hinge,
     EVOLUTION: lambda k, given: mmcnb.EvolutionaryMMC(**given),
     MULTIPLE: lambda k, given: mmcnb.MultipleKernelClustering(k, **given),
