@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 import mmcnb
+from benchmarks import libraries
 from benchmarks.protocol import Data, Score, blocks_of, clustering, of_store, scored
 from mmcnb import baselines
 
@@ -126,10 +127,10 @@ def _nystroem(k: int, given: Given) -> Any:
 
 
 def _density(k: int, given: Given) -> Any:
-    """It finds its own number of clusters, and draws nothing."""
+    """It finds its own number of clusters, leaves rows as noise, and draws nothing."""
     from sklearn.cluster import HDBSCAN
 
-    return HDBSCAN(copy=True)
+    return libraries.DenseClusterer(HDBSCAN(copy=True).fit_predict, libraries.AXES)
 
 
 def _hinge(k: int, given: Given) -> Any:
@@ -155,4 +156,5 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     NYSTROEM: _nystroem,
     SPECTRAL: lambda k, given: ExtendedSpectral(k, **given),
     DENSITY: _density,
+    **libraries.METHODS,
 }
