@@ -21,6 +21,7 @@ takes 20,000 rows at most. A library that is not installed is left out, with a l
 ``pip install 'mmcnb[peers]'`` installs them all. ``--quick`` takes 3,000 rows of few sets, all for tuning.
 """
 
+import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from itertools import product
@@ -30,7 +31,6 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import libraries, methods
-from benchmarks.journal import say
 from benchmarks.methods import (
     CUT,
     DENSITY,
@@ -136,7 +136,8 @@ def installed(asked: Sequence[str]) -> list[str]:
     for method in asked:
         module, package = libraries.PACKAGES.get(method, ("sklearn", ""))
         if find_spec(module) is None:
-            say(f"{method} is left out: it needs {package}; pip install 'mmcnb[peers]'.")
+            how = f"it needs {package}; pip install 'mmcnb[peers]'."
+            print(f"benchmarks: {method} is left out: {how}", file=sys.stderr)
         else:
             found.append(method)
     return found
