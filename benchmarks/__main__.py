@@ -21,7 +21,7 @@ from mmcnb import InputError
 # In the order in which `all` runs them.
 ALL = (
     *("small", "mnist", "adult", "usps", "eta", "evolutionary", "rls", "mkc", "scm", "engine", "routines"),
-    "peers",
+    *("peers", "graph"),
 )
 STUDIES = (*ALL, "collapse", "basis", "growth", "startup", "widths", "selection")
 PACKAGE = "benchmarks.studies."

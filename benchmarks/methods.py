@@ -8,12 +8,14 @@ from typing import Any, Self
 import numpy as np
 
 import mmcnb
+from benchmarks import libraries
 from benchmarks.protocol import Data, Score, blocks_of, clustering, of_store, scored
 from mmcnb import baselines
 
 KMEANS, CUT, SVR, CPMMC, LGMMC = "k-means", "normalised cut", "IterSVR", "CPMMC", "LG-MMC"
 SKMMC, SKMMC2, OWN = "SKMMC", "SKMMCv2", "SKMMC, own vectors"
 LEAST_SQUARES, HINGE, EVOLUTION = "UnsupervisedRLS", "SparseKernelMMC", "EvoMMC"
+GRAPH = "UnsupervisedRLS, graph"
 MULTIPLE = "MultipleKernelClustering"
 MINIBATCH, BISECTING, DENSITY = "MiniBatchKMeans", "BisectingKMeans", "HDBSCAN"
 NYSTROEM, SPECTRAL = "Nyström k-means", "spectral, extended"
@@ -125,10 +127,10 @@ def _nystroem(k: int, given: Given) -> Any:
 
 
 def _density(k: int, given: Given) -> Any:
-    """It finds its own number of clusters, and draws nothing."""
+    """It finds its own number of clusters, leaves rows as noise, and draws nothing."""
     from sklearn.cluster import HDBSCAN
 
-    return HDBSCAN(copy=True)
+    return libraries.DenseClusterer(HDBSCAN(copy=True).fit_predict, libraries.AXES)
 
 
 def _hinge(k: int, given: Given) -> Any:
@@ -143,6 +145,7 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     SKMMC2: lambda k, given: mmcnb.SparseKernelMMC(threshold="fixed", **given),
     OWN: lambda k, given: baselines.OwnBasisMMC(**given),
     LEAST_SQUARES: lambda k, given: mmcnb.UnsupervisedRLS(k, **given),
+    GRAPH: lambda k, given: mmcnb.UnsupervisedRLS(k, **{"kernel": "graph", **given}),
     HINGE: _hinge,
     EVOLUTION: lambda k, given: mmcnb.EvolutionaryMMC(**given),
     MULTIPLE: lambda k, given: mmcnb.MultipleKernelClustering(k, **given),
@@ -153,4 +156,5 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     NYSTROEM: _nystroem,
     SPECTRAL: lambda k, given: ExtendedSpectral(k, **given),
     DENSITY: _density,
+    **libraries.METHODS,
 }

@@ -234,11 +234,12 @@ def compile_seconds(X: Any, estimator: Any) -> float:
     if not type(estimator).__module__.startswith("mmcnb."):
         return 0.0
     given = estimator.get_params()
-    kind = (issparse(X), str(X.dtype), type(estimator), given.get("n_clusters"))
+    kind = (issparse(X), str(X.dtype), type(estimator), given.get("n_clusters"), given.get("kernel"))
     if kind not in _compiled:
         rows = X[: min(WARM_UP_ROWS, X.shape[0])]
         # A sample smaller than the data, so that the passes over all rows are compiled as well.
-        few = {"n_clusters": given.get("n_clusters"), "sample_size": max(2, rows.shape[0] // 2), "eta": 1.0}
+        few = {"sample_size": max(2, rows.shape[0] // 2), "eta": 1.0}
+        few |= {name: given.get(name) for name in ("n_clusters", "kernel")}
         first = type(estimator)(**{name: few[name] for name in few.keys() & given.keys()}, random_state=0)
         started = time.perf_counter()
         fit(first, rows)

@@ -1,32 +1,72 @@
-"""Least squares clusters beside scikit-learn's clusterers: k-means and its kin, spectral clustering, HDBSCAN.
+"""Least squares clusters beside clusterers of scikit-learn and of other libraries.
 
-``python -m benchmarks peers [--quick] [--seeds N]`` fits, turn by turn in the same run: `UnsupervisedRLS` and
-`SparseKernelMMC`; k-means with ten starts (pairs: on all cores and on one, the faster counts);
-MiniBatchKMeans; BisectingKMeans; k-means with ten starts of 300 Nyström features of the same kernel; spectral
-clustering of 2,000 rows (ten nearest neighbours), extended to all by five nearest neighbours; and, on
-optdigits alone, HDBSCAN, which finds its own number of clusters. All are at their defaults, but for the width
-on extended USPS. Figures are means of the adjusted Rand index and medians of the seconds, kernels compiled
-before; ratios are to k-means. On all 70,000 rows of MNIST k-means and Nyström k-means run for the first seed
-alone. ``--quick`` takes three data sets of 3,000 rows.
+``python -m benchmarks peers [--quick] [--seeds N] [--part NAME ...]`` has three sections, and in each all
+methods take turns in one run:
+
+digits  `UnsupervisedRLS` and `SparseKernelMMC`; k-means with ten starts (pairs: on all cores and on one, the
+        faster counts); MiniBatchKMeans; BisectingKMeans; k-means with ten starts of 300 Nyström features of
+        the same kernel; spectral clustering of 2,000 rows (ten nearest neighbours), extended to all by five
+        nearest neighbours; and, on optdigits alone, HDBSCAN, which finds its own number of clusters. All are
+        at their defaults, but for the width on extended USPS. Ratios are to k-means
+sets    the data sets of the study of the graph kernel, and its two methods beside k-means with ten starts;
+        Genie; EVoC, told the number of clusters; UMAP at the settings of its guide to clustering, then
+        HDBSCAN or k-means; spectral clustering of the graph of ten nearest neighbours; a Gaussian mixture;
+        HDBSCAN. Genie, the mixture and HDBSCAN take 50 principal axes of more columns
+shapes  the same on the shapes of `mmcnb.synthetic.SHAPES`, but for EVoC, which needs four columns
+
+Figures are means of the adjusted Rand index and medians of the seconds, kernels compiled before. Noise is a
+cluster of its own, and "labelled" is the share of the other rows. On data sets, methods that draw nothing run
+for the first seed alone; so do k-means and Nyström k-means on all 70,000 rows of MNIST. Spectral clustering
+takes 20,000 rows at most. A library that is not installed is left out, with a line that says so;
+``pip install 'mmcnb[peers]'`` installs them all. ``--quick`` takes 3,000 rows of few sets, all for tuning.
 """
 
+import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from benchmarks import methods
-from benchmarks.methods import DENSITY, HINGE, KMEANS, LEAST_SQUARES, NYSTROEM, SPECTRAL, estimator
-from benchmarks.protocol import ERROR, MNIST_PAIRS, scored, size_of
-from benchmarks.run import Options, Run, Runs, frame_of_runs
+from benchmarks import libraries, methods
+from benchmarks.methods import (
+    CUT,
+    DENSITY,
+    HINGE,
+    KMEANS,
+    LEAST_SQUARES,
+    NYSTROEM,
+    SPECTRAL,
+    estimator,
+)
+from benchmarks.protocol import ERROR, MNIST_PAIRS, clustering, scored, size_of
+from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
+from benchmarks.studies._sets import (
+    OURS,
+    n_clusters_of,
+    over_halves,
+    over_sets,
+    rows_of_set,
+    sets_of,
+    shapes_of,
+)
 from benchmarks.studies._tasks import load_task, parameters_of, tasks_of
 from benchmarks.tables import Result, goals_of, over_seeds, ratio_to
+from mmcnb.synthetic import SHAPES
 
 METHODS = (KMEANS, LEAST_SQUARES, HINGE, methods.MINIBATCH, methods.BISECTING, NYSTROEM, SPECTRAL, DENSITY)
 SLOW, SLOW_ROWS = (KMEANS, NYSTROEM), 65_000  # k-means of so many rows and ten clusters takes minutes
 NYSTROEM_WIDTH = 0.55
 MOST_TIME = {"mnist": 0.1, **dict.fromkeys(MNIST_PAIRS, 1.5)}  # of k-means
+ON_SETS = (*OURS, KMEANS, *libraries.METHODS, CUT, DENSITY)
+ON_SHAPES = tuple(method for method in ON_SETS if method != libraries.EVOC)
+MOST_ROWS = {CUT: 20_000}  # more take minutes
+DRAW_NOTHING = (libraries.GENIE, DENSITY)
+
+
+# -- digits ------------------------------------------------------------------------------------
 
 
 @frame_of_runs
@@ -65,3 +105,87 @@ def tables(frame: pd.DataFrame) -> Result:
         *goals_of(ours["of k-means"], MOST_TIME, "{}: time", "of k-means"),
     ]
     return Result({"peers": table}, goals)
+
+
+# -- sets and shapes ---------------------------------------------------------------------------
+
+
+@frame_of_runs
+def grid_of_sets(options: Options) -> Runs:
+    """All methods that are installed on each data set."""
+    yield from _on(sets_of(options), ON_SETS, options)
+
+
+@frame_of_runs
+def grid_of_shapes(options: Options) -> Runs:
+    """All methods that are installed on each shape."""
+    yield from _on(shapes_of(options), ON_SHAPES, options)
+
+
+def _on(sets: Sequence[tuple[str, int | None]], asked: Sequence[str], options: Options) -> Runs:
+    for (name, rows), seed, method in product(sets, options.repeats(3), installed(asked)):
+        n = rows or size_of(name) or 0
+        once = (method in DRAW_NOTHING and name not in SHAPES) or (method in SLOW and n >= SLOW_ROWS)
+        if n <= MOST_ROWS.get(method, n) and not (once and seed > 0):
+            yield Run(name, method, seed, settings={"rows": rows})
+
+
+def installed(asked: Sequence[str]) -> list[str]:
+    """The methods whose libraries are here; a line tells how to install another."""
+    found = []
+    for method in asked:
+        module, package = libraries.PACKAGES.get(method, ("sklearn", ""))
+        if find_spec(module) is None:
+            how = f"it needs {package}; pip install 'mmcnb[peers]'."
+            print(f"benchmarks: {method} is left out: {how}", file=sys.stderr)
+        else:
+            found.append(method)
+    return found
+
+
+def compute_on_sets(run: Run) -> dict[str, Any]:
+    """Fit one method to one set, without classes."""
+    data = rows_of_set(run.dataset, run.settings["rows"], run.seed)
+    given = {"n_init": 10} if run.method == KMEANS else {}
+    model = estimator(run.method, n_clusters_of(run.dataset), random_state=run.seed, **given)
+    compiled = libraries.first_seconds(run.method)
+    found = scored(data, model, with_noise)
+    return found | {"compile_seconds": compiled or found["compile_seconds"]}
+
+
+def with_noise(y: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    """`clustering` with noise (-1) as a cluster of its own, the share of the other rows, and their clusters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.studies.peers import with_noise
+    >>> found = with_noise(np.array([0, 0, 1, 1]), np.array([0, 0, 1, -1]))
+    >>> found["labelled"], found["clusters"], found["error"]
+    (0.75, 2, 0.25)
+    """
+    kept = labels[labels >= 0]
+    share = {"labelled": kept.size / labels.size, "clusters": np.unique(kept).size}
+    return clustering(y, labels) | share
+
+
+def tables_of_sets(frame: pd.DataFrame) -> Result:
+    """Each data set, and means over the halves."""
+    return _tables_on("sets", frame)
+
+
+def tables_of_shapes(frame: pd.DataFrame) -> Result:
+    """Each shape, and means over the halves."""
+    return _tables_on("shapes", frame)
+
+
+def _tables_on(kind: str, frame: pd.DataFrame) -> Result:
+    table = over_sets(frame, others=("labelled", "clusters"))
+    return Result({f"peers-{kind}": table, f"peers-{kind}-halves": over_halves(table)})
+
+
+SECTIONS = {
+    "digits": Section(grid, compute, tables),
+    "sets": Section(grid_of_sets, compute_on_sets, tables_of_sets),
+    "shapes": Section(grid_of_shapes, compute_on_sets, tables_of_shapes),
+}

@@ -1,18 +1,28 @@
 """Studies of the engine and of peers, the suite of single routines, and what they measure with."""
 
+import re
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import random
 
 from benchmarks.__main__ import run_study
 from benchmarks.journal import Journal
+from benchmarks.libraries import AXES, EVOC, GENIE, MIXTURE, PACKAGES, DenseClusterer
+from benchmarks.methods import CUT, DENSITY, KMEANS, estimator
 from benchmarks.protocol import LABEL_FREE, SCAN_THREADS, Data, compile_seconds
-from benchmarks.run import Options, Run
+from benchmarks.run import Options, Run, Section
 from benchmarks.studies import engine, peers, routines
 from benchmarks.studies._tasks import TASKS, tasks_of
 from benchmarks.tables import best
 from mmcnb import UnsupervisedRLS
 from mmcnb.synthetic import make_block
+
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 def blobs(rows=60, columns=3):
@@ -75,7 +85,6 @@ def test_routines_and_their_peers_are_timed_in_one_run(tmp_path):
 
 
 def test_kernel_values_of_the_routine_are_those_of_scikit_learn(monkeypatch):
-    from scipy.sparse import random
     from sklearn.metrics.pairwise import rbf_kernel
 
     X = random(50, 20, 0.3, "csr", np.float32, np.random.default_rng(0))
@@ -111,14 +120,92 @@ def test_workers_are_judged_by_the_labels_of_threads(labels, equal):
     assert result.tables["engine-dask"]["of threads"].tolist() == [1, 1, 1]
 
 
-def test_a_failed_run_does_not_spoil_the_table_of_peers(tmp_path, monkeypatch):
+def test_a_failed_run_does_not_spoil_the_table_of_peers(tmp_path):
     ari = {"k-means": 0.1, "UnsupervisedRLS": 0.2}
     runs = pd.DataFrame([Run("mnist-3v8", method, 0) for method in (*ari, "spectral, extended")])
     shared = {"error": 0.5, "balanced_error": 0.5, "seconds": 2.0, "n": 9, "d": 2}
-    monkeypatch.setattr(peers, "grid", lambda options: runs)
-    monkeypatch.setattr(peers, "compute", lambda run: shared | {"ari": ari[run.method]})
+    digits = Section(lambda options: runs, lambda run: shared | {"ari": ari[run.method]}, peers.tables)
     options = Options(tmp_path)
     with Journal("peers", options, "of today") as journal:
-        result = run_study(peers, options, journal)
+        result = run_study(SimpleNamespace(SECTIONS={"digits": digits}), options, journal)
     assert result.tables["peers"]["method"].tolist() == ["k-means", "UnsupervisedRLS"]
     assert [goal.reached for goal in result.goals] == [False, True]
+
+
+# Other libraries
+
+
+@pytest.fixture
+def all_installed(monkeypatch):
+    monkeypatch.setattr(peers, "find_spec", lambda module: module)
+
+
+@pytest.mark.usefixtures("all_installed")
+@pytest.mark.parametrize("grid", [peers.grid_of_sets, peers.grid_of_shapes])
+def test_all_peers_that_are_installed_take_turns(grid, tmp_path):
+    frame = grid(Options(tmp_path, seeds=2))
+    identities = [Run(**row).identity for row in frame.to_dict("records")]
+    assert len(set(identities)) == len(identities)
+    asked = peers.ON_SETS if grid is peers.grid_of_sets else peers.ON_SHAPES
+    assert set(frame["method"]) == set(asked)
+    for _, turn in frame.groupby("dataset", sort=False):
+        first = turn.loc[turn["seed"] == 0, "method"]
+        assert first.tolist() == [method for method in asked if method in set(first)]
+
+
+@pytest.mark.usefixtures("all_installed")
+def test_a_peer_runs_no_more_often_than_it_can_differ_and_on_no_more_rows_than_it_can_take(tmp_path):
+    sets, shapes = peers.grid_of_sets(Options(tmp_path)), peers.grid_of_shapes(Options(tmp_path))
+
+    def seeds(frame, dataset, method):
+        return frame.loc[(frame["dataset"] == dataset) & (frame["method"] == method), "seed"].tolist()
+
+    assert seeds(sets, "optdigits", GENIE) == seeds(sets, "mnist", KMEANS) == [0]
+    assert seeds(shapes, "two-rings", GENIE) == seeds(sets, "optdigits", CUT) == [0, 1, 2]
+    assert seeds(sets, "mnist", CUT) == seeds(shapes, "two-rings", EVOC) == []
+
+
+def test_a_peer_that_is_not_installed_is_left_out_with_a_line_that_says_how_to_install_it(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(peers, "find_spec", lambda module: None if module in ("umap", "evoc") else module)
+    frame = peers.grid_of_sets(Options(tmp_path))
+    missing = {"UMAP, HDBSCAN": "umap-learn", "UMAP, k-means": "umap-learn", EVOC: "evoc"}
+    assert set(peers.ON_SETS) - set(frame["method"]) == set(missing)
+    assert capsys.readouterr().err.splitlines() == [
+        f"benchmarks: {method} is left out: it needs {package}; pip install 'mmcnb[peers]'."
+        for method, package in missing.items()
+    ]
+
+
+def test_the_extra_installs_what_peers_need():
+    extras = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    named = {re.match(r"[\w-]+", one)[0] for one in extras["peers"]}
+    assert {package for _, package in PACKAGES.values()} <= named
+
+
+def test_noise_is_a_cluster_of_its_own():
+    y = np.array([0, 0, 1, 1, 1])
+    found = peers.with_noise(y, np.array([0, 0, -1, -1, -1]))
+    assert (found["ari"], found["error"], found["labelled"], found["clusters"]) == (1, 0, 0.4, 1)
+
+
+def test_rows_are_dense_and_of_few_columns_where_a_peer_needs_it():
+    seen = []
+    X = random(80, AXES + 10, 0.3, "csr", np.float32, np.random.default_rng(0))
+    clusterer = DenseClusterer(lambda rows: seen.append(rows) or np.zeros(len(rows)), AXES)
+    assert clusterer.fit(X).labels_.shape == (80,)
+    clusterer.fit(X[:, :5])
+    assert [rows.shape for rows in seen] == [(80, AXES), (80, 5)]
+    np.testing.assert_array_equal(seen[1], X[:, :5].toarray())
+
+
+@pytest.mark.parametrize("method", [MIXTURE, DENSITY, *PACKAGES])
+def test_every_library_labels_rows(method):
+    pytest.importorskip(
+        PACKAGES.get(method, ("sklearn", ""))[0], reason="it is installed by mmcnb[peers] alone"
+    )
+    data = blobs(120, 5)
+    labels = estimator(method, 2, random_state=0).fit(data.X).labels_
+    assert labels.shape == (120,)
+    assert peers.with_noise(data.y, labels)["labelled"] > 0.5

@@ -1,0 +1,129 @@
+"""Clusterers of other libraries, at the settings that their makers advise; each library is optional.
+
+genieclust is under the AGPL, so it stays a peer of the studies: `mmcnb` never imports it.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import issparse
+
+GENIE, MIXTURE, EVOC = "Genie", "Gaussian mixture", "EVoC"
+UMAP_DENSITY, UMAP_KMEANS = "UMAP, HDBSCAN", "UMAP, k-means"
+PACKAGES = {
+    GENIE: ("genieclust", "genieclust"),
+    EVOC: ("evoc", "evoc"),
+    UMAP_DENSITY: ("umap", "umap-learn"),
+    UMAP_KMEANS: ("umap", "umap-learn"),
+}  # modules, and what pip calls them
+COMPILED = (EVOC, UMAP_DENSITY, UMAP_KMEANS)
+FIRST_ROWS = 4200, 10  # UMAP compiles other routines for less than 4,096 rows
+AXES = 50  # principal axes in place of more columns, as in the graph kernel
+# UMAP's guide to clustering has 30 neighbours, no least distance, and for 70,000 rows clusters of 500.
+NEIGHBOURS, SPACING, CORE, LEAST_CLUSTER = 30, 0.0, 10, 500 / 70_000
+
+
+class DenseClusterer:
+    """A function that labels dense rows, as a clusterer of dense and CSR rows that warns of nothing.
+
+    Parameters
+    ----------
+    label_rows : callable
+        From rows of shape (n, d) to labels.
+    axes : int or None, default=None
+        Most columns; principal axes take the place of more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.libraries import DenseClusterer
+    >>> DenseClusterer(lambda X: (X[:, 0] > 0).astype(int)).fit(np.array([[-1.0], [1.0]])).labels_
+    array([0, 1])
+    """
+
+    def __init__(self, label_rows: Callable[[np.ndarray], np.ndarray], axes: int | None = None) -> None:
+        self.label_rows, self.axes = label_rows, axes
+
+    def fit(self, X: Any) -> Self:
+        """Label the rows; -1 is noise."""
+        from sklearn.decomposition import PCA
+
+        rows = X.toarray() if issparse(X) else X
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if self.axes is not None and rows.shape[1] > self.axes:
+                rows = PCA(min(self.axes, *rows.shape), random_state=0).fit_transform(rows)
+            self.labels_ = np.asarray(self.label_rows(rows))
+        return self
+
+
+@cache
+def first_seconds(method: str) -> float:
+    """Seconds of this process's first fit of a method that compiles its routines; 0 for another."""
+    if method not in COMPILED:
+        return 0.0
+    rows = np.random.RandomState(0).normal(size=FIRST_ROWS).astype(np.float32)
+    started = time.perf_counter()
+    METHODS[method](2, {"random_state": 0}).fit(rows)
+    return time.perf_counter() - started
+
+
+def _genie(k: int, given: Mapping[str, Any]) -> DenseClusterer:
+    """It draws nothing."""
+    from genieclust import Genie
+
+    return DenseClusterer(Genie(n_clusters=k).fit_predict, AXES)
+
+
+def _mixture(k: int, given: Mapping[str, Any]) -> DenseClusterer:
+    """Full covariances, which need few columns, in float64."""
+    from sklearn.mixture import GaussianMixture
+
+    model = GaussianMixture(k, **given)
+    return DenseClusterer(lambda X: model.fit_predict(X.astype(np.float64)), AXES)
+
+
+def _evoc(k: int, given: Mapping[str, Any]) -> DenseClusterer:
+    """It takes the number of clusters as a wish, and leaves rows as noise."""
+    from evoc import EVoC
+
+    model = EVoC(approx_n_clusters=k, **given)
+    return DenseClusterer(lambda X: model.fit_predict(X.astype(np.float32)))
+
+
+def _embedded(X: np.ndarray, given: Mapping[str, Any]) -> np.ndarray:
+    """Two coordinates of UMAP; with a seed it runs on one core."""
+    from umap import UMAP
+
+    return UMAP(n_neighbors=min(NEIGHBOURS, len(X) - 1), min_dist=SPACING, n_jobs=1, **given).fit_transform(X)
+
+
+def _umap_density(k: int, given: Mapping[str, Any]) -> DenseClusterer:
+    """It finds its own number of clusters, and leaves rows as noise."""
+    from sklearn.cluster import HDBSCAN
+
+    def label_rows(X: np.ndarray) -> np.ndarray:
+        least = max(CORE, round(LEAST_CLUSTER * len(X)))
+        return HDBSCAN(min_cluster_size=least, min_samples=CORE, copy=True).fit_predict(_embedded(X, given))
+
+    return DenseClusterer(label_rows)
+
+
+def _umap_kmeans(k: int, given: Mapping[str, Any]) -> DenseClusterer:
+    from sklearn.cluster import KMeans
+
+    kmeans = KMeans(k, n_init=10, **given)
+    return DenseClusterer(lambda X: kmeans.fit_predict(_embedded(X, given)))
+
+
+METHODS: dict[str, Callable[[int, Mapping[str, Any]], Any]] = {
+    GENIE: _genie,
+    UMAP_DENSITY: _umap_density,
+    UMAP_KMEANS: _umap_kmeans,
+    EVOC: _evoc,
+    MIXTURE: _mixture,
+}
