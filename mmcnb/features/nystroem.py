@@ -67,10 +67,12 @@ class RidgeMap:
 
 def check_places(n_places: int, n_clusters: int) -> None:
     """Refuse more clusters than distinct rows."""
+    if n_places == 1:
+        raise InputError("all rows are equal, or all of the sample; give rows that differ.")
     if n_places < n_clusters:
         raise InputError(
             f"the sample has {n_places} rows that differ, fewer than n_clusters={n_clusters}; "
-            "give fewer clusters, or a larger sample_size."
+            "give fewer clusters, or a larger sample."
         )
 
 
