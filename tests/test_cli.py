@@ -19,6 +19,7 @@ from mmcnb.metrics import balanced_clustering_error
 from mmcnb.synthetic import make_block, write_synthetic
 
 ROWS, FEATURES = 1500, 3
+HINGE = ("--method", "sparse-kernel-mmc")
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_fit_labels_are_the_estimators_and_good(fitted):
     labels = zarr.open_array(fitted / "labels.zarr", mode="r")[:]
     X, y = make_block("blobs", 0, ROWS, FEATURES, 3)
     assert balanced_clustering_error(y, labels) < 0.02
-    np.testing.assert_array_equal(labels, mmcnb.SparseKernelMMC(random_state=0).fit(X).labels_)
+    np.testing.assert_array_equal(labels, mmcnb.MaximumMarginClustering(random_state=0).fit(X).labels_)
     assert names(fitted) == ["blobs.model", "blobs.zarr", "labels.zarr"]
 
 
@@ -82,7 +83,8 @@ def test_predict_gives_the_labels_of_the_fit(fitted, capsys):
 
 
 def test_fit_reports_its_verdict(store, tmp_path, capsys):
-    report = run(capsys, "fit", store, "--model", tmp_path / "m", "--gamma", "median", "--random-state", 1)
+    words = ["fit", store, *HINGE, "--model", tmp_path / "m", "--gamma", "median", "--random-state", 1]
+    report = run(capsys, *words)
     assert report["n_samples"] == ROWS == sum(report["sizes"])
     assert report["w_norm"] > report["w_norm_random"] > 0
     assert report["labels"] is None
@@ -91,7 +93,7 @@ def test_fit_reports_its_verdict(store, tmp_path, capsys):
 
 
 def test_fit_words_its_verdict(store, tmp_path, capsys):
-    assert main(["fit", str(store), "--model", str(tmp_path / "m"), "--gamma", "0.1"]) == 0
+    assert main(["fit", str(store), *HINGE, "--model", str(tmp_path / "m"), "--gamma", "0.1"]) == 0
     out = capsys.readouterr().out
     for word in (
         "cluster sizes",
@@ -101,6 +103,35 @@ def test_fit_words_its_verdict(store, tmp_path, capsys):
         str(tmp_path / "m"),
     ):
         assert word in out
+    assert "kernel " not in out  # the method has told
+
+
+@pytest.mark.parametrize(
+    ("options", "kernel", "loss"),
+    [
+        ([], "graph", "squared"),
+        (["--kernel", "graph"], "graph", "squared"),
+        (["--kernel", "rbf"], "rbf", "hinge"),
+        (["--kernel", "linear", "--cluster-sizes", "equal"], "linear", "squared"),
+        (["--loss", "hinge"], "rbf", "hinge"),
+    ],
+)
+def test_the_verdict_names_the_kernel_and_the_loss_that_were_taken(
+    options, kernel, loss, store, tmp_path, capsys
+):
+    words = ["fit", str(store), "--random-state", "0", "--model"]
+    report = run(capsys, *words, tmp_path / "m", *options)
+    model = mmcnb.load(tmp_path / "m")
+    assert (report["kernel"], report["loss"]) == (model.kernel_, model.loss_) == (kernel, loss)
+    assert report["choice"] == model.report_["choice"]
+    assert main([*words, str(tmp_path / "again"), *options]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert f"kernel           {kernel}" in out
+    assert f"loss             {loss}" in out
+    told = [line for line in out if line.startswith("choice ")]
+    assert len(told) == bool(report["choice"])
+    if kernel == "graph":
+        assert not any(line.startswith("gamma") for line in out)
 
 
 def test_options_of_fit_reach_the_estimator(store, tmp_path):
@@ -108,11 +139,24 @@ def test_options_of_fit_reach_the_estimator(store, tmp_path):
         "--gamma 0.2 --C 3 --n-init 2 --n-landmarks 17 --sample-size 500 --basis landmarks --kernel rbf "
         "--balance 0.1 --min-share 0.2 --memory-limit 1GiB --jobs 1 --random-state 5"
     )
-    assert main(["fit", str(store), "--model", str(tmp_path / "m"), *options.split()]) == 0
+    assert main(["fit", str(store), *HINGE, "--model", str(tmp_path / "m"), *options.split()]) == 0
     parameters = mmcnb.load(tmp_path / "m").get_params()
     expected = {"gamma": 0.2, "C": 3.0, "n_init": 2, "n_landmarks": 17, "sample_size": 500, "balance": 0.1}
     expected |= {"min_share": 0.2, "random_state": 5, "basis": "landmarks", "kernel": "rbf"}
     assert {name: parameters[name] for name in expected} == expected
+
+
+def test_options_of_fit_reach_the_default_method(store, tmp_path):
+    options = (
+        "--n-clusters 3 --kernel graph --loss squared --cluster-sizes .5,.3,.2 --size-tolerance .2 "
+        "--min-share .3 --scale standard --random-state 5"
+    )
+    assert main(["fit", str(store), "--model", str(tmp_path / "m"), *options.split()]) == 0
+    model = mmcnb.load(tmp_path / "m")
+    assert isinstance(model, mmcnb.MaximumMarginClustering)
+    expected = {"n_clusters": 3, "kernel": "graph", "loss": "squared", "cluster_sizes": [0.5, 0.3, 0.2]}
+    expected |= {"size_tolerance": 0.2, "min_share": 0.3, "scale": "standard", "random_state": 5}
+    assert {name: model.get_params()[name] for name in expected} == expected
 
 
 def test_info_and_verify_tell_the_shape(store, capsys):
@@ -123,7 +167,10 @@ def test_info_and_verify_tell_the_shape(store, capsys):
     assert "1,500" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words", [[], ["--memory-limit", "1GiB"], ["--n-landmarks", "10"], ["--jobs", "1"]])
+@pytest.mark.parametrize(
+    "words",
+    [[], ["--memory-limit", "1GiB"], [*HINGE, "--n-landmarks", "10"], ["--jobs", "1"], ["--kernel", "rbf"]],
+)
 def test_plan_of_a_store_is_the_plan_of_its_size(store, capsys, words):
     by_store = run(capsys, "plan", store, *words)
     by_hand = run(capsys, "plan", "--rows", ROWS, "--features", FEATURES, *words)
@@ -181,13 +228,15 @@ def test_a_scheduler_that_does_not_answer(fitted, tmp_path, capsys, monkeypatch)
     assert names(tmp_path) == []
 
 
-def test_demo_compares_both_and_leaves_only_the_picture(tmp_path, capfd):
+def test_demo_compares_both_and_leaves_only_the_pictures(tmp_path, capfd):
     report = run(capfd, "demo", "--out", tmp_path / "demo", "--rows", 20000)
-    assert names(tmp_path / "demo") == ["rings.png"]
-    assert report["picture"] == str(tmp_path / "demo" / "rings.png")
-    assert (tmp_path / "demo" / "rings.png").read_bytes().startswith(b"\x89PNG")
+    assert names(tmp_path / "demo") == ["digits.png", "rings.png"]
+    for part in ("digits", "rings"):
+        assert report[part]["picture"] == str(tmp_path / "demo" / f"{part}.png")
+        assert (tmp_path / "demo" / f"{part}.png").read_bytes().startswith(b"\x89PNG")
     assert report["rings"]["n_samples"] == 20000
     assert report["rings"]["mmcnb_error"] < 0.01 < 0.4 < report["rings"]["k_means_error"]
+    assert (report["digits"]["kernel"], report["digits"]["n_samples"]) == ("graph", 1797)
     assert report["digits"]["mmcnb_error"] <= report["digits"]["k_means_error"]
 
 
@@ -208,17 +257,18 @@ def test_fit_of_a_store_that_is_not_there_leaves_nothing(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "method"),
     [
-        *("--C -1", "--gamma 0", "--gamma wide", "--balance -3", "--min-share 2", "--n-init 0"),
-        *("--kernel cubic", "--memory-limit lots", "--memory-limit 1MiB", "--jobs 0"),
+        *((words, HINGE) for words in ("--C -1", "--gamma 0", "--gamma wide", "--balance -3", "--n-init 0")),
+        *((words, HINGE) for words in ("--min-share 2", "--kernel cubic")),
+        *((words, ()) for words in ("--min-share 2", "--kernel cubic", "--kernel poly")),
+        *((words, ()) for words in ("--memory-limit lots", "--memory-limit 1MiB", "--jobs 0")),
     ],
 )
-def test_parameters_out_of_range_leave_nothing(words, store, tmp_path, capsys):
+def test_parameters_out_of_range_leave_nothing(words, method, store, tmp_path, capsys):
     option, value = words.split()
-    sentence = refuse(
-        capsys, "fit", store, "--model", tmp_path / "m", "--labels", tmp_path / "l", option, value
-    )
+    outputs = ["--model", tmp_path / "m", "--labels", tmp_path / "l"]
+    sentence = refuse(capsys, "fit", store, *method, *outputs, option, value)
     assert f"{option} " in sentence
     assert names(tmp_path) == ["blobs.zarr"]
 
@@ -266,7 +316,7 @@ def test_a_model_that_is_none(store, tmp_path, capsys):
 
 def test_an_output_that_exists_is_kept_without_overwrite(fitted, tmp_path, capsys):
     (tmp_path / "m").write_text("mine")
-    words = ["fit", fitted / "blobs.zarr", "--model", tmp_path / "m", "--gamma", "median"]
+    words = ["fit", fitted / "blobs.zarr", "--model", tmp_path / "m"]
     assert "--overwrite" in refuse(capsys, *words)
     assert (tmp_path / "m").read_text() == "mine"
     run(capsys, *words, "--overwrite")
@@ -287,10 +337,7 @@ def test_labels_that_exist_are_replaced_whole(fitted, tmp_path, capsys):
 def test_a_store_without_checksums_is_said_to_be_one(tmp_path, capsys):
     X, _ = make_block("blobs", 0, ROWS, FEATURES, 3)
     zarr.create_array(tmp_path / "foreign.zarr", data=X, chunks=(500, FEATURES))
-    assert (
-        main(["fit", str(tmp_path / "foreign.zarr"), "--model", str(tmp_path / "m"), "--gamma", "median"])
-        == 0
-    )
+    assert main(["fit", str(tmp_path / "foreign.zarr"), "--model", str(tmp_path / "m")]) == 0
     err = capsys.readouterr().err
     assert "no checksums" in err
     assert "mmcnb convert" in err
@@ -351,8 +398,8 @@ def test_a_failure_while_labels_are_written_leaves_nothing(store, tmp_path, monk
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(mmcnb.SparseKernelMMC, "predict", full)
-    words = ["fit", store, "--model", tmp_path / "m", "--labels", tmp_path / "l.zarr", "--gamma", "median"]
+    monkeypatch.setattr(mmcnb.MaximumMarginClustering, "predict", full)
+    words = ["fit", store, "--model", tmp_path / "m", "--labels", tmp_path / "l.zarr"]
     assert "the disk is full" in refuse(capsys, *words)
     assert names(tmp_path) == ["blobs.zarr"]
 

@@ -17,6 +17,7 @@ from mmcnb.synthetic import make_block, write_synthetic
 ROWS, FEATURES, SEED, CLUSTERS = 600, 3, 35, 3
 SEVERAL = "--method multiple-kernel-clustering"
 SMALL = {
+    "maximum-margin-clustering": ["--n-clusters", 3],
     "sparse-kernel-mmc": ["--n-init", 2, "--sample-size", 300],
     "crammer-singer-mmc": ["--n-clusters", 3, "--n-init", 2, "--sample-size", 300],
     "unsupervised-rls": ["--n-clusters", 3, "--n-init", 2, "--sample-size", 300],
@@ -75,7 +76,8 @@ def test_each_method_fits_and_predicts_as_its_estimator(method, blobs, tmp_path,
 
 
 def test_two_clusters_may_be_asked_of_the_method_that_finds_two(blobs, tmp_path, capsys):
-    words = ["fit", blobs, "--n-init", 1, "--sample-size", 100, "--random-state", 3, "--model"]
+    small = ["--method", "sparse-kernel-mmc", "--n-init", 1, "--sample-size", 100]
+    words = ["fit", blobs, *small, "--random-state", 3, "--model"]
     outputs = ("one", []), ("other", ["--n-clusters", 2])
     one, other = (run(capsys, *words, tmp_path / name, *more) for name, more in outputs)
     assert one["sizes"] == other["sizes"]
@@ -111,12 +113,22 @@ def test_options_reach_the_estimator(blobs, tmp_path):
     [
         ("--method unsupervised-rls --n-clusters 1", "--n-clusters 1 is out of range; give at least 2"),
         ("--n-clusters 0", "--n-clusters 0 is out of range"),
+        ("--n-clusters 601", "--n-clusters 601 is more than the 600 rows"),
         ("--method unsupervised-rls --n-clusters 601", "--n-clusters 601 is more than the 600 rows"),
         ("--method crammer-singer-mmc --n-clusters 601", "--n-clusters 601 is more than the 600 rows"),
         (
-            "--n-clusters 3",
-            "sparse-kernel-mmc has no --n-clusters; leave it out, or choose --method crammer-s",
+            "--method sparse-kernel-mmc --n-clusters 3",
+            "sparse-kernel-mmc has no --n-clusters; leave it out, or choose --method maximum-margin",
         ),
+        ("--loss hinge --n-clusters 3", "--loss 'hinge' finds two clusters, not --n-clusters 3"),
+        ("--loss hinge --cluster-sizes equal", "--loss 'hinge' takes no --cluster-sizes"),
+        ("--loss hinge --kernel graph", "the graph kernel takes --loss 'squared'"),
+        ("--kernel poly", "--kernel 'poly' is unknown"),
+        (
+            "--gamma 1",
+            "maximum-margin-clustering has no --gamma; leave it out, or choose --method sparse-kernel-mmc",
+        ),
+        ("--method unsupervised-rls --loss squared", "leave it out, or choose --method maximum-margin-clus"),
         ("--method unsupervised-rls --n-clusters 3 --cluster-sizes .5,.3,.3", "sum to 1, not to 1.1"),
         ("--method unsupervised-rls --n-clusters 3 --cluster-sizes .5,.5", "each of the 3 clusters"),
         ("--method unsupervised-rls --cluster-sizes most", "--cluster-sizes is"),
@@ -133,7 +145,10 @@ def test_options_reach_the_estimator(blobs, tmp_path):
         ("--kernels linear", "--kernels; leave it out, or choose --method multiple-kernel-clustering"),
         (f"{SEVERAL} --gamma 1", "multiple-kernel-clustering has no --gamma; leave it out"),
         (f"{SEVERAL} --basis shared", "--basis 'shared' is unknown; choose one of 'landmarks', 'exact'"),
-        ("--basis exact", "--basis 'exact' is unknown; choose one of 'landmarks', 'shared'"),
+        (
+            "--method sparse-kernel-mmc --basis exact",
+            "--basis 'exact' is unknown; choose one of 'landmarks', 'shared'",
+        ),
         (f"{SEVERAL} --basis exact --n-landmarks 5", "leave --n-landmarks at None"),
     ],
 )
@@ -203,7 +218,17 @@ def test_rows_that_are_all_equal(method, tmp_path, capsys):
     assert "all rows are equal" in said
 
 
-@pytest.mark.parametrize("method", ["crammer-singer-mmc", "unsupervised-rls", "multiple-kernel-clustering"])
+@pytest.mark.parametrize("kernel", ["graph", "rbf"])
+def test_rows_that_are_all_equal_under_a_kernel_that_is_given(kernel, tmp_path, capsys):
+    store = stored(tmp_path / "equal.zarr", np.ones((50, 3)))
+    said = refuse(capsys, "fit", store, "--kernel", kernel, "--model", tmp_path / "m")
+    assert "all rows are equal" in said
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["maximum-margin-clustering", "crammer-singer-mmc", "unsupervised-rls", "multiple-kernel-clustering"],
+)
 def test_fewer_rows_that_differ_than_clusters(method, tmp_path, capsys):
     store = stored(tmp_path / "few.zarr", np.repeat(np.eye(3), 20, axis=0))
     said = refuse(capsys, "fit", store, "--method", method, "--n-clusters", 4, "--model", tmp_path / "m")
@@ -238,7 +263,33 @@ def test_a_path_that_is_called_like_a_parameter_keeps_its_name():
         assert str(told.value) == meant
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({}, {"n_clusters": 5}, {"kernel": "graph", "n_clusters": 5}, {"kernel": "rbf"}),
+        *({"kernel": "linear"}, {"loss": "hinge"}, {"kernel": "rbf", "cluster_sizes": "equal"}),
+    ],
+)
+def test_the_plan_of_the_default_method_is_that_of_the_fit(options, blobs, capsys):
+    limit = ["--memory-limit", "1GiB"]  # what is free changes
+    words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+    planned = run(capsys, "plan", blobs, *limit, *words)
+    assert planned == run(capsys, "plan", "--rows", ROWS, "--features", FEATURES, *limit, *words)
+    expected = mmcnb.MaximumMarginClustering(memory_limit="1GiB", **options).plan(mmcnb.open_samples(blobs))
+    assert {name: planned[name] for name in expected.to_dict()} == expected.to_dict()
+    assert planned["method"] == "maximum-margin-clustering"
+
+
+def test_the_plan_of_the_default_method_holds_the_graph_and_what_may_follow_it(capsys):
+    words = ["plan", "--rows", 10**6, "--features", 20, "--memory-limit", "8GiB"]
+    either, graph, function = (
+        run(capsys, *words, *kernel) for kernel in ([], ["--kernel", "graph"], ["--kernel", "rbf"])
+    )
+    assert either["sample"] >= max(graph["sample"], function["sample"])
+    assert graph["reads"] == 2 + (graph["store"] == "recompute")  # the sample, and the labels
+
+
+@pytest.mark.parametrize("method", [method for method in METHODS if method != "maximum-margin-clustering"])
 def test_the_plan_is_that_of_the_fit(method, blobs, capsys):
     """The same basis and sample as the estimator plans with; more of either needs more memory."""
     options = ["--memory-limit", "1GiB", "--method", method, "--sample-size"]  # what is free changes

@@ -94,6 +94,13 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
 
     yield f"{report['n_samples']:,} rows x {report['n_features']:,} features of {report['store']}"
     yield from _sizes(report)
+    for name in ("kernel", "loss"):
+        if report[name] is not None:
+            yield f"{name:<17}{report[name]}"
+    if report["choice"]:
+        yield "choice           relative cut {relative_cut:.2g}, agreement {agreement:.2g}".format(
+            **report["choice"]
+        )
     if report["gamma"] is not None:
         yield f"gamma            {words(report['gamma'])}"
     for name, weight in zip(report["kernel_names"] or (), report["kernel_weights"] or (), strict=True):
@@ -130,7 +137,8 @@ def _verdict(estimator: Any) -> dict[str, Any]:
     report, history = estimator.report_, estimator.history_
     weights = getattr(estimator, "kernel_weights_", None)
     return {
-        **dict.fromkeys(("sizes", "sample_sizes", "gamma", "w_norm", "w_norm_random", "score", "gap")),
+        **dict.fromkeys(("sizes", "sample_sizes", "kernel", "loss", "choice")),
+        **dict.fromkeys(("gamma", "w_norm", "w_norm_random", "score", "gap")),
         **report,
         "kernel_names": getattr(estimator, "kernel_names_", None),
         "kernel_weights": weights if weights is None else weights.tolist(),

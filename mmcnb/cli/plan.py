@@ -14,7 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store(parser, nargs="?")
     parser.add_argument("--rows", type=int, help="plan for this many rows instead of a store's")
     parser.add_argument("--features", type=int, help="plan for this many features instead of a store's")
-    add_method(parser, "n_clusters", "kernels", "basis", "n_landmarks", "sample_size")
+    of_fit = "n_clusters", "kernel", "loss", "cluster_sizes", "kernels", "basis", "n_landmarks", "sample_size"
+    add_method(parser, *of_fit)
     add_options(parser, "memory-limit", "jobs")
 
 

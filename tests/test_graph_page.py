@@ -1,0 +1,35 @@
+"""What the page of the graph kernel says holds."""
+
+import re
+from pathlib import Path
+
+from sklearn.metrics import adjusted_rand_score
+
+import mmcnb
+from mmcnb.estimators.maximum_margin_clustering import CLEAR_CUT, LEAST_AGREEMENT
+from mmcnb.features.graph import N_NEIGHBORS, N_NODES
+from mmcnb.features.nodes import LEADING_AXES, LEAST_RECALL
+from mmcnb.least_squares.graph_partition import GRAPH_LEAST_SHARE
+
+PAGE = (Path(__file__).parent.parent / "docs/graph.md").read_text()
+
+
+def test_its_examples_run_and_find_the_rings():
+    said: dict = {}
+    for code in re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL):
+        exec(code, said)
+        assert adjusted_rand_score(said["y"], said["model"].labels_) == 1.0
+    assert adjusted_rand_score(said["y"], said["labels"]) == 1.0
+    assert said["model"].kernel == mmcnb.GraphKernel(15, 5000, "resolvent")
+    missed = said["model"].set_params(kernel=mmcnb.GraphKernel(filter="cut-off")).fit(said["X"])
+    assert adjusted_rand_score(said["y"], missed.labels_) < 0.9
+
+
+def test_its_numbers_are_those_of_the_code():
+    assert f"at most {CLEAR_CUT} and `agreement` at least {LEAST_AGREEMENT}" in PAGE
+    assert f"up to {N_NODES:,} rows" in PAGE
+    assert f"its {N_NEIGHBORS} nearest nodes" in PAGE
+    assert f"More than {LEADING_AXES} columns are reduced to {LEADING_AXES}" in PAGE
+    assert f"{LEAST_RECALL:.1%}".replace("%", " %") in PAGE
+    assert GRAPH_LEAST_SHARE == 0.1
+    assert "a tenth of n/k" in PAGE
