@@ -384,17 +384,15 @@ def spectrum(graph: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
 
     p = graph.shape[0]
     roots = np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
-    scaling, trivial = diags_array(1 / roots), roots / np.linalg.norm(roots)
-    S, count = (scaling @ graph @ scaling).tocsr(), min(count, p - 1)
+    scaling, trivial, count = diags_array(1 / roots), roots / np.linalg.norm(roots), min(count, p - 1)
+    S = (scaling @ graph @ scaling).tocsr()
     # Where groups hardly touch, others have the trivial eigenvalue but for rounding: the first may be any.
     if p <= DENSE_NODES or 2 * count >= p:
         deflated = S.toarray() - DEFLATION * np.outer(trivial, trivial)
         values, vectors = eigh(deflated, subset_by_index=[p - count, p - 1])
     else:
-        # A product by BLAS would wake its threads at each step, beside those of the solver.
-        rest = LinearOperator(
-            (p, p), lambda v: S @ v - DEFLATION * (trivial * v).sum() * trivial, dtype=float
-        )
+        by_trivial = DEFLATION * trivial  # summed without BLAS, whose threads would wake at each step
+        rest = LinearOperator((p, p), lambda v: S @ v - (by_trivial * v).sum() * trivial, dtype=np.float64)
         values, vectors = eigsh(rest, count, which="LA", v0=np.cos(np.arange(p)), tol=EIGENVALUE_TOLERANCE)
     order = np.argsort(-values, kind="stable")
     values, vectors = values[order], vectors[:, order] / roots[:, None]
