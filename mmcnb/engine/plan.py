@@ -225,8 +225,8 @@ class _Costs:
     """Bytes and seconds of a fit, by its threads and by the store of its kernel columns."""
 
     def __init__(self, rows: RowShape, needs: FitNeeds, limit: int) -> None:
-        self.rows, self.limit, self.n_landmarks = rows, limit, needs.n_landmarks
-        self.row_flops = needs.row_flops
+        self.rows, self.limit = rows, limit
+        self.n_landmarks, self.row_flops = needs.n_landmarks, needs.row_flops
         p, kernel_bytes = needs.n_landmarks, needs.n_landmarks * 4
         self.feature_bytes = kernel_bytes or rows.row_bytes
         self.cache = rows.n_samples * self.feature_bytes
@@ -276,7 +276,7 @@ class _Costs:
 
     def _seconds(self, store: str, threads: int, sweeps: int) -> float:
         rows, p = self.rows, self.n_landmarks
-        flops = 2.0 * rows.n_samples * rows.row_bytes / rows.itemsize * p + rows.n_samples * self.row_flops
+        flops = rows.n_samples * (2.0 * rows.row_bytes / rows.itemsize * p + self.row_flops)
         columns = flops / PRODUCT_FLOPS + rows.n_samples * p * EXP_SECONDS
         read = rows.n_samples * rows.row_bytes / READ_BYTES * (1.0 if rows.is_reopenable else 0.1)
         sweep = rows.n_samples * max(self.feature_bytes, 8) / SWEEP_BYTES

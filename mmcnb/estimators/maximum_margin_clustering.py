@@ -11,10 +11,9 @@ from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import COUNT, SCALE, SHARE, Choice, KernelOrGraph, Number, Rule
+from mmcnb.estimators.parameters import COUNT, SCALE, SHARE, Choice, KernelOrGraph, Number, Rule, graph_kernel
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC, fit_on_graph
 from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
-from mmcnb.features.graph import graph_kernel
 from mmcnb.least_squares.all_rows import rows_of_sample
 from mmcnb.least_squares.graph_partition import GraphSample, mean_agreement, relative_cut
 from mmcnb.least_squares.objective import target_shares

@@ -24,7 +24,7 @@ from mmcnb.features.bandwidth import (
     mean_squared_distance,
     named_gamma,
 )
-from mmcnb.features.graph import graph_kernel
+from mmcnb.features.graph import GraphKernel
 from mmcnb.features.kernel import Kernel
 from mmcnb.hinge.cccp import CCCPLimits, greatest_balance, path_to
 from mmcnb.hinge.sample_search import SearchConfig
@@ -136,11 +136,10 @@ class KernelOrGraph:
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError where a value is neither."""
-        graph = graph_kernel(value)
-        if graph is None:
-            Choice((*self.choices, "graph")).check(name, value)
+        if isinstance(value, GraphKernel):
+            value.check()
         else:
-            graph.check()
+            Choice((*self.choices, "graph")).check(name, value)
 
 
 COUNT = Number(1, integer=True)
@@ -249,6 +248,13 @@ def candidate_kernels(estimator: Any, sample: Any, weights: np.ndarray | None) -
     return [
         Kernel(estimator.kernel, gamma, int(estimator.degree), float(estimator.coef0)) for gamma in gammas
     ]
+
+
+def graph_kernel(kernel: Any) -> GraphKernel | None:
+    """The settings that a parameter ``kernel`` asks for; None where it names a kernel function."""
+    if isinstance(kernel, str) and kernel == "graph":
+        return GraphKernel()
+    return kernel if isinstance(kernel, GraphKernel) else None
 
 
 def default_kernel(estimator: Any, sample: Any, weights: np.ndarray | None) -> Kernel:

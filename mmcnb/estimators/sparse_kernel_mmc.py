@@ -21,9 +21,10 @@ from mmcnb.estimators.parameters import (
     KernelOrGraph,
     Rule,
     candidate_kernels,
+    graph_kernel,
     search_config,
 )
-from mmcnb.features.graph import NodeGraph, graph_kernel, node_graph
+from mmcnb.features.graph import NodeGraph, node_graph
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.features.rules import Hyperplane

@@ -22,8 +22,8 @@ from mmcnb.estimators.parameters import (
     NumberOr,
     Rule,
     default_kernel,
+    graph_kernel,
 )
-from mmcnb.features.graph import graph_kernel
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import (

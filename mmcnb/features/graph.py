@@ -83,13 +83,6 @@ class GraphKernel:
         return int(self.n_neighbors)
 
 
-def graph_kernel(kernel: Any) -> GraphKernel | None:
-    """The settings that a parameter ``kernel`` asks for; None where it names a kernel function."""
-    if isinstance(kernel, str) and kernel == "graph":
-        return GraphKernel()
-    return kernel if isinstance(kernel, GraphKernel) else None
-
-
 @dataclass(frozen=True)
 class GraphMap:
     """Maps rows to their coordinates on a graph, block by block.
