@@ -16,6 +16,7 @@ KMEANS, CUT, SVR, CPMMC, LGMMC = "k-means", "normalised cut", "IterSVR", "CPMMC"
 SKMMC, SKMMC2, OWN = "SKMMC", "SKMMCv2", "SKMMC, own vectors"
 LEAST_SQUARES, HINGE, EVOLUTION = "UnsupervisedRLS", "SparseKernelMMC", "EvoMMC"
 GRAPH = "UnsupervisedRLS, graph"
+FRONT_DOOR = "MaximumMarginClustering"
 MULTIPLE = "MultipleKernelClustering"
 MINIBATCH, BISECTING, DENSITY = "MiniBatchKMeans", "BisectingKMeans", "HDBSCAN"
 NYSTROEM, SPECTRAL = "Nyström k-means", "spectral, extended"
@@ -146,6 +147,7 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     OWN: lambda k, given: baselines.OwnBasisMMC(**given),
     LEAST_SQUARES: lambda k, given: mmcnb.UnsupervisedRLS(k, **given),
     GRAPH: lambda k, given: mmcnb.UnsupervisedRLS(k, **{"kernel": "graph", **given}),
+    FRONT_DOOR: lambda k, given: mmcnb.MaximumMarginClustering(k, **given),
     HINGE: _hinge,
     EVOLUTION: lambda k, given: mmcnb.EvolutionaryMMC(**given),
     MULTIPLE: lambda k, given: mmcnb.MultipleKernelClustering(k, **given),

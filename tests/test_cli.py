@@ -109,11 +109,11 @@ def test_fit_words_its_verdict(store, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "kernel", "loss"),
     [
-        ([], "graph", "squared"),
-        (["--kernel", "graph"], "graph", "squared"),
+        ([], "graph", "hinge"),
+        (["--kernel", "graph"], "graph", "hinge"),
         (["--kernel", "rbf"], "rbf", "hinge"),
         (["--kernel", "linear", "--cluster-sizes", "equal"], "linear", "squared"),
-        (["--loss", "hinge"], "rbf", "hinge"),
+        (["--loss", "squared"], "graph", "squared"),
     ],
 )
 def test_the_verdict_names_the_kernel_and_the_loss_that_were_taken(

@@ -122,7 +122,6 @@ def test_options_reach_the_estimator(blobs, tmp_path):
         ),
         ("--loss hinge --n-clusters 3", "--loss 'hinge' finds two clusters, not --n-clusters 3"),
         ("--loss hinge --cluster-sizes equal", "--loss 'hinge' takes no --cluster-sizes"),
-        ("--loss hinge --kernel graph", "the graph kernel takes --loss 'squared'"),
         ("--kernel poly", "--kernel 'poly' is unknown"),
         (
             "--gamma 1",

@@ -214,10 +214,8 @@ class FitPlan:
         return "\n".join(self.lines())
 
     def _repr_html_(self) -> str:
-        rows = [
-            f"<tr><th>{escape(name)}</th><td>{escape(words)}</td></tr>"
-            for name, words in self._words().items()
-        ]
+        words = self._words().items()
+        rows = [f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in words]
         return f"<table>{''.join(rows)}</table>"
 
 

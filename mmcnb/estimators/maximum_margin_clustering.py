@@ -110,6 +110,8 @@ class MaximumMarginClustering(StreamedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if isinstance(self.cluster_sizes, str) and self.cluster_sizes != "equal":
+            raise InputError(f"cluster_sizes is None, 'equal' or shares, not {self.cluster_sizes!r}.")
         target_shares(self.cluster_sizes, self.n_clusters)
         if self.loss == "hinge" and self.n_clusters != 2:
             raise InputError(

@@ -26,7 +26,10 @@ DRAWS = 4  # samples of the nodes, each clustered by itself
 DRAW_STARTS = 4  # most starts of the local search on each; regularisation paths come on top
 NODE_STEPS = 6  # label steps on all nodes
 GRAPH_LEAST_SHARE = 0.1  # of n/k, of a cluster where sizes are free
-START_SHARE = 0.5  # the same for the starts on samples, which would otherwise cut off a few odd rows
+START_SHARES = (
+    0.1,
+    0.5,
+)  # the same for the starts: low ones find small clusters, high ones cut off no odd rows
 UNEVENNESS = 1.0  # price of uneven clusters in `cut_score`
 DOMINANT_SHARE = 0.99  # of the variance: the other columns hardly move a distance
 
@@ -237,13 +240,21 @@ def partition_graph(
     """
     k, m = config.n_clusters, sample.values.shape[0]
     size, weights = draw_rows, sample.features.weights
+    floors = (
+        sorted({max(config.min_share, share) for share in START_SHARES}) if config.sizes_are_free else [1.0]
+    )
     whole = m <= size
-    draws = [np.arange(m)] if whole else [np.sort(random_state.permutation(m)[:size]) for _ in range(DRAWS)]
-    draw_config = replace(config, min_share=max(config.min_share, START_SHARE))
-    draw_config = draw_config if whole else replace(draw_config, n_init=min(config.n_init, DRAW_STARTS))
+    draws = (
+        [np.arange(m)] * len(floors)
+        if whole
+        else [np.sort(random_state.permutation(m)[:size]) for _ in range(DRAWS)]
+    )
     ridge, found = sample.ridge_map(config.alpha), list[Partition]()
     unweighted = weights.min() == weights.max()
-    for rows in draws:
+    for number, rows in enumerate(draws):
+        draw_config = replace(
+            config, min_share=floors[number % len(floors)], n_init=min(config.n_init, DRAW_STARTS)
+        )
         values = sample.values[rows]
         features = principal_features(values, weights[rows])
         K = values @ values.T if unweighted else None

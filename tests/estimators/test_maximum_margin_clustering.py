@@ -65,6 +65,15 @@ def test_what_is_asked_for_is_taken(kernel, loss):
     assert (model.report_["kernel"], model.report_["loss"]) == (kernel, loss)
 
 
+@pytest.mark.parametrize("share", [0.06, 0.15])
+def test_a_small_cluster_that_lies_apart_is_found(share):
+    rng = np.random.default_rng(0)
+    y = rng.random(1000) < share
+    X = rng.standard_normal((1000, 2)) + 12.0 * y[:, None]
+    assert adjusted_rand_score(y, front_door(kernel="graph").fit(X).labels_) > 0.95
+    assert adjusted_rand_score(y, front_door(kernel="graph", loss="squared").fit(X).labels_) == 1
+
+
 def test_size_constraints_take_the_squared_loss():
     X, _ = make_shape("two-moons", 400, random_state=0)
     model = front_door(cluster_sizes=[0.3, 0.7], size_tolerance=0.0).fit(X)
@@ -164,6 +173,7 @@ def test_graph_features_make_rings_compact(tmp_path):
         ({"loss": "logistic"}, "loss='logistic' is unknown"),
         ({"loss": "hinge", "n_clusters": 3}, "leave loss at 'auto', or use CrammerSingerMMC"),
         ({"loss": "hinge", "cluster_sizes": "equal"}, "loss='hinge' takes no cluster_sizes"),
+        ({"cluster_sizes": "auto"}, "cluster_sizes is None, 'equal' or shares, not 'auto'"),
         ({"cluster_sizes": [0.5, 0.6]}, "cluster_sizes must sum to 1"),
         ({"kernel": mmcnb.GraphKernel(n_neighbors=0)}, "n_neighbors=0 is out of range"),
         ({"kernel": mmcnb.GraphKernel(filter="sharp")}, "filter='sharp' is unknown"),
