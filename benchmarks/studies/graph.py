@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.methods import GRAPH, estimator
+from benchmarks.methods import FRONT_DOOR, GRAPH, estimator
 from benchmarks.protocol import ERROR, Data, clustering, draw, load_once, rows_within, scored
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies._sets import (
@@ -69,7 +69,7 @@ def grid_of_sets(options: Options) -> Runs:
 def tables_of_sets(frame: pd.DataFrame) -> Result:
     """Each set, and means over the halves; goals on the mean over the seeds."""
     table = over_sets(frame)
-    ours = table[table["method"] == GRAPH].set_index("dataset")
+    ours = table[table["method"] == FRONT_DOOR].set_index("dataset")
     goals = [
         *goals_of(ours["ari"], LEAST_ARI, "sets: {}, ARI", at_least=True),
         *goals_of(ours[ERROR], MOST_ERROR, "sets: {}, balanced error", "%"),
@@ -88,8 +88,8 @@ def tables_of_shapes(frame: pd.DataFrame) -> Result:
     """Each shape, and means over the halves; the goals are on the means over all shapes and each half."""
     table = over_sets(frame)
     halves = over_halves(table)
-    found = halves[halves["method"] == GRAPH].set_index("half")["ari"]
-    mean = table.loc[table["method"] == GRAPH, "ari"].mean()
+    found = halves[halves["method"] == FRONT_DOOR].set_index("half")["ari"]
+    mean = table.loc[table["method"] == FRONT_DOOR, "ari"].mean()
     goals = goals_of({"all": mean, **found}, LEAST_SHAPES_ARI, "shapes: mean ARI, {}", at_least=True)
     return Result({"graph-shapes": table, "graph-shapes-halves": halves}, goals)
 
@@ -147,7 +147,7 @@ def tables_of_uneven(frame: pd.DataFrame) -> Result:
     """Each set and kind of sizes; goals: uneven sizes cost little."""
     table = over_sets(frame, ["sizes"])
     ari = table.pivot(index="dataset", columns=["method", "sizes"], values="ari")
-    behind = ari[GRAPH, EVEN] - ari[GRAPH, UNEVEN]
+    behind = ari[FRONT_DOOR, EVEN] - ari[FRONT_DOOR, UNEVEN]
     return Result({"graph-uneven": table}, goals_of(behind, MOST_BEHIND, "uneven: {}, ARI behind even sizes"))
 
 

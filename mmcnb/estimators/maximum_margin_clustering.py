@@ -18,7 +18,7 @@ from mmcnb.least_squares.all_rows import rows_of_sample
 from mmcnb.least_squares.graph_partition import GraphSample, mean_agreement, relative_cut
 from mmcnb.least_squares.objective import target_shares
 
-# Chosen on the tuning half by `python -m benchmarks graph`.
+# Chosen on sets and shapes of the tuning half; `python -m benchmarks graph` measures the result.
 CLEAR_CUT = 0.065  # of a random partition's; above it the clusters are no valleys of the graph
 LEAST_AGREEMENT = 0.3  # of the other partitions with the best
 

@@ -19,7 +19,7 @@ from mmcnb.features.neighbour_graph import FILTERS, connected_graph, filter_weig
 from mmcnb.features.nodes import Axes, NodeSearch, distinct_rows, leading_axes, search_in_cells
 from mmcnb.features.nystroem import check_places
 
-# Measured by `python -m benchmarks graph` on the tuning half.
+# From trials on MNIST, optdigits and shapes; `python -m benchmarks graph` measures the result.
 N_NEIGHBORS, N_NODES = 10, 20_000
 
 

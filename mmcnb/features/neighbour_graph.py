@@ -7,7 +7,7 @@ import numpy as np
 from mmcnb import kernels
 from mmcnb.features.nodes import search_all
 
-# Measured by `python -m benchmarks graph` on the tuning half.
+# From trials on MNIST, optdigits and shapes; `python -m benchmarks graph` measures the result.
 BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
 SCALE_NEIGHBOUR = 7  # its distance is the scale of a node where components are joined
 DENSE_NODES = 2100  # up to which all eigenvalues cost less than iterations for some

@@ -1,6 +1,7 @@
 """Clusters on the graph kernel: samples of the nodes are clustered, and the cut of the graph judges."""
 
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,14 @@ from mmcnb.least_squares.objective import Partition
 from mmcnb.least_squares.partition import partition_sample
 from mmcnb.samples.matrix import moments
 
-# Chosen on the tuning half by `python -m benchmarks graph`.
+# Chosen on optdigits, MNIST and shapes of the tuning half; `python -m benchmarks graph` measures the result.
 COORDINATES = 6  # a cluster
 DRAWS = 4  # samples of the nodes, each clustered by itself
 DRAW_STARTS = 4  # most starts of the local search on each; regularisation paths come on top
 NODE_STEPS = 6  # label steps on all nodes
 GRAPH_LEAST_SHARE = 0.1  # of n/k, of a cluster where sizes are free
-START_SHARES = (
-    0.1,
-    0.5,
-)  # the same for the starts: low ones find small clusters, high ones cut off no odd rows
+# The same for the starts: low ones find small clusters that lie apart, high ones cut off no odd rows.
+START_SHARES = (0.1, 0.5)
 UNEVENNESS = 1.0  # price of uneven clusters in `cut_score`
 DOMINANT_SHARE = 0.99  # of the variance: the other columns hardly move a distance
 
@@ -238,31 +237,31 @@ def partition_graph(
     list of Partition
         Partitions of the whole sample, their objective `cut_score`.
     """
-    k, m = config.n_clusters, sample.values.shape[0]
-    size, weights = draw_rows, sample.features.weights
-    floors = (
-        sorted({max(config.min_share, share) for share in START_SHARES}) if config.sizes_are_free else [1.0]
-    )
-    whole = m <= size
-    draws = (
-        [np.arange(m)] * len(floors)
-        if whole
-        else [np.sort(random_state.permutation(m)[:size]) for _ in range(DRAWS)]
-    )
+    k, weights = config.n_clusters, sample.features.weights
     ridge, found = sample.ridge_map(config.alpha), list[Partition]()
     unweighted = weights.min() == weights.max()
-    for number, rows in enumerate(draws):
-        draw_config = replace(
-            config, min_share=floors[number % len(floors)], n_init=min(config.n_init, DRAW_STARTS)
-        )
+    for rows, start_config in _draws(sample.values.shape[0], draw_rows, config, random_state):
         values = sample.values[rows]
         features = principal_features(values, weights[rows])
         K = values @ values.T if unweighted else None
-        for one in partition_sample(engine, K, features, draw_config, random_state):
+        for one in partition_sample(engine, K, features, start_config, random_state):
             labels = _settled(sample, ridge, config, rows, one.labels)
             score = cut_score(sample.graph.weights, sample.graph.node_labels(labels), k)
             found.append(Partition(labels, score, len(found)))
     return sorted(found, key=lambda one: -one.objective)
+
+
+def _draws(
+    n_samples: int, size: int, config: PartitionConfig, random_state: np.random.RandomState
+) -> list[tuple[np.ndarray, PartitionConfig]]:
+    """Samples of the rows, or all of few rows, each with how it is clustered."""
+    floors = {max(config.min_share, share) for share in START_SHARES} if config.sizes_are_free else {0.0}
+    n_init = min(config.n_init, DRAW_STARTS)
+    configs = [replace(config, min_share=floor, n_init=n_init) for floor in sorted(floors)]
+    if n_samples <= size:
+        return [(np.arange(n_samples), one) for one in configs]
+    draws = [np.sort(random_state.permutation(n_samples)[:size]) for _ in range(DRAWS)]
+    return list(zip(draws, cycle(configs), strict=False))
 
 
 def _settled(
