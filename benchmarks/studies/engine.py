@@ -52,7 +52,9 @@ def large_grid(options: Options) -> Runs:
 def large(run: Run) -> dict[str, Any]:
     """The command on a store, in a process that is watched, and a bare scan of the store."""
     store = _store(run)
-    found = protocol.fit_store(store, run.seed, "--memory-limit", f"{LIMIT}MiB")
+    found = protocol.fit_store(
+        store, run.seed, "--method", "sparse-kernel-mmc", "--memory-limit", f"{LIMIT}MiB"
+    )
     return found | {"scans": found["seconds"] / protocol.best_bare_scan(store, 3)}
 
 

@@ -46,7 +46,7 @@ def compute(run: Run) -> dict[str, Any]:
     if run.method == MINIBATCH:
         return fit_blocks(estimator(MINIBATCH, n_init=10, random_state=0), store, PEER_ROWS)
     compiled = compile_seconds(next(blocks_of(store, PEER_ROWS)), estimator(SKMMC))  # into the cache on disk
-    found = fit_store(store, 0, "--memory-limit", f"{MEMORY_LIMIT}MiB")
+    found = fit_store(store, 0, "--method", "sparse-kernel-mmc", "--memory-limit", f"{MEMORY_LIMIT}MiB")
     return found | {"compile_seconds": compiled}
 
 

@@ -42,7 +42,9 @@ def compute(run: Run) -> dict[str, Any]:
         return _skmmc.compute(run)
     load_once.cache_clear()  # the store is read from disk with the memory of the array free
     path = store_once(run.folder, NAME, rows=run.settings["rows"])
-    return fit_store(path, run.seed, "--memory-limit", WITHIN["memory_limit"])
+    return fit_store(
+        path, run.seed, "--method", "sparse-kernel-mmc", "--memory-limit", WITHIN["memory_limit"]
+    )
 
 
 def sizes(most: int | None) -> list[int | None]:

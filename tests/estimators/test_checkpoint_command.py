@@ -15,7 +15,9 @@ from mmcnb.synthetic import write_synthetic
 from tests.estimators.conftest import make_rings
 from tests.estimators.test_checkpoint import assert_same_fit, write
 
-OPTIONS = "--gamma 2 --sample-size 150 --n-landmarks 12 --n-init 1 --random-state 0"
+OPTIONS = (
+    "--method sparse-kernel-mmc --gamma 2 --sample-size 150 --n-landmarks 12 --n-init 1 --random-state 0"
+)
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,19 @@ def store_of(folder, rows):
 
 def peak_of_fit(store, folder):
     outputs = ["--model", str(folder / "model"), "--labels", str(folder / "labels.zarr")]
-    options = ["--gamma", "median", "--n-init", "1", "--n-landmarks", "50", "--random-state", "0", "--json"]
+    options = [
+        "--method",
+        "sparse-kernel-mmc",
+        "--gamma",
+        "median",
+        "--n-init",
+        "1",
+        "--n-landmarks",
+        "50",
+        "--random-state",
+        "0",
+        "--json",
+    ]
     command = [sys.executable, "-m", "mmcnb", "fit", str(store), *outputs, *options]
     report, polled = run_and_watch([*command, "--memory-limit", f"{LIMIT}MiB"])
     return max(polled, report["peak_memory_bytes"]) / MIB
