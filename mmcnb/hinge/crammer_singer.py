@@ -18,7 +18,8 @@ import numpy as np
 from mmcnb import kernels
 from mmcnb.engine.passes import SumPass, WeightedPass, first_rows
 from mmcnb.features.rules import GivenLabels, Labels, Scores, ScoresLabels
-from mmcnb.hinge.training_set import ConstraintStatistics, LabelStep, TrainingSet
+from mmcnb.hinge.cutting_plane import ConstraintStatistics
+from mmcnb.hinge.training_set import LabelStep, TrainingSet
 from mmcnb.hinge.working_set import WorkingSet
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import as_matrix

@@ -6,19 +6,113 @@ a single sweep finds it (`MostViolatedPass`).
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from mmcnb import kernels
+from mmcnb.engine.passes import SumPass
 from mmcnb.engine.session import Record
 from mmcnb.features.rules import Hyperplane, Labels
 from mmcnb.hinge.qp import PlaneQPError, PlaneSolution, Threshold
-from mmcnb.hinge.training_set import ConstraintStatistics
-from mmcnb.hinge.working_set import WorkingSet
+from mmcnb.samples import CSRBlock
 
 DEGENERATE = 1e-6  # |w|² below this share of the total variance: the labels cannot be separated
 IDLE_SOLVES = 3  # QPs without weight after which a plane is dropped: `python -m benchmarks engine`
 STALL_PLANES, STALL_SHARE = 30, 1e-6  # stop after so many that raise the lower bound by no larger share
+
+
+@dataclass(frozen=True)
+class ConstraintStatistics:
+    """Statistics of a hyperplane and the labels from one sweep: means over the weight of all rows.
+
+    Parameters
+    ----------
+    active : float
+        Share of the rows in the most violated constraint (s).
+    signed : float
+        The same, signed by the labels (t).
+    violation : float
+        Mean of c (rho - y f): the true slack.
+    positive : float
+        Share of the rows with f >= 0; 0 with more than two clusters.
+    changed : float
+        Weight of the rows whose label the hyperplane would change.
+    hinge : float
+        Mean of max(0, rho - |f|): the slack under the hyperplane's own labels.
+    """
+
+    active: float
+    signed: float
+    violation: float
+    positive: float
+    changed: float
+    hinge: float
+
+
+@dataclass(frozen=True)
+class MostViolatedPass(SumPass):
+    """The most violated constraint of a hyperplane: the rows with y f(x) <= rho, and the sum of their y F(x).
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    labels : Labels
+        The labels y.
+    hyperplane : Hyperplane
+        f(x) = F(x)·w + b.
+    rho : float
+        Threshold of the margin.
+    keep_rows : bool, default=False
+        Whether to return which rows are in the constraint, one byte per row.
+    """
+
+    labels: Labels
+    hyperplane: Hyperplane
+    rho: float
+    keep_rows: bool = False
+
+    def start(self) -> list[Any]:
+        """Zero totals."""
+        return [0.0, 0.0, []]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Totals of one block."""
+        y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
+        sparse = isinstance(rows, CSRBlock)
+        sweep = kernels.most_violated_constraint_csr if sparse else kernels.most_violated_constraint
+        features, plane = rows[:3] if sparse else (rows,), self.hyperplane
+        active, row_sum, totals = sweep(*features, y, weights, plane.coef, plane.offset, self.rho)
+        return [row_sum, totals, [active] if self.keep_rows else []]
+
+
+class CuttingPlanes(Protocol):
+    """What the loop needs from a working set of cutting planes."""
+
+    s: np.ndarray
+    max_planes: int
+
+    def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
+        """Solve the QP of the cutting planes."""
+
+    def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
+        """The hyperplane that combines the cutting planes."""
+
+    def find_most_violated(
+        self, labels: Labels, hyperplane: Any, rho: float
+    ) -> tuple[Any, ConstraintStatistics]:
+        """One sweep: the most violated constraint of a hyperplane, not yet added, and its statistics."""
+
+    def add(self, found: Any) -> None:
+        """Add a constraint that was found."""
+
+    def keep(self, kept: np.ndarray) -> None:
+        """Drop all cutting planes but those marked."""
+
+    @property
+    def history_columns(self) -> dict[str, float]:
+        """Further columns of a row of the history."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +133,7 @@ class Objective:
     balance: float
     total_variance: float
 
-    def solve(self, working_set: WorkingSet, C: float) -> PlaneSolution:
+    def solve(self, working_set: CuttingPlanes, C: float) -> PlaneSolution:
         """Solve the QP of the cutting planes, or the SOCP of several kernels."""
         return working_set.solve(C, self.balance, self.threshold)
 
@@ -107,7 +201,7 @@ class SweepBudget:
 
 
 def cutting_plane(
-    working_set: WorkingSet,
+    working_set: CuttingPlanes,
     labels: Labels,
     objective: Objective,
     C: float,
@@ -119,7 +213,7 @@ def cutting_plane(
 
     Parameters
     ----------
-    working_set : WorkingSet
+    working_set : CuttingPlanes
         Cutting planes are added to it, and idle ones dropped.
     labels : Labels
         The labels, fixed.
@@ -181,7 +275,7 @@ def _stalls(lowers: list[float]) -> bool:
     return lowers[-1] - max(lowers[:-STALL_PLANES]) <= STALL_SHARE * abs(lowers[-1])
 
 
-def _row(solution: SubproblemResult, working_set: WorkingSet) -> dict[str, Any]:
+def _row(solution: SubproblemResult, working_set: CuttingPlanes) -> dict[str, Any]:
     return {
         "C": solution.C,
         "objective": solution.objective,

@@ -19,7 +19,8 @@ from mmcnb.engine.session import FitSession
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.nystroem import normalization_of
 from mmcnb.features.rules import Hyperplane, Labels
-from mmcnb.hinge.training_set import ConstraintStatistics, TrainingSet
+from mmcnb.hinge.cutting_plane import ConstraintStatistics
+from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.working_set import KernelFeatures, WorkingSet, landmark_features
 from mmcnb.samples import CSRBlock, Samples, open_samples
 from mmcnb.samples.matrix import as_matrix, row_shares

@@ -9,38 +9,11 @@ from mmcnb import kernels
 from mmcnb.engine.passes import RowSumPass, SumPass
 from mmcnb.engine.run import Engine, Pass
 from mmcnb.features.rules import DecisionPass, GivenLabels, Hyperplane, HyperplaneLabels, Labels, signs
+from mmcnb.hinge.cutting_plane import ConstraintStatistics, MostViolatedPass
 from mmcnb.samples import CSRBlock, Samples
 
 BINS = 4096  # of a histogram; five passes find a quantile to the last bit
 Total = TypeVar("Total")
-
-
-@dataclass(frozen=True)
-class ConstraintStatistics:
-    """Statistics of a hyperplane and the labels from one sweep: means over the weight of all rows.
-
-    Parameters
-    ----------
-    active : float
-        Share of the rows in the most violated constraint (s).
-    signed : float
-        The same, signed by the labels (t).
-    violation : float
-        Mean of c (rho - y f): the true slack.
-    positive : float
-        Share of the rows with f >= 0; 0 with more than two clusters.
-    changed : float
-        Weight of the rows whose label the hyperplane would change.
-    hinge : float
-        Mean of max(0, rho - |f|): the slack under the hyperplane's own labels.
-    """
-
-    active: float
-    signed: float
-    violation: float
-    positive: float
-    changed: float
-    hinge: float
 
 
 @dataclass(frozen=True)
@@ -228,43 +201,6 @@ class TrainingSet:
         under, above = self._sweep(GapPass(hyperplane, q))
         # The middle of the gap, where rounding cannot move a row to the other side.
         return under + (above - under) / 2 if np.isfinite(above - under) else q
-
-
-@dataclass(frozen=True)
-class MostViolatedPass(SumPass):
-    """The most violated constraint of a hyperplane: the rows with y f(x) <= rho, and the sum of their y F(x).
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n,) or None
-        Sample weights.
-    labels : Labels
-        The labels y.
-    hyperplane : Hyperplane
-        f(x) = F(x)·w + b.
-    rho : float
-        Threshold of the margin.
-    keep_rows : bool, default=False
-        Whether to return which rows are in the constraint, one byte per row.
-    """
-
-    labels: Labels
-    hyperplane: Hyperplane
-    rho: float
-    keep_rows: bool = False
-
-    def start(self) -> list[Any]:
-        """Zero totals."""
-        return [0.0, 0.0, []]
-
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Totals of one block."""
-        y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
-        sparse = isinstance(rows, CSRBlock)
-        sweep = kernels.most_violated_constraint_csr if sparse else kernels.most_violated_constraint
-        features, plane = rows[:3] if sparse else (rows,), self.hyperplane
-        active, row_sum, totals = sweep(*features, y, weights, plane.coef, plane.offset, self.rho)
-        return [row_sum, totals, [active] if self.keep_rows else []]
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.multiple_kernels import MultipleKernels
 from mmcnb.features.nystroem import normalization_of
 from mmcnb.features.rules import Hyperplane, Labels
+from mmcnb.hinge.cutting_plane import ConstraintStatistics
 from mmcnb.hinge.qp import PlaneSolution, Threshold, solve_planes
-from mmcnb.hinge.training_set import ConstraintStatistics, TrainingSet
+from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix, row_shares
