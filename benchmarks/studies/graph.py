@@ -1,7 +1,8 @@
 """The graph kernel: clusters of any shape and size, beside the Gaussian kernel, without classes.
 
-``python -m benchmarks graph [--quick] [--seeds N] [--part NAME ...]`` fits `UnsupervisedRLS` with each kernel
-at its defaults, three times with other seeds, in five sections:
+``python -m benchmarks graph [--quick] [--seeds N] [--part NAME ...]`` fits `MaximumMarginClustering`, on
+which the goals are, and `UnsupervisedRLS` with each kernel, at their defaults and with three seeds, in five
+sections:
 
 sets    data sets, among them digits and pairs of them
 shapes  the shapes of `mmcnb.synthetic.SHAPES`, made anew for each seed

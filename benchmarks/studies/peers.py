@@ -8,7 +8,7 @@ digits  `UnsupervisedRLS` and `SparseKernelMMC`; k-means with ten starts (pairs:
         the same kernel; spectral clustering of 2,000 rows (ten nearest neighbours), extended to all by five
         nearest neighbours; and, on optdigits alone, HDBSCAN, which finds its own number of clusters. All are
         at their defaults, but for the width on extended USPS. Ratios are to k-means
-sets    the data sets of the study of the graph kernel, and its two methods beside k-means with ten starts;
+sets    the data sets of the study of the graph kernel, and its three methods beside k-means with ten starts;
         Genie; EVoC, told the number of clusters; UMAP at the settings of its guide to clustering, then
         HDBSCAN or k-means; spectral clustering of the graph of ten nearest neighbours; a Gaussian mixture;
         HDBSCAN. Genie, the mixture and HDBSCAN take 50 principal axes of more columns

@@ -7,22 +7,14 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
-from mmcnb.engine.passes import CollectingPass, draw_sample, sample_rows
+from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, plan_fit
 from mmcnb.estimators.base import Estimator, estimator
 from mmcnb.estimators.parameters import COUNT, SCALE, Rule, read_input
 from mmcnb.features.graph import N_NODES, GraphKernel, graph_bytes, node_graph
 from mmcnb.features.model import Model
-from mmcnb.features.rules import Scores
+from mmcnb.features.rules import DecisionPass, Scores
 from mmcnb.samples.derived import scaled_matrix
-
-
-class _RowsPass(CollectingPass):
-    """The rows themselves."""
-
-    def block(self, rows: Any, start: int, stop: int) -> list[np.ndarray]:
-        """The rows of one block."""
-        return [rows]
 
 
 @estimator
@@ -104,10 +96,8 @@ class GraphFeatures(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Estimator
         self._check_parameters()
         kernel = GraphKernel(self.n_neighbors, self.n_nodes, self.filter)
         kernel.check()
-        samples, random_state = (
-            read_input(self, X, reset=True, least_rows=2),
-            check_random_state(self.random_state),
-        )
+        samples = read_input(self, X, reset=True, least_rows=2)
+        random_state = check_random_state(self.random_state)
         size = min(self.n_nodes, samples.n_samples)
         held = graph_bytes(kernel, self.n_components, size)
         needs = FitNeeds(self.n_components, size, sample_copies=1, sample_bytes=held, sweeps=1)
@@ -141,8 +131,8 @@ class GraphFeatures(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Estimator
         ndarray of shape (n_samples, n_components), float64
             The coordinates.
         """
-        features, _ = self._features(X)
-        return self._run(_RowsPass(), features, "features")
+        features, identity = self._features(X)
+        return self._run(DecisionPass(identity), features, "features")
 
     @property
     def _n_features_out(self) -> int:

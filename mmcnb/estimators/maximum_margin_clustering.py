@@ -141,6 +141,9 @@ class MaximumMarginClustering(StreamedClusterer):
         kernel = self.kernel if isinstance(self.kernel, str) and self.kernel == "linear" else "rbf"
         if self._loss == "squared":
             return UnsupervisedRLS(**self._sizes(), kernel=kernel)
+        return self._by_hinge(kernel)
+
+    def _by_hinge(self, kernel: Any) -> SparseKernelMMC:
         method = SparseKernelMMC(kernel=kernel)
         return method if self.min_share is None else method.set_params(min_share=self.min_share)
 
@@ -183,9 +186,7 @@ class MaximumMarginClustering(StreamedClusterer):
         if self._loss == "squared":
             return by_graph._label(session, clusters)
         assert isinstance(clusters.sample, GraphSample)
-        method = SparseKernelMMC()
-        method = method if self.min_share is None else method.set_params(min_share=self.min_share)
-        return fit_on_graph(method, session, clusters.sample.graph)
+        return fit_on_graph(self._by_hinge("graph"), session, clusters.sample.graph)
 
     def _evidence(self, clusters: SampleClusters) -> dict[str, Any]:
         """What the choice between the graph and a kernel function is made from."""

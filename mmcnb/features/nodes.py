@@ -9,10 +9,13 @@ import numpy as np
 from mmcnb import kernels
 from mmcnb.samples.matrix import as_matrix, to_dense
 
-# `python -m benchmarks graph` measures recall and time.
+# The cells of each graph are measured when it is built: `NodeSearch.n_probes` follows from the recall.
 LEADING_AXES = 50  # of more columns: in many columns most of a distance is noise
 SEARCHED_NODES = 4096  # up to which a search in all nodes costs less than one in cells
-CHECKED_ROWS = 2000  # nodes on which the cells are measured
+CHECKED_ROWS, CHECKED_NEIGHBOURS = (
+    2000,
+    10,
+)  # nodes on which the cells are measured, and how many neighbours of each
 LEAST_RECALL = 0.995  # of the true neighbours
 FIRST_PROBES = 8
 COMPARISON_FLOPS = 3  # a product with a node, and its place among the candidates, in products
@@ -186,10 +189,12 @@ def search_all(nodes: np.ndarray) -> NodeSearch:
     return NodeSearch(np.ascontiguousarray(nodes), np.array([0, nodes.shape[0]]), nodes[:1], 1)
 
 
-def search_in_cells(nodes: np.ndarray, random_state: np.random.RandomState) -> tuple[NodeSearch, np.ndarray]:
+def search_in_cells(
+    nodes: np.ndarray, random_state: np.random.RandomState, n_neighbors: int = CHECKED_NEIGHBOURS
+) -> tuple[NodeSearch, np.ndarray]:
     """Lay nodes in about √p cells by k-means; many rows then look into a few cells each.
 
-    The number of cells a row looks into is doubled until at least 99.5 % of the ten nearest nodes are found.
+    The number of cells a row looks into is doubled until at least 99.5 % of the nearest nodes are found.
 
     Parameters
     ----------
@@ -197,6 +202,8 @@ def search_in_cells(nodes: np.ndarray, random_state: np.random.RandomState) -> t
         Distinct nodes.
     random_state : RandomState
         Source of randomness.
+    n_neighbors : int, default=10
+        Nearest nodes that will be asked for; at least ten are measured.
 
     Returns
     -------
@@ -221,8 +228,9 @@ def search_in_cells(nodes: np.ndarray, random_state: np.random.RandomState) -> t
     centres = np.add.reduceat(nodes.astype(np.float64), starts[:-1]) / sizes[:, None]
     search = NodeSearch(nodes, starts, centres.astype(nodes.dtype), FIRST_PROBES)
     checked = np.ascontiguousarray(nodes[:: -(-nodes.shape[0] // CHECKED_ROWS)])
-    exact, _ = search_all(nodes).nearest(checked, 10)
-    while not search.is_exact and recall(search.nearest(checked, 10)[0], exact) < LEAST_RECALL:
+    count = max(n_neighbors, CHECKED_NEIGHBOURS)
+    exact, _ = search_all(nodes).nearest(checked, count)
+    while not search.is_exact and recall(search.nearest(checked, count)[0], exact) < LEAST_RECALL:
         search = NodeSearch(nodes, starts, search.centres, 2 * search.n_probes)
     return search, order
 

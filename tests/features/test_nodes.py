@@ -201,3 +201,12 @@ def test_rows_have_the_axes_of_their_own_precision():
     search = search_all(rows_of(9, 2))
     numbers, _ = search.nearest(rows_of(9, 2).astype(np.float32), 1)
     np.testing.assert_array_equal(numbers[:, 0], np.arange(9))
+
+
+def test_the_cells_find_as_many_neighbours_as_are_asked_for():
+    nodes = rows_of(SEARCHED_NODES + 1, 10)
+    few, _ = search_in_cells(nodes, np.random.RandomState(0))
+    many, _ = search_in_cells(nodes, np.random.RandomState(0), 100)
+    assert many.n_probes >= few.n_probes
+    exact, _ = search_all(many.nodes).nearest(many.nodes[::7], 100)
+    assert recall(many.nearest(many.nodes[::7], 100)[0], exact) >= 0.99
