@@ -38,14 +38,10 @@ class RowShape:
         Type of the numbers in a block.
     row_bytes : float, default=0.0
         Decoded bytes of a row; 0 means dense rows of ``dtype``.
-    is_reopenable : bool, default=True
-        Whether the rows come from storage; rows that the caller holds in memory are not counted.
-    is_sparse : bool, default=False
-        Whether the rows are in CSR form.
-    chunk_bytes : float, default=0.0
-        Decoded bytes of one storage chunk: what has to be held to read any row of it.
-    edge_bytes : float, default=0.0
-        Decoded bytes of chunks that are held because a task needs parts of them.
+    is_reopenable, is_sparse : bool
+        Whether rows come from storage (those that the caller holds are not counted), and are in CSR form.
+    chunk_bytes, edge_bytes : float, default=0.0
+        Decoded bytes of one storage chunk, and of chunks that are held because a task needs parts of them.
     """
 
     n_samples: int
@@ -93,7 +89,15 @@ class FitNeeds:
     sample_copies : int, default=7
         How many times kernel columns of the sample are held: the candidate bandwidths of the hinge methods.
     sample_bytes : float, default=0.0
-        Bytes that work on the sample holds beside its rows and their kernel columns.
+        Bytes that are held beside the rows of the sample and their kernel columns.
+    dense_rows : int or None, default=None
+        Rows of the sample that are held dense, as they are and as float64; None is all of them.
+    held_rows : int, default=0
+        Rows that are held in their own type and form, such as those of a sample that is not made dense.
+    work_bytes : float, default=0.0
+        Bytes that work on the sample holds before any sweep over all rows, and gives back.
+    libraries : int, default=0
+        Bytes of compiled routines beyond those of every fit.
     larger_rows : int, default=0
         Rows of a second sample; 0 for a fit that draws none.
     sweeps : int or None, default=None
@@ -110,6 +114,10 @@ class FitNeeds:
     sample_size: int = 2000
     sample_copies: int = 7
     sample_bytes: float = 0.0
+    dense_rows: int | None = None
+    held_rows: int = 0
+    work_bytes: float = 0.0
+    libraries: int = 0
     larger_rows: int = 0
     sweeps: int | None = None
     likely_sweeps: int | None = None
@@ -127,22 +135,18 @@ class FitPlan:
         Rows and columns.
     row_bytes : float
         Decoded bytes of a row.
-    n_landmarks, threads : int
-        Basis vectors, and threads used.
-    memory_limit : int
-        Resident bytes allowed.
-    libraries, in_flight, sample, row_state, cache : int
-        Bytes held for libraries, blocks being read, the sample, labels, kernel columns.
+    n_landmarks, threads, memory_limit : int
+        Basis vectors, threads used, and resident bytes allowed.
+    libraries, in_flight, sample, work, row_state, cache : int
+        Bytes held for libraries, blocks being read, the sample, work on it alone, labels, kernel columns.
     store : {"memory", "scratch", "recompute"}
         Where kernel columns are cached.
     costs : dict of str to float
         Estimated seconds for each place that could hold them within the limit.
     scratch : int
         Bytes written to a scratch file.
-    sweeps, reads : int
-        Most sweeps over the kernel columns, and most reads of the rows.
-    bytes : int
-        Decoded bytes of all those reads.
+    sweeps, reads, bytes : int
+        Most sweeps over the kernel columns, most reads of the rows, and decoded bytes of all those reads.
     seconds : float
         Estimated seconds.
     """
@@ -156,6 +160,7 @@ class FitPlan:
     libraries: int
     in_flight: int
     sample: int
+    work: int
     row_state: int
     cache: int
     store: str
@@ -173,8 +178,8 @@ class FitPlan:
 
     @property
     def peak(self) -> int:
-        """Expected peak of resident memory, in bytes."""
-        return self.libraries + self.in_flight + self.sample + self.row_state + self.cache
+        """Expected peak of resident memory, in bytes: of the work on the sample, or of the sweeps."""
+        return self.libraries + self.sample + max(self.work, self.in_flight + self.row_state + self.cache)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain numbers and strings."""
@@ -195,6 +200,7 @@ class FitPlan:
     def _words(self) -> dict[str, str]:
         sizes = {"libraries": self.libraries, "blocks in flight": self.in_flight}
         sizes |= {"sample": self.sample, "labels": self.row_state}
+        sizes |= {"or work on the sample": self.work} if self.work else {}
         parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in sizes.items())
         return {
             "rows": f"{self.n_samples:,} x {self.n_features:,}, {self.n_landmarks} basis vectors",
@@ -228,10 +234,15 @@ class _Costs:
         p, kernel_bytes = needs.n_landmarks, needs.n_landmarks * 4
         self.feature_bytes = kernel_bytes or rows.row_bytes
         self.cache = rows.n_samples * self.feature_bytes
+        self.libraries, self.work = LIBRARIES + needs.libraries, needs.work_bytes
         self.row_state = ROW_STATE if rows.is_reopenable else 0
         # A copy of the sample's kernel columns holds float32 values and as many float64 coordinates.
-        columns = 2 * rows.n_features * 8 + needs.sample_copies * 3 * kernel_bytes
-        self.sample: float = min(needs.sample_size, rows.n_samples) * columns
+        size = min(needs.sample_size, rows.n_samples)
+        dense_rows = size if needs.dense_rows is None else min(needs.dense_rows, size)
+        self.sample: float = dense_rows * rows.n_features * (rows.itemsize + 8)
+        self.sample += size * needs.sample_copies * 3 * kernel_bytes
+        # CSR rows are held once more while they are put together.
+        self.sample += min(needs.held_rows, rows.n_samples) * rows.row_bytes * (1 + rows.is_sparse)
         self.sample += p * (2 * p + 3 * rows.n_features) * 8  # the basis and its kernel matrix
         self.sample += 2 * needs.larger_rows * self.feature_bytes + needs.sample_bytes
         # A thread holds decoded rows, a second copy inside the decoder, and one block's features.
@@ -242,13 +253,14 @@ class _Costs:
 
     def capacity(self, threads: int) -> float:
         """Bytes of the limit that are left for kernel columns."""
-        others = self.limit - LIBRARIES - self.sample - self.row_state - self.rows.edge_bytes
+        others = self.limit - self.libraries - self.sample - self.row_state - self.rows.edge_bytes
         return others - (threads + READ_AHEAD) * self.task
 
     def check(self) -> None:
         """Refuse a limit that is too small for one thread."""
-        if self.capacity(1) < 0:
-            least_mib = -(-(self.limit - self.capacity(1)) // 2**20)
+        least = max(self.limit - self.capacity(1), self.libraries + self.sample + self.work)
+        if least > self.limit:
+            least_mib = -(-least // 2**20)
             raise MemoryLimitError(
                 f"memory_limit={format_bytes(self.limit)} is too small for {self.rows.n_samples:,} rows of "
                 f"{self.rows.n_features:,} columns; the least that works is {least_mib:.0f}MiB."
@@ -346,9 +358,10 @@ def plan_fit(
         n_landmarks=needs.n_landmarks,
         threads=threads,
         memory_limit=work.limit,
-        libraries=LIBRARIES,
+        libraries=work.libraries,
         in_flight=int((threads + READ_AHEAD) * work.task + rows.edge_bytes),
         sample=int(work.sample),
+        work=int(work.work),
         row_state=work.row_state,
         cache=int(work.cache) if store == "memory" else 0,
         store=store,
@@ -359,18 +372,6 @@ def plan_fit(
         bytes=int(reads * rows.n_samples * rows.row_bytes),
         seconds=SAMPLE_SECONDS + costs[store],
     )
-
-
-def square_rows(bytes_allowed: int, matrices: int) -> int:
-    """Rows of a sample of which so many square matrices, float64, leave half of the memory to other things.
-
-    Examples
-    --------
-    >>> from mmcnb.engine.plan import square_rows
-    >>> square_rows(2**30, 3)
-    3976
-    """
-    return int((max(bytes_allowed - LIBRARIES, 0) / 2 / matrices / 8) ** 0.5)
 
 
 # -- how often the hinge methods sweep over all rows, and their second sample ------------------------

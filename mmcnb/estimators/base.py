@@ -304,17 +304,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
                 recorded = CheckpointEngine(engine, checkpoint)
                 if self.random_state is None:
                     random_state = check_random_state(checkpoint.seed)
-            size = self._needs(samples.n_samples).sample_size
-            rows = sample_rows(samples.n_samples, size, weights, random_state)
-            drawn = draw_sample(recorded, samples, rows, weights, moments=self.scale == "standard")
-            session = FitSession(
-                *(recorded, samples, weights, plan, history.record),
-                sample=scaled_matrix(drawn.sample, drawn.mean, drawn.deviation),
-                sample_weights=None if weights is None else weights[rows],
-                mean=drawn.mean,
-                deviation=drawn.deviation,
-                random_state=random_state,
-            )
+            session = self._session(recorded, samples, weights, plan, history, random_state)
             result = self._fit(session)
             self._set_attributes(session, result)
             if with_labels:
@@ -324,6 +314,28 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         import pandas as pd
 
         self.history_ = pd.DataFrame(history.rows)
+
+    def _session(
+        self,
+        engine: Engine,
+        samples: Samples,
+        weights: np.ndarray | None,
+        plan: FitPlan,
+        history: History,
+        random_state: Any,
+    ) -> FitSession:
+        """Draw the sample of a fit, and scale it."""
+        size = self._needs(samples.n_samples).sample_size
+        rows = sample_rows(samples.n_samples, size, weights, random_state)
+        drawn = draw_sample(engine, samples, rows, weights, moments=self.scale == "standard")
+        return FitSession(
+            *(engine, samples, weights, plan, history.record),
+            sample=scaled_matrix(drawn.sample, drawn.mean, drawn.deviation, overwrite=True),
+            sample_weights=None if weights is None else weights[rows],
+            mean=drawn.mean,
+            deviation=drawn.deviation,
+            random_state=random_state,
+        )
 
     def _set_attributes(self, session: FitSession, result: FitResult) -> None:
         """Number the clusters by their first rows, set the fitted attributes, and warn."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from mmcnb._config import format_bytes, resolve_memory_limit
 from mmcnb.engine.passes import SAMPLE_ROWS
-from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, square_rows
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, estimator
@@ -26,6 +26,7 @@ from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import choose_landmarks, kernel_values, landmark_values
 from mmcnb.features.rules import Hyperplane, signs
+from mmcnb.least_squares.all_rows import square_rows
 from mmcnb.least_squares.evolution import Fitness, feature_fitness, matrix_fitness, run_evolutions
 from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.matrix import dense

@@ -1,6 +1,7 @@
 """Coordinates of rows on the graph of their nearest neighbours, as a transformer."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -8,10 +9,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 from mmcnb.engine.passes import draw_sample, sample_rows
-from mmcnb.engine.plan import FitNeeds, plan_fit
+from mmcnb.engine.plan import plan_fit
 from mmcnb.estimators.base import Estimator, estimator
 from mmcnb.estimators.parameters import COUNT, SCALE, Rule, read_input
-from mmcnb.features.graph import N_NODES, GraphKernel, graph_bytes, node_graph
+from mmcnb.features.graph import N_NODES, GraphKernel, needs_of_nodes, node_graph
 from mmcnb.features.model import Model
 from mmcnb.features.rules import DecisionPass, Scores
 from mmcnb.samples.derived import scaled_matrix
@@ -99,13 +100,12 @@ class GraphFeatures(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Estimator
         samples = read_input(self, X, reset=True, least_rows=2)
         random_state = check_random_state(self.random_state)
         size = min(self.n_nodes, samples.n_samples)
-        held = graph_bytes(kernel, self.n_components, size)
-        needs = FitNeeds(self.n_components, size, sample_copies=1, sample_bytes=held, sweeps=1)
+        needs = replace(needs_of_nodes(kernel, self.n_components, size), sweeps=1)
         plan = plan_fit(samples, needs, self.memory_limit, self.n_jobs)
         rows = sample_rows(samples.n_samples, size, None, random_state)
         with self._open_engine(plan.threads) as engine:
             drawn = draw_sample(engine, samples, rows, moments=self.scale == "standard")
-            sample = scaled_matrix(drawn.sample, drawn.mean, drawn.deviation)
+            sample = scaled_matrix(drawn.sample, drawn.mean, drawn.deviation, overwrite=True)
             graph = node_graph(sample, kernel, self.n_components, random_state)
         identity = Scores(np.eye(graph.map.n_features), np.zeros(graph.map.n_features))
         moments = drawn.mean, drawn.deviation

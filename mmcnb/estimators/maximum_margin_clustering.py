@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mmcnb.engine.passes import SAMPLE_ROWS
-from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer, estimator
@@ -17,10 +17,13 @@ from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
 from mmcnb.least_squares.all_rows import rows_of_sample
 from mmcnb.least_squares.graph_partition import GraphSample, mean_agreement, relative_cut
 from mmcnb.least_squares.objective import target_shares
+from mmcnb.samples import Samples
 
 # Chosen on sets and shapes of the tuning half; `python -m benchmarks graph` measures the result.
 CLEAR_CUT = 0.065  # of a random partition's; above it the clusters are no valleys of the graph
 LEAST_AGREEMENT = 0.3  # of the other partitions with the best
+
+HINGE_LIBRARIES = 40 * 2**20  # compiled routines of the hinge loss, beside those of the graph
 
 
 @estimator
@@ -152,32 +155,47 @@ class MaximumMarginClustering(StreamedClusterer):
         return {name: getattr(self, name) for name in names}
 
     def _needs(self, n_samples: int) -> FitNeeds:
+        return self._all_needs(n_samples)[0]
+
+    def _all_needs(self, n_samples: int) -> list[FitNeeds]:
+        """What each method needs that may be taken; that of the graph first."""
         function = self._by_function()._needs(n_samples)
         if not self._may_take_graph:
-            return function
+            return [function]
         graph = self._by_graph()._needs(n_samples)
-        copies = function.sample_copies * 12.0 * function.n_landmarks * min(function.sample_size, n_samples)
-        only_graph = graph_kernel(self.kernel) is not None
-        return replace(
-            function,
-            n_landmarks=graph.n_landmarks if only_graph else max(function.n_landmarks, graph.n_landmarks),
-            sample_size=max(function.sample_size, graph.sample_size),
-            sample_copies=1,
-            sample_bytes=max(function.sample_bytes + copies, graph.sample_bytes),
-            likely_sweeps=graph.likely_sweeps if self._loss == "squared" else None,
-            row_flops=graph.row_flops,
-        )
+        if self._loss == "hinge":  # the nodes are clustered by the squared loss, too
+            hinge = self._by_hinge(graph_kernel(self.kernel) or "graph")._needs(n_samples)
+            libraries = graph.libraries + HINGE_LIBRARIES
+            graph = replace(hinge, work_bytes=graph.work_bytes, libraries=libraries)
+        if graph_kernel(self.kernel) is not None:
+            return [graph]
+        return [graph, replace(function, held_rows=graph.held_rows, libraries=graph.libraries)]
+
+    def _plan(self, samples: Samples | RowShape) -> FitPlan:
+        """The plan of the method that needs most."""
+        plans = [self._plan_of(samples, needs) for needs in self._all_needs(samples.n_samples)]
+        most = max(plans, key=lambda plan: plan.peak)
+        return replace(most, threads=min(plan.threads for plan in plans))
+
+    def _plan_of(self, samples: Samples | RowShape, needs: FitNeeds) -> FitPlan:
+        return plan_fit(samples, needs, self.memory_limit, self.n_jobs)
 
     def _fit(self, session: FitSession) -> FitResult:
-        choice: dict[str, Any] = {}
-        if self._may_take_graph:
-            by_graph = self._by_graph()
-            clusters = by_graph._search(session)
-            choice = self._evidence(clusters)
-            if graph_kernel(self.kernel) is not None or choice["graph"]:
-                return self._told(self._on_graph(session, by_graph, clusters), "graph", choice)
-        method = self._by_function()
-        return self._told(method._fit(self._smaller(session, method)), str(method.kernel), choice)
+        result, choice = self._try_graph(session) if self._may_take_graph else (None, {})
+        if result is not None:
+            return self._told(result, "graph", choice)
+        method, needs = self._by_function(), self._all_needs(session.samples.n_samples)[-1]
+        session = replace(self._smaller(session, method), plan=self._plan_of(session.samples, needs))
+        return self._told(method._fit(session), str(method.kernel), choice)
+
+    def _try_graph(self, session: FitSession) -> tuple[FitResult | None, dict[str, Any]]:
+        """The fit on the graph, where it is taken, and why; otherwise nothing of the graph is kept."""
+        by_graph, needs = self._by_graph(), self._needs(session.samples.n_samples)
+        session = replace(session, plan=self._plan_of(session.samples, needs))
+        clusters = by_graph._search(session)
+        choice = self._evidence(clusters)
+        taken = graph_kernel(self.kernel) is not None or choice["graph"]
+        return (self._on_graph(session, by_graph, clusters) if taken else None), choice
 
     def _on_graph(
         self, session: FitSession, by_graph: UnsupervisedRLS, clusters: SampleClusters

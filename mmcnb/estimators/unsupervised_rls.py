@@ -243,9 +243,9 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         check_matrices(rows, self.n_clusters, self.memory_limit)
         graph, held, sweeps = graph_kernel(self.kernel), matrix_bytes(rows), int(self.max_passes)
         if graph is not None:
-            return graph_needs(graph, int(self.n_clusters), n_samples, held, sweeps)
+            return graph_needs(graph, int(self.n_clusters), n_samples, rows, sweeps)
         # The first pass reads, one more labels.
-        return FitNeeds(min(rows, self.n_landmarks), rows, sample_bytes=held, sweeps=sweeps)
+        return FitNeeds(min(rows, self.n_landmarks), rows, sample_copies=2, work_bytes=held, sweeps=sweeps)
 
     def _fit(self, session: FitSession) -> FitResult:
         return self._label(session, self._search(session))
@@ -266,7 +266,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         shape = min(sample.shape[0], self.n_landmarks), self.n_clusters
         mapped = landmark_sample(sample, weights, kernel, *shape, random_state)
         K = kernel_matrix(sample, kernel) if weights is None else None
-        found = partition_sample(engine, K, mapped.features, config, random_state)
+        found = partition_sample(engine, K, mapped.features, config, random_state, overwrite=True)
         return SampleClusters(mapped, found, config, {"gamma": kernel.gamma, **settings})
 
     def _label(self, session: FitSession, clusters: SampleClusters) -> FitResult:

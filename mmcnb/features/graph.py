@@ -13,14 +13,24 @@ from typing import Any
 import numpy as np
 
 from mmcnb import kernels
+from mmcnb.engine.plan import FitNeeds
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import mean_squared_distance
 from mmcnb.features.neighbour_graph import FILTERS, connected_graph, filter_weights, spectrum
-from mmcnb.features.nodes import Axes, NodeSearch, distinct_rows, leading_axes, search_in_cells
+from mmcnb.features.nodes import (
+    AXES_BYTES,
+    LEADING_AXES,
+    Axes,
+    NodeSearch,
+    distinct_rows,
+    leading_axes,
+    search_in_cells,
+)
 from mmcnb.features.nystroem import check_places
 
 # From trials on MNIST, optdigits and shapes; `python -m benchmarks graph` measures the result.
 N_NEIGHBORS, N_NODES = 10, 20_000
+GRAPH_LIBRARIES = 48 * 2**20  # compiled routines of the graph, of its cells, and of the search on it
 
 
 @dataclass(frozen=True)
@@ -111,7 +121,11 @@ class GraphMap:
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Coordinates of dense or CSR rows, of shape (rows, q)."""
-        numbers, distances = self.search.nearest(self.axes(rows), self.n_neighbors)
+        return self.averages(self.axes(rows), dtype)
+
+    def averages(self, points: np.ndarray, dtype: Any) -> np.ndarray:
+        """Coordinates of rows along the axes, of shape (rows, q)."""
+        numbers, distances = self.search.nearest(points, self.n_neighbors)
         out = np.empty((numbers.shape[0], self.n_features), dtype)
         kernels.node_averages_into(numbers, kernels.calibrated_weights(distances), self.coordinates, out)
         return out
@@ -245,12 +259,17 @@ def node_graph(
     return NodeGraph(mapped, weights, np.argsort(order)[node_of], eigenvalues, n_parts)
 
 
-def graph_bytes(kernel: GraphKernel, n_components: int, n_nodes: int) -> float:
-    """What building a graph holds beside the rows of its nodes."""
-    # Vectors that Lanczos keeps, coordinates and their copies, and entries of a row of the graph.
-    vectors, coordinates, edges = (
-        2 * n_components + 20,
-        4 * n_components,
-        2 * (kernel.n_neighbors or N_NEIGHBORS),
+def needs_of_nodes(kernel: GraphKernel, n_components: int, n_nodes: int) -> FitNeeds:
+    """What the graph of a sample holds, and what building it holds for a while."""
+    # Four arrays of coordinates; the nodes; and both directions of each edge.
+    held = 32.0 * n_components + 8 * LEADING_AXES + 25 * (kernel.n_neighbors or N_NEIGHBORS)
+    vectors = 8.0 * n_components + 160  # of Lanczos, beyond those that take their place
+    return FitNeeds(
+        *(n_components, n_nodes),
+        sample_copies=0,
+        sample_bytes=n_nodes * held,
+        dense_rows=2 * LEADING_AXES,  # principal axes, while they are sought
+        held_rows=n_nodes,
+        work_bytes=max(n_nodes * vectors, AXES_BYTES),
+        libraries=GRAPH_LIBRARIES,
     )
-    return n_nodes * 8.0 * (vectors + coordinates + 6 * edges)

@@ -2,15 +2,19 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from mmcnb import kernels
-from mmcnb.samples.matrix import as_matrix, to_dense
+from mmcnb.samples.matrix import as_matrix, dense, row_blocks, to_dense
 
 # The cells of each graph are measured when it is built: `NodeSearch.n_probes` follows from the recall.
 LEADING_AXES = 50  # of more columns: in many columns most of a distance is noise
+COVARIANCE_COLUMNS = 1000  # up to which all axes cost little more than iterations for some
+SPARE_AXES, POWER_STEPS = 10, 6
+AXES_BYTES = 3 * 8 * COVARIANCE_COLUMNS**2  # of the covariance matrix and its solver
 SEARCHED_NODES = 4096  # up to which a search in all nodes costs less than one in cells
 CHECKED_ROWS, CHECKED_NEIGHBOURS = (
     2000,
@@ -57,10 +61,34 @@ def leading_axes(sample: Any, random_state: np.random.RandomState) -> Axes:
     mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
     if sample.shape[1] <= LEADING_AXES or sample.shape[0] <= LEADING_AXES:
         return Axes(mean)
-    from sklearn.decomposition import PCA
+    return Axes(mean, np.ascontiguousarray(_principal_axes(sample, mean, random_state)))
 
-    fitted = PCA(LEADING_AXES, random_state=random_state).fit(sample)
-    return Axes(mean, np.ascontiguousarray(fitted.components_.T, np.float64))
+
+def _principal_axes(sample: Any, mean: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
+    """Leading principal axes, without a copy of the sample; by subspace iteration where columns are many."""
+    from scipy.linalg import eigh
+
+    d = sample.shape[1]
+    if d <= COVARIANCE_COLUMNS:
+        covariance = np.zeros((d, d))
+        for rows in row_blocks(sample):
+            centred = dense(rows) - mean
+            covariance += centred.T @ centred
+        return np.asarray(eigh(covariance, subset_by_index=[d - LEADING_AXES, d - 1])[1][:, ::-1])
+    axes = random_state.standard_normal((d, LEADING_AXES + SPARE_AXES))
+    for _ in range(POWER_STEPS):
+        axes, _ = np.linalg.qr(_covariance_times(sample, mean, axes))
+    _, turned = eigh(axes.T @ _covariance_times(sample, mean, axes))
+    return np.asarray(axes @ turned[:, ::-1][:, :LEADING_AXES])
+
+
+def _covariance_times(sample: Any, mean: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """The covariance matrix of a sample, times its number of rows and some axes."""
+    total = np.zeros_like(axes)
+    for rows in row_blocks(sample):
+        scores = rows @ axes - mean @ axes
+        total += rows.T @ scores - np.outer(mean, scores.sum(axis=0))
+    return total
 
 
 def distinct_rows(sample: Any, axes: Axes) -> tuple[np.ndarray, np.ndarray]:
@@ -87,15 +115,23 @@ def distinct_rows(sample: Any, axes: Axes) -> tuple[np.ndarray, np.ndarray]:
     >>> distinct_rows(np.array([[3.0], [1.0], [3.0]]), Axes(np.ones(1)))[1]
     array([1, 0, 1])
     """
+    points = np.concatenate([axes(rows) for rows in row_blocks(sample)])
     if axes.axes is None or hasattr(sample, "toarray"):
-        nodes, node_of = np.unique(axes(sample), axis=0, return_inverse=True)
+        nodes, node_of = np.unique(points, axis=0, return_inverse=True)
         return nodes, node_of.ravel()
     # A dense product rounds equal rows differently, by their place, so they are found before it.
-    rows = np.ascontiguousarray(sample) + 0.0  # the bytes of -0 are not those of 0
-    as_bytes = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel()
-    _, first, number = np.unique(as_bytes, return_index=True, return_inverse=True)
-    nodes, node_of = np.unique(axes(rows[first]), axis=0, return_inverse=True)
+    _, first, number = np.unique(_digests(sample), return_index=True, return_inverse=True)
+    nodes, node_of = np.unique(points[first], axis=0, return_inverse=True)
     return nodes, node_of.ravel()[number.ravel()]
+
+
+def _digests(sample: np.ndarray) -> np.ndarray:
+    """A digest of each dense row; equal rows have equal ones."""
+    found: list[bytes] = []
+    for rows in row_blocks(sample):
+        rows = np.ascontiguousarray(rows + 0.0)  # the bytes of -0 are not those of 0
+        found.extend(blake2b(row, digest_size=16).digest() for row in rows)
+    return np.frombuffer(b"".join(found), np.dtype("V16"))
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from mmcnb import kernels
-from mmcnb._config import format_bytes, resolve_memory_limit
+from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb.engine.passes import SAMPLE_ROWS, WeightedPass, first_rows
-from mmcnb.engine.plan import square_rows
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.features.kernel import Kernel
@@ -33,7 +32,7 @@ from mmcnb.samples import Samples
 
 ROWS_A_CLUSTER = 100  # of the sample, at least: `python -m benchmarks rls`
 LANDMARKS = 300  # basis vectors by default, measured by `python -m benchmarks rls`
-MATRICES = 3  # of the size of the sample squared: kernel, smoother, and what the solver copies
+MATRICES = 2  # of the size of the sample squared: distances and kernel, or kernel and smoother
 SETTLED_SHARE = 0.01  # passes end where no more labels change: `python -m benchmarks rls`, section "large"
 
 
@@ -45,6 +44,18 @@ def rows_of_sample(n_clusters: int) -> int:
 def matrix_bytes(rows: int) -> float:
     """What clustering a sample holds beside its columns."""
     return MATRICES * 8.0 * rows**2
+
+
+def square_rows(bytes_allowed: int, matrices: int) -> int:
+    """Rows of a sample of which so many square matrices, float64, leave half of the memory to other things.
+
+    Examples
+    --------
+    >>> from mmcnb.least_squares.all_rows import square_rows
+    >>> square_rows(2**30, 3)
+    3976
+    """
+    return int((max(bytes_allowed - LIBRARIES, 0) / 2 / matrices / 8) ** 0.5)
 
 
 def check_matrices(rows: int, n_clusters: int, memory_limit: str | int | None) -> None:

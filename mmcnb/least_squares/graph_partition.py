@@ -10,7 +10,7 @@ from mmcnb import kernels
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitSession
-from mmcnb.features.graph import GraphKernel, NodeGraph, graph_bytes, node_graph
+from mmcnb.features.graph import GraphKernel, NodeGraph, needs_of_nodes, node_graph
 from mmcnb.features.model import Model
 from mmcnb.features.nodes import search_flops
 from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap, check_places, principal_features, ridge_map
@@ -71,7 +71,7 @@ def graph_sample(
     """Build the graph of a sample, and give all its rows the coordinates that any other row would have."""
     graph = node_graph(sample, kernel, COORDINATES * n_clusters, random_state)
     check_places(graph.weights.shape[0], n_clusters, "n_nodes")
-    values = graph.map.block(sample, np.float64)
+    values = graph.map.averages(graph.map.search.nodes, np.float64)[graph.node_of]
     return GraphSample(graph, values, principal_features(values, weights))
 
 
@@ -79,7 +79,7 @@ def graph_needs(
     kernel: GraphKernel,
     n_clusters: int,
     n_samples: int,
-    search_bytes: float = 0.0,
+    draw_rows: int = 0,
     sweeps: int | None = None,
 ) -> FitNeeds:
     """What a fit on a graph holds and does.
@@ -90,8 +90,8 @@ def graph_needs(
         Settings.
     n_clusters, n_samples : int
         Clusters and rows.
-    search_bytes : float, default=0.0
-        What the local search holds.
+    draw_rows : int, default=0
+        Rows of each sample of the nodes that is clustered.
     sweeps : int or None, default=None
         Sweeps over the coordinates where all rows are nodes; None is as many as the hinge methods make.
 
@@ -104,10 +104,11 @@ def graph_needs(
     q = min(COORDINATES * n_clusters, p)
     larger = larger_sample(n_samples) if sweeps is None else 0
     sweeps = 1 if sweeps is not None and p < n_samples else sweeps
-    return FitNeeds(
-        *(q, p),
-        sample_copies=1,
-        sample_bytes=graph_bytes(kernel, q, p) + search_bytes,
+    needs = needs_of_nodes(kernel, q, p)
+    search = 8.0 * draw_rows * (draw_rows + 4 * q)  # one matrix, which is overwritten
+    return replace(
+        needs,
+        work_bytes=max(needs.work_bytes, search),
         larger_rows=larger,
         sweeps=sweeps,
         likely_sweeps=None if sweeps is None else sweeps + 1,  # labels want the features once more
@@ -243,8 +244,10 @@ def partition_graph(
     for rows, start_config in _draws(sample.values.shape[0], draw_rows, config, random_state):
         values = sample.values[rows]
         features = principal_features(values, weights[rows])
-        K = values @ values.T if unweighted else None
-        for one in partition_sample(engine, K, features, start_config, random_state):
+        # A matrix without a name ends with its search, before the next one is made.
+        given = features, start_config, random_state
+        parts = partition_sample(engine, values @ values.T if unweighted else None, *given, overwrite=True)
+        for one in parts:
             labels = _settled(sample, ridge, config, rows, one.labels)
             score = cut_score(sample.graph.weights, sample.graph.node_labels(labels), k)
             found.append(Partition(labels, score, len(found)))

@@ -38,7 +38,7 @@ class Partition:
     start: int = 0
 
 
-def smoother(K: np.ndarray, ridge: float, centre: bool = True) -> np.ndarray:
+def smoother(K: np.ndarray, ridge: float, centre: bool = True, overwrite: bool = False) -> np.ndarray:
     """The matrix that maps labels to the fitted values of kernel ridge regression.
 
     Parameters
@@ -49,6 +49,8 @@ def smoother(K: np.ndarray, ridge: float, centre: bool = True) -> np.ndarray:
         λ: alpha times m.
     centre : bool, default=True
         Whether K is replaced by HKH; the papers do not.
+    overwrite : bool, default=False
+        Whether the result may take the place of K, which saves a copy.
 
     Returns
     -------
@@ -69,7 +71,7 @@ def smoother(K: np.ndarray, ridge: float, centre: bool = True) -> np.ndarray:
     """
     if not ridge > 0:
         raise InputError(f"The ridge must be positive, not {ridge}.")
-    A = np.array(K, np.float64, order="F")
+    A = np.array(K.T if overwrite else K, np.float64, order="F", copy=None if overwrite else True)
     if centre:
         means = A.mean(axis=0)
         A -= means

@@ -28,6 +28,7 @@ def partition_sample(
     random_state: np.random.RandomState,
     refine: Refine | None = None,
     record: Record = ignore,
+    overwrite: bool = False,
 ) -> list[Partition]:
     """Cluster a sample; the best partition comes first.
 
@@ -49,6 +50,8 @@ def partition_sample(
         Its labels count where J rises, by more than 0.01 for what local search found.
     record : callable, default=ignore
         Takes what ``refine`` records.
+    overwrite : bool, default=False
+        Whether K may be overwritten, which saves a copy.
 
     Returns
     -------
@@ -60,7 +63,7 @@ def partition_sample(
     bounds, alpha = config.bounds(features.total), config.search_alpha(m)
     flips = [random_labels(m, config.shares, random_state) for _ in range(PATH_STARTS)]
     path = (*(ridge for ridge in REGULARIZATION_PATH if ridge > alpha), alpha)
-    R = None if K is None else smoother(K, alpha * m)
+    R = None if K is None else smoother(K, alpha * m, overwrite=overwrite)
 
     def scored(labels: np.ndarray, start: int) -> Partition:
         """A partition at the end of steepest descent, where there is a matrix to descend on."""

@@ -231,12 +231,20 @@ def cache_features(features: Samples, store: str) -> Samples:
     return CachedSamples(features, tempfile.gettempdir() if store == "scratch" else None)
 
 
-def scaled_matrix(sample: Any, mean: np.ndarray | None, deviation: np.ndarray | None) -> Any:
+def scaled_matrix(
+    sample: Any, mean: np.ndarray | None, deviation: np.ndarray | None, overwrite: bool = False
+) -> Any:
     """Rows in memory with their columns scaled as those of all rows are; as they are without moments."""
     if mean is None or deviation is None:
         return sample
     rows = ScaledSamples(open_samples(sample), mean, deviation)
-    return as_matrix(rows.block(0, rows.n_samples))
+    if hasattr(sample, "indptr"):
+        return as_matrix(rows.block(0, rows.n_samples))
+    scaled = sample if overwrite else np.empty(sample.shape, rows.dtype)
+    for start in range(0, rows.n_samples, BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, rows.n_samples)
+        scaled[start:stop] = rows.block(start, stop)
+    return scaled
 
 
 def standardized(sample: Any, scale: str | None) -> Any:

@@ -1,5 +1,6 @@
 """Blocks of rows, dense and CSR: their form, their checks, and how NumPy and SciPy know them."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ import scipy.sparse as sp
 from mmcnb.errors import InputError
 
 _FLOAT32_EXACT = set(map(np.dtype, ("bool", "int8", "int16", "uint8", "uint16", "float16", "float32")))
+WORK_NUMBERS = 2**20  # in a block of rows that work on a sample copies
 _REMEDY = "write the matrix again (scipy.sparse's check_format names what is wrong)."
 
 
@@ -293,10 +295,24 @@ def as_matrix(rows: Any) -> Any:
 
 
 def stack(parts: list[Any]) -> Any:
-    """Arrays or SciPy matrices one below the other."""
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    return sp.vstack(parts, format="csr")
+    """Arrays or SciPy matrices one below the other; a list of arrays is emptied, which holds none twice."""
+    if not isinstance(parts[0], np.ndarray):
+        return sp.vstack(parts, format="csr")
+    stop = sum(len(part) for part in parts)
+    stacked = np.empty((stop, *parts[0].shape[1:]), parts[0].dtype)
+    while parts:
+        part = parts.pop()
+        stacked[stop - len(part) : stop] = part
+        stop -= len(part)
+    return stacked
+
+
+def row_blocks(X: Any) -> Iterator[Any]:
+    """Dense or CSR rows in blocks of a few megabytes, for work that copies them."""
+    columns = min(X.shape[1], 1024) if sp.issparse(X) else X.shape[1]
+    size = max(1, WORK_NUMBERS // columns)
+    for start in range(0, X.shape[0], size):
+        yield X[start : start + size]
 
 
 def stack_blocks(parts: list[Any]) -> Any:
@@ -341,5 +357,10 @@ def column_sums(X: Any, weights: np.ndarray) -> list[Any]:
 
 def moments(X: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and mean square of each column of dense or CSR rows."""
-    total, squares, weight = column_sums(X, np.ones(X.shape[0]) if weights is None else weights)
+    weights = np.ones(X.shape[0]) if weights is None else weights
+    total, squares, start = np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0
+    for rows in row_blocks(X):
+        sums = column_sums(rows, weights[start : start + rows.shape[0]])
+        total, squares, start = total + sums[0], squares + sums[1], start + rows.shape[0]
+    weight = weights.sum()
     return np.asarray(total).ravel() / weight, np.asarray(squares).ravel() / weight

@@ -107,6 +107,19 @@ def test_a_method_says_how_many_copies_bytes_threads_and_sweeps_it_needs():
     assert sooner.seconds < plan_rows(10**4, 20, 100, "1GiB", 8, sweeps=50).seconds
 
 
+def test_rows_held_in_their_own_form_and_work_that_ends_before_the_sweeps():
+    usual = plan_rows(10**4, 200, 100, "1GiB", 1)
+    held = plan_rows(10**4, 200, 100, "1GiB", 1, dense_rows=0, held_rows=3000)
+    assert usual.sample - held.sample == 2000 * 200 * 12 - 3000 * 200 * 4
+    few = plan_rows(10**4, 200, 100, "1GiB", 1, work_bytes=1e6)
+    assert few.peak == usual.peak  # the sweeps take more
+    much = plan_rows(10**4, 200, 100, "1GiB", 1, work_bytes=200e6, libraries=5)
+    assert much.peak == usual.libraries + 5 + usual.sample + 200_000_000
+    with pytest.raises(MemoryLimitError) as error:
+        plan_rows(10**4, 200, 100, "448MiB", 1, work_bytes=200e6)
+    assert parse_bytes(least_that_works(error)) - much.peak < MIB
+
+
 @pytest.mark.parametrize("layout", ["array", "csr", "stored"])
 def test_the_plan_of_rows_is_the_plan_of_their_shape(layout):
     X = np.eye(300, 20)

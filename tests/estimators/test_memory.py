@@ -4,11 +4,13 @@ import sys
 
 import pytest
 
-from benchmarks.protocol import run_and_watch
+import mmcnb
+from benchmarks.protocol import compile_seconds, run_and_watch
 from mmcnb.samples import create_dense_store
 from mmcnb.synthetic import make_block
 
 LIMIT, SLACK = 448, 150  # MiB
+FRONT_DOOR_LIMIT = 640
 FEATURES = 48
 MIB = 2**20
 
@@ -65,6 +67,19 @@ def peak_of_least_squares(store, folder):
     command = [sys.executable, "-c", LEAST_SQUARES, str(store), str(folder / "labels.zarr"), f"{LIMIT}MiB"]
     # What is polled can count pages twice: joblib forks once, to ask for the number of cores.
     return run_and_watch(command)[0]["peak_memory_bytes"] / MIB
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_the_front_door_takes_no_more_than_its_plan(stores, tmp_path, n_clusters):
+    rows = make_block("rings", 0, 3000, FEATURES)[0]
+    compile_seconds(rows, mmcnb.MaximumMarginClustering(n_clusters))  # compilation takes memory of its own
+    words = ["--n-clusters", str(n_clusters), "--memory-limit", f"{FRONT_DOOR_LIMIT}MiB"]
+    outputs = ["--model", str(tmp_path / "model"), "--labels", str(tmp_path / "labels.zarr")]
+    given = [str(stores[0]), *words, *outputs, "--random-state", "0", "--json"]
+    report = run_and_watch([sys.executable, "-m", "mmcnb", "fit", *given])[0]
+    plan = mmcnb.MaximumMarginClustering(n_clusters, memory_limit=FRONT_DOOR_LIMIT * MIB).plan(stores[0])
+    assert report["peak_memory_bytes"] <= plan.peak <= FRONT_DOOR_LIMIT * MIB
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")

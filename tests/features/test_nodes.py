@@ -59,6 +59,17 @@ def test_many_columns_have_the_scores_of_principal_components():
     np.testing.assert_allclose(axes(X).mean(axis=0), 0, atol=1e-12)
 
 
+@pytest.mark.parametrize("d", [90, 1100])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_axes_hold_nearly_all_the_variance_that_any_could(d, sparse):
+    """Above a thousand columns they are found by iteration."""
+    X = rows_of(400, 70) @ (np.linspace(4, 0.5, 70)[:, None] * rows_of(70, d, 1)) + 3
+    axes = leading_axes(scipy.sparse.csr_array(X) if sparse else X, np.random.RandomState(0))
+    np.testing.assert_allclose(axes.axes.T @ axes.axes, np.eye(LEADING_AXES), atol=1e-10)
+    most = PCA(LEADING_AXES, svd_solver="full").fit(X).explained_variance_.sum() * 399
+    assert 0.999 * most < (axes(X) ** 2).sum() < 1.000001 * most
+
+
 def test_dense_and_sparse_rows_have_the_same_scores():
     X = np.where(rows_of(300, 90) > 0.8, rows_of(300, 90) + 1, 0) * np.linspace(3, 0.3, 90)
     sparse = scipy.sparse.csr_array(X)

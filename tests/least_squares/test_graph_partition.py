@@ -176,12 +176,12 @@ def test_the_same_seed_gives_the_same_partitions(engine):
 
 
 def test_a_larger_graph_needs_more_memory_and_never_more_than_its_nodes():
-    small, large = (graph_needs(GraphKernel(n_nodes=p), 3, 10**6, 0.0, 3) for p in (1000, 20_000))
+    small, large = (graph_needs(GraphKernel(n_nodes=p), 3, 10**6, 0, 3) for p in (1000, 20_000))
     assert small.sample_bytes < large.sample_bytes
     assert (small.sample_size, large.sample_size) == (1000, 20_000)
-    assert graph_needs(GraphKernel(), 3, 500, 0.0, 3).sample_size == 500
+    assert graph_needs(GraphKernel(), 3, 500, 0, 3).sample_size == 500
     assert small.sweeps == 1
-    assert graph_needs(GraphKernel(), 3, 500, 0.0, 3).sweeps == 3
+    assert graph_needs(GraphKernel(), 3, 500, 0, 3).sweeps == 3
 
 
 # -- columns of very different spread ----------------------------------------------------------
