@@ -10,6 +10,7 @@ from mmcnb.features.nodes import search_all
 # From trials on MNIST, optdigits and shapes; `python -m benchmarks graph` measures the result.
 BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
 SCALE_NEIGHBOUR = 7  # its distance is the scale of a node where components are joined
+LISTED = 64  # nearest nodes that are kept where components are joined
 DENSE_NODES = 2100  # up to which all eigenvalues cost less than iterations for some
 EIGENVALUE_TOLERANCE = 1e-7
 DEFLATION = 3.0  # takes the eigenvalue 1 below all others, which are at least -1
@@ -89,21 +90,55 @@ def _joined(graph: Any, nodes: np.ndarray, scales: np.ndarray) -> tuple[Any, int
 
     count, component = connected_components(graph, directed=False)
     n_components = int(count)
+    if count > 1:
+        listed = np.flatnonzero(component != np.bincount(component).argmax())
+        lists = search_all(nodes).nearest(nodes[listed], min(LISTED, nodes.shape[0]))
     while count > 1:
-        ends = []
-        for one in np.argsort(-np.bincount(component), kind="stable")[1:]:
-            inside, outside = np.flatnonzero(component == one), np.flatnonzero(component != one)
-            numbers, distances = search_all(nodes[outside]).nearest(nodes[inside], 1)
-            nearest = distances[:, 0].argmin()
-            ends.append((inside[nearest], outside[numbers[nearest, 0]], distances[nearest, 0]))
-        _, once = np.unique(np.sort([end[:2] for end in ends], axis=1), axis=0, return_index=True)
-        a, b, gaps = (
-            np.array(part)[once] for part in zip(*ends, strict=True)
-        )  # two may choose the same edge
+        ends, gaps = _shortest_edges(nodes, component, listed, lists)
+        _, once = np.unique(np.sort(ends, axis=1), axis=0, return_index=True)  # two may choose the same edge
+        (a, b), gaps = ends[once].T, gaps[once]
         edges = coo_array((_bridge_weights(gaps, scales[a], scales[b]), (a, b)), shape=graph.shape).tocsr()
         graph = (graph + edges + edges.T).tocsr()
         count, component = connected_components(graph, directed=False)
     return graph, n_components
+
+
+def _shortest_edges(
+    nodes: np.ndarray, component: np.ndarray, listed: np.ndarray, lists: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The shortest edge of each component but the largest to any other: its two ends, and its length.
+
+    The lists hold the nearest nodes of most nodes. A component has a search of its own where they do not
+    reach beyond it, or not all its nodes have one; of equally near nodes the first counts.
+    """
+    (numbers, distances), of_row = lists, component[listed]
+    outside = component[numbers] != of_row[:, None]
+    each, place = np.arange(listed.size), outside.argmax(axis=1)
+    reached = outside[each, place]
+    gaps = np.where(reached, distances[each, place], np.inf)
+    order = np.lexsort((listed, gaps, of_row))
+    first = order[np.unique(of_row[order], return_index=True)[1]]
+    sizes = np.bincount(component)
+    beyond = np.full(sizes.size, np.inf)  # nodes that are not on a list are at least so far
+    np.minimum.at(beyond, of_row[~reached], distances[~reached, -1])
+    beyond[np.bincount(of_row, minlength=sizes.size) < sizes] = -np.inf
+    known = {
+        of_row[i]: (listed[i], numbers[i, place[i]], gaps[i]) for i in first if gaps[i] < beyond[of_row[i]]
+    }
+    edges = [
+        known[one] if one in known else _shortest_edge(nodes, component == one)
+        for one in np.argsort(-sizes, kind="stable")[1:]
+    ]
+    a, b, lengths = zip(*edges, strict=True)
+    return np.array([a, b]).T, np.array(lengths)
+
+
+def _shortest_edge(nodes: np.ndarray, is_inside: np.ndarray) -> tuple[int, int, float]:
+    """The shortest edge between some nodes and all others: its two ends, and its length."""
+    inside, outside = np.flatnonzero(is_inside), np.flatnonzero(~is_inside)
+    numbers, distances = search_all(nodes[outside]).nearest(nodes[inside], 1)
+    nearest = distances[:, 0].argmin()
+    return inside[nearest], outside[numbers[nearest, 0]], distances[nearest, 0]
 
 
 def _bridge_weights(gaps: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:

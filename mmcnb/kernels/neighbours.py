@@ -9,6 +9,7 @@ import numpy as np
 from mmcnb._numba import njit
 
 TILE_ROWS, TILE_NODES = 128, 512  # products that stay in the second-level cache
+LANES = 64  # products that are compared at once with the worst candidate of a row
 SPARE = 4  # candidates beyond k, because products only nearly order the distances
 BISECTIONS = 64  # halvings of the interval of a scale, more than float64 has digits
 LEAST_SCALE = 1e-3  # of the mean distance: duplicates would otherwise make the scale 0
@@ -39,16 +40,24 @@ def _keep_nearest(products, halves, members, first_node, scores, candidates):
     for a in range(members.size):
         row_scores, row_candidates = scores[members[a]], candidates[members[a]]
         worst = row_scores[last]
-        for b in range(products.shape[1]):
-            score = halves[first_node + b] - products[a, b]
-            if score < worst:
-                place = last
-                while place > 0 and row_scores[place - 1] > score:
-                    row_scores[place] = row_scores[place - 1]
-                    row_candidates[place] = row_candidates[place - 1]
-                    place -= 1
-                row_scores[place], row_candidates[place] = score, first_node + b
-                worst = row_scores[last]
+        for start in range(0, products.shape[1], LANES):
+            part = products[a, start : start + LANES]
+            half = halves[first_node + start : first_node + start + part.size]
+            near = 0
+            for b in range(part.size):  # vector instructions count faster than branches insert
+                near += half[b] - part[b] < worst
+            if near == 0:
+                continue
+            for b in range(part.size):
+                score = half[b] - part[b]
+                if score < worst:
+                    place = last
+                    while place > 0 and row_scores[place - 1] > score:
+                        row_scores[place] = row_scores[place - 1]
+                        row_candidates[place] = row_candidates[place - 1]
+                        place -= 1
+                    row_scores[place], row_candidates[place] = score, first_node + start + b
+                    worst = row_scores[last]
 
 
 @njit()

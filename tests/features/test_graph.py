@@ -28,6 +28,10 @@ def categories(n=300, seed=0):
     return np.unique(np.concatenate([codes == value for value in range(3)], axis=1).astype(float), axis=0)
 
 
+def rng_of(n, d=3):
+    return np.random.default_rng(0).standard_normal((n, d))
+
+
 def pairs(n=120):
     """Pairs of near rows, each far from all others."""
     return np.repeat(np.arange(n) ** 1.5, 2)[:, None] + np.tile([0.0, 0.01], n)[:, None]
@@ -95,6 +99,32 @@ def test_components_are_those_of_the_neighbours():
     near = np.array([graph[2 * i, 2 * i + 1] for i in range(50)])
     assert (near == 1).all()
     assert graph.nnz // 2 < 50 + 50  # one bridge a component and round, none twice
+
+
+@pytest.mark.parametrize("listed", [1, 2, 4, 64])
+@pytest.mark.parametrize("kind", ["pairs", "pairs on a grid", "far apart"])
+def test_components_are_joined_alike_however_many_nearest_nodes_are_listed(monkeypatch, listed, kind):
+    rng = np.random.default_rng(0)
+    centres = np.repeat(rng.standard_normal((40, 3)) * 10.0 ** rng.integers(0, 4, (40, 1)), 6, axis=0)
+    grid = np.stack(np.meshgrid(np.arange(2.0), 10.0 * np.arange(11), 20.0 * np.arange(8)), axis=-1)
+    kinds = {"pairs": pairs(), "pairs on a grid": grid.reshape(-1, 3)}
+    nodes = kinds.get(kind, centres + 0.1 * rng.standard_normal((240, 3)))
+    expected, n_components = reference_graph.connected_graph(nodes, 1)
+    monkeypatch.setattr(neighbour_graph, "LISTED", listed)
+    graph, found = connected_graph(nodes, 1)
+    assert found == n_components > 1
+    np.testing.assert_allclose(graph.toarray(), expected, rtol=1e-9, atol=1e-14)
+
+
+def test_thousands_of_components_take_few_searches(monkeypatch):
+    nodes = np.repeat(rng_of(1500), 2, axis=0) + 1e-4 * np.tile([[0.0], [1.0]], (1500, 1))
+    calls = []
+    whole = neighbour_graph.search_all
+    monkeypatch.setattr(neighbour_graph, "search_all", lambda rows: calls.append(0) or whole(rows))
+    graph, n_components = connected_graph(nodes, 1)
+    assert n_components > 1000
+    assert connected_components(graph, directed=False)[0] == 1
+    assert len(calls) < 100
 
 
 # -- the spectrum ------------------------------------------------------------------------------
