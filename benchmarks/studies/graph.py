@@ -2,7 +2,7 @@
 
 ``python -m benchmarks graph [--quick] [--seeds N] [--part NAME ...]`` fits `MaximumMarginClustering`, on
 which the goals are, and `UnsupervisedRLS` with each kernel, at their defaults and with three seeds, in five
-sections:
+sections. Two more fit `MaximumMarginClustering` to stores, once:
 
 sets    data sets, among them digits and pairs of them
 shapes  the shapes of `mmcnb.synthetic.SHAPES`, made anew for each seed
@@ -10,9 +10,11 @@ uneven  digits whose classes have the proportions 1:2:...:10, in an order drawn 
         many rows of classes of one size
 filters the three filters of the graph kernel, on the tuning half
 rows    10,000 rows of MNIST that were left out of the fit: how much their ARI is above that of the others
+stores  MNIST in memory, and from a Zarr store within 512 MiB and 1 GiB, in a process of its own
+growth  ten arcs in 50 columns, 10⁶ and 10⁷ rows in a store, within 1 GiB, beside a bare scan of the store
 
 Tables have the mean and the worst of the seeds, and say in which half of ``halves.csv`` a set is. ``--quick``
-takes 3,000 rows of the tuning half alone.
+takes 3,000 rows of the tuning half alone, and 10⁶ arcs.
 """
 
 import time
@@ -25,6 +27,14 @@ import pandas as pd
 from benchmarks.methods import FRONT_DOOR, GRAPH, estimator
 from benchmarks.protocol import ERROR, Data, clustering, draw, load_once, rows_within, scored
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
+from benchmarks.studies._graph_stores import (
+    compute_growth,
+    compute_stores,
+    grid_of_growth,
+    grid_of_stores,
+    tables_of_growth,
+    tables_of_stores,
+)
 from benchmarks.studies._sets import (
     OURS,
     QUICK_ROWS,
@@ -207,4 +217,6 @@ SECTIONS = {
     "uneven": Section(grid_of_uneven, compute_uneven, tables_of_uneven),
     "filters": Section(grid_of_filters, compute, tables_of_filters),
     "rows": Section(grid_of_rows, compute_rows, tables_of_rows),
+    "stores": Section(grid_of_stores, compute_stores, tables_of_stores),
+    "growth": Section(grid_of_growth, compute_growth, tables_of_growth),
 }

@@ -8,7 +8,7 @@ from benchmarks.halves import CONFIRMATION, TUNING, half_of
 from benchmarks.methods import FRONT_DOOR, GRAPH, LEAST_SQUARES
 from benchmarks.protocol import LABEL_FREE, MNIST_PAIRS, Data
 from benchmarks.run import Options, Run
-from benchmarks.studies import graph
+from benchmarks.studies import _graph_stores, graph
 from benchmarks.studies._sets import OURS, SETS, n_clusters_of, over_halves, over_sets, rows_of_set, shapes_of
 from mmcnb.synthetic import SHAPES, make_block
 
@@ -26,14 +26,17 @@ def test_a_section_asks_for_no_run_twice_and_without_classes(section, scale, tmp
     runs = runs_of(section, tmp_path, scale)
     assert len({run.identity for run in runs}) == len(runs) > 0
     assert {run.protocol for run in runs} == {LABEL_FREE}
-    assert {run.seed for run in runs} == (set(range(3)) if scale == "full" else {0})
+    once = scale != "full" or section in ("stores", "growth")
+    assert {run.seed for run in runs} == ({0} if once else set(range(3)))
 
 
-@pytest.mark.parametrize("section", graph.SECTIONS)
+@pytest.mark.parametrize(
+    "section", [name for name in graph.SECTIONS if name != "growth"]
+)  # its rows are made
 def test_quick_runs_and_the_choice_of_a_filter_leave_the_confirmation_half_alone(section, tmp_path):
     halves = {scale: {half_of(run.dataset) for run in runs_of(section, tmp_path, scale)} for scale in SCALES}
     assert halves["quick"] == halves["smoke"] == {TUNING}
-    one_half = section in ("filters", "rows")  # MNIST is of the tuning half
+    one_half = section in ("filters", "rows", "stores")  # MNIST is of the tuning half
     assert halves["full"] == ({TUNING} if one_half else {TUNING, CONFIRMATION})
 
 
@@ -144,3 +147,67 @@ def test_uneven_sizes_are_judged_beside_even_ones():
     even, uneven = frame_of(rows, sizes=graph.EVEN), frame_of(rows, sizes=graph.UNEVEN)
     (goal,) = graph.tables_of_uneven(pd.concat([even, uneven.assign(ari=uneven["ari"] - 0.06)])).goals
     assert (goal.figure, goal.reached) == (pytest.approx(0.06), False)
+
+
+# Stores
+
+
+def test_a_store_gives_the_labels_of_the_rows_in_memory_within_its_limit(monkeypatch, tmp_path):
+    X, y = make_block("blobs", 0, 300, 4, n_clusters=10, random_state=0)
+    monkeypatch.setattr(_graph_stores, "load_once", lambda name, rows: Data(name, X, y))
+    runs = runs_of("stores", tmp_path, "smoke")
+    assert [run.parameters["memory"] for run in runs] == ["in memory", "512MiB", "1GiB"]
+    runs = [run._replace(folder=str(tmp_path)) for run in runs[:2]]
+    inside, stored = (_graph_stores.compute_stores(run) for run in runs)
+    assert (stored["labels"], stored["ari"], stored["n"]) == (inside["labels"], inside["ari"], 300)
+    assert 0 < stored["peak_mib"] <= 512
+
+
+def stores_frame(rows):
+    frame = pd.DataFrame(rows, columns=["memory", "labels", "peak_mib"])
+    return frame.assign(
+        dataset="mnist", n=9, d=2, seed=0, ari=0.9, seconds=1.0, label_seconds=0.1, status="ok"
+    )
+
+
+def test_other_labels_and_a_peak_above_the_limit_miss_the_goals():
+    rows = [("in memory", "a", 700.0), ("512MiB", "a", 513.0), ("1GiB", "b", 513.0)]
+    goals = {goal.what: goal for goal in graph.SECTIONS["stores"].tables(stores_frame(rows)).goals}
+    assert {what: (goal.figure, goal.reached) for what, goal in goals.items()} == {
+        "stores: 512MiB, fits with the labels of rows in memory": (1, True),
+        "stores: 1GiB, fits with the labels of rows in memory": (0, False),
+        "stores: 512MiB, peak memory": (513, False),
+        "stores: 1GiB, peak memory": (513, True),
+    }
+
+
+def test_arcs_grow_tenfold_and_the_largest_number_is_judged(tmp_path):
+    sizes = {
+        scale: [run.parameters["rows"] for run in runs_of("growth", tmp_path, scale)] for scale in SCALES
+    }
+    assert sizes == {"full": [10**6, 10**7], "quick": [10**5, 10**6], "smoke": [200]}
+    found = {
+        "ari": [0.99, 0.9],
+        "n": [10, 100],
+        "reads": [3, 3],
+        "scans": [900.0, 59.0],
+        "peak_mib": [9.0, 1025.0],
+    }
+    frame = pd.DataFrame(found).assign(
+        d=2, dataset="arcs", method=FRONT_DOOR, seed=0, seconds=1.0, status="ok"
+    )
+    frame = frame.assign(rows=frame["n"], label_seconds=1.0, scan_seconds=1.0)
+    goals = graph.SECTIONS["growth"].tables(frame).goals
+    assert [(goal.figure, goal.reached) for goal in goals] == [
+        (3, True),
+        (59, True),
+        (0.9, False),
+        (1025, False),
+    ]
+
+
+def test_a_growing_store_is_measured_beside_a_bare_scan(tmp_path):
+    run = Run("arcs", FRONT_DOOR, 0, {"rows": 400}, folder=str(tmp_path))
+    found = _graph_stores.compute_growth(run)
+    assert (found["n"], found["d"], found["reads"]) == (400, 50, 3)
+    assert found["scans"] * found["scan_seconds"] == pytest.approx(found["seconds"] + found["label_seconds"])
