@@ -11,7 +11,8 @@ from mmcnb._numba import njit
 TILE_ROWS, TILE_NODES = 128, 512  # products that stay in the second-level cache
 LANES = 64  # products that are compared at once with the worst candidate of a row
 SPARE = 4  # candidates beyond k, because products only nearly order the distances
-BISECTIONS = 64  # halvings of the interval of a scale, more than float64 has digits
+MOST_STEPS = 64  # to a scale: of Newton's, and halvings where these leave its interval
+CLOSE = 1e-12  # of a scale: a step that ends the search
 LEAST_SCALE = 1e-3  # of the mean distance: duplicates would otherwise make the scale 0
 LEAST_WEIGHT = 1e-6  # of an edge: less could part the graph by underflow
 
@@ -156,18 +157,23 @@ def calibrated_weights(distances):
     for i in range(distances.shape[0]):
         beyond = distances[i] - distances[i, 0]
         mean = distances[i].mean()
-        low, high, scale = 0.0, np.inf, max(mean, 1e-300)
-        for _ in range(BISECTIONS):
-            total = 0.0
+        low, high, scale, least = 0.0, np.inf, max(mean, 1e-300), LEAST_SCALE * mean
+        for _ in range(MOST_STEPS):
+            total = slope = 0.0
             for d in beyond:
-                total += np.exp(-d / scale)
+                weight = np.exp(-d / scale)
+                total += weight
+                slope += weight * d
             if total > target:
                 high = scale
-                scale = (low + high) / 2
             else:
                 low = scale
-                scale = scale * 2 if high == np.inf else (low + high) / 2
-        scale = max(scale, LEAST_SCALE * mean)
+            before, scale = scale, scale - (total - target) * scale / slope * scale if slope > 0 else np.nan
+            if not low < scale < high and scale != before:
+                scale = 2 * before if high == np.inf else (low + high) / 2
+            if abs(scale - before) <= CLOSE * before or high <= least:
+                break
+        scale = max(scale, least)
         for j in range(beyond.size):
             weights[i, j] = max(np.exp(-beyond[j] / scale), LEAST_WEIGHT) if scale > 0 else 1.0
     return weights
