@@ -261,8 +261,8 @@ def node_graph(
 
 def needs_of_nodes(kernel: GraphKernel, n_components: int, n_nodes: int) -> FitNeeds:
     """What the graph of a sample holds, and what building it holds for a while."""
-    # Four arrays of coordinates; the nodes; and both directions of each edge.
-    held = 32.0 * n_components + 8 * LEADING_AXES + 25 * (kernel.n_neighbors or N_NEIGHBORS)
+    # Three arrays of coordinates; the nodes; and what the neighbours of a node take on their way to edges.
+    held = 24.0 * n_components + 8 * LEADING_AXES + 75 * (kernel.n_neighbors or N_NEIGHBORS)
     vectors = 8.0 * n_components + 160  # of Lanczos, beyond those that take their place
     return FitNeeds(
         *(n_components, n_nodes),
