@@ -5,12 +5,12 @@ import logging
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -22,7 +22,7 @@ from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.run import Engine, Traffic
 from mmcnb.engine.session import FitResult, FitSession, History, connected, open_engine, portable
-from mmcnb.errors import ClusterWarning
+from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.estimators.parameters import (
     RUNTIME_DOCS,
     Rule,
@@ -40,6 +40,7 @@ from mmcnb.samples.derived import scaled_matrix
 FITTED = ("objective", "gamma", "converged", "report")
 MARGIN_FITTED = ("objective", "rho", "gamma", "converged", "report")
 logger = logging.getLogger("mmcnb")
+Class = TypeVar("Class")
 
 
 if TYPE_CHECKING:  # the type checker sees a dataclass
@@ -72,6 +73,35 @@ else:
         order = sorted(signature.parameters.values(), key=lambda parameter: parameter.name in shared)
         made.__init__.__signature__ = signature.replace(parameters=order)
         return made
+
+
+def takes_no_kernel(remedy: str) -> Callable[[type[Class]], type[Class]]:
+    """Let a class refuse ``kernel``, a parameter of most others, by a sentence with a remedy.
+
+    Parameters
+    ----------
+    remedy : str
+        What to use instead, and why.
+
+    Returns
+    -------
+    callable
+        A decorator of the class.
+    """
+
+    def decorate(cls: type[Class]) -> type[Class]:
+        plain: Any = cls.__init__
+
+        @wraps(plain)
+        def checked(self: Any, *values: Any, **named: Any) -> None:
+            if "kernel" in named:
+                raise InputError(f"{cls.__name__} takes no kernel, {remedy}.")
+            plain(self, *values, **named)
+
+        setattr(cls, "__init__", checked)  # noqa: B010
+        return cls
+
+    return decorate
 
 
 class FittedAttributes:

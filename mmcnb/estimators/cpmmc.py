@@ -9,7 +9,7 @@ import numpy as np
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
+from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator, takes_no_kernel
 from mmcnb.estimators.parameters import SAMPLE_SIZE, TWO_CLUSTERS, Rule, search_config
 from mmcnb.features.bandwidth import mean_squared_distance
 from mmcnb.hinge.two_clusters import fit_two_clusters
@@ -17,6 +17,9 @@ from mmcnb.hinge.working_set import linear_features
 from mmcnb.samples import open_samples
 
 
+@takes_no_kernel(
+    "being linear in the columns; use SparseKernelMMC, or for a graph make_pipeline(GraphFeatures(), CPMMC())"
+)
 @estimator
 class CPMMC(StreamedClusterer):
     """Linear cutting-plane maximum margin clustering, on the columns themselves.
@@ -57,6 +60,11 @@ class CPMMC(StreamedClusterer):
         Its offset.
     objective_, rho_, converged_, history_, report_, n_features_in_
         As in `SparseKernelMMC`.
+
+    See Also
+    --------
+    SparseKernelMMC : With a kernel, or on the graph of the nearest rows.
+    GraphFeatures : Coordinates on that graph, for ``make_pipeline(GraphFeatures(), CPMMC())``.
 
     References
     ----------

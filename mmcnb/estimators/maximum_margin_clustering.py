@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer, estimator
+from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC
 from mmcnb.estimators.parameters import COUNT, SCALE, SHARE, Choice, KernelOrGraph, Number, Rule, graph_kernel
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC, fit_on_graph
 from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
@@ -40,10 +40,11 @@ class MaximumMarginClustering(StreamedClusterer):
         graph where its best partition cuts few of its edges and other searches agree with it, and otherwise
         the Gaussian kernel.
     loss : {"auto", "hinge", "squared"}, default="auto"
-        "hinge" is `SparseKernelMMC`, for two clusters of any sizes; "squared" is `UnsupervisedRLS`. "auto" is
-        "hinge" for two clusters without size constraints, and "squared" otherwise.
+        "squared" is `UnsupervisedRLS`. "hinge" is `SparseKernelMMC` for two clusters without size
+        constraints, and `CrammerSingerMMC` otherwise. "auto" is "hinge" for two clusters without size
+        constraints, and "squared" otherwise.
     cluster_sizes : None, "equal" or array of n_clusters proportions, default=None
-        Size constraints, which need the squared loss. None is a minimum size only.
+        Size constraints. None is a minimum size only.
     size_tolerance : float, default=0.1
         How far constrained sizes may lie from their proportions, relatively.
     min_share : float or None, default=None
@@ -60,7 +61,7 @@ class MaximumMarginClustering(StreamedClusterer):
     kernel_, loss_ : str
         The kernel and the loss that were taken.
     objective_ : float
-        Objective of the method; see `SparseKernelMMC` and `UnsupervisedRLS`.
+        Objective of the method; see `SparseKernelMMC`, `CrammerSingerMMC` and `UnsupervisedRLS`.
     gamma_ : float or None
         Gamma of the Gaussian kernel.
     converged_ : bool
@@ -76,6 +77,7 @@ class MaximumMarginClustering(StreamedClusterer):
     --------
     UnsupervisedRLS : Any number of clusters by the squared loss, with all settings.
     SparseKernelMMC : Two clusters by the hinge loss, with all settings.
+    CrammerSingerMMC : Any number of clusters by the hinge loss, with all settings.
 
     Examples
     --------
@@ -113,37 +115,36 @@ class MaximumMarginClustering(StreamedClusterer):
         if isinstance(self.cluster_sizes, str) and self.cluster_sizes != "equal":
             raise InputError(f"cluster_sizes is None, 'equal' or shares, not {self.cluster_sizes!r}.")
         target_shares(self.cluster_sizes, self.n_clusters)
-        if self.loss == "hinge" and self.n_clusters != 2:
-            raise InputError(
-                f"loss='hinge' finds two clusters, not n_clusters={self.n_clusters}; leave loss at "
-                "'auto', or use CrammerSingerMMC."
-            )
-        if self.loss == "hinge" and self.cluster_sizes is not None:
-            raise InputError("loss='hinge' takes no cluster_sizes; leave them at None, or loss at 'auto'.")
 
     @property
     def _may_take_graph(self) -> bool:
         return not (isinstance(self.kernel, str) and self.kernel in ("rbf", "linear"))
 
     @property
+    def _two_free_clusters(self) -> bool:
+        return self.n_clusters == 2 and self.cluster_sizes is None
+
+    @property
     def _loss(self) -> str:
         """The loss to take."""
         if self.loss != "auto":
             return self.loss
-        return "hinge" if self.n_clusters == 2 and self.cluster_sizes is None else "squared"
+        return "hinge" if self._two_free_clusters else "squared"
 
     def _by_graph(self) -> UnsupervisedRLS:
         kernel = graph_kernel(self.kernel) or "graph"
         return UnsupervisedRLS(**self._sizes(), kernel=kernel)
 
-    def _by_function(self) -> UnsupervisedRLS | SparseKernelMMC:
+    def _by_function(self) -> UnsupervisedRLS | SparseKernelMMC | CrammerSingerMMC:
         """The method under a kernel function."""
         kernel = self.kernel if isinstance(self.kernel, str) and self.kernel == "linear" else "rbf"
         if self._loss == "squared":
             return UnsupervisedRLS(**self._sizes(), kernel=kernel)
         return self._by_hinge(kernel)
 
-    def _by_hinge(self, kernel: Any) -> SparseKernelMMC:
+    def _by_hinge(self, kernel: Any) -> SparseKernelMMC | CrammerSingerMMC:
+        if not self._two_free_clusters:
+            return CrammerSingerMMC(**self._sizes(), kernel=kernel)
         method = SparseKernelMMC(kernel=kernel)
         return method if self.min_share is None else method.set_params(min_share=self.min_share)
 
@@ -177,7 +178,7 @@ class MaximumMarginClustering(StreamedClusterer):
             if graph_kernel(self.kernel) is not None or choice["graph"]:
                 return self._told(self._on_graph(session, by_graph, clusters), "graph", choice)
         method = self._by_function()
-        return self._told(method._fit(self._smaller(session, method)), str(method.kernel), choice)
+        return self._told(method._fit(self._smaller(session)), str(method.kernel), choice)
 
     def _on_graph(
         self, session: FitSession, by_graph: UnsupervisedRLS, clusters: SampleClusters
@@ -185,8 +186,11 @@ class MaximumMarginClustering(StreamedClusterer):
         """The fit on the graph whose nodes have been clustered."""
         if self._loss == "squared":
             return by_graph._label(session, clusters)
+        method = self._by_hinge("graph")
+        if isinstance(method, CrammerSingerMMC):
+            return method._on_graph(session, clusters)
         assert isinstance(clusters.sample, GraphSample)
-        return fit_on_graph(self._by_hinge("graph"), session, clusters.sample.graph)
+        return fit_on_graph(method, session, clusters.sample.graph)
 
     def _evidence(self, clusters: SampleClusters) -> dict[str, Any]:
         """What the choice between the graph and a kernel function is made from."""
@@ -200,9 +204,9 @@ class MaximumMarginClustering(StreamedClusterer):
             "graph": bool(cut <= CLEAR_CUT and agreement >= LEAST_AGREEMENT),
         }
 
-    def _smaller(self, session: FitSession, method: Any) -> FitSession:
+    def _smaller(self, session: FitSession) -> FitSession:
         """The session with as many rows in its sample as a kernel function takes."""
-        size = rows_of_sample(self.n_clusters) if isinstance(method, UnsupervisedRLS) else SAMPLE_ROWS
+        size = rows_of_sample(self.n_clusters)
         if session.sample.shape[0] <= size:
             return session
         rows = np.sort(session.random_state.permutation(session.sample.shape[0])[:size])

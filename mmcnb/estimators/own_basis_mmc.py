@@ -5,12 +5,13 @@ from typing import ClassVar
 
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
+from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator, takes_no_kernel
 from mmcnb.estimators.parameters import GAMMA, OPTIONAL_COUNT, SAMPLE_SIZE, TWO_CLUSTERS, Rule
 from mmcnb.estimators.sparse_kernel_mmc import fit_on_landmarks, needs_of_landmarks
 from mmcnb.hinge.growing import OwnBasisWorkingSet
 
 
+@takes_no_kernel("as its basis vectors are fixed points of the Gaussian one; use SparseKernelMMC")
 @estimator(kw_only=True)
 class OwnBasisMMC(StreamedClusterer):
     """Sparse kernel maximum margin clustering, each cutting plane on a basis vector of its own.

@@ -90,14 +90,33 @@ def test_the_squared_loss_on_the_graph_is_that_of_unsupervised_rls():
     assert asked.objective_ == other.objective_
 
 
+@pytest.mark.parametrize("kernel", ["graph", "rbf", "linear"])
+@pytest.mark.parametrize("sizes", [None, "equal", [0.3, 0.3, 0.4]])
+def test_the_hinge_loss_of_more_clusters_or_held_sizes_is_crammer_singer_mmc(kernel, sizes):
+    X, y = make_shape("three-bars", 600, random_state=0)
+    settings = {"kernel": kernel, "cluster_sizes": sizes}
+    asked = front_door(3, loss="hinge", **settings).fit(X)
+    other = mmcnb.CrammerSingerMMC(n_clusters=3, random_state=0, **settings).fit(X)
+    np.testing.assert_array_equal(asked.labels_, other.labels_)
+    assert asked.objective_ == other.objective_
+    assert (asked.kernel_, asked.loss_) == (kernel, "hinge")
+    assert kernel != "graph" or sizes is not None or adjusted_rand_score(y, asked.labels_) == 1
+
+
+def test_the_hinge_loss_holds_the_sizes_of_two_clusters():
+    X, _ = make_shape("two-moons", 400, random_state=0)
+    sizes = front_door(loss="hinge", cluster_sizes=[0.3, 0.7], size_tolerance=0.0).fit(X).report_["sizes"]
+    assert abs(min(sizes) - 120) <= 12
+
+
 # -- model and labels --------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("loss", ["auto", "hinge"])
 @pytest.mark.parametrize("n_clusters", [1, 2, 3])
 @pytest.mark.parametrize("kernel", ["auto", "rbf", mmcnb.GraphKernel(n_nodes=300)])
-def test_labels_are_those_of_the_model_and_of_its_file(tmp_path, n_clusters, kernel):
+def test_labels_are_those_of_the_model_and_of_its_file(tmp_path, n_clusters, kernel, loss):
     X, _ = make_shape("three-bars", 900, random_state=0)
-    loss = "squared" if n_clusters == 1 else "auto"
     model = front_door(n_clusters, kernel=kernel, loss=loss).fit(X)
     np.testing.assert_array_equal(model.labels_, model.predict(X))
     _, first = np.unique(model.labels_, return_index=True)
@@ -109,12 +128,14 @@ def test_labels_are_those_of_the_model_and_of_its_file(tmp_path, n_clusters, ker
     assert read.get_params()["kernel"] == kernel
 
 
-@pytest.mark.parametrize("name", ["two-moons", "three-bars"])
-def test_labels_do_not_depend_on_storage_threads_or_the_pass_that_made_them(tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "loss"), [("two-moons", "auto"), ("three-bars", "auto"), ("three-bars", "hinge")]
+)
+def test_labels_do_not_depend_on_storage_threads_or_the_pass_that_made_them(tmp_path, name, loss):
     X, y = make_shape(name, 6000, random_state=0)
     X = X.astype(np.float32)
     zarr.create_array(tmp_path / "a.zarr", data=X, chunks=(777, 2))
-    settings = {"kernel": mmcnb.GraphKernel(n_nodes=500), "n_jobs": 1}
+    settings = {"kernel": mmcnb.GraphKernel(n_nodes=500), "loss": loss, "n_jobs": 1}
     expected = front_door(int(y.max()) + 1, **settings).fit(X)
     again = clone(expected).set_params(n_jobs=3)
     for rows in (X, tmp_path / "a.zarr"):
@@ -172,8 +193,8 @@ def test_graph_features_make_rings_compact(tmp_path):
     [
         ({"kernel": "poly"}, "kernel='poly' is unknown; choose one of 'auto', 'rbf', 'linear', 'graph'"),
         ({"loss": "logistic"}, "loss='logistic' is unknown"),
-        ({"loss": "hinge", "n_clusters": 3}, "leave loss at 'auto', or use CrammerSingerMMC"),
-        ({"loss": "hinge", "cluster_sizes": "equal"}, "loss='hinge' takes no cluster_sizes"),
+        ({"loss": "hinge", "n_clusters": 61}, "n_clusters=61 is more than the 60 rows"),
+        ({"loss": "hinge", "cluster_sizes": [0.5, 0.6]}, "cluster_sizes must sum to 1"),
         ({"cluster_sizes": "auto"}, "cluster_sizes is None, 'equal' or shares, not 'auto'"),
         ({"cluster_sizes": [0.5, 0.6]}, "cluster_sizes must sum to 1"),
         ({"kernel": mmcnb.GraphKernel(n_neighbors=0)}, "n_neighbors=0 is out of range"),
