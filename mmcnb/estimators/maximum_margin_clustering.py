@@ -69,7 +69,8 @@ class MaximumMarginClustering(StreamedClusterer):
     history_ : DataFrame
         One row per start and per sweep.
     report_ : dict
-        Entries of the method, and under "choice" what the choice of the kernel was made from.
+        Entries of the method, and under "choice" what the choice of the kernel was made from; nothing with a
+        given kernel.
     n_features_in_ : int
         Number of columns.
 
@@ -117,8 +118,9 @@ class MaximumMarginClustering(StreamedClusterer):
         target_shares(self.cluster_sizes, self.n_clusters)
 
     @property
-    def _may_take_graph(self) -> bool:
-        return not (isinstance(self.kernel, str) and self.kernel in ("rbf", "linear"))
+    def _chooses(self) -> bool:
+        """Whether the kernel is chosen from the rows."""
+        return isinstance(self.kernel, str) and self.kernel == "auto"
 
     @property
     def _two_free_clusters(self) -> bool:
@@ -131,37 +133,32 @@ class MaximumMarginClustering(StreamedClusterer):
             return self.loss
         return "hinge" if self._two_free_clusters else "squared"
 
-    def _by_graph(self) -> UnsupervisedRLS:
-        kernel = graph_kernel(self.kernel) or "graph"
-        return UnsupervisedRLS(**self._sizes(), kernel=kernel)
-
-    def _by_function(self) -> UnsupervisedRLS | SparseKernelMMC | CrammerSingerMMC:
-        """The method under a kernel function."""
-        kernel = self.kernel if isinstance(self.kernel, str) and self.kernel == "linear" else "rbf"
+    def _method(self, kernel: Any) -> UnsupervisedRLS | SparseKernelMMC | CrammerSingerMMC:
+        """The method under one kernel."""
         if self._loss == "squared":
-            return UnsupervisedRLS(**self._sizes(), kernel=kernel)
-        return self._by_hinge(kernel)
-
-    def _by_hinge(self, kernel: Any) -> SparseKernelMMC | CrammerSingerMMC:
+            return self._by_least_squares(kernel)
         if not self._two_free_clusters:
             return CrammerSingerMMC(**self._sizes(), kernel=kernel)
         method = SparseKernelMMC(kernel=kernel)
         return method if self.min_share is None else method.set_params(min_share=self.min_share)
+
+    def _by_least_squares(self, kernel: Any) -> UnsupervisedRLS:
+        return UnsupervisedRLS(**self._sizes(), kernel=kernel)
 
     def _sizes(self) -> dict[str, Any]:
         names = ("n_clusters", "cluster_sizes", "size_tolerance", "min_share", "memory_limit")
         return {name: getattr(self, name) for name in names}
 
     def _needs(self, n_samples: int) -> FitNeeds:
-        function = self._by_function()._needs(n_samples)
-        if not self._may_take_graph:
-            return function
-        graph = self._by_graph()._needs(n_samples)
+        if not self._chooses:
+            return self._method(self.kernel)._needs(n_samples)
+        function, graph = (
+            method._needs(n_samples) for method in (self._method("rbf"), self._by_least_squares("graph"))
+        )
         copies = function.sample_copies * 12.0 * function.n_landmarks * min(function.sample_size, n_samples)
-        only_graph = graph_kernel(self.kernel) is not None
         return replace(
             function,
-            n_landmarks=graph.n_landmarks if only_graph else max(function.n_landmarks, graph.n_landmarks),
+            n_landmarks=max(function.n_landmarks, graph.n_landmarks),
             sample_size=max(function.sample_size, graph.sample_size),
             sample_copies=1,
             sample_bytes=max(function.sample_bytes + copies, graph.sample_bytes),
@@ -170,27 +167,24 @@ class MaximumMarginClustering(StreamedClusterer):
         )
 
     def _fit(self, session: FitSession) -> FitResult:
-        choice: dict[str, Any] = {}
-        if self._may_take_graph:
-            by_graph = self._by_graph()
-            clusters = by_graph._search(session)
-            choice = self._evidence(clusters)
-            if graph_kernel(self.kernel) is not None or choice["graph"]:
-                return self._told(self._on_graph(session, by_graph, clusters), "graph", choice)
-        method = self._by_function()
-        return self._told(method._fit(self._smaller(session)), str(method.kernel), choice)
+        if not self._chooses:
+            kernel = "graph" if graph_kernel(self.kernel) is not None else self.kernel
+            return self._told(self._method(self.kernel)._fit(session), kernel, {})
+        clusters = self._by_least_squares("graph")._search(session)
+        choice = self._evidence(clusters)
+        if choice["graph"]:
+            return self._told(self._on_graph(session, clusters), "graph", choice)
+        return self._told(self._method("rbf")._fit(self._smaller(session)), "rbf", choice)
 
-    def _on_graph(
-        self, session: FitSession, by_graph: UnsupervisedRLS, clusters: SampleClusters
-    ) -> FitResult:
+    def _on_graph(self, session: FitSession, clusters: SampleClusters) -> FitResult:
         """The fit on the graph whose nodes have been clustered."""
-        if self._loss == "squared":
-            return by_graph._label(session, clusters)
-        method = self._by_hinge("graph")
+        method, sample = self._method("graph"), clusters.sample
+        if isinstance(method, UnsupervisedRLS):
+            return method._label(session, clusters)
         if isinstance(method, CrammerSingerMMC):
             return method._on_graph(session, clusters)
-        assert isinstance(clusters.sample, GraphSample)
-        return fit_on_graph(method, session, clusters.sample.graph)
+        assert isinstance(sample, GraphSample)
+        return fit_on_graph(method, session, sample.graph)
 
     def _evidence(self, clusters: SampleClusters) -> dict[str, Any]:
         """What the choice between the graph and a kernel function is made from."""
