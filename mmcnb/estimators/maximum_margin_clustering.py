@@ -178,13 +178,12 @@ class MaximumMarginClustering(StreamedClusterer):
 
     def _on_graph(self, session: FitSession, clusters: SampleClusters) -> FitResult:
         """The fit on the graph whose nodes have been clustered."""
-        method, sample = self._method("graph"), clusters.sample
+        method = self._method("graph")
         if isinstance(method, UnsupervisedRLS):
             return method._label(session, clusters)
         if isinstance(method, CrammerSingerMMC):
             return method._on_graph(session, clusters)
-        assert isinstance(sample, GraphSample)
-        return fit_on_graph(method, session, sample.graph)
+        return fit_on_graph(method, session, clusters)
 
     def _evidence(self, clusters: SampleClusters) -> dict[str, Any]:
         """What the choice between the graph and a kernel function is made from."""

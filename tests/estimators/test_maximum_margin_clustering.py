@@ -75,6 +75,11 @@ def test_a_small_cluster_that_lies_apart_is_found(share):
         assert adjusted_rand_score(y, front_door(kernel="graph", loss="squared").fit(X).labels_) == 1
 
 
+def test_the_hinge_loss_on_a_graph_starts_from_the_better_cut():
+    X, y = make_shape("unequal-moons", random_state=1)
+    assert adjusted_rand_score(y, front_door(kernel="graph", loss="hinge").fit(X).labels_) > 0.95
+
+
 def test_size_constraints_take_the_squared_loss():
     X, _ = make_shape("two-moons", 400, random_state=0)
     model = front_door(cluster_sizes=[0.3, 0.7], size_tolerance=0.0).fit(X)
