@@ -1,6 +1,7 @@
 """The command line with more methods and more clusters than two."""
 
 import json
+import re
 import warnings
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
 from mmcnb.cli import main
-from mmcnb.cli._methods import METHODS, option_names
+from mmcnb.cli._methods import METHODS, PARAMETERS, option_names
 from mmcnb.samples import create_dense_store
 from mmcnb.synthetic import make_block, write_synthetic
 
@@ -120,8 +121,8 @@ def test_options_reach_the_estimator(blobs, tmp_path):
             "--method sparse-kernel-mmc --n-clusters 3",
             "sparse-kernel-mmc has no --n-clusters; leave it out, or choose --method maximum-margin",
         ),
-        ("--loss hinge --n-clusters 3", "--loss 'hinge' finds two clusters, not --n-clusters 3"),
-        ("--loss hinge --cluster-sizes equal", "--loss 'hinge' takes no --cluster-sizes"),
+        ("--loss hinge --n-clusters 601", "--n-clusters 601 is more than the 600 rows"),
+        ("--cluster-sizes auto", "--cluster-sizes is None, 'equal' or shares, not 'auto'"),
         ("--kernel poly", "--kernel 'poly' is unknown"),
         (
             "--gamma 1",
@@ -262,11 +263,25 @@ def test_a_path_that_is_called_like_a_parameter_keeps_its_name():
         assert str(told.value) == meant
 
 
+@pytest.mark.parametrize("sizes", ["equal", ".5,.3,.2"])
+@pytest.mark.parametrize("method", ["maximum-margin-clustering", "unsupervised-rls", "crammer-singer-mmc"])
+def test_sizes_that_the_help_names_are_those_of_every_method_that_holds_them(method, sizes, capsys):
+    words = ["plan", "--rows", 600, "--features", 3, "--method", method, "--n-clusters", 3]
+    assert run(capsys, *words, "--cluster-sizes", sizes)["method"] == method
+    named = set(re.findall('"(.*?)"', PARAMETERS["cluster_sizes"]["help"]))
+    assert named == {"equal"}
+
+
 @pytest.mark.parametrize(
     "options",
     [
         *({}, {"n_clusters": 5}, {"kernel": "graph", "n_clusters": 5}, {"kernel": "rbf"}),
-        *({"kernel": "linear"}, {"loss": "hinge"}, {"kernel": "rbf", "cluster_sizes": "equal"}),
+        *(
+            {"kernel": "linear"},
+            {"loss": "hinge"},
+            {"loss": "hinge", "n_clusters": 5},
+            {"kernel": "rbf", "cluster_sizes": "equal"},
+        ),
     ],
 )
 def test_the_plan_of_the_default_method_is_that_of_the_fit(options, blobs, capsys):

@@ -43,15 +43,7 @@ from benchmarks.methods import (
 )
 from benchmarks.protocol import ERROR, MNIST_PAIRS, clustering, scored, size_of
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
-from benchmarks.studies._sets import (
-    OURS,
-    n_clusters_of,
-    over_halves,
-    over_sets,
-    rows_of_set,
-    sets_of,
-    shapes_of,
-)
+from benchmarks.studies import _sets
 from benchmarks.studies._tasks import load_task, parameters_of, tasks_of
 from benchmarks.tables import Result, goals_of, over_seeds, ratio_to
 from mmcnb.synthetic import SHAPES
@@ -60,7 +52,7 @@ METHODS = (KMEANS, LEAST_SQUARES, HINGE, methods.MINIBATCH, methods.BISECTING, N
 SLOW, SLOW_ROWS = (KMEANS, NYSTROEM), 65_000  # k-means of so many rows and ten clusters takes minutes
 NYSTROEM_WIDTH = 0.55
 MOST_TIME = {"mnist": 0.1, **dict.fromkeys(MNIST_PAIRS, 1.5)}  # of k-means
-ON_SETS = (*OURS, KMEANS, *libraries.METHODS, CUT, DENSITY)
+ON_SETS = (*_sets.OURS, KMEANS, *libraries.METHODS, CUT, DENSITY)
 ON_SHAPES = tuple(method for method in ON_SETS if method != libraries.EVOC)
 MOST_ROWS = {CUT: 20_000}  # more take minutes
 DRAW_NOTHING = (libraries.GENIE, DENSITY)
@@ -113,13 +105,13 @@ def tables(frame: pd.DataFrame) -> Result:
 @frame_of_runs
 def grid_of_sets(options: Options) -> Runs:
     """All methods that are installed on each data set."""
-    yield from _on(sets_of(options), ON_SETS, options)
+    yield from _on(_sets.sets_of(options), ON_SETS, options)
 
 
 @frame_of_runs
 def grid_of_shapes(options: Options) -> Runs:
     """All methods that are installed on each shape."""
-    yield from _on(shapes_of(options), ON_SHAPES, options)
+    yield from _on(_sets.shapes_of(options), ON_SHAPES, options)
 
 
 def _on(sets: Sequence[tuple[str, int | None]], asked: Sequence[str], options: Options) -> Runs:
@@ -145,9 +137,9 @@ def installed(asked: Sequence[str]) -> list[str]:
 
 def compute_on_sets(run: Run) -> dict[str, Any]:
     """Fit one method to one set, without classes."""
-    data = rows_of_set(run.dataset, run.settings["rows"], run.seed)
+    data = _sets.rows_of_set(run.dataset, run.settings["rows"], run.seed)
     given = {"n_init": 10} if run.method == KMEANS else {}
-    model = estimator(run.method, n_clusters_of(run.dataset), random_state=run.seed, **given)
+    model = estimator(run.method, _sets.n_clusters_of(run.dataset), random_state=run.seed, **given)
     compiled = libraries.first_seconds(run.method)
     found = scored(data, model, with_noise)
     return found | {"compile_seconds": compiled or found["compile_seconds"]}
@@ -180,8 +172,8 @@ def tables_of_shapes(frame: pd.DataFrame) -> Result:
 
 
 def _tables_on(kind: str, frame: pd.DataFrame) -> Result:
-    table = over_sets(frame, others=("labelled", "clusters"))
-    return Result({f"peers-{kind}": table, f"peers-{kind}-halves": over_halves(table)})
+    table = _sets.over_sets(frame, others=("labelled", "clusters"))
+    return Result({f"peers-{kind}": table, f"peers-{kind}-halves": _sets.over_halves(table)})
 
 
 SECTIONS = {

@@ -106,7 +106,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "cluster_sizes": _takes(
         shares_or_name,
         "SIZES",
-        'sizes that are held: "auto", "equal", or a share for each cluster such as .5,.3,.2',
+        'sizes to hold: "equal", or a share for each cluster such as .5,.3,.2',
     ),
     "size_tolerance": _takes(float, "SHARE", "how far held sizes may lie from theirs"),
     "search": {"choices": ["shaking", "steepest", "stochastic"], "help": "local search on the sample"},

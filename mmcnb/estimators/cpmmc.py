@@ -58,6 +58,11 @@ class CPMMC(StreamedClusterer):
     objective_, rho_, converged_, history_, report_, n_features_in_
         As in `SparseKernelMMC`.
 
+    See Also
+    --------
+    SparseKernelMMC : With a kernel, or on the graph of the nearest rows.
+    GraphFeatures : Coordinates on that graph, for ``make_pipeline(GraphFeatures(), CPMMC())``.
+
     References
     ----------
     J. Wu and X.-L. Zhang, Sparse kernel maximum margin clustering, Alg. 1.

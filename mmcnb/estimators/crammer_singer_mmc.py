@@ -15,12 +15,15 @@ from mmcnb.estimators.parameters import (
     SAMPLE_SIZE,
     SHARE,
     YES_OR_NO,
+    KernelOrGraph,
+    Number,
     Rule,
     default_kernel,
+    graph_kernel,
 )
+from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
 from mmcnb.features.kernel import kernel_matrix
 from mmcnb.hinge.cccp import CCCPLimits, path_to
-from mmcnb.hinge.cutting_plane import Objective
 from mmcnb.hinge.multiclass import (
     ALPHA,
     LEAST_SQUARES,
@@ -29,6 +32,7 @@ from mmcnb.hinge.multiclass import (
     HingeRefinement,
     least_squares_record,
     multiclass_result,
+    refined_by_cut,
     sample_partition,
     size_constrained,
     widest_margin,
@@ -43,7 +47,9 @@ from mmcnb.least_squares.all_rows import (
     relative_weights,
     rows_of_sample,
 )
-from mmcnb.least_squares.objective import target_shares
+from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, spread_warnings
+from mmcnb.least_squares.local_search import LEAST_SHARE
+from mmcnb.least_squares.objective import Partition, target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 
 LANDMARKS = 300  # as in `UnsupervisedRLS`: `python -m benchmarks peers`
@@ -56,9 +62,10 @@ class CrammerSingerMMC(StreamedClusterer):
 
     Each cluster has a score, and the margin of a row is its largest score minus the second (Crammer and
     Singer). Least squares clusters the sample, as in `UnsupervisedRLS`. CCCP rounds at rising C refine the
-    best two partitions, and a refinement is accepted if it raises the objective of least squares. Three
-    passes of least squares then label all rows. The scores are those that separate these labels by the
-    widest margin. Size constraints hold throughout.
+    best two partitions, and a refinement is accepted if it raises the objective of least squares, or on a
+    graph if it improves the cut. Three passes of least squares then label all rows; one where a graph has
+    fewer nodes. The scores are those that separate these labels by the widest margin. Size constraints hold
+    throughout.
 
     Parameters
     ----------
@@ -69,8 +76,9 @@ class CrammerSingerMMC(StreamedClusterer):
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
         Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
         sigma = 0.55 times the root mean squared distance; the other names are those of `SparseKernelMMC`.
-    kernel : {"rbf", "linear", "poly"}, default="rbf"
-        Kernel function.
+    kernel : {"rbf", "linear", "poly", "graph"} or GraphKernel, default="rbf"
+        Kernel function; "graph" are coordinates on the graph of the nearest rows, for clusters of any shape.
+        It takes neither gamma nor landmarks. A `GraphKernel` holds its settings.
     n_landmarks : int or None, default=None
         Number of basis vectors; None is 300.
     continuation : bool, default=True
@@ -78,11 +86,16 @@ class CrammerSingerMMC(StreamedClusterer):
     n_init : int, default=6
         Number of starts on the sample: n_init + 2 local searches, and four regularisation paths.
     sample_size : int or None, default=None
-        Rows of the sample; None is 2,000, or 100 n_clusters where that is more.
-    cluster_sizes : "equal" or array of shape (n_clusters,), default="equal"
-        Size constraints, as proportions of the rows.
+        Rows of the sample; None is 2,000, or 100 n_clusters where that is more. With the graph kernel, rows
+        of each of four samples of its nodes.
+    cluster_sizes : {"auto", "equal"}, None or array of shape (n_clusters,), default="auto"
+        Size constraints, as proportions of the rows. None is a minimum size only. "auto" is that for the
+        graph kernel, and equal sizes otherwise.
     size_tolerance : float, default=0.1
         Relative tolerance of the size constraints.
+    min_share : float or None, default=None
+        Minimum size of a cluster where there is no other constraint, as a fraction of n/n_clusters; None is
+        0.5, and 0.1 with the graph kernel.
     scale : {None, "standard"}, default=None
         "standard" scales the columns block by block (sparse columns are not centred).
     eta : float, default=0.01
@@ -103,8 +116,8 @@ class CrammerSingerMMC(StreamedClusterer):
         1/2|W|² - rho + C mean(max(0, rho - m)), where |W|² is the sum over the clusters. The margin m is the
         largest column of `decision_function` minus the second.
     rho_, gamma_, converged_, history_, report_, n_features_in_
-        As in `SparseKernelMMC`. Rows of the history for least squares have its objective, J. The report has
-        no leave-one-out score.
+        As in `SparseKernelMMC`. Rows of the history for least squares have its objective, J; on a graph those
+        of partitions have the score of their cut. The report has no leave-one-out score.
 
     See Also
     --------
@@ -131,13 +144,14 @@ class CrammerSingerMMC(StreamedClusterer):
     n_clusters: int = 8
     C: float = 10.0
     gamma: float | str = "auto"
-    kernel: str = "rbf"
+    kernel: Any = "rbf"
     n_landmarks: int | None = None
     continuation: bool = True
     n_init: int = 6
     sample_size: int | None = None
-    cluster_sizes: Any = "equal"
+    cluster_sizes: Any = "auto"
     size_tolerance: float = 0.1
+    min_share: float | None = None
     scale: str | None = None
     eta: float = 0.01
     max_rounds: int = 30
@@ -147,11 +161,13 @@ class CrammerSingerMMC(StreamedClusterer):
     rules: ClassVar[Mapping[str, Rule]] = {
         **LOOP,
         **KERNEL,
+        "kernel": KernelOrGraph(),
         "continuation": YES_OR_NO,
         "n_clusters": COUNT,
         "n_landmarks": OPTIONAL_COUNT,
         "sample_size": SAMPLE_SIZE,
         "size_tolerance": SHARE,
+        "min_share": Number(0.0, 1.0, optional=True),
     }
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 
@@ -163,6 +179,9 @@ class CrammerSingerMMC(StreamedClusterer):
         size = self.sample_size or rows_of_sample(self.n_clusters)
         rows = min(size, n_samples)
         check_matrices(rows, self.n_clusters, self.memory_limit)
+        graph = graph_kernel(self.kernel)
+        if graph is not None:
+            return graph_needs(graph, int(self.n_clusters), n_samples, rows)
         larger = larger_sample(n_samples)
         return FitNeeds(self._landmarks(rows), size, sample_bytes=matrix_bytes(rows), larger_rows=larger)
 
@@ -170,40 +189,70 @@ class CrammerSingerMMC(StreamedClusterer):
         return min(rows, self.n_landmarks or LANDMARKS)
 
     def _fit(self, session: FitSession) -> FitResult:
+        if graph_kernel(self.kernel) is not None:
+            return self._on_graph(session, self._by_least_squares()._search(session))
         rows, weights = session.sample, relative_weights(session.sample_weights)
         check_clusters(self.n_clusters, rows, session.samples.n_samples)
         kernel = default_kernel(self, rows, session.sample_weights)
         config, partition = self._config(rows.shape[0], session.seed()), self._partition()
         given = kernel, self._landmarks(rows.shape[0]), self.n_clusters, session.random_state
         sample = landmark_sample(rows, weights, *given)
-        objective = Objective("adaptive", 0.0, float(sample.features.variances.sum()))
-        refinement = HingeRefinement(session.engine, sample, partition, objective, config)
-        K = kernel_matrix(rows, kernel) if weights is None else None
-        partitions = partition_sample(
+        refinement = HingeRefinement(session.engine, sample, partition, config)
+        found = partition_sample(
             session.engine,
-            K,
+            kernel_matrix(rows, kernel) if weights is None else None,
             sample.features,
             partition,
             session.random_state,
             refinement.run_start,
             session.record,
         )
-        for one in partitions:
+        return self._separate(session, refinement, found, kernel.gamma, {"gamma": kernel.gamma})
+
+    def _by_least_squares(self) -> UnsupervisedRLS:
+        """The method that clusters the nodes of a graph."""
+        names = ("n_clusters", "kernel", "cluster_sizes", "size_tolerance", "min_share", "sample_size")
+        given = {name: getattr(self, name) for name in (*names, "memory_limit")}
+        return UnsupervisedRLS(**given, alpha=ALPHA, n_init=int(self.n_init) + MORE_SEARCHES)
+
+    def _on_graph(self, session: FitSession, clusters: SampleClusters) -> FitResult:
+        """The scores that separate clusters of the nodes of a graph, and label all rows."""
+        sample = clusters.sample
+        assert isinstance(sample, GraphSample)
+        config = self._config(sample.values.shape[0], session.seed())
+        refinement = HingeRefinement(session.engine, sample, clusters.config, config)
+        found = refined_by_cut(refinement, sample.graph, clusters.found, session.record)
+        result = self._separate(session, refinement, found, None, {"graph": sample.graph.to_dict()})
+        told = spread_warnings(session.sample) if session.mean is None else []
+        return replace(result, warnings=[*result.warnings, *told])
+
+    def _separate(
+        self,
+        session: FitSession,
+        refinement: HingeRefinement,
+        found: list[Partition],
+        gamma: float | None,
+        report: dict[str, Any],
+    ) -> FitResult:
+        """Label all rows by the best partition of the sample, and separate these labels."""
+        for one in found:
             session.record({"stage": LEAST_SQUARES, "start": one.start, "J": one.objective})
+        sample, partition = refinement.sample, refinement.partition
         model = sample.model(session, ALPHA)
         features = session.engine.cache(model.features(session.samples), session.plan)
         least_squares = replace(session, record=least_squares_record(session.record))
+        once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
         fixed = least_squares, partition, sample, sample.ridge_map(ALPHA)
-        labelled = label_all_rows(*fixed, features, partitions[0].labels, PASSES)
-        solution = widest_margin(session, config, objective, sample, labelled, features)
+        labelled = label_all_rows(*fixed, features, found[0].labels, 1 if once else PASSES)
+        solution = widest_margin(session, refinement, labelled, features)
         model = replace(model, rule=size_constrained(solution, sample, labelled.bounds), ridge=None)
         random = refinement.random_solution(solution.C)
-        converged = labelled.settled and solution.status == "converged"
+        converged = (labelled.settled or once) and solution.status == "converged"
         return multiclass_result(
-            *(session, model, features, objective, solution, random),
-            {"gamma": kernel.gamma, "converged": converged},
-            gamma=kernel.gamma,
-            sample_objective=float(partitions[0].objective),
+            *(session, model, features, refinement.objective, solution, random),
+            {"gamma": gamma, "converged": converged},
+            **report,
+            sample_objective=float(found[0].objective),
         )
 
     def _config(self, sample_size: int, seed: int) -> SearchConfig:
@@ -212,6 +261,7 @@ class CrammerSingerMMC(StreamedClusterer):
         return SearchConfig("adaptive", 0.0, path, self.eta, limits, "mixed", self.n_init, seed, sample_size)
 
     def _partition(self) -> PartitionConfig:
-        sizes = "equal" if isinstance(self.cluster_sizes, str) else self.cluster_sizes
-        starts, tolerance = int(self.n_init) + MORE_SEARCHES, float(self.size_tolerance)
-        return sample_partition(int(self.n_clusters), starts, sizes, tolerance, 0.0)
+        auto = isinstance(self.cluster_sizes, str)
+        starts, sizes = int(self.n_init) + MORE_SEARCHES, "equal" if auto else self.cluster_sizes
+        least = LEAST_SHARE if self.min_share is None else float(self.min_share)
+        return sample_partition(int(self.n_clusters), starts, sizes, float(self.size_tolerance), least)

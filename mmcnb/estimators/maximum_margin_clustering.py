@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer, estimator
+from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC
 from mmcnb.estimators.parameters import COUNT, SCALE, SHARE, Choice, KernelOrGraph, Number, Rule, graph_kernel
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC, fit_on_graph
 from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
@@ -22,8 +22,6 @@ from mmcnb.samples import Samples
 # Chosen on sets and shapes of the tuning half; `python -m benchmarks graph` measures the result.
 CLEAR_CUT = 0.065  # of a random partition's; above it the clusters are no valleys of the graph
 LEAST_AGREEMENT = 0.3  # of the other partitions with the best
-
-HINGE_LIBRARIES = 40 * 2**20  # compiled routines of the hinge loss, beside those of the graph
 
 
 @estimator
@@ -43,10 +41,11 @@ class MaximumMarginClustering(StreamedClusterer):
         graph where its best partition cuts few of its edges and other searches agree with it, and otherwise
         the Gaussian kernel.
     loss : {"auto", "hinge", "squared"}, default="auto"
-        "hinge" is `SparseKernelMMC`, for two clusters of any sizes; "squared" is `UnsupervisedRLS`. "auto" is
-        "hinge" for two clusters without size constraints, and "squared" otherwise.
+        "squared" is `UnsupervisedRLS`. "hinge" is `SparseKernelMMC` for two clusters without size
+        constraints, and `CrammerSingerMMC` otherwise. "auto" is "hinge" for two clusters without size
+        constraints, and "squared" otherwise.
     cluster_sizes : None, "equal" or array of n_clusters proportions, default=None
-        Size constraints, which need the squared loss. None is a minimum size only.
+        Size constraints. None is a minimum size only.
     size_tolerance : float, default=0.1
         How far constrained sizes may lie from their proportions, relatively.
     min_share : float or None, default=None
@@ -63,7 +62,7 @@ class MaximumMarginClustering(StreamedClusterer):
     kernel_, loss_ : str
         The kernel and the loss that were taken.
     objective_ : float
-        Objective of the method; see `SparseKernelMMC` and `UnsupervisedRLS`.
+        Objective of the method; see `SparseKernelMMC`, `CrammerSingerMMC` and `UnsupervisedRLS`.
     gamma_ : float or None
         Gamma of the Gaussian kernel.
     converged_ : bool
@@ -71,7 +70,8 @@ class MaximumMarginClustering(StreamedClusterer):
     history_ : DataFrame
         One row per start and per sweep.
     report_ : dict
-        Entries of the method, and under "choice" what the choice of the kernel was made from.
+        Entries of the method, and under "choice" what the choice of the kernel was made from; nothing with a
+        given kernel.
     n_features_in_ : int
         Number of columns.
 
@@ -79,6 +79,7 @@ class MaximumMarginClustering(StreamedClusterer):
     --------
     UnsupervisedRLS : Any number of clusters by the squared loss, with all settings.
     SparseKernelMMC : Two clusters by the hinge loss, with all settings.
+    CrammerSingerMMC : Any number of clusters by the hinge loss, with all settings.
 
     Examples
     --------
@@ -116,39 +117,34 @@ class MaximumMarginClustering(StreamedClusterer):
         if isinstance(self.cluster_sizes, str) and self.cluster_sizes != "equal":
             raise InputError(f"cluster_sizes is None, 'equal' or shares, not {self.cluster_sizes!r}.")
         target_shares(self.cluster_sizes, self.n_clusters)
-        if self.loss == "hinge" and self.n_clusters != 2:
-            raise InputError(
-                f"loss='hinge' finds two clusters, not n_clusters={self.n_clusters}; leave loss at "
-                "'auto', or use CrammerSingerMMC."
-            )
-        if self.loss == "hinge" and self.cluster_sizes is not None:
-            raise InputError("loss='hinge' takes no cluster_sizes; leave them at None, or loss at 'auto'.")
 
     @property
-    def _may_take_graph(self) -> bool:
-        return not (isinstance(self.kernel, str) and self.kernel in ("rbf", "linear"))
+    def _chooses(self) -> bool:
+        """Whether the kernel is chosen from the rows."""
+        return isinstance(self.kernel, str) and self.kernel == "auto"
+
+    @property
+    def _two_free_clusters(self) -> bool:
+        return self.n_clusters == 2 and self.cluster_sizes is None
 
     @property
     def _loss(self) -> str:
         """The loss to take."""
         if self.loss != "auto":
             return self.loss
-        return "hinge" if self.n_clusters == 2 and self.cluster_sizes is None else "squared"
+        return "hinge" if self._two_free_clusters else "squared"
 
-    def _by_graph(self) -> UnsupervisedRLS:
-        kernel = graph_kernel(self.kernel) or "graph"
-        return UnsupervisedRLS(**self._sizes(), kernel=kernel)
-
-    def _by_function(self) -> UnsupervisedRLS | SparseKernelMMC:
-        """The method under a kernel function."""
-        kernel = self.kernel if isinstance(self.kernel, str) and self.kernel == "linear" else "rbf"
+    def _method(self, kernel: Any) -> UnsupervisedRLS | SparseKernelMMC | CrammerSingerMMC:
+        """The method under one kernel."""
         if self._loss == "squared":
-            return UnsupervisedRLS(**self._sizes(), kernel=kernel)
-        return self._by_hinge(kernel)
-
-    def _by_hinge(self, kernel: Any) -> SparseKernelMMC:
+            return self._by_least_squares(kernel)
+        if not self._two_free_clusters:
+            return CrammerSingerMMC(**self._sizes(), kernel=kernel)
         method = SparseKernelMMC(kernel=kernel)
         return method if self.min_share is None else method.set_params(min_share=self.min_share)
+
+    def _by_least_squares(self, kernel: Any) -> UnsupervisedRLS:
+        return UnsupervisedRLS(**self._sizes(), kernel=kernel)
 
     def _sizes(self) -> dict[str, Any]:
         names = ("n_clusters", "cluster_sizes", "size_tolerance", "min_share", "memory_limit")
@@ -159,16 +155,9 @@ class MaximumMarginClustering(StreamedClusterer):
 
     def _all_needs(self, n_samples: int) -> list[FitNeeds]:
         """What each method needs that may be taken; that of the graph first."""
-        function = self._by_function()._needs(n_samples)
-        if not self._may_take_graph:
-            return [function]
-        graph = self._by_graph()._needs(n_samples)
-        if self._loss == "hinge":  # the nodes are clustered by the squared loss, too
-            hinge = self._by_hinge(graph_kernel(self.kernel) or "graph")._needs(n_samples)
-            libraries = graph.libraries + HINGE_LIBRARIES
-            graph = replace(hinge, work_bytes=graph.work_bytes, libraries=libraries)
-        if graph_kernel(self.kernel) is not None:
-            return [graph]
+        if not self._chooses:
+            return [self._method(self.kernel)._needs(n_samples)]
+        graph, function = (self._method(kernel)._needs(n_samples) for kernel in ("graph", "rbf"))
         return [graph, replace(function, held_rows=graph.held_rows, libraries=graph.libraries)]
 
     def _plan(self, samples: Samples | RowShape) -> FitPlan:
@@ -181,30 +170,32 @@ class MaximumMarginClustering(StreamedClusterer):
         return plan_fit(samples, needs, self.memory_limit, self.n_jobs)
 
     def _fit(self, session: FitSession) -> FitResult:
-        result, choice = self._try_graph(session) if self._may_take_graph else (None, {})
+        if not self._chooses:
+            kernel = "graph" if graph_kernel(self.kernel) is not None else self.kernel
+            return self._told(self._method(self.kernel)._fit(session), kernel, {})
+        graph, function = (
+            self._plan_of(session.samples, needs) for needs in self._all_needs(session.samples.n_samples)
+        )
+        result, choice = self._try_graph(replace(session, plan=graph))
         if result is not None:
             return self._told(result, "graph", choice)
-        method, needs = self._by_function(), self._all_needs(session.samples.n_samples)[-1]
-        session = replace(self._smaller(session, method), plan=self._plan_of(session.samples, needs))
-        return self._told(method._fit(session), str(method.kernel), choice)
+        session = replace(self._smaller(session), plan=function)
+        return self._told(self._method("rbf")._fit(session), "rbf", choice)
 
     def _try_graph(self, session: FitSession) -> tuple[FitResult | None, dict[str, Any]]:
         """The fit on the graph, where it is taken, and why; otherwise nothing of the graph is kept."""
-        by_graph, needs = self._by_graph(), self._needs(session.samples.n_samples)
-        session = replace(session, plan=self._plan_of(session.samples, needs))
-        clusters = by_graph._search(session)
+        clusters = self._by_least_squares("graph")._search(session)
         choice = self._evidence(clusters)
-        taken = graph_kernel(self.kernel) is not None or choice["graph"]
-        return (self._on_graph(session, by_graph, clusters) if taken else None), choice
+        return (self._on_graph(session, clusters) if choice["graph"] else None), choice
 
-    def _on_graph(
-        self, session: FitSession, by_graph: UnsupervisedRLS, clusters: SampleClusters
-    ) -> FitResult:
+    def _on_graph(self, session: FitSession, clusters: SampleClusters) -> FitResult:
         """The fit on the graph whose nodes have been clustered."""
-        if self._loss == "squared":
-            return by_graph._label(session, clusters)
-        assert isinstance(clusters.sample, GraphSample)
-        return fit_on_graph(self._by_hinge("graph"), session, clusters.sample.graph)
+        method = self._method("graph")
+        if isinstance(method, UnsupervisedRLS):
+            return method._label(session, clusters)
+        if isinstance(method, CrammerSingerMMC):
+            return method._on_graph(session, clusters)
+        return fit_on_graph(method, session, clusters)
 
     def _evidence(self, clusters: SampleClusters) -> dict[str, Any]:
         """What the choice between the graph and a kernel function is made from."""
@@ -218,9 +209,9 @@ class MaximumMarginClustering(StreamedClusterer):
             "graph": bool(cut <= CLEAR_CUT and agreement >= LEAST_AGREEMENT),
         }
 
-    def _smaller(self, session: FitSession, method: Any) -> FitSession:
+    def _smaller(self, session: FitSession) -> FitSession:
         """The session with as many rows in its sample as a kernel function takes."""
-        size = rows_of_sample(self.n_clusters) if isinstance(method, UnsupervisedRLS) else SAMPLE_ROWS
+        size = rows_of_sample(self.n_clusters)
         if session.sample.shape[0] <= size:
             return session
         rows = np.sort(session.random_state.permutation(session.sample.shape[0])[:size])

@@ -142,6 +142,20 @@ class KernelOrGraph:
             Choice((*self.choices, "graph")).check(name, value)
 
 
+@dataclass(frozen=True)
+class KernelFunction:
+    """A kernel function alone, of a method that has no use for the graph kernel."""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError where a value is none."""
+        if graph_kernel(value) is not None:
+            raise InputError(
+                f"{name}={value!r} is not for this method, which takes a kernel function; use "
+                "MaximumMarginClustering, UnsupervisedRLS, SparseKernelMMC or CrammerSingerMMC."
+            )
+        Choice(KERNELS).check(name, value)
+
+
 COUNT = Number(1, integer=True)
 POSITIVE = Number(0.0, open_low=True)
 OPTIONAL_COUNT = Number(1, integer=True, optional=True)
@@ -152,7 +166,7 @@ SCALE = Choice((None, "standard"))
 YES_OR_NO = Choice((True, False))
 GAMMA = NumberOr(POSITIVE, GAMMA_NAMES)
 KERNEL: Mapping[str, Rule] = {
-    "kernel": Choice(KERNELS),
+    "kernel": KernelFunction(),
     "gamma": GAMMA,
     "degree": COUNT,
     "coef0": Number(-np.inf),

@@ -24,16 +24,18 @@ from mmcnb.estimators.parameters import (
     graph_kernel,
     search_config,
 )
-from mmcnb.features.graph import NodeGraph, node_graph
+from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import choose_landmarks
-from mmcnb.features.rules import Hyperplane
+from mmcnb.features.rules import GivenLabels, Hyperplane
 from mmcnb.hinge.growing import GrowingWorkingSet, growing_candidates
-from mmcnb.hinge.two_clusters import fit_two_clusters
+from mmcnb.hinge.sample_search import RestartResult
+from mmcnb.hinge.two_clusters import fit_from, fit_two_clusters, search_starts
 from mmcnb.hinge.working_set import landmark_features, linear_features
-from mmcnb.least_squares.graph_partition import COORDINATES, graph_needs, spread_warnings
+from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, relative_cut, spread_warnings
 from mmcnb.samples import open_samples
 
+HINGE_LIBRARIES = 40 * 2**20  # compiled routines of the hinge loss, beside those of the graph
 MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
 
 
@@ -74,7 +76,8 @@ class SparseKernelMMC(StreamedClusterer):
         regularisation path and the result of a local search.
     n_init : int, default=6
         Number of starts, all on the sample. The start with the largest geometric mean of |w|² at C = 2 and
-        at the last C wins.
+        at the last C wins. On a graph `UnsupervisedRLS` takes as many, and where its best partition cuts less
+        of the graph, it is the start.
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000.
     balance : float, default=0.0
@@ -168,14 +171,21 @@ class SparseKernelMMC(StreamedClusterer):
 
     def _needs(self, n_samples: int) -> FitNeeds:
         graph = graph_kernel(self.kernel)
-        return needs_of_landmarks(self, n_samples) if graph is None else graph_needs(graph, 2, n_samples)
+        if graph is None:
+            return needs_of_landmarks(self, n_samples)
+        rows = min(self.sample_size or SAMPLE_ROWS, n_samples)
+        needs = graph_needs(graph, 2, n_samples, rows)
+        return replace(needs, libraries=needs.libraries + HINGE_LIBRARIES)
 
     def _fit(self, session: FitSession) -> FitResult:
-        graph = graph_kernel(self.kernel)
-        if graph is not None:
-            nodes = node_graph(session.sample, graph, 2 * COORDINATES, session.random_state)
-            return fit_on_graph(self, session, nodes)
+        if graph_kernel(self.kernel) is not None:
+            return fit_on_graph(self, session, self._by_least_squares()._search(session))
         return fit_on_landmarks(self, session, GrowingWorkingSet if self.basis == "shared" else None)
+
+    def _by_least_squares(self) -> UnsupervisedRLS:
+        """The method that clusters the nodes of a graph."""
+        names = ("kernel", "n_init", "min_share", "sample_size", "memory_limit")
+        return UnsupervisedRLS(2, **{name: getattr(self, name) for name in names})
 
 
 def needs_of_landmarks(estimator: Any, n_samples: int) -> FitNeeds:
@@ -201,8 +211,14 @@ def fit_on_landmarks(
     return fit_two_clusters(session, candidates, config)
 
 
-def fit_on_graph(estimator: Any, session: FitSession, graph: NodeGraph) -> FitResult:
-    """Fit to the coordinates of the rows on a graph, in which the kernel is linear."""
+def fit_on_graph(estimator: Any, session: FitSession, clusters: SampleClusters) -> FitResult:
+    """Fit to the coordinates of the rows on a graph, in which the kernel is linear.
+
+    The best partition of the nodes by least squares leads to one hyperplane. The search of the hinge form,
+    which finds smaller clusters, leads to another. The one that cuts less of the graph counts.
+    """
+    assert isinstance(clusters.sample, GraphSample)
+    graph = clusters.sample.graph
     size = min(estimator.sample_size or SAMPLE_ROWS, session.sample.shape[0])
     rows = np.sort(session.random_state.permutation(session.sample.shape[0])[:size])
     empty = Hyperplane(np.empty(0), 0.0)
@@ -216,8 +232,19 @@ def fit_on_graph(estimator: Any, session: FitSession, graph: NodeGraph) -> FitRe
         deviation=None,
     )
     given = session.engine, open_samples(on_graph.sample), on_graph.sample_weights
-    config = search_config(estimator, on_graph)
-    result = fit_two_clusters(on_graph, [partial(linear_features, *given)], config)
+    features, config = [partial(linear_features, *given)], search_config(estimator, on_graph)
+    partition = GivenLabels(np.where(clusters.found[0].labels[rows] == 0, -1, 1).astype(np.int8))
+    found = [
+        search_starts(on_graph, features, replace(config, init=init))[0] for init in (partition, config.init)
+    ]
+
+    def cut(restart: RestartResult) -> float:
+        above = restart.state.boundary.decide(graph.map.coordinates) >= 0
+        if above.all() or not above.any():
+            return np.inf
+        return relative_cut(graph, above[graph.node_of].astype(np.int64), 2)
+
+    result = fit_from(on_graph, [min(found, key=cut)], config)
     told = spread_warnings(session.sample) if session.mean is None else []
     return replace(
         result,

@@ -14,7 +14,8 @@ from mmcnb import kernels
 from mmcnb.engine.passes import GatherPass, sample_rows
 from mmcnb.engine.plan import larger_sample
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitResult, FitSession, Record, tag, whole_numbers
+from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, tag, whole_numbers
+from mmcnb.features.graph import NodeGraph
 from mmcnb.features.model import Model
 from mmcnb.features.rules import GivenLabels, Scores, ScoresLabels
 from mmcnb.hinge.cccp import continuation
@@ -22,11 +23,12 @@ from mmcnb.hinge.crammer_singer import CrammerSingerWorkingSet, MarginPass, Mult
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
 from mmcnb.hinge.sample_search import SearchConfig, solve_random
 from mmcnb.hinge.two_clusters import separation
-from mmcnb.least_squares.all_rows import LabelledRows, LandmarkSample
+from mmcnb.least_squares.all_rows import LabelledRows, MappedSample
+from mmcnb.least_squares.graph_partition import cut_score
 from mmcnb.least_squares.local_search import random_labels
 from mmcnb.least_squares.objective import Partition
-from mmcnb.least_squares.partition import PartitionConfig
-from mmcnb.samples import Samples, open_samples
+from mmcnb.least_squares.partition import REFINED, PartitionConfig
+from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
 from mmcnb.samples.matrix import stack
 
 ALPHA = 1e-3  # ridge per row in the search for labels: `python -m benchmarks rls`
@@ -51,21 +53,23 @@ class HingeRefinement:
     ----------
     engine : Engine
         Runs the passes.
-    sample : LandmarkSample
-        The sample in landmark features.
+    sample : MappedSample
+        The sample in landmark features, or in the coordinates of a graph.
     partition : PartitionConfig
         Bounds of the cluster sizes.
-    objective : Objective
-        What is minimised.
     config : SearchConfig
         Path of C, tolerance and limits.
     """
 
     engine: Engine
-    sample: LandmarkSample
+    sample: MappedSample
     partition: PartitionConfig
-    objective: Objective
     config: SearchConfig
+
+    @property
+    def objective(self) -> Objective:
+        """What is minimised."""
+        return Objective("adaptive", 0.0, float(self.sample.features.variances.sum()))
 
     def working_set(self, labels: np.ndarray) -> CrammerSingerWorkingSet:
         """A working set whose size bounds are those of the given labels."""
@@ -89,6 +93,21 @@ class HingeRefinement:
         return solve_random(self.working_set(labels), GivenLabels(labels), self.objective, C)
 
 
+def refined_by_cut(
+    refinement: HingeRefinement, graph: NodeGraph, found: list[Partition], record: Record
+) -> list[Partition]:
+    """Partitions of a graph with refinements of the best two that improve its cut; the best comes first."""
+    engine, k = refinement.engine, refinement.partition.n_clusters
+    chosen, in_threads = found[:REFINED], refinement.config.sample_size <= BLOCK_ROWS
+    for one, labels in zip(
+        chosen, run_starts(engine, refinement.run_start, chosen, record, in_threads), strict=True
+    ):
+        if labels is not None:
+            score = cut_score(graph.weights, graph.node_labels(labels), k)
+            found = [*found, Partition(labels, score, one.start)] if score > one.objective else found
+    return sorted(found, key=lambda one: -one.objective)
+
+
 # -- all rows ----------------------------------------------------------------------------------
 
 
@@ -102,9 +121,7 @@ def least_squares_record(record: Record) -> Record:
 
 def widest_margin(
     session: FitSession,
-    config: SearchConfig,
-    objective: Objective,
-    sample: LandmarkSample,
+    refinement: HingeRefinement,
     labelled: LabelledRows,
     rows: Samples,
 ) -> SubproblemResult:
@@ -112,6 +129,7 @@ def widest_margin(
 
     It is found at the largest C that separates the labels. Where none does, the first is used all the same.
     """
+    config, sample, objective = refinement.config, refinement.sample, refinement.objective
     labels, generators = ScoresLabels(labelled.rule), None
     bare = replace(objective, total_variance=0.0)  # with which nothing is degenerate
     steps = [*((C, objective) for C in reversed(config.path)), (config.path[0], bare)]
@@ -131,7 +149,7 @@ def widest_margin(
 
 
 def _stages(
-    session: FitSession, config: SearchConfig, sample: LandmarkSample, rows: Samples
+    session: FitSession, config: SearchConfig, sample: MappedSample, rows: Samples
 ) -> list[tuple[str, Samples, Any]]:
     """The sample, then a larger sample or all rows, with their weights."""
     stages: list[tuple[str, Samples, Any]] = [
@@ -149,7 +167,7 @@ def _stages(
 
 
 def size_constrained(
-    solution: SubproblemResult, sample: LandmarkSample, bounds: tuple[np.ndarray, np.ndarray]
+    solution: SubproblemResult, sample: MappedSample, bounds: tuple[np.ndarray, np.ndarray]
 ) -> Scores:
     """The scores minus the multipliers that keep cluster sizes in the sample within bounds."""
     scores: Any = solution.hyperplane

@@ -50,8 +50,8 @@ class SearchConfig:
         Tolerance of the last cutting-plane loop.
     limits : CCCPLimits
         When rounds stop and which labels they accept.
-    init : str
-        Kind of starts.
+    init : str or GivenLabels
+        Kind of starts, or the labels of the one start.
     n_init : int
         Number of starts.
     seed : int
@@ -65,7 +65,7 @@ class SearchConfig:
     path: tuple[float, ...]
     eta: float
     limits: CCCPLimits
-    init: str
+    init: str | GivenLabels
     n_init: int
     seed: int
     sample_size: int

@@ -35,7 +35,7 @@ class Start(NamedTuple):
 
 
 def starting_labels(
-    init: str,
+    init: str | GivenLabels,
     n_init: int,
     z: Any,
     random_state: np.random.RandomState,
@@ -46,9 +46,9 @@ def starting_labels(
 
     Parameters
     ----------
-    init : {"mixed", "random", "k-means"}
-        "mixed" is a coin flip, the signs of the first kernel principal component, the given partitions, the
-        signs of two further components, k-means, and then coin flips.
+    init : {"mixed", "random", "k-means"} or GivenLabels
+        Labels are the one start. "mixed" is a coin flip, the signs of the first kernel principal component,
+        the given partitions, the signs of two further components, k-means, and then coin flips.
     n_init : int
         Number of starts.
     z : ndarray or csr_array of shape (n, r)
@@ -73,7 +73,9 @@ def starting_labels(
     2
     """
     kinds: list[Any] = ["coin"] * n_init
-    if init == "mixed":
+    if isinstance(init, GivenLabels):
+        kinds = [init]
+    elif init == "mixed":
         kinds = ["coin", 0, *partitions, 1, 2, "k-means", *kinds][:n_init]
     elif init == "k-means":
         kinds = ["k-means"] * n_init

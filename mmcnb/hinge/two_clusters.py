@@ -62,7 +62,17 @@ def fit_two_clusters(
     FitResult
         Cluster 0 is where f is below 0.
     """
-    restarts = search_starts(session, candidates, config)
+    return fit_from(session, search_starts(session, candidates, config), config, refine, **attributes)
+
+
+def fit_from(
+    session: FitSession,
+    restarts: list[RestartResult],
+    config: SearchConfig,
+    refine: Callable[[FitSession, RestartResult, Model, SearchConfig], Refined] | None = None,
+    **attributes: Any,
+) -> FitResult:
+    """As `fit_two_clusters`, from the first of some results on the sample."""
     restart = restarts[0]
     state, model = restart.state, model_of(session, restart)
     if session.has_more_rows:

@@ -98,8 +98,18 @@ class MappedSample(Protocol):
         """Features of the rows, of shape (m, p), float64."""
 
     @property
+    def normalization(self) -> np.ndarray:
+        """M, by which features become coordinates whose inner product is the kernel."""
+
+    @property
     def features(self) -> PrincipalFeatures:
         """The rows along the principal axes of these, with their weights."""
+
+    def ridge_map(self, alpha: float) -> RidgeMap:
+        """The coordinates in which a ridge is the identity."""
+
+    def model(self, session: FitSession, alpha: float) -> Model:
+        """The model of these features, still without a rule."""
 
 
 @dataclass(frozen=True)

@@ -51,9 +51,14 @@ class GraphSample:
     values: np.ndarray
     features: PrincipalFeatures
 
+    @property
+    def normalization(self) -> np.ndarray:
+        """The identity: the kernel is the inner product of the coordinates."""
+        return np.eye(self.values.shape[1])
+
     def ridge_map(self, alpha: float) -> RidgeMap:
         """The coordinates in which a ridge is the identity."""
-        return ridge_map(self.features, np.eye(self.values.shape[1]), alpha)
+        return ridge_map(self.features, self.normalization, alpha)
 
     def model(self, session: FitSession, alpha: float) -> Model:
         """The model of this graph, still without a rule."""

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 import zarr
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
 
 import mmcnb
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.samples import create_dense_store
+from mmcnb.synthetic import make_shape
 from tests.estimators.conftest import ESTIMATORS, make, make_blobs
 
 KERNEL_ONES = ("SparseKernelMMC", "KernelCPMMC")
@@ -257,3 +260,32 @@ def test_rows_of_weight_that_are_all_equal(X, name):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_two_rows_are_two_clusters(name):
     assert make(name).fit(np.array([[0.0, 0.0], [3.0, 1.0]])).labels_.tolist() == [0, 1]
+
+
+# -- methods without the graph kernel ----------------------------------------------------------
+
+ON_GRAPHS = "MaximumMarginClustering, UnsupervisedRLS, SparseKernelMMC or CrammerSingerMMC"
+
+
+@pytest.mark.parametrize("kernel", ["graph", mmcnb.GraphKernel(n_nodes=50)])
+@pytest.mark.parametrize("name", ["KernelCPMMC", "EvolutionaryMMC", "KernelKMeans"])
+def test_methods_of_kernel_functions_name_those_of_the_graph(X, name, kernel):
+    refused(
+        lambda: getattr(mmcnb, name)(kernel=kernel).fit(X), f"^kernel=.*; use {ON_GRAPHS}\\.$", InputError
+    )
+
+
+@pytest.mark.parametrize("kernel", ["graph", mmcnb.GraphKernel(), "rbf"])
+def test_methods_without_a_kernel_name_those_with_one(kernel):
+    linear = (
+        r"^CPMMC takes no kernel, .* use SparseKernelMMC, .* make_pipeline\(GraphFeatures\(\), CPMMC\(\)\)\.$"
+    )
+    refused(lambda: mmcnb.CPMMC(kernel=kernel), linear, InputError)
+    own = r"^OwnBasisMMC takes no kernel, .* use SparseKernelMMC\.$"
+    refused(lambda: mmcnb.baselines.OwnBasisMMC(kernel=kernel), own, InputError)
+
+
+def test_a_pipeline_of_graph_features_is_the_linear_method_on_a_graph():
+    X, y = make_shape("two-rings", 600, random_state=0)
+    pipeline = make_pipeline(mmcnb.GraphFeatures(random_state=0), mmcnb.CPMMC(random_state=0))
+    assert adjusted_rand_score(y, pipeline.fit(X)[-1].labels_) > 0.95

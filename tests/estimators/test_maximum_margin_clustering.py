@@ -75,6 +75,11 @@ def test_a_small_cluster_that_lies_apart_is_found(share):
         assert adjusted_rand_score(y, front_door(kernel="graph", loss="squared").fit(X).labels_) == 1
 
 
+def test_the_hinge_loss_on_a_graph_starts_from_the_better_cut():
+    X, y = make_shape("unequal-moons", random_state=1)
+    assert adjusted_rand_score(y, front_door(kernel="graph", loss="hinge").fit(X).labels_) > 0.95
+
+
 def test_size_constraints_take_the_squared_loss():
     X, _ = make_shape("two-moons", 400, random_state=0)
     model = front_door(cluster_sizes=[0.3, 0.7], size_tolerance=0.0).fit(X)
@@ -82,22 +87,40 @@ def test_size_constraints_take_the_squared_loss():
     assert abs(min(model.report_["sizes"]) - 120) <= 12  # rows at one distance cross together
 
 
-def test_the_squared_loss_on_the_graph_is_that_of_unsupervised_rls():
-    X, _ = make_shape("three-rings", 600, random_state=0)
-    asked = front_door(3, kernel="graph").fit(X)
-    other = mmcnb.UnsupervisedRLS(n_clusters=3, kernel="graph", random_state=0).fit(X)
-    np.testing.assert_array_equal(asked.labels_, other.labels_)
+@pytest.mark.parametrize("kernel", ["graph", mmcnb.GraphKernel(n_nodes=500), "rbf"])
+@pytest.mark.parametrize(("n_clusters", "loss"), [(3, "squared"), (2, "hinge"), (3, "hinge")])
+def test_a_given_kernel_and_loss_are_one_of_the_other_estimators(kernel, n_clusters, loss):
+    X, _ = make_shape("three-bars", 900, random_state=0)
+    settings = {"kernel": kernel, "random_state": 0}
+    if loss == "squared":
+        other = mmcnb.UnsupervisedRLS(n_clusters, cluster_sizes=None, **settings)
+    elif n_clusters == 2:
+        other = mmcnb.SparseKernelMMC(**settings)
+    else:
+        other = mmcnb.CrammerSingerMMC(n_clusters, cluster_sizes=None, **settings)
+    asked = front_door(n_clusters, kernel=kernel, loss=loss).fit(X)
+    np.testing.assert_array_equal(asked.labels_, other.fit(X).labels_)
     assert asked.objective_ == other.objective_
+    assert asked.kernel_ == ("rbf" if kernel == "rbf" else "graph")
+    assert asked.report_["choice"] == {}
+    assert kernel == "rbf" or asked.report_["graph"] == other.report_["graph"]
+
+
+def test_the_hinge_loss_holds_the_sizes_of_two_clusters():
+    X, _ = make_shape("two-moons", 400, random_state=0)
+    sizes = front_door(loss="hinge", cluster_sizes=[0.3, 0.7], size_tolerance=0.0).fit(X).report_["sizes"]
+    assert abs(min(sizes) - 120) <= 12
 
 
 # -- model and labels --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_clusters", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("n_clusters", "loss"), [(1, "auto"), (1, "hinge"), (2, "auto"), (3, "auto"), (3, "hinge")]
+)
 @pytest.mark.parametrize("kernel", ["auto", "rbf", mmcnb.GraphKernel(n_nodes=300)])
-def test_labels_are_those_of_the_model_and_of_its_file(tmp_path, n_clusters, kernel):
+def test_labels_are_those_of_the_model_and_of_its_file(tmp_path, n_clusters, kernel, loss):
     X, _ = make_shape("three-bars", 900, random_state=0)
-    loss = "squared" if n_clusters == 1 else "auto"
     model = front_door(n_clusters, kernel=kernel, loss=loss).fit(X)
     np.testing.assert_array_equal(model.labels_, model.predict(X))
     _, first = np.unique(model.labels_, return_index=True)
@@ -109,12 +132,14 @@ def test_labels_are_those_of_the_model_and_of_its_file(tmp_path, n_clusters, ker
     assert read.get_params()["kernel"] == kernel
 
 
-@pytest.mark.parametrize("name", ["two-moons", "three-bars"])
-def test_labels_do_not_depend_on_storage_threads_or_the_pass_that_made_them(tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "loss"), [("two-moons", "auto"), ("three-bars", "auto"), ("three-bars", "hinge")]
+)
+def test_labels_do_not_depend_on_storage_threads_or_the_pass_that_made_them(tmp_path, name, loss):
     X, y = make_shape(name, 6000, random_state=0)
     X = X.astype(np.float32)
     zarr.create_array(tmp_path / "a.zarr", data=X, chunks=(777, 2))
-    settings = {"kernel": mmcnb.GraphKernel(n_nodes=500), "n_jobs": 1}
+    settings = {"kernel": mmcnb.GraphKernel(n_nodes=500), "loss": loss, "n_jobs": 1}
     expected = front_door(int(y.max()) + 1, **settings).fit(X)
     again = clone(expected).set_params(n_jobs=3)
     for rows in (X, tmp_path / "a.zarr"):
@@ -172,8 +197,8 @@ def test_graph_features_make_rings_compact(tmp_path):
     [
         ({"kernel": "poly"}, "kernel='poly' is unknown; choose one of 'auto', 'rbf', 'linear', 'graph'"),
         ({"loss": "logistic"}, "loss='logistic' is unknown"),
-        ({"loss": "hinge", "n_clusters": 3}, "leave loss at 'auto', or use CrammerSingerMMC"),
-        ({"loss": "hinge", "cluster_sizes": "equal"}, "loss='hinge' takes no cluster_sizes"),
+        ({"loss": "hinge", "n_clusters": 61}, "n_clusters=61 is more than the 60 rows"),
+        ({"loss": "hinge", "cluster_sizes": [0.5, 0.6]}, "cluster_sizes must sum to 1"),
         ({"cluster_sizes": "auto"}, "cluster_sizes is None, 'equal' or shares, not 'auto'"),
         ({"cluster_sizes": [0.5, 0.6]}, "cluster_sizes must sum to 1"),
         ({"kernel": mmcnb.GraphKernel(n_neighbors=0)}, "n_neighbors=0 is out of range"),

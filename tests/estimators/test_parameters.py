@@ -76,6 +76,7 @@ def test_changing_a_parameter_changes_the_fit(X, base_history, name, parameter):
 def test_changing_a_parameter_changes_the_fit_of_three_clusters(X, base_history, parameter):
     base = {"n_clusters": 3, "gamma": 0.02} | BASE.get(parameter, {})
     base.pop("init", None)
+    base |= {"cluster_sizes": None} if parameter == "min_share" else {}
     changed = base | ({"n_clusters": 4} if parameter == "n_clusters" else {parameter: CHANGED[parameter]})
     assert not base_history("CrammerSingerMMC", base).equals(history(X, "CrammerSingerMMC", changed))
 

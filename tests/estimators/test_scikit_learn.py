@@ -25,6 +25,7 @@ EXPECTED_FAILURES = {
         mmcnb.UnsupervisedRLS(),
         mmcnb.UnsupervisedRLS(kernel="graph"),
         mmcnb.SparseKernelMMC(kernel="graph"),
+        mmcnb.CrammerSingerMMC(n_clusters=3, kernel="graph", n_init=1),
         mmcnb.MaximumMarginClustering(),
         mmcnb.MaximumMarginClustering(n_clusters=3),
         mmcnb.GraphFeatures(),

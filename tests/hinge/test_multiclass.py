@@ -7,7 +7,6 @@ from mmcnb.engine.run import ThreadEngine
 from mmcnb.features.kernel import BasisMap, Kernel, KernelSamples, kernel_matrix
 from mmcnb.features.nystroem import normalization_of, principal_features
 from mmcnb.hinge.cccp import CCCPLimits
-from mmcnb.hinge.cutting_plane import Objective
 from mmcnb.hinge.multiclass import HingeRefinement
 from mmcnb.hinge.sample_search import SearchConfig
 from mmcnb.least_squares.all_rows import LandmarkSample
@@ -32,10 +31,9 @@ def partitions(engine, X, partition, with_refine, weights=None):
     values = columns.block(0, len(X))
     normalization = normalization_of(KERNEL(X[:40], X[:40]))
     features = principal_features(values @ normalization, weights)
-    form = Objective("adaptive", 0.0, float(features.variances.sum()))
     mapped = LandmarkSample(KERNEL, X[:40], values, normalization, features)
     search = SearchConfig("adaptive", 0.0, (1.01, 2.0, C), 0.01, CCCPLimits(5), "mixed", 2, 0, len(X))
-    refine = HingeRefinement(engine, mapped, partition, form, search)
+    refine = HingeRefinement(engine, mapped, partition, search)
     K = kernel_matrix(X, KERNEL) if weights is None else None
     sweeps = []
     given = engine, K, features, partition, np.random.RandomState(0)
