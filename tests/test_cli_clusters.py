@@ -322,4 +322,4 @@ def test_the_plan_is_that_of_the_fit(method, blobs, capsys):
 def test_the_plan_knows_the_sample_that_many_clusters_take(capsys):
     words = ["plan", "--rows", 10**6, "--features", 20, "--method", "unsupervised-rls", "--n-clusters"]
     few, many = (run(capsys, *words, k) for k in (10, 40))
-    assert many["sample"] > 3 * few["sample"]  # 4,000 rows for 2,000
+    assert many["work"] > 3 * few["work"]  # 4,000 rows for 2,000

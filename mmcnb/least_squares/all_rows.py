@@ -62,7 +62,7 @@ def check_matrices(rows: int, n_clusters: int, memory_limit: str | int | None) -
     """Refuse a sample whose kernel matrix does not fit, where a smaller one would."""
     held, limit = matrix_bytes(rows), resolve_memory_limit(memory_limit)
     fits = square_rows(limit, MATRICES)
-    if held > limit and fits >= n_clusters:
+    if held + LIBRARIES > limit and fits >= n_clusters:
         raise MemoryLimitError(
             f"the kernel matrix of a sample of {rows:,} rows takes {format_bytes(8 * rows**2)}, and "
             f"{MATRICES} such are held, of {format_bytes(limit)} allowed; give sample_size={fits} or "

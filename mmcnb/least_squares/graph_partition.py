@@ -1,5 +1,6 @@
 """Clusters on the graph kernel: samples of the nodes are clustered, and the cut of the graph judges."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import Any
@@ -25,6 +26,8 @@ from mmcnb.samples.matrix import moments
 COORDINATES = 6  # a cluster
 DRAWS = 4  # samples of the nodes, each clustered by itself
 DRAW_STARTS = 4  # most starts of the local search on each; regularisation paths come on top
+LINKED_ROWS = 4000  # most that linkage takes: its time grows with their square
+LINKED_COORDINATES = (2, 3, 6)  # a cluster, of those that linkage sees
 NODE_STEPS = 6  # label steps on all nodes
 GRAPH_LEAST_SHARE = 0.1  # of n/k, of a cluster where sizes are free
 # The same for the starts: low ones find small clusters that lie apart, high ones cut off no odd rows.
@@ -243,33 +246,92 @@ def partition_graph(
     list of Partition
         Partitions of the whole sample, their objective `cut_score`.
     """
-    k, weights = config.n_clusters, sample.features.weights
-    ridge, found = sample.ridge_map(config.alpha), list[Partition]()
-    unweighted = weights.min() == weights.max()
-    for rows, start_config in _draws(sample.values.shape[0], draw_rows, config, random_state):
-        values = sample.values[rows]
-        features = principal_features(values, weights[rows])
-        # A matrix without a name ends with its search, before the next one is made.
-        given = features, start_config, random_state
-        parts = partition_sample(engine, values @ values.T if unweighted else None, *given, overwrite=True)
-        for one in parts:
-            labels = _settled(sample, ridge, config, rows, one.labels)
-            score = cut_score(sample.graph.weights, sample.graph.node_labels(labels), k)
-            found.append(Partition(labels, score, len(found)))
-    return sorted(found, key=lambda one: -one.objective)
+    ridge, k = sample.ridge_map(config.alpha), config.n_clusters
+    starts: list[tuple[np.ndarray, np.ndarray]] = []
+    for rows, configs in _draws(sample.values.shape[0], draw_rows, config, random_state):
+        starts += [(rows, one) for one in _searched(engine, sample, rows, configs, random_state)]
+        fewer = rows[:: -(-rows.size // max(LINKED_ROWS, 2 * k))]
+        starts += [(fewer, one) for one in linked_directions(sample.values[fewer], k)]
+
+    def judged(number: int) -> Partition:
+        labels = _settled(sample, ridge, config, *starts[number])
+        nodes = sample.graph.node_labels(labels)
+        return Partition(labels, cut_score(sample.graph.weights, nodes, k), number)
+
+    return sorted(engine.each(judged, range(len(starts))), key=lambda one: -one.objective)
 
 
 def _draws(
     n_samples: int, size: int, config: PartitionConfig, random_state: np.random.RandomState
-) -> list[tuple[np.ndarray, PartitionConfig]]:
-    """Samples of the rows, or all of few rows, each with how it is clustered."""
+) -> list[tuple[np.ndarray, list[PartitionConfig]]]:
+    """Samples of the rows, or all of few rows, each with how it is searched."""
     floors = {max(config.min_share, share) for share in START_SHARES} if config.sizes_are_free else {0.0}
     n_init = min(config.n_init, DRAW_STARTS)
     configs = [replace(config, min_share=floor, n_init=n_init) for floor in sorted(floors)]
     if n_samples <= size:
-        return [(np.arange(n_samples), one) for one in configs]
+        return [(np.arange(n_samples), configs)]
     draws = [np.sort(random_state.permutation(n_samples)[:size]) for _ in range(DRAWS)]
-    return list(zip(draws, cycle(configs), strict=False))
+    return [(rows, [one]) for rows, one in zip(draws, cycle(configs), strict=False)]
+
+
+def _searched(
+    engine: Engine,
+    sample: GraphSample,
+    rows: np.ndarray,
+    configs: list[PartitionConfig],
+    random_state: np.random.RandomState,
+) -> Iterator[np.ndarray]:
+    """Labels of some rows by the search of least squares."""
+    values, weights = sample.values[rows], sample.features.weights
+    features, unweighted = principal_features(values, weights[rows]), weights.min() == weights.max()
+    for config in configs:
+        # A matrix without a name ends with its search, before the next one is made.
+        given = features, config, random_state
+        parts = partition_sample(engine, values @ values.T if unweighted else None, *given, overwrite=True)
+        yield from (one.labels for one in parts)
+
+
+def linked_directions(values: np.ndarray, n_clusters: int) -> Iterator[np.ndarray]:
+    """Labels of rows by Ward's linkage and by average linkage of the directions of their coordinates.
+
+    A cluster of a graph is a direction: its rows differ in length more than in angle. Linkage draws no sizes,
+    so it finds clusters of uneven ones. Ward's is of the coordinates as they are. Average linkage is of
+    coordinates of one scale.
+
+    Parameters
+    ----------
+    values : ndarray of shape (m, q)
+        Coordinates of the rows, the leading ones first.
+    n_clusters : int
+        Number of clusters, k, at most m.
+
+    Yields
+    ------
+    ndarray of shape (m,), int64
+        Labels.
+
+    References
+    ----------
+    A. Y. Ng, M. I. Jordan and Y. Weiss, On spectral clustering: analysis and an algorithm, step 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.least_squares.graph_partition import linked_directions
+    >>> rows = np.array([[1.0, 0.1], [3.0, 0.1], [0.1, 1.0], [0.1, 9.0]])
+    >>> [labels.tolist() for labels in linked_directions(rows, 2)]
+    [[1, 1, 0, 0], [1, 1, 0, 0]]
+    """
+    from sklearn.cluster import AgglomerativeClustering
+
+    least = np.finfo(float).tiny
+    scales = np.maximum(np.sqrt((values**2).mean(axis=0)), least)
+    for width in sorted({min(a_cluster * n_clusters, values.shape[1]) for a_cluster in LINKED_COORDINATES}):
+        for linkage, part in (("ward", values), ("average", values / scales)):
+            part = part[:, :width]
+            lengths = np.linalg.norm(part, axis=1, keepdims=True)
+            linked = AgglomerativeClustering(n_clusters, linkage=linkage)
+            yield linked.fit(part / np.maximum(lengths, least)).labels_.astype(np.int64)
 
 
 def _settled(

@@ -275,16 +275,6 @@ def test_methods_of_kernel_functions_name_those_of_the_graph(X, name, kernel):
     )
 
 
-@pytest.mark.parametrize("kernel", ["graph", mmcnb.GraphKernel(), "rbf"])
-def test_methods_without_a_kernel_name_those_with_one(kernel):
-    linear = (
-        r"^CPMMC takes no kernel, .* use SparseKernelMMC, .* make_pipeline\(GraphFeatures\(\), CPMMC\(\)\)\.$"
-    )
-    refused(lambda: mmcnb.CPMMC(kernel=kernel), linear, InputError)
-    own = r"^OwnBasisMMC takes no kernel, .* use SparseKernelMMC\.$"
-    refused(lambda: mmcnb.baselines.OwnBasisMMC(kernel=kernel), own, InputError)
-
-
 def test_a_pipeline_of_graph_features_is_the_linear_method_on_a_graph():
     X, y = make_shape("two-rings", 600, random_state=0)
     pipeline = make_pipeline(mmcnb.GraphFeatures(random_state=0), mmcnb.CPMMC(random_state=0))

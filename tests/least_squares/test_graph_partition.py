@@ -8,11 +8,13 @@ import scipy.sparse
 from sklearn.metrics import adjusted_rand_score
 
 from mmcnb.features.graph import GraphKernel
+from mmcnb.least_squares import graph_partition
 from mmcnb.least_squares.graph_partition import (
     GRAPH_LEAST_SHARE,
     cut_score,
     graph_needs,
     graph_sample,
+    linked_directions,
     partition_graph,
     spread_warnings,
 )
@@ -148,11 +150,41 @@ def test_sizes_that_are_asked_for_are_kept_within_their_tolerance(engine, cluste
 def test_every_search_of_the_paper_works_on_a_graph(engine, search):
     X, _ = blobs(150, 3, gap=8.0)
     _, found = clustered(engine, X, config_of(3, "equal", **search))
-    assert len(found) == 3  # its starts, and no regularisation paths
+    assert len(found) == 3 + 6  # its starts and those of linkage, and no regularisation paths
     for one in found:
         assert np.isfinite(one.objective)
         sizes = np.bincount(one.labels, minlength=3)
         assert (np.abs(sizes - 50) <= 5 + 2).all()
+
+
+def test_linkage_sees_directions_alone():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [40, 10, 4])
+    values = (np.eye(3)[y] + 0.05 * rng.normal(size=(54, 3))) * rng.uniform(0.1, 10, size=(54, 1))
+    for labels in linked_directions(values, 3):
+        assert labels.dtype == np.int64
+        assert adjusted_rand_score(y, labels) == 1.0
+
+
+def test_linkage_takes_rows_and_columns_of_zeros():
+    values = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0], [-1.0, 0.0]])
+    for labels in linked_directions(values, 2):
+        assert labels[0] == labels[1] != labels[3]
+
+
+def test_linkage_takes_fewer_rows_of_large_samples(engine, monkeypatch):
+    X, y = blobs(600, 3, gap=6.0)
+    taken = []
+
+    def counted(values, n_clusters):
+        taken.append(len(values))
+        return linked_directions(values, n_clusters)
+
+    monkeypatch.setattr(graph_partition, "LINKED_ROWS", 250)
+    monkeypatch.setattr(graph_partition, "linked_directions", counted)
+    _, found = clustered(engine, X, config_of(3))
+    assert taken == [200]
+    assert adjusted_rand_score(y, found[0].labels) > 0.95
 
 
 def test_integer_weights_count_as_rows_do(engine):
