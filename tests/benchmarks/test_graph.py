@@ -36,12 +36,12 @@ def test_a_section_asks_for_no_run_twice_and_without_classes(section, scale, tmp
 def test_quick_runs_and_the_choice_of_a_filter_leave_the_confirmation_half_alone(section, tmp_path):
     halves = {scale: {half_of(run.dataset) for run in runs_of(section, tmp_path, scale)} for scale in SCALES}
     assert halves["quick"] == halves["smoke"] == {TUNING}
-    one_half = section in ("filters", "rows", "stores")  # MNIST is of the tuning half
+    one_half = section in ("floors", "filters", "rows", "stores")  # MNIST is of the tuning half
     assert halves["full"] == ({TUNING} if one_half else {TUNING, CONFIRMATION})
 
 
 def test_all_sets_and_all_shapes_are_asked_for(tmp_path):
-    assert {run.dataset for run in runs_of("sets", tmp_path)} == set(SETS)
+    assert {run.dataset for run in runs_of("sets", tmp_path)} == {*SETS, graph.EXTENDED}
     assert {run.dataset for run in runs_of("shapes", tmp_path)} == set(SHAPES)
     assert {run.method for run in runs_of("sets", tmp_path)} == set(OURS)
     assert {*graph.LEAST_ARI, *MNIST_PAIRS} <= set(SETS)
@@ -86,12 +86,19 @@ def test_rows_that_were_left_out_are_measured_beside_those_of_the_fit():
     assert found["new_ari"] > 0.8
 
 
+@pytest.mark.usefixtures("made_up_digits")
+def test_a_floor_is_the_least_share_of_a_cluster():
+    for floor in (0.1, 1.0):
+        run = Run("mnist", GRAPH, 0, {"sizes": graph.UNEVEN, "min_share": floor}, settings={"rows": None})
+        assert graph.compute_floors(run)["ari"] == graph.compute_uneven(run, min_share=floor)["ari"]
+
+
 def test_a_filter_is_that_of_the_graph_kernel():
     seen = {
-        one: graph.compute(Run("four-moons", GRAPH, 0, {"filter": one}, settings={"rows": 200}))["ari"]
+        one: graph.compute(Run("noisy-moons", GRAPH, 0, {"filter": one}, settings={"rows": 200}))["ari"]
         for one in graph.FILTERS
     }
-    default = graph.compute(Run("four-moons", GRAPH, 0, settings={"rows": 200}))["ari"]
+    default = graph.compute(Run("noisy-moons", GRAPH, 0, settings={"rows": 200}))["ari"]
     assert seen["root"] == default
     assert len(set(seen.values())) > 1
 

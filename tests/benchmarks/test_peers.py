@@ -13,7 +13,7 @@ from scipy.sparse import random
 from benchmarks.__main__ import run_study
 from benchmarks.journal import Journal
 from benchmarks.libraries import AXES, EVOC, GENIE, MIXTURE, PACKAGES, DenseClusterer
-from benchmarks.methods import CUT, DENSITY, KMEANS, estimator
+from benchmarks.methods import CUT, DENSITY, FRONT_DOOR, KMEANS, estimator
 from benchmarks.protocol import LABEL_FREE, SCAN_THREADS, Data, compile_seconds
 from benchmarks.run import Options, Run, Section
 from benchmarks.studies import engine, peers, routines
@@ -182,6 +182,21 @@ def test_the_extra_installs_what_peers_need():
     extras = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     named = {re.match(r"[\w-]+", one)[0] for one in extras["peers"]}
     assert {package for _, package in PACKAGES.values()} <= named
+
+
+def made_up(rows):
+    frame = pd.DataFrame(rows, columns=["dataset", "method", "ari", "seconds"])
+    facts = {"n": 9, "d": 2, "peak_mib": 1.0, "status": "ok", "labelled": 1.0, "clusters": 2}
+    return frame.assign(seed=0, balanced_error=0.1, **facts)
+
+
+def test_the_default_is_judged_by_the_time_of_k_means_and_by_the_shapes_of_two_peers():
+    rows = [("mnist", FRONT_DOOR, 0.9, 30.0), ("mnist", KMEANS, 0.4, 100.0)]
+    (time,) = peers.tables_of_sets(made_up(rows)).goals
+    assert (time.figure, time.bound, time.reached) == (pytest.approx(0.3), 0.25, False)
+    rows = [("two-rings", FRONT_DOOR, 1.0, 1.0), ("two-rolls", FRONT_DOOR, 0.5, 1.0)]
+    goals = peers.tables_of_shapes(made_up([*rows, ("two-rings", CUT, 0.7, 1.0)])).goals
+    assert [(goal.figure, goal.bound, goal.reached) for goal in goals] == [(0.75, 0.7, True)]
 
 
 def test_noise_is_a_cluster_of_its_own():
