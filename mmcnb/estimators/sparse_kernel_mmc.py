@@ -35,7 +35,6 @@ from mmcnb.hinge.working_set import landmark_features, linear_features
 from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, relative_cut, spread_warnings
 from mmcnb.samples import open_samples
 
-HINGE_LIBRARIES = 40 * 2**20  # compiled routines of the hinge loss, beside those of the graph
 MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
 
 
@@ -174,8 +173,7 @@ class SparseKernelMMC(StreamedClusterer):
         if graph is None:
             return needs_of_landmarks(self, n_samples)
         rows = min(self.sample_size or SAMPLE_ROWS, n_samples)
-        needs = graph_needs(graph, 2, n_samples, rows)
-        return replace(needs, libraries=needs.libraries + HINGE_LIBRARIES)
+        return graph_needs(graph, 2, n_samples, rows)
 
     def _fit(self, session: FitSession) -> FitResult:
         if graph_kernel(self.kernel) is not None:

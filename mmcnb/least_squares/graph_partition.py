@@ -33,6 +33,7 @@ GRAPH_LEAST_SHARE = 0.1  # of n/k, of a cluster where sizes are free
 # The same for the starts: low ones find small clusters that lie apart, high ones cut off no odd rows.
 START_SHARES = (0.1, 0.5)
 UNEVENNESS = 1.0  # price of uneven clusters in `cut_score`
+HINGE_LIBRARIES = 40 * 2**20  # bytes of compiled routines of the hinge loss, beside those of the graph
 DOMINANT_SHARE = 0.99  # of the variance: the other columns hardly move a distance
 
 
@@ -110,13 +111,15 @@ def graph_needs(
     """
     p = min(kernel.n_nodes, n_samples)
     q = min(COORDINATES * n_clusters, p)
-    larger = larger_sample(n_samples) if sweeps is None else 0
-    sweeps = 1 if sweeps is not None and p < n_samples else sweeps
+    by_hinge = sweeps is None
+    larger = larger_sample(n_samples) if by_hinge else 0
+    sweeps = 1 if not by_hinge and p < n_samples else sweeps
     needs = needs_of_nodes(kernel, q, p)
     search = 8.0 * draw_rows * (draw_rows + 4 * q)  # one matrix, which is overwritten
     return replace(
         needs,
         work_bytes=max(needs.work_bytes, search),
+        libraries=needs.libraries + (HINGE_LIBRARIES if by_hinge else 0),
         larger_rows=larger,
         sweeps=sweeps,
         likely_sweeps=None if sweeps is None else sweeps + 1,  # labels want the features once more
