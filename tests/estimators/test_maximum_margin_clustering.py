@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
+from mmcnb.estimators.maximum_margin_clustering import CLEAR_CUT, LEAST_AGREEMENT
 from mmcnb.synthetic import make_shape
 
 pytestmark = pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
@@ -53,7 +54,7 @@ def test_a_spread_is_left_to_the_gaussian_kernel():
     assert (model.kernel_, model.loss_) == ("rbf", "hinge")
     choice = model.report_["choice"]
     assert not choice["graph"]
-    assert choice["relative_cut"] > 0.065 or choice["agreement"] < 0.3
+    assert choice["relative_cut"] > CLEAR_CUT or choice["agreement"] < LEAST_AGREEMENT
     assert adjusted_rand_score(y, model.labels_) > 0.3
 
 
