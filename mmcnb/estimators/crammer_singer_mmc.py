@@ -87,7 +87,7 @@ class CrammerSingerMMC(StreamedClusterer):
         Number of starts on the sample: n_init + 2 local searches, and four regularisation paths.
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000, or 100 n_clusters where that is more. With the graph kernel, rows
-        of each of four samples of its nodes.
+        of each of eight samples of its nodes.
     cluster_sizes : {"auto", "equal"}, None or array of shape (n_clusters,), default="auto"
         Size constraints, as proportions of the rows. None is a minimum size only. "auto" is that for the
         graph kernel, and equal sizes otherwise.

@@ -116,7 +116,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         Minimum size of a cluster where there is no other constraint, as a fraction of n/n_clusters; None is
         0.5, and 0.1 with the graph kernel.
     sample_size : int or None, default=None
-        Rows of the sample; None is max(2000, 100 n_clusters). With the graph kernel, rows of each of four
+        Rows of the sample; None is max(2000, 100 n_clusters). With the graph kernel, rows of each of eight
         samples of its nodes.
     n_landmarks : int, default=300
         Basis vectors of the model.

@@ -24,7 +24,7 @@ from mmcnb.samples.matrix import moments
 
 # Chosen on optdigits, MNIST and shapes of the tuning half; `python -m benchmarks graph` measures the result.
 COORDINATES = 6  # a cluster
-DRAWS = 4  # samples of the nodes, each clustered by itself
+DRAWS = 8  # samples of the nodes, each clustered by itself
 DRAW_STARTS = 4  # most starts of the local search on each; regularisation paths come on top
 LINKED_ROWS = 4000  # most that linkage takes: its time grows with their square
 LINKED_COORDINATES = (2, 3, 6)  # a cluster, of those that linkage sees

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
-from mmcnb.estimators.maximum_margin_clustering import CLEAR_CUT, LEAST_AGREEMENT
+from mmcnb.estimators.maximum_margin_clustering import CLEAR_CUT, LEAST_AGREEMENT, NO_CUT
 from mmcnb.synthetic import make_shape
 
 pytestmark = pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
@@ -48,6 +48,15 @@ def test_shapes_are_clusters_of_the_graph(name):
     assert model.report_["choice"]["relative_cut"] < 0.01
 
 
+def test_a_partition_that_cuts_hardly_anything_needs_no_agreement():
+    X, _ = make_shape("unequal-moons", 1200, random_state=1)
+    model = front_door().fit(X)
+    choice = model.report_["choice"]
+    assert choice["relative_cut"] <= NO_CUT
+    assert choice["agreement"] < LEAST_AGREEMENT
+    assert model.kernel_ == "graph"
+
+
 def test_a_spread_is_left_to_the_gaussian_kernel():
     X, y = spread()
     model = front_door().fit(X)
@@ -55,6 +64,7 @@ def test_a_spread_is_left_to_the_gaussian_kernel():
     choice = model.report_["choice"]
     assert not choice["graph"]
     assert choice["relative_cut"] > CLEAR_CUT or choice["agreement"] < LEAST_AGREEMENT
+    assert choice["relative_cut"] > NO_CUT
     assert adjusted_rand_score(y, model.labels_) > 0.3
 
 
