@@ -16,10 +16,8 @@ COVARIANCE_COLUMNS = 1000  # up to which all axes cost little more than iteratio
 SPARE_AXES, POWER_STEPS = 10, 6
 AXES_BYTES = 3 * 8 * COVARIANCE_COLUMNS**2  # of the covariance matrix and its solver
 SEARCHED_NODES = 4096  # up to which a search in all nodes costs less than one in cells
-CHECKED_ROWS, CHECKED_NEIGHBOURS = (
-    2000,
-    10,
-)  # nodes on which the cells are measured, and how many neighbours of each
+CHECKED_ROWS = 2000  # nodes on which the cells are measured
+CHECKED_NEIGHBOURS = 10  # of each of them, at least
 LEAST_RECALL = 0.995  # of the true neighbours
 FIRST_PROBES = 8
 COMPARISON_FLOPS = 3  # a product with a node, and its place among the candidates, in products

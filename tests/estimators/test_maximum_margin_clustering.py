@@ -241,3 +241,12 @@ def test_a_column_with_nearly_all_of_the_variance_is_told():
     told = [str(one.message) for one in caught if one.category is ClusterWarning]
     assert any("standard" in sentence for sentence in told)
     assert model.report_["warnings"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [200, 3000])
+def test_scaling_leaves_the_rows_of_the_caller_as_they_are(n, dtype):
+    X = (spread(n)[0] * 3 + 1).astype(dtype)
+    before = X.copy()
+    front_door(scale="standard").fit(X)
+    np.testing.assert_array_equal(X, before)
