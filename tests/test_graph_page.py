@@ -9,7 +9,7 @@ import mmcnb
 from mmcnb.estimators.maximum_margin_clustering import CLEAR_CUT, LEAST_AGREEMENT, NO_CUT
 from mmcnb.features.graph import N_NEIGHBORS, N_NODES
 from mmcnb.features.nodes import LEADING_AXES, LEAST_RECALL
-from mmcnb.least_squares.graph_partition import GRAPH_LEAST_SHARE
+from mmcnb.least_squares.graph_partition import graph_least_share
 
 PAGE = (Path(__file__).parent.parent / "docs/graph.md").read_text()
 
@@ -30,5 +30,5 @@ def test_its_numbers_are_those_of_the_code():
     assert f"its {N_NEIGHBORS} nearest nodes" in PAGE
     assert f"More than {LEADING_AXES} columns are reduced to {LEADING_AXES}" in PAGE
     assert f"{LEAST_RECALL:.1%}".replace("%", " %") in PAGE
-    assert GRAPH_LEAST_SHARE == 0.1
-    assert "a tenth of n/k" in PAGE
+    assert (graph_least_share(2), graph_least_share(3)) == (0.1, 0.2)
+    assert "a fifth of n/k for each of k clusters, or a tenth with two" in PAGE

@@ -54,7 +54,7 @@ from mmcnb.synthetic import SHAPES
 
 FILTERS = ("root", "cut-off", "resolvent")
 UNEVEN_SETS, EVEN, UNEVEN = ("pendigits", "optdigits", "mnist"), "even", "uneven"
-FLOORS = (0.02, 0.1, 0.25, 0.5)  # of n/k
+FLOORS = (0.02, 0.1, 0.2, 0.3, 0.5)  # of n/k
 EXTENDED, MOST_WORST_ERROR = "usps-extended", 0.015
 LEFT_OUT, LEFT_OUT_OF = 10_000, 7  # one row of seven
 LEAST_ARI = {"mnist": 0.88, "optdigits": 0.95, "pendigits": 0.80, "usps": 0.82}

@@ -95,7 +95,7 @@ class CrammerSingerMMC(StreamedClusterer):
         Relative tolerance of the size constraints.
     min_share : float or None, default=None
         Minimum size of a cluster where there is no other constraint, as a fraction of n/n_clusters; None is
-        0.5, and 0.1 with the graph kernel.
+        0.5, and with the graph kernel 0.1 for two clusters and 0.2 for more.
     scale : {None, "standard"}, default=None
         "standard" scales the columns block by block (sparse columns are not centred).
     eta : float, default=0.01
@@ -200,7 +200,7 @@ class CrammerSingerMMC(StreamedClusterer):
         refinement = HingeRefinement(session.engine, sample, partition, config)
         found = partition_sample(
             session.engine,
-            kernel_matrix(rows, kernel) if weights is None else None,
+            partition.smoother(kernel_matrix(rows, kernel), overwrite=True) if weights is None else None,
             sample.features,
             partition,
             session.random_state,

@@ -38,8 +38,8 @@ from mmcnb.least_squares.all_rows import (
     rows_of_sample,
 )
 from mmcnb.least_squares.graph_partition import (
-    GRAPH_LEAST_SHARE,
     GraphSample,
+    graph_least_share,
     graph_needs,
     graph_sample,
     partition_graph,
@@ -114,7 +114,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         How far constrained sizes may lie from their proportions, relatively.
     min_share : float or None, default=None
         Minimum size of a cluster where there is no other constraint, as a fraction of n/n_clusters; None is
-        0.5, and 0.1 with the graph kernel.
+        0.5, and with the graph kernel 0.1 for two clusters and 0.2 for more.
     sample_size : int or None, default=None
         Rows of the sample; None is max(2000, 100 n_clusters). With the graph kernel, rows of each of eight
         samples of its nodes.
@@ -265,8 +265,8 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         kernel, config, settings = self._settings(session, weights)
         shape = min(sample.shape[0], self.n_landmarks), self.n_clusters
         mapped = landmark_sample(sample, weights, kernel, *shape, random_state)
-        K = kernel_matrix(sample, kernel) if weights is None else None
-        found = partition_sample(engine, K, mapped.features, config, random_state, overwrite=True)
+        R = None if weights is not None else config.smoother(kernel_matrix(sample, kernel), overwrite=True)
+        found = partition_sample(engine, R, mapped.features, config, random_state)
         return SampleClusters(mapped, found, config, {"gamma": kernel.gamma, **settings})
 
     def _label(self, session: FitSession, clusters: SampleClusters) -> FitResult:
@@ -302,9 +302,10 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         )
 
     def _config(self, alpha: float) -> PartitionConfig:
-        least = LEAST_SHARE if graph_kernel(self.kernel) is None else GRAPH_LEAST_SHARE
+        function = graph_kernel(self.kernel) is None
+        least = LEAST_SHARE if function else graph_least_share(int(self.n_clusters))
         least = least if self.min_share is None else float(self.min_share)
-        free = graph_kernel(self.kernel) is not None and str(self.cluster_sizes) == "auto"
+        free = not function and str(self.cluster_sizes) == "auto"
         sizes = None if free else self.cluster_sizes, float(self.size_tolerance), least
         return PartitionConfig(
             int(self.n_clusters), alpha, self.search, self.schedule, int(self.n_init), *sizes

@@ -181,6 +181,23 @@ class PrincipalFeatures:
             np.ones_like(self.variances) if np.isinf(alpha) else 1 / (self.total * (self.variances + alpha))
         )
 
+    def smoother(self, alpha: float) -> np.ndarray:
+        """The matrix that maps labels to fitted values, of the rows without their weights.
+
+        Parameters
+        ----------
+        alpha : float
+            Ridge per row.
+
+        Returns
+        -------
+        ndarray of shape (m, m)
+            That of `mmcnb.least_squares.objective.smoother` for the centred inner products, by a product with
+            few columns in place of an inverse.
+        """
+        scaled = self.z * np.sqrt(self.scales(alpha))
+        return np.asarray(scaled @ scaled.T)
+
     def sums(self, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
         """Weighted sum of the rows z of each cluster, of shape (k, r), and the weight of each cluster."""
         return kernels.cluster_row_sums(self.z, labels, n_clusters, self.weights)

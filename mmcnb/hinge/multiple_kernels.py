@@ -273,8 +273,8 @@ def search_clusters(
     """
     z = sample.z / np.sqrt(len(sample.columns))
     features = principal_features(z, sample.weights)
-    K = z @ z.T if sample.weights is None else None
-    partitions = partition_sample(session.engine, K, features, partition, session.random_state)
+    R = features.smoother(partition.search_alpha(len(z))) if sample.weights is None else None
+    partitions = partition_sample(session.engine, R, features, partition, session.random_state)
     distinct = {canonical_labels(one.labels).tobytes(): one.labels for one in partitions}
     starts = list(enumerate(distinct.values()))[: config.n_init]
     bounds = partition.floor(features.total if sample.weights is None else float(sample.weights.sum()))

@@ -1,8 +1,7 @@
 """Clusters on the graph kernel: samples of the nodes are clustered, and the cut of the graph judges."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import cycle
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,11 +24,14 @@ from mmcnb.samples.matrix import moments
 # Chosen on optdigits, MNIST and shapes of the tuning half; `python -m benchmarks graph` measures the result.
 COORDINATES = 6  # a cluster
 DRAWS = 8  # samples of the nodes, each clustered by itself
+SEARCHED_DRAWS = 4  # of them by local search too
 DRAW_STARTS = 4  # most starts of the local search on each; regularisation paths come on top
 LINKED_ROWS = 4000  # most that linkage takes: its time grows with their square
 LINKED_COORDINATES = (2, 3, 6)  # a cluster, of those that linkage sees
-NODE_STEPS = 6  # label steps on all nodes
-GRAPH_LEAST_SHARE = 0.1  # of n/k, of a cluster where sizes are free
+SETTLED = 16  # starts that take more than one label step on all nodes: those that cut least after the first
+NODE_STEPS = 6
+GRAPH_LEAST_SHARE = 0.2  # of n/k, of a cluster where sizes are free
+LEAST_SHARE_OF_TWO = 0.1  # the same with two clusters
 # The same for the starts: low ones find small clusters that lie apart, high ones cut off no odd rows.
 START_SHARES = (0.1, 0.5)
 UNEVENNESS = 1.0  # price of uneven clusters in `cut_score`
@@ -125,6 +127,11 @@ def graph_needs(
         likely_sweeps=None if sweeps is None else sweeps + 1,  # labels want the features once more
         row_flops=search_flops(p),
     )
+
+
+def graph_least_share(n_clusters: int) -> float:
+    """Default of `min_share` on a graph."""
+    return LEAST_SHARE_OF_TWO if n_clusters == 2 else GRAPH_LEAST_SHARE
 
 
 def spread_warnings(sample: Any) -> list[str]:
@@ -249,32 +256,40 @@ def partition_graph(
     list of Partition
         Partitions of the whole sample, their objective `cut_score`.
     """
-    ridge, k = sample.ridge_map(config.alpha), config.n_clusters
-    starts: list[tuple[np.ndarray, np.ndarray]] = []
-    for rows, configs in _draws(sample.values.shape[0], draw_rows, config, random_state):
-        starts += [(rows, one) for one in _searched(engine, sample, rows, configs, random_state)]
-        fewer = rows[:: -(-rows.size // max(LINKED_ROWS, 2 * k))]
-        starts += [(fewer, one) for one in linked_directions(sample.values[fewer], k)]
+    ridge = sample.ridge_map(config.alpha)
+    draws = _draws(sample.values.shape[0], draw_rows, config, random_state)
+    starts = [
+        *(one for rows, configs in draws for one in _searched(engine, sample, rows, configs, random_state)),
+        *_linked(sample, [rows for rows, _ in draws], config.n_clusters),
+    ]
 
-    def judged(number: int) -> Partition:
-        labels = _settled(sample, ridge, config, *starts[number])
+    def judged(number: int, steps: int) -> Partition:
+        labels = _settled(sample, ridge, config, *starts[number], steps)
         nodes = sample.graph.node_labels(labels)
-        return Partition(labels, cut_score(sample.graph.weights, nodes, k), number)
+        return Partition(labels, cut_score(sample.graph.weights, nodes, config.n_clusters), number)
 
-    return sorted(engine.each(judged, range(len(starts))), key=lambda one: -one.objective)
+    first = sorted(engine.each(lambda start: judged(start, 1), range(len(starts))), key=_rank)
+    best = engine.each(lambda one: judged(one.start, NODE_STEPS), first[:SETTLED])
+    return sorted([*best, *first[SETTLED:]], key=_rank)
+
+
+def _rank(partition: Partition) -> float:
+    """The largest score comes first; of equal ones the first in order."""
+    return -partition.objective
 
 
 def _draws(
     n_samples: int, size: int, config: PartitionConfig, random_state: np.random.RandomState
 ) -> list[tuple[np.ndarray, list[PartitionConfig]]]:
-    """Samples of the rows, or all of few rows, each with how it is searched."""
+    """Samples of the rows, or all of few rows, each with how it is searched, if it is."""
     floors = {max(config.min_share, share) for share in START_SHARES} if config.sizes_are_free else {0.0}
     n_init = min(config.n_init, DRAW_STARTS)
     configs = [replace(config, min_share=floor, n_init=n_init) for floor in sorted(floors)]
     if n_samples <= size:
         return [(np.arange(n_samples), configs)]
     draws = [np.sort(random_state.permutation(n_samples)[:size]) for _ in range(DRAWS)]
-    return [(rows, [one]) for rows, one in zip(draws, cycle(configs), strict=False)]
+    searched = [[configs[i % len(configs)]] if i < SEARCHED_DRAWS else [] for i in range(DRAWS)]
+    return list(zip(draws, searched, strict=True))
 
 
 def _searched(
@@ -283,33 +298,47 @@ def _searched(
     rows: np.ndarray,
     configs: list[PartitionConfig],
     random_state: np.random.RandomState,
-) -> Iterator[np.ndarray]:
-    """Labels of some rows by the search of least squares."""
-    values, weights = sample.values[rows], sample.features.weights
-    features, unweighted = principal_features(values, weights[rows]), weights.min() == weights.max()
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Some rows, and their labels by the search of least squares."""
+    if not configs:
+        return []
+    weights, parts = sample.features.weights, list[Partition]()
+    features, unweighted = principal_features(sample.values[rows], weights[rows]), np.ptp(weights) == 0
+    R = features.smoother(configs[0].search_alpha(rows.size)) if unweighted else None
     for config in configs:
-        # A matrix without a name ends with its search, before the next one is made.
-        given = features, config, random_state
-        parts = partition_sample(engine, values @ values.T if unweighted else None, *given, overwrite=True)
-        yield from (one.labels for one in parts)
+        parts += partition_sample(engine, R, features, config, random_state)
+    return [(rows, one.labels) for one in parts]
 
 
-def linked_directions(values: np.ndarray, n_clusters: int) -> Iterator[np.ndarray]:
-    """Labels of rows by Ward's linkage and by average linkage of the directions of their coordinates.
+def _linked(
+    sample: GraphSample, draws: list[np.ndarray], n_clusters: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Some rows of each draw, and their labels by linkage, for each number of coordinates."""
+    q = sample.values.shape[1]
+    widths = sorted({min(a_cluster * n_clusters, q) for a_cluster in LINKED_COORDINATES})
+    fewer = [rows[:: -(-rows.size // max(LINKED_ROWS, 2 * n_clusters))] for rows in draws]
+    # One after the other: each holds the distances of all pairs twice.
+    return [
+        (rows, linked_directions(sample.values[rows, :width], n_clusters))
+        for rows, width in product(fewer, widths)
+    ]
+
+
+def linked_directions(values: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Labels of rows by average linkage of the directions of their coordinates, brought to one scale.
 
     A cluster of a graph is a direction: its rows differ in length more than in angle. Linkage draws no sizes,
-    so it finds clusters of uneven ones. Ward's is of the coordinates as they are. Average linkage is of
-    coordinates of one scale.
+    so it finds clusters of uneven ones.
 
     Parameters
     ----------
     values : ndarray of shape (m, q)
-        Coordinates of the rows, the leading ones first.
+        Coordinates of the rows.
     n_clusters : int
         Number of clusters, k, at most m.
 
-    Yields
-    ------
+    Returns
+    -------
     ndarray of shape (m,), int64
         Labels.
 
@@ -322,30 +351,32 @@ def linked_directions(values: np.ndarray, n_clusters: int) -> Iterator[np.ndarra
     >>> import numpy as np
     >>> from mmcnb.least_squares.graph_partition import linked_directions
     >>> rows = np.array([[1.0, 0.1], [3.0, 0.1], [0.1, 1.0], [0.1, 9.0]])
-    >>> [labels.tolist() for labels in linked_directions(rows, 2)]
-    [[1, 1, 0, 0], [1, 1, 0, 0]]
+    >>> linked_directions(rows, 2).tolist()
+    [1, 1, 0, 0]
     """
     from sklearn.cluster import AgglomerativeClustering
 
     least = np.finfo(float).tiny
-    scales = np.maximum(np.sqrt((values**2).mean(axis=0)), least)
-    for width in sorted({min(a_cluster * n_clusters, values.shape[1]) for a_cluster in LINKED_COORDINATES}):
-        for linkage, part in (("ward", values), ("average", values / scales)):
-            part = part[:, :width]
-            lengths = np.linalg.norm(part, axis=1, keepdims=True)
-            linked = AgglomerativeClustering(n_clusters, linkage=linkage)
-            yield linked.fit(part / np.maximum(lengths, least)).labels_.astype(np.int64)
+    values = values / np.maximum(np.sqrt((values**2).mean(axis=0)), least)
+    directions = values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), least)
+    linked = AgglomerativeClustering(n_clusters, linkage="average").fit(directions)
+    return np.asarray(linked.labels_, np.int64)
 
 
 def _settled(
-    sample: GraphSample, ridge: RidgeMap, config: PartitionConfig, rows: np.ndarray, labels: np.ndarray
+    sample: GraphSample,
+    ridge: RidgeMap,
+    config: PartitionConfig,
+    rows: np.ndarray,
+    labels: np.ndarray,
+    steps: int,
 ) -> np.ndarray:
     """Labels of all rows after a few label steps, from labels of some of them."""
     k, weights, multipliers = config.n_clusters, sample.features.weights, None
     sums, sizes = kernels.cluster_row_sums(sample.values[rows], labels, k, weights[rows])
     low, high = config.bounds_by_size(sizes * (weights.sum() / sizes.sum()))
     labels = np.empty(0, np.int64)
-    for _ in range(NODE_STEPS):
+    for _ in range(steps):
         means = ridge.means(sums, sizes)
         given = sample, ridge, config, means, sizes, (low, high), multipliers
         rule, multipliers = constrained_scores(*given)

@@ -12,7 +12,14 @@ from mmcnb import kernels
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Record, ignore, run_starts
 from mmcnb.errors import InputError
-from mmcnb.least_squares.objective import Partition, floor_bounds, mean_objective, size_bounds, target_shares
+from mmcnb.least_squares.objective import (
+    Partition,
+    floor_bounds,
+    mean_objective,
+    size_bounds,
+    smoother,
+    target_shares,
+)
 
 LEAST_SHARE = 0.5  # of n/k, where sizes are free: `python -m benchmarks rls`
 DEFAULT_ALPHA = 1e-3  # ridge a row, measured by `python -m benchmarks selection`
@@ -82,6 +89,10 @@ class PartitionConfig:
         if self.n_clusters > 2 or not self.is_mixed:
             return self.alpha
         return self.alpha * min(1.0, max(LEAST_RIDGE, RIDGE_ROWS / rows))
+
+    def smoother(self, K: np.ndarray, overwrite: bool = False) -> np.ndarray:
+        """Smoother of a kernel matrix at the ridge of the search; it may take the place of the matrix."""
+        return smoother(K, self.search_alpha(K.shape[0]) * K.shape[0], overwrite=overwrite)
 
     @property
     def is_mixed(self) -> bool:

@@ -9,7 +9,7 @@ from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Record, ignore, run_starts
 from mmcnb.features.nystroem import PrincipalFeatures
 from mmcnb.least_squares.local_search import MOST_MOVES, PartitionConfig, local_search, random_labels
-from mmcnb.least_squares.objective import Partition, mean_objective, smoother
+from mmcnb.least_squares.objective import Partition, mean_objective
 from mmcnb.least_squares.regularization_path import REGULARIZATION_PATH, regularization_path
 
 # Measured by `python -m benchmarks rls`, section "defaults".
@@ -22,13 +22,12 @@ Refine = Callable[[Partition, Record], np.ndarray | None]
 
 def partition_sample(
     engine: Engine,
-    K: np.ndarray | None,
+    R: np.ndarray | None,
     features: PrincipalFeatures,
     config: PartitionConfig,
     random_state: np.random.RandomState,
     refine: Refine | None = None,
     record: Record = ignore,
-    overwrite: bool = False,
 ) -> list[Partition]:
     """Cluster a sample; the best partition comes first.
 
@@ -36,9 +35,9 @@ def partition_sample(
     ----------
     engine : Engine
         Its threads share the starts.
-    K : ndarray of shape (m, m) or None
-        Kernel matrix of the sample; None follows regularisation paths alone, as the local search knows no
-        weights.
+    R : ndarray of shape (m, m) or None
+        Smoother of the sample at the ridge ``config.search_alpha(m) * m``; None follows regularisation paths
+        alone, as the local search knows no weights.
     features : PrincipalFeatures
         The sample in landmark features, with its weights.
     config : PartitionConfig
@@ -50,20 +49,17 @@ def partition_sample(
         Its labels count where J rises, by more than 0.01 for what local search found.
     record : callable, default=ignore
         Takes what ``refine`` records.
-    overwrite : bool, default=False
-        Whether K may be overwritten, which saves a copy.
 
     Returns
     -------
     list of Partition
-        By J in the kernel matrix, or in landmark features without one. Paths are numbered after the starts of
+        By J under the smoother, or in landmark features without one. Paths are numbered after the starts of
         the local search.
     """
     m, k, first_path = features.z.shape[0], config.n_clusters, config.n_init
     bounds, alpha = config.bounds(features.total), config.search_alpha(m)
     flips = [random_labels(m, config.shares, random_state) for _ in range(PATH_STARTS)]
     path = (*(ridge for ridge in REGULARIZATION_PATH if ridge > alpha), alpha)
-    R = None if K is None else smoother(K, alpha * m, overwrite=overwrite)
 
     def scored(labels: np.ndarray, start: int) -> Partition:
         """A partition at the end of steepest descent, where there is a matrix to descend on."""

@@ -209,7 +209,8 @@ def _labels_by_ridge(
     subset, labelings = replace(whole, values=values, features=features), []
     for alpha in ALPHAS:
         config = replace(config, alpha=alpha)
-        labels = partition_sample(engine, K, features, config, np.random.RandomState(seed))[0].labels
+        R = None if K is None else config.smoother(K)
+        labels = partition_sample(engine, R, features, config, np.random.RandomState(seed))[0].labels
         sums, sizes = kernels.cluster_row_sums(values, labels, config.n_clusters, features.weights)
         ridge, bounds = subset.ridge_map(alpha), config.bounds_by_size(sizes)
         rule, _ = constrained_scores(subset, ridge, config, ridge.means(sums, sizes), sizes, bounds)

@@ -65,7 +65,8 @@ def test_where_the_sample_is_all_rows_the_labels_are_those_of_the_exact_search(c
     sample = landmark_sample(X, None, Kernel("rbf", model.gamma_), len(X), k, random_state)
     wanted = PartitionConfig(k, 1e-3, "shaking", "mixed", 3, *held(**parameters), 0.5)
     with ThreadEngine(1) as engine:
-        found = partition_sample(engine, K, sample.features, wanted, random_state, overwrite=True)
+        given = wanted.smoother(K, overwrite=True), sample.features, wanted, random_state
+        found = partition_sample(engine, *given)
     np.testing.assert_array_equal(model.labels_, canonical_labels(found[0].labels))
     objective = mean_objective(R, model.labels_.astype(int), k)
     assert objective == pytest.approx(found[0].objective, rel=1e-12)

@@ -34,9 +34,9 @@ def partitions(engine, X, partition, with_refine, weights=None):
     mapped = LandmarkSample(KERNEL, X[:40], values, normalization, features)
     search = SearchConfig("adaptive", 0.0, (1.01, 2.0, C), 0.01, CCCPLimits(5), "mixed", 2, 0, len(X))
     refine = HingeRefinement(engine, mapped, partition, search)
-    K = kernel_matrix(X, KERNEL) if weights is None else None
+    R = partition.smoother(kernel_matrix(X, KERNEL)) if weights is None else None
     sweeps = []
-    given = engine, K, features, partition, np.random.RandomState(0)
+    given = engine, R, features, partition, np.random.RandomState(0)
     found = partition_sample(*given, refine.run_start if with_refine else None, sweeps.append)
     return found, refine, features, sweeps
 

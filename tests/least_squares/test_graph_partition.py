@@ -8,6 +8,7 @@ import scipy.sparse
 from sklearn.metrics import adjusted_rand_score
 
 from mmcnb.features.graph import GraphKernel
+from mmcnb.features.nystroem import principal_features
 from mmcnb.least_squares import graph_partition
 from mmcnb.least_squares.graph_partition import (
     GRAPH_LEAST_SHARE,
@@ -19,6 +20,7 @@ from mmcnb.least_squares.graph_partition import (
     spread_warnings,
 )
 from mmcnb.least_squares.local_search import PartitionConfig
+from mmcnb.least_squares.objective import smoother
 from mmcnb.synthetic import make_shape
 from tests import reference_graph
 
@@ -150,7 +152,7 @@ def test_sizes_that_are_asked_for_are_kept_within_their_tolerance(engine, cluste
 def test_every_search_of_the_paper_works_on_a_graph(engine, search):
     X, _ = blobs(150, 3, gap=8.0)
     _, found = clustered(engine, X, config_of(3, "equal", **search))
-    assert len(found) == 3 + 6  # its starts and those of linkage, and no regularisation paths
+    assert len(found) == 3 + 3  # its starts and those of linkage, and no regularisation paths
     for one in found:
         assert np.isfinite(one.objective)
         sizes = np.bincount(one.labels, minlength=3)
@@ -161,15 +163,15 @@ def test_linkage_sees_directions_alone():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [40, 10, 4])
     values = (np.eye(3)[y] + 0.05 * rng.normal(size=(54, 3))) * rng.uniform(0.1, 10, size=(54, 1))
-    for labels in linked_directions(values, 3):
-        assert labels.dtype == np.int64
-        assert adjusted_rand_score(y, labels) == 1.0
+    labels = linked_directions(values, 3)
+    assert labels.dtype == np.int64
+    assert adjusted_rand_score(y, labels) == 1.0
 
 
 def test_linkage_takes_rows_and_columns_of_zeros():
     values = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0], [-1.0, 0.0]])
-    for labels in linked_directions(values, 2):
-        assert labels[0] == labels[1] != labels[3]
+    labels = linked_directions(values, 2)
+    assert labels[0] == labels[1] != labels[3]
 
 
 def test_linkage_takes_fewer_rows_of_large_samples(engine, monkeypatch):
@@ -183,8 +185,38 @@ def test_linkage_takes_fewer_rows_of_large_samples(engine, monkeypatch):
     monkeypatch.setattr(graph_partition, "LINKED_ROWS", 250)
     monkeypatch.setattr(graph_partition, "linked_directions", counted)
     _, found = clustered(engine, X, config_of(3))
-    assert taken == [200]
+    assert taken == [200] * 3
     assert adjusted_rand_score(y, found[0].labels) > 0.95
+
+
+def test_most_starts_take_one_step_and_the_best_take_more(engine, monkeypatch):
+    X, _ = blobs(400, 3, gap=2.0)
+    steps = []
+
+    def counted(*given):
+        steps.append(given[-1])
+        return settled(*given)
+
+    settled = graph_partition._settled
+    monkeypatch.setattr(graph_partition, "SETTLED", 5)
+    monkeypatch.setattr(graph_partition, "_settled", counted)
+    _, found = clustered(engine, X, config_of(3), draw_rows=150)
+    assert steps == [1] * len(found) + [graph_partition.NODE_STEPS] * 5
+    assert sorted(one.start for one in found) == list(range(len(found)))
+
+
+def test_half_of_the_draws_are_searched_and_all_are_linked(engine):
+    X, _ = blobs(400, 3, gap=2.0)
+    _, found = clustered(engine, X, config_of(3, n_init=2), draw_rows=150)
+    of_search = 2 + 4  # local searches and regularisation paths
+    assert len(found) == 4 * of_search + 8 * 3
+
+
+def test_the_smoother_of_features_is_that_of_their_inner_products():
+    values = np.random.default_rng(0).normal(size=(60, 4)) + 3
+    R = principal_features(values).smoother(1e-2)
+    np.testing.assert_array_equal(R, R.T)
+    np.testing.assert_allclose(R, smoother(values @ values.T, 1e-2 * 60), atol=1e-12)
 
 
 def test_integer_weights_count_as_rows_do(engine):

@@ -31,7 +31,7 @@ def test_partitions_are_judged_at_the_ridge_of_the_search():
     K, config = kernel_matrix(X, kernel), partition(2)
     features = principal_features(K @ normalization_of(K.copy(), 1e-7))
     with open_engine(None, 1) as engine:
-        found = partition_sample(engine, K, features, config, np.random.RandomState(0))
+        found = partition_sample(engine, config.smoother(K), features, config, np.random.RandomState(0))
     R = smoother(K, config.search_alpha(600) * 600)
     for one in found:
         assert one.objective == pytest.approx(mean_objective(R, one.labels, 2), rel=1e-9)
