@@ -30,5 +30,6 @@ def test_its_numbers_are_those_of_the_code():
     assert f"its {N_NEIGHBORS} nearest nodes" in PAGE
     assert f"More than {LEADING_AXES} columns are reduced to {LEADING_AXES}" in PAGE
     assert f"{LEAST_RECALL:.1%}".replace("%", " %") in PAGE
-    assert (graph_least_share(2), graph_least_share(3)) == (0.1, 0.2)
-    assert "a fifth of n/k for each of k clusters, or a tenth with two" in PAGE
+    assert (graph_least_share(3, 10_000), graph_least_share(3, 100)) == (0.1, 0.2)
+    assert graph_least_share(10, 2_000) * 2_000 / 10 == 30
+    assert "a tenth of n/k for each of k clusters, or up to a fifth while that is fewer than 30 rows" in PAGE

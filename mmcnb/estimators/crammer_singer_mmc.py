@@ -95,7 +95,7 @@ class CrammerSingerMMC(StreamedClusterer):
         Relative tolerance of the size constraints.
     min_share : float or None, default=None
         Minimum size of a cluster where there is no other constraint, as a fraction of n/n_clusters; None is
-        0.5, and with the graph kernel 0.1 for two clusters and 0.2 for more.
+        0.5, and with the graph kernel 0.1, or up to 0.2 while that is fewer than 30 rows.
     scale : {None, "standard"}, default=None
         "standard" scales the columns block by block (sparse columns are not centred).
     eta : float, default=0.01

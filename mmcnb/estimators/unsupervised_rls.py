@@ -114,7 +114,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         How far constrained sizes may lie from their proportions, relatively.
     min_share : float or None, default=None
         Minimum size of a cluster where there is no other constraint, as a fraction of n/n_clusters; None is
-        0.5, and with the graph kernel 0.1 for two clusters and 0.2 for more.
+        0.5, and with the graph kernel 0.1, or up to 0.2 while that is fewer than 30 rows.
     sample_size : int or None, default=None
         Rows of the sample; None is max(2000, 100 n_clusters). With the graph kernel, rows of each of eight
         samples of its nodes.
@@ -257,9 +257,10 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         check_clusters(self.n_clusters, session.sample, session.samples.n_samples, size)
         sample, weights = session.sample, relative_weights(session.sample_weights)
         if graph is not None:
-            config = self._config(float(self.alpha))
-            on_graph = graph_sample(sample, weights, graph, config.n_clusters, random_state)
-            rows = self.sample_size or rows_of_sample(config.n_clusters)
+            k = int(self.n_clusters)
+            on_graph = graph_sample(sample, weights, graph, k, random_state)
+            least = graph_least_share(k, on_graph.graph.weights.shape[0])
+            config, rows = self._config(float(self.alpha), least), self.sample_size or rows_of_sample(k)
             found = partition_graph(engine, on_graph, config, random_state, rows)
             return SampleClusters(on_graph, found, config, {"gamma": None, "graph": on_graph.graph.to_dict()})
         kernel, config, settings = self._settings(session, weights)
@@ -301,11 +302,9 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
             warnings=warnings,
         )
 
-    def _config(self, alpha: float) -> PartitionConfig:
-        function = graph_kernel(self.kernel) is None
-        least = LEAST_SHARE if function else graph_least_share(int(self.n_clusters))
+    def _config(self, alpha: float, least: float = LEAST_SHARE) -> PartitionConfig:
         least = least if self.min_share is None else float(self.min_share)
-        free = not function and str(self.cluster_sizes) == "auto"
+        free = graph_kernel(self.kernel) is not None and str(self.cluster_sizes) == "auto"
         sizes = None if free else self.cluster_sizes, float(self.size_tolerance), least
         return PartitionConfig(
             int(self.n_clusters), alpha, self.search, self.schedule, int(self.n_init), *sizes

@@ -30,8 +30,9 @@ LINKED_ROWS = 4000  # most that linkage takes: its time grows with their square
 LINKED_COORDINATES = (2, 3, 6)  # a cluster, of those that linkage sees
 SETTLED = 16  # starts that take more than one label step on all nodes: those that cut least after the first
 NODE_STEPS = 6
-GRAPH_LEAST_SHARE = 0.2  # of n/k, of a cluster where sizes are free
-LEAST_SHARE_OF_TWO = 0.1  # the same with two clusters
+# Of n/k, of a cluster where sizes are free; the larger one while it is fewer nodes than are enough. A group
+# hardly larger than the neighbourhoods of its nodes is no cluster.
+LEAST_SHARES, ENOUGH_NODES = (0.1, 0.2), 30
 # The same for the starts: low ones find small clusters that lie apart, high ones cut off no odd rows.
 START_SHARES = (0.1, 0.5)
 UNEVENNESS = 1.0  # price of uneven clusters in `cut_score`
@@ -129,9 +130,16 @@ def graph_needs(
     )
 
 
-def graph_least_share(n_clusters: int) -> float:
-    """Default of `min_share` on a graph."""
-    return LEAST_SHARE_OF_TWO if n_clusters == 2 else GRAPH_LEAST_SHARE
+def graph_least_share(n_clusters: int, n_nodes: int) -> float:
+    """Default of `min_share` on a graph: 0.1, and up to 0.2 while that is fewer than 30 nodes.
+
+    Examples
+    --------
+    >>> from mmcnb.least_squares.graph_partition import graph_least_share
+    >>> [round(graph_least_share(10, n_nodes), 3) for n_nodes in (1000, 2000, 20_000)]
+    [0.2, 0.15, 0.1]
+    """
+    return float(np.clip(ENOUGH_NODES * n_clusters / n_nodes, *LEAST_SHARES))
 
 
 def spread_warnings(sample: Any) -> list[str]:

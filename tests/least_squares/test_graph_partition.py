@@ -11,7 +11,6 @@ from mmcnb.features.graph import GraphKernel
 from mmcnb.features.nystroem import principal_features
 from mmcnb.least_squares import graph_partition
 from mmcnb.least_squares.graph_partition import (
-    GRAPH_LEAST_SHARE,
     cut_score,
     graph_needs,
     graph_sample,
@@ -32,7 +31,7 @@ def blobs(n, k=3, gap=4.0, seed=0, shares=None):
     return gap * np.c_[np.cos(angle), np.sin(angle)] + rng.standard_normal((n, 2)), y
 
 
-def config_of(k, cluster_sizes=None, min_share=GRAPH_LEAST_SHARE, tolerance=0.1, **options):
+def config_of(k, cluster_sizes=None, min_share=0.1, tolerance=0.1, **options):
     settings = {"n_init": 3, "cluster_sizes": cluster_sizes, "min_share": min_share} | options
     return PartitionConfig(k, size_tolerance=tolerance, **settings)
 
