@@ -23,7 +23,7 @@ ALL = (
     *("small", "mnist", "adult", "usps", "eta", "evolutionary", "rls", "mkc", "scm", "engine", "routines"),
     *("peers", "graph"),
 )
-STUDIES = (*ALL, "collapse", "basis", "growth", "startup", "widths", "selection")
+STUDIES = (*ALL, "collapse", "basis", "growth", "startup", "widths", "selection", "choice")
 PACKAGE = "benchmarks.studies."
 SMOKE_ROWS = 200
 

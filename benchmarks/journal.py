@@ -38,7 +38,7 @@ COLUMNS = [
 ]
 RECORDED = (*KEYS, "settings", "code", "status", "reason", "found", "versions")
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas", "zarr", "piqp")
-MAKES_TABLES = ("benchmarks.tables",)  # and decides no run
+MAKES_TABLES = ("benchmarks.tables", "benchmarks.studies._choice_rules")  # and decides no run
 Record = dict[str, Any]
 Identity = tuple[Any, ...]
 

@@ -1,0 +1,286 @@
+"""The study of choices: its problems, its signs, and the rules that are scored from its record."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_blobs
+
+from benchmarks.halves import CONFIRMATION, TUNING
+from benchmarks.protocol import Data, NoData
+from benchmarks.run import Options, Run
+from benchmarks.studies import _choice_clusters, _choice_rules, choice
+from benchmarks.studies._choice_problems import DOMAINS, GEOMETRY, Problem, problems, rows_of
+from benchmarks.studies._choice_signs import density_order, signs_of
+
+
+def runs_of(path, **options):
+    return [Run(**row) for row in choice.grid(Options(path, **options)).to_dict("records")]
+
+
+# -- problems ----------------------------------------------------------------------------------
+
+
+def test_there_are_problems_of_every_domain_in_both_halves():
+    known = problems()
+    assert len({one.name for one in known}) == len(known) >= 150
+    for domain in DOMAINS:
+        assert {one.half for one in known if one.domain == domain} == {TUNING, CONFIRMATION}
+    assert max(one.rows for one in known) <= 5000
+    assert {len(one.classes) for one in known} >= {2, 3, 5, 10}
+
+
+def test_quick_runs_take_the_tuning_half_and_full_ones_take_it_first(tmp_path):
+    halves = {one.name: one.half for one in problems()}
+    assert {halves[run.dataset] for run in runs_of(tmp_path, quick=True)} == {TUNING}
+    full = [halves[run.dataset] for run in runs_of(tmp_path)]
+    assert full == sorted(full, key=lambda half: half != TUNING)
+    assert len(full) == len(problems()) * (1 + len(choice.CANDIDATES))
+
+
+@pytest.fixture
+def three_classes(monkeypatch):
+    X, y = make_blobs([300, 300, 300], random_state=0)
+    data = Data("three", X, np.array([2, 5, 7])[y])
+    monkeypatch.setattr("benchmarks.studies._choice_problems.load_once", lambda name, rows: data)
+    rows_of.cache_clear()
+    yield data
+    rows_of.cache_clear()
+
+
+@pytest.mark.parametrize(("uneven", "sizes"), [(False, [300, 300]), (True, [150, 300])])
+def test_rows_are_of_the_classes_asked_for_and_in_no_order(three_classes, uneven, sizes):
+    found = rows_of(Problem("two of three", "three", "pairs", 600, (0, 2), uneven))
+    assert sorted(np.bincount(found.y)) == sizes
+    assert not (np.diff(found.y) >= 0).all()
+    known = {tuple(row): label for row, label in zip(three_classes.X, three_classes.y, strict=True)}
+    assert [known[tuple(row)] for row in found.X] == [(2, 7)[label] for label in found.y]
+
+
+def test_rows_are_as_many_as_asked_for_at_most(three_classes):
+    assert len(rows_of(Problem("all", "three", "pairs", 100)).y) == 100
+    assert len(rows_of(Problem("all", "three", "pairs", 100), 40).y) == 40
+
+
+def test_a_class_that_is_not_there_is_no_data(three_classes):
+    with pytest.raises(NoData, match="has 3 classes"):
+        rows_of(Problem("none", "three", "pairs", 100, (0, 3)))
+
+
+def test_a_shape_is_a_problem():
+    (one,) = (one for one in problems() if one.name == "two-moons")
+    assert one.domain == GEOMETRY
+    assert rows_of(one, 50).X.shape == (50, 2)
+
+
+# -- signs -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    X, y = make_blobs([100, 100, 100], random_state=1)
+    return Data("blobs of signs", X, y)
+
+
+BETTER = ("knn", "dunn", "valley", "logistic", "trees", "knn standard")
+WORSE = ("cut", "loo rbf 0.5", "loo linear", "loo graph", "cut standard")
+
+
+def test_signs_tell_classes_from_random_labels(blobs):
+    true = signs_of(blobs, blobs.y, 0)
+    random = signs_of(blobs, np.random.default_rng(0).permutation(blobs.y), 0)
+    assert set(true) == set(random)
+    assert all(np.isfinite(list(one.values())).all() for one in (true, random))
+    for sign in BETTER:
+        assert true[sign] > random[sign], sign
+    for sign in WORSE:
+        assert true[sign] < random[sign], sign
+    assert true["balance"] == random["balance"] == pytest.approx(1)
+    assert random["cut"] == pytest.approx(1, abs=0.2)
+    assert true["smallest"] == pytest.approx(1)
+
+
+def test_one_cluster_has_no_signs(blobs):
+    assert signs_of(blobs, np.zeros(300, int), 0) == {}
+
+
+def test_signs_do_not_depend_on_the_numbers_of_clusters(blobs):
+    one, other = signs_of(blobs, blobs.y, 0), signs_of(blobs, 2 - blobs.y, 0)
+    for sign in ("cut", "dunn", "valley", "loo linear", "balance"):
+        assert one[sign] == pytest.approx(other[sign], rel=1e-9)
+
+
+def test_rows_far_from_others_come_last_by_density():
+    rng = np.random.default_rng(0)
+    data = Data("with an outlier", np.r_[rng.normal(size=(60, 2)), [[50.0, 50.0]]], np.zeros(61, int))
+    assert density_order(data)[-1] == 60
+
+
+# -- runs --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["k-means", "graph", "rbf, wide", "rbf, hinge"])
+def test_a_run_records_labels_signs_and_stability(method, tmp_path):
+    (run,) = (
+        run
+        for run in runs_of(tmp_path, quick=True, smoke=True, rows=120)
+        if (run.dataset, run.method) == ("two-moons", method)
+    )
+    found = choice.compute(run)
+    labels, classes = choice.unpacked(found["labels"]), choice.unpacked(found["classes"])
+    assert len(labels) == len(classes) == found["n"] == 120
+    assert found["k"] == 2
+    if method != "k-means":
+        assert found["cut"] >= 0
+        assert -1 <= found["halves"] <= 1
+        assert found["refits"] <= 1
+        assert found["trimmed"] <= 1
+
+
+def test_labels_survive_their_text():
+    labels = np.random.default_rng(0).integers(0, 10, 3000)
+    text = choice.packed(labels)
+    assert len(text) < 3000
+    np.testing.assert_array_equal(choice.unpacked(text), labels)
+
+
+# -- rules -------------------------------------------------------------------------------------
+
+
+def frame():
+    labels = {"a": [0, 0, 1, 1], "b": [0, 0, 1, 1], "c": [0, 1, 0, 1]}
+    rows = [
+        ("two-moons", "a", 0.5, 0.2, 0.9),
+        ("two-moons", "b", 0.8, 0.1, 0.7),
+        ("two-moons", "c", 0.1, 0.3, 0.1),
+        ("two-spirals", "a", 0.9, 0.0, 0.2),
+        ("two-spirals", "b", 0.6, 0.4, 0.3),
+        ("two-spirals", "k-means", 1.0, np.nan, np.nan),
+    ]
+    table = pd.DataFrame(rows, columns=["dataset", "method", "ari", "cut", "halves"])
+    table["labels"] = [choice.packed(np.array(labels.get(one, [0, 0, 0, 1]))) for one in table["method"]]
+    return table.assign(status="ok", seconds=1.0, k=2, balanced_error=(1 - table["ari"]) / 2)
+
+
+def test_the_best_is_that_of_the_candidates_alone():
+    whole = _choice_rules.prepared(frame())
+    assert whole.groupby("dataset")["best"].first().to_dict() == {"two-moons": 0.8, "two-spirals": 0.9}
+    assert whole["half"].tolist() == [TUNING] * 3 + [CONFIRMATION] * 3
+
+
+def test_agreement_is_with_all_other_candidates():
+    whole = _choice_rules.prepared(frame()).set_index(["dataset", "method"])
+    agreement = whole["agreement"]["two-moons"]
+    assert agreement["a"] == agreement["b"] == pytest.approx((1 - 0.5) / 2)
+    assert agreement["c"] == pytest.approx(-0.5)
+    assert np.isnan(whole["agreement"]["two-spirals", "k-means"])
+
+
+@pytest.mark.parametrize(
+    ("rule", "picked"),
+    [
+        (_choice_rules.always("b"), ["b", "b"]),
+        (_choice_rules.smallest("cut"), ["b", "a"]),
+        (_choice_rules.smallest("cut", ("a", "c")), ["a", "a"]),
+        (_choice_rules.largest("halves"), ["a", "b"]),
+        (_choice_rules.largest("agreement"), ["a", "a"]),
+    ],
+)
+def test_a_rule_picks_by_its_sign(rule, picked):
+    whole = _choice_rules.prepared(frame())
+    found = _choice_rules.loss_of("rule", _choice_rules.each(rule, whole), whole)
+    assert found["picked"].tolist() == picked
+    ari = frame().set_index(["dataset", "method"])["ari"]
+    expected = [ari[name, one] for name, one in zip(("two-moons", "two-spirals"), picked, strict=True)]
+    assert found["ari"].tolist() == expected
+    assert found["loss"].tolist() == pytest.approx([0.8 - expected[0], 0.9 - expected[1]])
+
+
+def test_the_summary_has_each_half_each_domain_and_all():
+    whole = _choice_rules.prepared(frame())
+    picks = _choice_rules.each(_choice_rules.always("b"), whole)
+    table = _choice_rules.summary(_choice_rules.loss_of("rule", picks, whole)).set_index(["half", "domain"])
+    assert table.loc[(CONFIRMATION, "all"), "loss"] == pytest.approx(0.3)
+    assert table.loc[(CONFIRMATION, "all"), "failures"] == 1
+    assert table.loc[(TUNING, "shapes"), "loss"] == 0
+    assert set(table.index.get_level_values("domain")) == {"all", "shapes"}
+
+
+def many(seed=0):
+    """Problems on which the candidate of the larger sign is the better one."""
+    rng = np.random.default_rng(seed)
+    names = [one.name for one in problems() if one.domain in ("pairs", GEOMETRY)]
+    rows = [(name, method, sign) for name in names for method, sign in zip("abc", rng.random(3), strict=True)]
+    table = pd.DataFrame(rows, columns=["dataset", "method", "sign"])
+    table["labels"] = choice.packed(np.array([0, 1]))
+    return table.assign(status="ok", seconds=1.0, k=2, ari=table["sign"], balanced_error=0.1)
+
+
+def test_a_learned_rule_finds_the_sign_that_tells():
+    whole = _choice_rules.prepared(many())
+    picks = _choice_rules.learned(("sign",), ("a", "b", "c"), whole)
+    assert _choice_rules.loss_of("rule", picks, whole)["loss"].mean() < 0.02
+
+
+def test_a_learned_rule_does_not_see_the_confirmation_half():
+    whole = _choice_rules.prepared(many())
+    confirms = whole["half"] == CONFIRMATION
+    turned = whole.assign(ari=whole["ari"].where(~confirms, 1 - whole["ari"]))
+    assert _choice_rules.learned(("sign",), ("a", "b", "c"), whole) == _choice_rules.learned(
+        ("sign",), ("a", "b", "c"), turned
+    )
+
+
+# -- the number of clusters --------------------------------------------------------------------
+
+
+def test_cases_have_two_to_ten_classes_in_both_halves():
+    cases = _choice_clusters.cases()
+    assert len({one.name for one in cases}) == len(cases) >= 60
+    assert {one.half for one in cases} == {TUNING, CONFIRMATION}
+    assert {2, 3, 4, 5, 6, 8, 10} <= {len(one.classes) for one in cases}
+
+
+@pytest.mark.parametrize("method", _choice_clusters.METHODS)
+def test_a_run_records_signs_of_its_number(method, tmp_path):
+    grid = choice.SECTIONS["clusters"].grid(Options(tmp_path, quick=True, smoke=True, rows=120))
+    runs = [Run(**row) for row in grid.to_dict("records")]
+    (run,) = (
+        run
+        for run in runs
+        if (run.dataset, run.method, run.parameters["n_clusters"]) == ("two-moons", method, 3)
+    )
+    found = _choice_clusters.compute(run)
+    assert found["classes"] == 2
+    assert 0 <= found["objective"] <= 2
+    signs = set(_choice_clusters.SIGNS) - ({"gap", "eigenvalue"} if method == "rbf" else set())
+    assert all(np.isfinite(found[sign]) for sign in signs)
+
+
+def signs_by_number(objective, halves, gap):
+    frame = pd.DataFrame({"objective": objective, "halves": halves, "gap": gap, "knn": 1.0})
+    return frame.set_axis(range(2, 2 + len(frame)))
+
+
+@pytest.mark.parametrize(
+    ("rule", "number"), [("elbow of J", 3), ("stable halves", 2), ("last stable", 4), ("eigengap", 5)]
+)
+def test_rules_for_the_number_of_clusters(rule, number):
+    signs = signs_by_number([1.0, 2.0, 2.1, 2.2], [1.0, 0.9, 0.96, 0.5], [0.1, 0.3, 0.2, 0.7])
+    assert _choice_clusters.RULES[rule](signs) == number
+
+
+def test_tables_tell_how_often_the_number_is_found():
+    names = [one.name for one in _choice_clusters.cases() if one.domain == GEOMETRY]
+    rng, rows = np.random.default_rng(0), []
+    for name in names:
+        classes = int(rng.integers(2, 7))
+        for k in range(2, 9):
+            signs = dict.fromkeys(_choice_clusters.SIGNS, 0.0) | {"objective": min(k, classes) - 1.0}
+            rows.append({"dataset": name, "method": "graph", "n_clusters": k, "classes": classes} | signs)
+    frame = pd.DataFrame(rows).assign(status="ok")
+    table = _choice_clusters.tables(frame).tables["choice-clusters"]
+    found = table[table["domain"] == "all"].set_index(["half", "rule"])
+    for half in (TUNING, CONFIRMATION):
+        assert found.loc[(half, "elbow of J"), "exact"] == 1
+        assert found.loc[(half, "learned"), "exact"] > 0.8
+        assert found.loc[(half, "eigengap"), "exact"] < 0.8
