@@ -17,7 +17,7 @@ from benchmarks.studies._choice_signs import signs_of
 from benchmarks.tables import Result
 
 GRAPH, GAUSSIAN = "graph", "rbf"
-METHODS = {GRAPH: {"kernel": "graph"}, GAUSSIAN: {"cluster_sizes": None}}
+METHODS: dict[str, dict[str, Any]] = {GRAPH: {"kernel": "graph"}, GAUSSIAN: {"cluster_sizes": None}}
 NUMBERS = range(2, 13)
 SIGNS = (
     *("objective", "cut", "knn", "valley", "loo graph", "loo rbf 0.5", "halves", "refits", "smallest"),
