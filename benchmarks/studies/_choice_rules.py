@@ -170,6 +170,8 @@ def learned(signs: Sequence[str], among: Sequence[str], whole: pd.DataFrame) -> 
     for source in part["source"].unique():
         here = (part["source"] == source).to_numpy()
         seen = tuning & ~here
+        if np.unique(y[seen]).size < 2:  # nothing to learn from
+            continue
         model: Any = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000))
         scores[here] = model.fit(X[seen], y[seen]).predict_proba(X[here])[:, 1]
     chosen = part.assign(score=scores).groupby("dataset")["score"].idxmax()
