@@ -12,7 +12,7 @@ import mmcnb
 from benchmarks.halves import TUNING
 from benchmarks.protocol import Data, clustering, fit
 from benchmarks.run import Options, Run, Runs, frame_of_runs
-from benchmarks.studies._choice_problems import GEOMETRY, MANY, PAIRS, Problem, problems, rows_of
+from benchmarks.studies._choice_problems import GEOMETRY, MANY, PAIRS, Problem, of_scale, problems, rows_of
 from benchmarks.studies._choice_signs import signs_of
 from benchmarks.tables import Result
 
@@ -43,12 +43,7 @@ def cases() -> list[Problem]:
 @frame_of_runs
 def grid(options: Options) -> Runs:
     """Each method with each number of clusters on each problem, the tuning half first."""
-    chosen = sorted(cases(), key=lambda one: one.half != TUNING)
-    if options.quick:
-        chosen = [one for one in chosen if one.half == TUNING]
-    if options.smoke:
-        chosen = [one for one in chosen if one.name in ("optdigits 4 even", "two-moons")]
-    for problem in chosen:
+    for problem in of_scale(options, cases(), ("optdigits 4 even", "two-moons")):
         settings = {"problem": list(problem), "rows": options.rows}
         for name in METHODS:
             for k in NUMBERS if not options.smoke else NUMBERS[:4]:

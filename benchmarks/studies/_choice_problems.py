@@ -1,6 +1,6 @@
 """The problems of the study of choices: pairs, tables, shapes, and many clusters of even and uneven sizes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from benchmarks.halves import half_of
+from benchmarks.halves import TUNING, half_of
 from benchmarks.protocol import Data, NoData, load_once
+from benchmarks.run import Options
 from benchmarks.studies._sets import rows_of_set
 from mmcnb.synthetic import SHAPES
 
@@ -102,6 +103,13 @@ def _of_set(source: str) -> Iterator[Problem]:
             yield Problem(f"{source} {k} of {SMALL_ROWS}", source, FEW_ROWS, SMALL_ROWS, classes)
     if source in TWO_CLASSES:
         yield Problem(source, source, TABLES, TABLE_ROWS)
+
+
+def of_scale(options: Options, known: Sequence[Problem], smoke: Sequence[str]) -> list[Problem]:
+    """Problems of a scale, the tuning half first; quick ones are of that half, and smoke has some by name."""
+    ordered = sorted(known, key=lambda one: one.half != TUNING)
+    quick = [one for one in ordered if one.half == TUNING]
+    return options.pick(ordered, quick, [one for one in quick if one.name in smoke])
 
 
 @lru_cache(maxsize=2)

@@ -22,11 +22,10 @@ import numpy as np
 import pandas as pd
 
 import mmcnb
-from benchmarks.halves import TUNING
 from benchmarks.protocol import Data, clustering, fit
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _choice_clusters
-from benchmarks.studies._choice_problems import problems, rows_of
+from benchmarks.studies._choice_problems import of_scale, problems, rows_of
 from benchmarks.studies._choice_signs import density_order, signs_of
 from benchmarks.tables import Result
 from mmcnb import GraphKernel
@@ -85,12 +84,7 @@ CANDIDATES: Mapping[str, Make] = {
 @frame_of_runs
 def grid(options: Options) -> Runs:
     """Every candidate on every problem, and k-means; one problem after the other, the tuning half first."""
-    chosen = sorted(problems(), key=lambda one: one.half != TUNING)
-    if options.quick:
-        chosen = [one for one in chosen if one.half == TUNING]
-    if options.smoke:
-        chosen = [one for one in chosen if one.name in ("optdigits 4 of 400", "breast", "two-moons")]
-    for problem in chosen:
+    for problem in of_scale(options, problems(), ("optdigits 4 of 400", "breast", "two-moons")):
         settings = {"problem": list(problem), "rows": options.rows}
         for name in (PEER, *CANDIDATES):
             yield Run(problem.name, name, 0, settings=settings)
