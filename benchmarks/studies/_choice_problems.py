@@ -1,5 +1,7 @@
 """The problems of the study of choices: pairs, tables, shapes, and many clusters of even and uneven sizes."""
 
+import base64
+import zlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
@@ -140,3 +142,21 @@ def _drawn(y: np.ndarray, classes: tuple[int, ...], rows: int, uneven: bool) -> 
         for one, share in zip(classes, shares, strict=True)
     ]
     return np.asarray(rng.permutation(np.concatenate(parts)))
+
+
+def packed(labels: np.ndarray) -> str:
+    """Labels below 256 as text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.studies._choice_problems import packed, unpacked
+    >>> unpacked(packed(np.array([0, 2, 1]))).tolist()
+    [0, 2, 1]
+    """
+    return base64.b85encode(zlib.compress(labels.astype(np.uint8).tobytes(), 9)).decode()
+
+
+def unpacked(text: str) -> np.ndarray:
+    """The labels that a text holds."""
+    return np.frombuffer(zlib.decompress(base64.b85decode(text)), np.uint8)

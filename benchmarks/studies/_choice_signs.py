@@ -1,12 +1,14 @@
 """Signs of a good partition that need no classes: each is a number, and what it costs is small."""
 
 import warnings
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
+import mmcnb
 from benchmarks.protocol import Data
 
 NEIGHBOURS = 10
@@ -76,6 +78,24 @@ def density_order(data: Data) -> np.ndarray:
 
 def _context(data: Data, standard: bool) -> Context:
     return context_of((data.name, len(data.y)), standard, Rows(np.asarray(data.X, np.float64)))
+
+
+def stability_of(
+    refit: Callable[[np.ndarray], np.ndarray], labels: np.ndarray, seed: int
+) -> dict[str, float]:
+    """Agreement of fits to two halves of the rows with one another, and with the labels; 0 where one fails.
+
+    ``refit`` labels all rows by a fit to the rows of some numbers.
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    order = np.random.RandomState(seed).permutation(len(labels))
+    try:
+        one, other = (refit(np.sort(part)) for part in np.array_split(order, 2))
+    except mmcnb.InputError:
+        return {"halves": 0.0, "refits": 0.0}
+    refits = [adjusted_rand_score(labels, half) for half in (one, other)]
+    return {"halves": float(adjusted_rand_score(one, other)), "refits": float(np.mean(refits))}
 
 
 def signs_of(data: Data, labels: np.ndarray, seed: int) -> dict[str, float]:

@@ -12,26 +12,24 @@ Rules are scored from this record alone, in seconds. Those that learn do so on t
 problem of it without its set. ``--quick`` takes the tuning half alone.
 """
 
-import base64
 import time
-import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 import mmcnb
+from benchmarks.methods import FRONT_DOOR, KMEANS, estimator
 from benchmarks.protocol import Data, clustering, fit
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _choice_clusters
-from benchmarks.studies._choice_problems import of_scale, problems, rows_of
-from benchmarks.studies._choice_signs import density_order, signs_of
-from benchmarks.tables import Result
+from benchmarks.studies._choice_problems import of_scale, packed, problems, rows_of
+from benchmarks.studies._choice_rules import tables_of, tables_of_numbers
+from benchmarks.studies._choice_signs import density_order, signs_of, stability_of
 from mmcnb import GraphKernel
 
 DENSE_SHARE = 0.9  # of the rows, those with the nearest neighbours
-PEER = "k-means"
+PEERS = (KMEANS, FRONT_DOOR)
 Make = Callable[[int, int], Any]  # from a number of clusters and a seed
 
 
@@ -83,35 +81,61 @@ CANDIDATES: Mapping[str, Make] = {
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Every candidate on every problem, and k-means; one problem after the other, the tuning half first."""
+    """Every candidate on every problem, k-means, and `MaximumMarginClustering` itself."""
     for problem in of_scale(options, problems(), ("optdigits 4 of 400", "breast", "two-moons")):
         settings = {"problem": list(problem), "rows": options.rows}
-        for name in (PEER, *CANDIDATES):
+        for name in (*PEERS, *CANDIDATES):
             yield Run(problem.name, name, 0, settings=settings)
 
 
 def compute(run: Run) -> dict[str, Any]:
     """Labels of one candidate, how well they agree with the classes, and signs without classes."""
-    (data,) = (rows_of(one, run.settings["rows"]) for one in problems() if one.name == run.dataset)
-    k = int(data.y.max()) + 1
+    (problem,) = (one for one in problems() if one.name == run.dataset)
+    data = rows_of(problem, run.settings["rows"])
+    k, seed = int(data.y.max()) + 1, run.seed
+    if run.method == FRONT_DOOR:
+        return _front_door(data, k, seed)
     started = time.perf_counter()
-    labels = _labels(run.method, data.X, data.X, k, run.seed)
+    labels = _labels(run.method, data.X, data.X, k, seed)
     found: dict[str, Any] = {"seconds": time.perf_counter() - started, "k": k, "n": len(labels)}
     found |= clustering(data.y, labels) | {"labels": packed(labels), "classes": packed(data.y)}
-    if run.method == PEER:
+    if run.method == KMEANS:
         return found
     started = time.perf_counter()
-    found |= signs_of(data, labels, run.seed)
+    found |= signs_of(data, labels, seed)
     found |= {"sign_seconds": time.perf_counter() - started}
-    return found | _refits(run.method, data, labels, k, run.seed)
+
+    def refit(rows: np.ndarray) -> np.ndarray:
+        return _labels(run.method, data.X, data.X[rows], k, seed)
+
+    started = time.perf_counter()
+    found |= stability_of(refit, labels, seed)
+    dense = np.sort(density_order(data)[: int(DENSE_SHARE * len(labels))])
+    found |= {"trimmed": _agreement(labels, refit(dense))}
+    return found | {"refit_seconds": time.perf_counter() - started}
+
+
+def _agreement(labels: np.ndarray, others: np.ndarray) -> float:
+    from sklearn.metrics import adjusted_rand_score
+
+    return float(adjusted_rand_score(labels, others))
+
+
+def _front_door(data: Data, k: int, seed: int) -> dict[str, Any]:
+    """What the estimator itself chooses, and from which evidence."""
+    started = time.perf_counter()
+    model = fit(mmcnb.MaximumMarginClustering(k, random_state=seed), data.X)
+    found: dict[str, Any] = {"seconds": time.perf_counter() - started, "k": k, "n": len(data.y)}
+    found |= clustering(data.y, model.labels_)
+    found |= {"labels": packed(model.labels_), "classes": packed(data.y)}
+    choice = model.report_["choice"]
+    return found | {"relative_cut": float(choice["relative_cut"]), "searches": float(choice["agreement"])}
 
 
 def _labels(name: str, X: np.ndarray, rows: np.ndarray, k: int, seed: int) -> np.ndarray:
     """Labels of all rows by a fit to some."""
-    if name == PEER:
-        from sklearn.cluster import KMeans
-
-        return np.asarray(KMeans(k, n_init=10, random_state=seed).fit(rows).predict(X))
+    if name == KMEANS:
+        return np.asarray(estimator(KMEANS, k, n_init=10, random_state=seed).fit(rows).predict(X))
     model = CANDIDATES[name](k, seed)
     if isinstance(model, tuple):
         model, width = model
@@ -121,52 +145,7 @@ def _labels(name: str, X: np.ndarray, rows: np.ndarray, k: int, seed: int) -> np
     return np.asarray(fitted.labels_ if rows is X else fitted.predict(X))
 
 
-def _refits(name: str, data: Data, labels: np.ndarray, k: int, seed: int) -> dict[str, float]:
-    """Agreement of the labels with fits to two halves, of these with one another, and with denser rows."""
-    from sklearn.metrics import adjusted_rand_score as agreement
-
-    X, order = data.X, np.random.RandomState(seed).permutation(len(data.y))
-    started = time.perf_counter()
-    try:
-        one, other = (_labels(name, X, X[np.sort(part)], k, seed) for part in np.array_split(order, 2))
-        dense = density_order(data)[: int(DENSE_SHARE * len(X))]
-        trimmed = _labels(name, X, X[np.sort(dense)], k, seed)
-    except mmcnb.InputError:
-        return {"halves": 0.0, "refits": 0.0, "trimmed": 0.0, "refit_seconds": time.perf_counter() - started}
-    return {
-        "halves": float(agreement(one, other)),
-        "refits": float((agreement(labels, one) + agreement(labels, other)) / 2),
-        "trimmed": float(agreement(labels, trimmed)),
-        "refit_seconds": time.perf_counter() - started,
-    }
-
-
-def packed(labels: np.ndarray) -> str:
-    """Labels below 256 as text.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from benchmarks.studies.choice import packed, unpacked
-    >>> unpacked(packed(np.array([0, 2, 1]))).tolist()
-    [0, 2, 1]
-    """
-    return base64.b85encode(zlib.compress(labels.astype(np.uint8).tobytes(), 9)).decode()
-
-
-def unpacked(text: str) -> np.ndarray:
-    """The labels that a text holds."""
-    return np.frombuffer(zlib.decompress(base64.b85decode(text)), np.uint8)
-
-
-def tables(frame: pd.DataFrame) -> Result:
-    """Candidates by domain, and the loss of each rule by half and domain."""
-    from benchmarks.studies._choice_rules import tables_of  # it unpacks the labels of this module
-
-    return tables_of(frame)
-
-
 SECTIONS = {
-    "candidates": Section(grid, compute, tables),
-    "clusters": Section(_choice_clusters.grid, _choice_clusters.compute, _choice_clusters.tables),
+    "candidates": Section(grid, compute, tables_of),
+    "clusters": Section(_choice_clusters.grid, _choice_clusters.compute, tables_of_numbers),
 }

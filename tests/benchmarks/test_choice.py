@@ -6,11 +6,21 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from benchmarks.halves import CONFIRMATION, TUNING
+from benchmarks.methods import FRONT_DOOR
 from benchmarks.protocol import Data, NoData
 from benchmarks.run import Options, Run
 from benchmarks.studies import _choice_clusters, _choice_rules, choice
-from benchmarks.studies._choice_problems import DOMAINS, GEOMETRY, Problem, problems, rows_of
+from benchmarks.studies._choice_problems import (
+    DOMAINS,
+    GEOMETRY,
+    Problem,
+    packed,
+    problems,
+    rows_of,
+    unpacked,
+)
 from benchmarks.studies._choice_signs import density_order, signs_of
+from mmcnb.estimators import maximum_margin_clustering
 
 
 def runs_of(path, **options):
@@ -34,7 +44,7 @@ def test_quick_runs_take_the_tuning_half_and_full_ones_take_it_first(tmp_path):
     assert {halves[run.dataset] for run in runs_of(tmp_path, quick=True)} == {TUNING}
     full = [halves[run.dataset] for run in runs_of(tmp_path)]
     assert full == sorted(full, key=lambda half: half != TUNING)
-    assert len(full) == len(problems()) * (1 + len(choice.CANDIDATES))
+    assert len(full) == len(problems()) * (2 + len(choice.CANDIDATES))
 
 
 @pytest.fixture
@@ -126,7 +136,7 @@ def test_a_run_records_labels_signs_and_stability(method, tmp_path):
         if (run.dataset, run.method) == ("two-moons", method)
     )
     found = choice.compute(run)
-    labels, classes = choice.unpacked(found["labels"]), choice.unpacked(found["classes"])
+    labels, classes = unpacked(found["labels"]), unpacked(found["classes"])
     assert len(labels) == len(classes) == found["n"] == 120
     assert found["k"] == 2
     if method != "k-means":
@@ -136,11 +146,20 @@ def test_a_run_records_labels_signs_and_stability(method, tmp_path):
         assert found["trimmed"] <= 1
 
 
+def test_a_run_of_the_estimator_records_its_evidence(tmp_path):
+    runs = runs_of(tmp_path, quick=True, smoke=True, rows=120)
+    (run,) = (run for run in runs if (run.dataset, run.method) == ("two-moons", FRONT_DOOR))
+    found = choice.compute(run)
+    assert 0 <= found["relative_cut"] <= 0.15
+    assert found["searches"] <= 1
+    assert "cut" not in found
+
+
 def test_labels_survive_their_text():
     labels = np.random.default_rng(0).integers(0, 10, 3000)
-    text = choice.packed(labels)
+    text = packed(labels)
     assert len(text) < 3000
-    np.testing.assert_array_equal(choice.unpacked(text), labels)
+    np.testing.assert_array_equal(unpacked(text), labels)
 
 
 # -- rules -------------------------------------------------------------------------------------
@@ -157,7 +176,7 @@ def frame():
         ("two-spirals", "k-means", 1.0, np.nan, np.nan),
     ]
     table = pd.DataFrame(rows, columns=["dataset", "method", "ari", "cut", "halves"])
-    table["labels"] = [choice.packed(np.array(labels.get(one, [0, 0, 0, 1]))) for one in table["method"]]
+    table["labels"] = [packed(np.array(labels.get(one, [0, 0, 0, 1]))) for one in table["method"]]
     return table.assign(status="ok", seconds=1.0, k=2, balanced_error=(1 - table["ari"]) / 2)
 
 
@@ -195,6 +214,22 @@ def test_a_rule_picks_by_its_sign(rule, picked):
     assert found["loss"].tolist() == pytest.approx([0.8 - expected[0], 0.9 - expected[1]])
 
 
+@pytest.mark.parametrize(
+    ("cut", "searches", "k", "picked"),
+    [
+        (0.1, 0.5, 2, "graph, hinge"),
+        (0.1, 0.3, 2, "rbf, hinge"),
+        (0.005, 0.1, 3, "graph"),
+        (0.2, 1, 3, "rbf"),
+    ],
+)
+def test_the_bound_of_the_cut_is_the_rule_of_the_estimator(cut, searches, k, picked):
+    part = pd.DataFrame({"relative_cut": [cut], "searches": [searches], "k": [k]})
+    assert _choice_rules.within(0.15)(part) == picked
+    bounds = _choice_rules.LEAST_AGREEMENT, _choice_rules.NO_CUT
+    assert bounds == (maximum_margin_clustering.LEAST_AGREEMENT, maximum_margin_clustering.NO_CUT)
+
+
 def test_the_summary_has_each_half_each_domain_and_all():
     whole = _choice_rules.prepared(frame())
     picks = _choice_rules.each(_choice_rules.always("b"), whole)
@@ -211,7 +246,7 @@ def many(seed=0):
     names = [one.name for one in problems() if one.domain in ("pairs", GEOMETRY)]
     rows = [(name, method, sign) for name in names for method, sign in zip("abc", rng.random(3), strict=True)]
     table = pd.DataFrame(rows, columns=["dataset", "method", "sign"])
-    table["labels"] = choice.packed(np.array([0, 1]))
+    table["labels"] = packed(np.array([0, 1]))
     return table.assign(status="ok", seconds=1.0, k=2, ari=table["sign"], balanced_error=0.1)
 
 
@@ -252,7 +287,7 @@ def test_a_run_records_signs_of_its_number(method, tmp_path):
     found = _choice_clusters.compute(run)
     assert found["classes"] == 2
     assert 0 <= found["objective"] <= 2
-    signs = set(_choice_clusters.SIGNS) - ({"gap", "eigenvalue"} if method == "rbf" else set())
+    signs = set(_choice_rules.NUMBER_SIGNS) - ({"gap", "eigenvalue"} if method == "rbf" else set())
     assert all(np.isfinite(found[sign]) for sign in signs)
 
 
@@ -266,7 +301,7 @@ def signs_by_number(objective, halves, gap):
 )
 def test_rules_for_the_number_of_clusters(rule, number):
     signs = signs_by_number([1.0, 2.0, 2.1, 2.2], [1.0, 0.9, 0.96, 0.5], [0.1, 0.3, 0.2, 0.7])
-    assert _choice_clusters.RULES[rule](signs) == number
+    assert _choice_rules.NUMBER_RULES[rule](signs) == number
 
 
 def test_tables_tell_how_often_the_number_is_found():
@@ -275,10 +310,10 @@ def test_tables_tell_how_often_the_number_is_found():
     for name in names:
         classes = int(rng.integers(2, 7))
         for k in range(2, 9):
-            signs = dict.fromkeys(_choice_clusters.SIGNS, 0.0) | {"objective": min(k, classes) - 1.0}
+            signs = dict.fromkeys(_choice_rules.NUMBER_SIGNS, 0.0) | {"objective": min(k, classes) - 1.0}
             rows.append({"dataset": name, "method": "graph", "n_clusters": k, "classes": classes} | signs)
     frame = pd.DataFrame(rows).assign(status="ok")
-    table = _choice_clusters.tables(frame).tables["choice-clusters"]
+    table = _choice_rules.tables_of_numbers(frame).tables["choice-clusters"]
     found = table[table["domain"] == "all"].set_index(["half", "rule"])
     for half in (TUNING, CONFIRMATION):
         assert found.loc[(half, "elbow of J"), "exact"] == 1
