@@ -38,7 +38,11 @@ COLUMNS = [
 ]
 RECORDED = (*KEYS, "settings", "code", "status", "reason", "found", "versions")
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas", "zarr", "piqp")
-MAKES_TABLES = ("benchmarks.tables", "benchmarks.studies._choice_rules")  # and decides no run
+MAKES_TABLES = (  # and decides no run
+    "benchmarks.tables",
+    "benchmarks.studies._choice_rules",
+    "benchmarks.studies._choice_number_rules",
+)
 Record = dict[str, Any]
 Identity = tuple[Any, ...]
 

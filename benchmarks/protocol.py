@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.exceptions import ConvergenceWarning
 
 import data_loaders
 import mmcnb
@@ -204,7 +205,8 @@ def of_store(store: str, labels: Any, score: Score = clustering) -> dict[str, An
 def fit(estimator: Any, X: Any) -> Any:
     """Fit without the warnings about the clusters found: the tables show what they are worth."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mmcnb.ClusterWarning)
+        for category in (mmcnb.ClusterWarning, ConvergenceWarning):
+            warnings.simplefilter("ignore", category)
         return estimator.fit(X)
 
 

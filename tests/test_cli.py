@@ -111,7 +111,7 @@ def test_fit_words_its_verdict(store, tmp_path, capsys):
     [
         ([], "graph", "hinge"),
         (["--kernel", "graph"], "graph", "hinge"),
-        (["--kernel", "rbf"], "rbf", "hinge"),
+        (["--kernel", "rbf"], "rbf", "squared"),
         (["--kernel", "linear", "--cluster-sizes", "equal"], "linear", "squared"),
         (["--loss", "squared"], "graph", "squared"),
     ],
@@ -129,7 +129,9 @@ def test_the_verdict_names_the_kernel_and_the_loss_that_were_taken(
     assert f"kernel           {kernel}" in out
     assert f"loss             {loss}" in out
     told = [line for line in out if line.startswith("choice ")]
-    assert len(told) == bool(report["choice"])
+    assert told == [f"choice           {report['choice']}"] * bool(report["choice"])
+    trust = model.report_["trust"]
+    assert f"trust            {trust['level']}: {trust['reason']}" in out
     if kernel == "graph":
         assert not any(line.startswith("gamma") for line in out)
 

@@ -57,6 +57,17 @@ def refuse(capsys, *words):
     return streams.err
 
 
+def test_the_number_of_clusters_is_chosen_and_told(blobs, tmp_path, capsys):
+    words = ["fit", blobs, "--random-state", 0, "--n-clusters", "auto", "--max-clusters", 5, "--model"]
+    report = run(capsys, *words, tmp_path / "a")
+    assert report["n_clusters"] == CLUSTERS
+    assert len(report["sizes"]) == CLUSTERS
+    assert main([*map(str, words), str(tmp_path / "b")]) == 0
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("number ")]
+    assert len(told) == 1
+    assert told[0].startswith("number           3 of 2 to 5: searches agree by ")
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_each_method_fits_and_predicts_as_its_estimator(method, blobs, tmp_path, capsys):
     options = [*SMALL[method], "--random-state", 3]
@@ -299,7 +310,7 @@ def test_the_plan_of_the_default_method_holds_the_graph_and_what_may_follow_it(c
     either, graph, function = (
         run(capsys, *words, *kernel) for kernel in ([], ["--kernel", "graph"], ["--kernel", "rbf"])
     )
-    assert either["sample"] >= max(graph["sample"], function["sample"])
+    assert either["peak"] >= max(graph["peak"], function["peak"])
     assert graph["reads"] == 2 + (graph["store"] == "recompute")  # the sample, and the labels
 
 

@@ -8,7 +8,6 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
-from mmcnb.estimators.maximum_margin_clustering import CLEAR_CUT, LEAST_AGREEMENT, NO_CUT
 from mmcnb.features.graph import N_NEIGHBORS, N_NODES
 from mmcnb.features.nodes import LEADING_AXES, LEAST_RECALL
 from mmcnb.least_squares.graph_partition import graph_least_share
@@ -37,8 +36,6 @@ def test_few_odd_digits_are_a_cluster_only_where_the_minimum_lets_them():
 
 
 def test_its_numbers_are_those_of_the_code():
-    assert f"at most {CLEAR_CUT} and `agreement` at least {LEAST_AGREEMENT}" in PAGE
-    assert f"or where `relative_cut` is at most {NO_CUT}" in PAGE
     assert f"up to {N_NODES:,} rows" in PAGE
     assert f"its {N_NEIGHBORS} nearest nodes" in PAGE
     assert f"More than {LEADING_AXES} columns are reduced to {LEADING_AXES}" in PAGE

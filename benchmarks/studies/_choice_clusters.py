@@ -1,18 +1,18 @@
 """Runs with each number of clusters, and signs at each number that need no classes."""
 
+import json
 import time
 from typing import Any
 
 import numpy as np
 
 import mmcnb
+from benchmarks.methods import FRONT_DOOR
 from benchmarks.protocol import clustering, fit
 from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.studies._choice_problems import GEOMETRY, MANY, PAIRS, Problem, of_scale, problems, rows_of
-from benchmarks.studies._choice_signs import signs_of, stability_of
 
 GRAPH = "graph"
-METHODS: dict[str, dict[str, Any]] = {GRAPH: {"kernel": "graph"}, "rbf": {"cluster_sizes": None}}
 NUMBERS = range(2, 13)
 
 
@@ -32,34 +32,31 @@ def cases() -> list[Problem]:
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Each method with each number of clusters on each problem, the tuning half first."""
+    """The estimator's choice, and the graph with each number of clusters; the tuning half first."""
     for problem in of_scale(options, cases(), ("optdigits 4 even", "two-moons")):
         settings = {"problem": list(problem), "rows": options.rows}
-        for name in METHODS:
-            for k in NUMBERS if not options.smoke else NUMBERS[:4]:
-                yield Run(problem.name, name, 0, {"n_clusters": k}, settings=settings)
+        yield Run(problem.name, FRONT_DOOR, 0, settings=settings)
+        for k in NUMBERS if not options.smoke else NUMBERS[:4]:
+            yield Run(problem.name, GRAPH, 0, {"n_clusters": k}, settings=settings)
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Signs of one number of clusters: of the fit, of its labels, and of fits to two halves."""
+    """The chosen number and its evidence; or figures of the graph with one number."""
     (problem,) = (one for one in cases() if one.name == run.dataset)
-    data, k = rows_of(problem, run.settings["rows"]), int(run.parameters["n_clusters"])
+    data = rows_of(problem, run.settings["rows"])
     started = time.perf_counter()
-    model = _fitted(run.method, k, data.X, run.seed)
+    if run.method == FRONT_DOOR:
+        model = fit(mmcnb.MaximumMarginClustering(None, random_state=run.seed), data.X)
+    else:
+        k = int(run.parameters["n_clusters"])
+        model = fit(mmcnb.UnsupervisedRLS(k, kernel=GRAPH, random_state=run.seed), data.X)
     found: dict[str, Any] = {"seconds": time.perf_counter() - started, "classes": int(data.y.max()) + 1}
-    found |= {"objective": float(model.objective_), **clustering(data.y, model.labels_)}
-    if run.method == GRAPH:
-        found |= _spectrum(model.report_["graph"]["eigenvalues"], k)
-    found |= signs_of(data, model.labels_, run.seed)
-
-    def refit(rows: np.ndarray) -> np.ndarray:
-        return np.asarray(_fitted(run.method, k, data.X[rows], run.seed).predict(data.X))
-
-    return found | stability_of(refit, model.labels_, run.seed)
-
-
-def _fitted(method: str, k: int, X: np.ndarray, seed: int) -> Any:
-    return fit(mmcnb.UnsupervisedRLS(k, random_state=seed, **METHODS[method]), X)
+    found |= clustering(data.y, model.labels_)
+    if run.method == FRONT_DOOR:
+        return found | {"taken": model.n_clusters_, "numbers": json.dumps(model.report_["numbers"])}
+    sizes = np.bincount(model.labels_) / len(data.y)
+    found |= {"objective": float(model.objective_), "smallest": float(sizes.min() * len(sizes))}
+    return found | _spectrum(model.report_["graph"]["eigenvalues"], k)
 
 
 def _spectrum(eigenvalues: list[float], k: int) -> dict[str, float]:

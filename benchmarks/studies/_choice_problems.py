@@ -11,11 +11,14 @@ import numpy as np
 from scipy.sparse import issparse
 
 from benchmarks.halves import TUNING, half_of
+from benchmarks.methods import FRONT_DOOR, KMEANS
 from benchmarks.protocol import Data, NoData, load_once
 from benchmarks.run import Options
 from benchmarks.studies._sets import rows_of_set
 from mmcnb.synthetic import SHAPES
 
+LABELLED = f"{FRONT_DOOR}, 1 % of labels"
+PEERS = (KMEANS, FRONT_DOOR, LABELLED)  # which no rule picks
 PAIRS, TABLES, MANY, FEW_ROWS, GEOMETRY = "pairs", "tables", "many clusters", "few rows", "shapes"
 DOMAINS = (PAIRS, TABLES, MANY, FEW_ROWS, GEOMETRY)
 TWO_CLASSES = (

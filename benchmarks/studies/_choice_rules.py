@@ -1,4 +1,4 @@
-"""Rules that pick a candidate, or the number of clusters, from signs without classes, and what they lose."""
+"""Rules that pick a candidate from signs without classes, what they lose, and what tells of failures."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.halves import TUNING
-from benchmarks.methods import FRONT_DOOR, KMEANS
+from benchmarks.methods import FRONT_DOOR
 from benchmarks.protocol import ERROR
-from benchmarks.studies._choice_problems import problems, unpacked
+from benchmarks.studies._choice_problems import LABELLED, PEERS, problems, unpacked
 from benchmarks.tables import Result
 
-PEERS = (KMEANS, FRONT_DOOR)
 FAILURE = 0.2  # of ARI below the best candidate
+FAILED_ABOVE, FAILED_AT = 0.05, 0.35  # of error above the best candidate's, or of error: a failure to tell of
 NEAR_BEST = 0.02  # of ARI below it: what the learned rules look for
 QUICK = ("graph", "graph, hinge", "rbf", "rbf, equal", "rbf, hinge")  # candidates of little cost
 STANDARD = (*QUICK, "graph, standard", "rbf, standard", "rbf, hinge, standard")
@@ -40,11 +40,19 @@ ALL_SIGNS = (
     "halves",
     "refits",
 )
-NUMBER_SIGNS = (
-    *("objective", "cut", "knn", "valley", "loo graph", "loo rbf 0.5", "halves", "refits", "smallest"),
-    *("gap", "eigenvalue"),
-)
-NumberRule = Callable[[pd.DataFrame], int]  # from the signs of a problem, by number of clusters
+FLAG_SIGNS = {  # 1 where a larger sign is better
+    "gap": 1,
+    "searches": 1,
+    "relative_cut": -1,
+    "cut": -1,
+    "knn": 1,
+    "dunn": 1,
+    "loo rbf": -1,
+    "loo graph": -1,
+    "logistic": 1,
+    "trees": 1,
+    "balance": 1,
+}
 Rule = Callable[[pd.DataFrame], str]  # from the candidates of a problem, by name, to one of them
 BOUNDS, LEAST_AGREEMENT, NO_CUT = (0.05, 0.075, 0.1, 0.15, 0.2, 0.3), 0.4, 0.01
 Picks = dict[str, str]  # from problems to candidates
@@ -54,7 +62,15 @@ def tables_of(frame: pd.DataFrame) -> Result:
     """Candidates by domain, and the loss of each rule by half and domain."""
     whole = prepared(frame)
     losses = pd.concat([loss_of(name, picks(whole), whole) for name, picks in RULES.items()])
-    return Result({"choice-candidates": by_candidate(whole), "choice-rules": summary(losses)})
+    return Result(
+        {
+            "choice-candidates": by_candidate(whole),
+            "choice-rules": summary(losses),
+            "choice-trust": by_trust(whole),
+            "choice-flags": flags(whole),
+            "choice-labels": mended(whole),
+        }
+    )
 
 
 def prepared(frame: pd.DataFrame) -> pd.DataFrame:
@@ -101,7 +117,7 @@ def loss_of(name: str, picks: Picks, whole: pd.DataFrame) -> pd.DataFrame:
     """What a rule picks on each problem, and how far it is below the best candidate."""
     ours = whole[~whole["method"].isin(PEERS)]
     least = ours.groupby("dataset")[ERROR].min()
-    picked = ours[ours["method"] == ours["dataset"].map(picks)]
+    picked = whole[whole["method"] == whole["dataset"].map(picks)]
     above = (picked[ERROR] - picked["dataset"].map(least)).where(picked["k"] == 2)
     columns = ["dataset", "half", "domain", "k", "ari", "best", "loss"]
     return picked[columns].assign(rule=name, picked=picked["method"], error_above=above)
@@ -161,8 +177,8 @@ def within(bound: float) -> Rule:
 
     def rule(part: pd.DataFrame) -> str:
         cut, searches, k = (part[name].iloc[0] for name in ("relative_cut", "searches", "k"))
-        kernel = "graph" if cut <= (bound if searches >= LEAST_AGREEMENT else NO_CUT) else "rbf"
-        return f"{kernel}, hinge" if k == 2 else kernel
+        clear = cut <= (bound if searches >= LEAST_AGREEMENT else NO_CUT)
+        return ("graph, hinge" if k == 2 else "graph") if clear else "rbf"
 
     return rule
 
@@ -211,7 +227,13 @@ def _relative(part: pd.DataFrame, signs: Sequence[str], among: Sequence[str]) ->
     return pd.concat([values, ranks, centred, which, which.mul(two, axis=0)], axis=1).to_numpy()
 
 
+def itself(whole: pd.DataFrame) -> Picks:
+    """The estimator by itself."""
+    return dict.fromkeys(whole["dataset"], FRONT_DOOR)
+
+
 RULES: dict[str, Callable[[pd.DataFrame], Picks]] = {
+    FRONT_DOOR: itself,
     **{f"always {name}": partial(each, always(name)) for name in STANDARD},
     **{f"graph up to a cut of {bound:g}": partial(each, within(bound)) for bound in BOUNDS},
     "least cut": partial(each, smallest("cut")),
@@ -231,75 +253,60 @@ RULES: dict[str, Callable[[pd.DataFrame], Picks]] = {
 }
 
 
-# -- the number of clusters --------------------------------------------------------------------
+# -- failures, and what tells of them ----------------------------------------------------------
 
 
-def tables_of_numbers(frame: pd.DataFrame) -> Result:
-    """How often each rule takes the number of classes, exactly and within one."""
-    halves = {one.name: (one.half, one.domain) for one in problems()}
-    whole = frame[frame["status"] == "ok"]
-    whole = whole.assign(
-        half=whole["dataset"].map(lambda name: halves[name][0]),
-        domain=whole["dataset"].map(lambda name: halves[name][1]),
+def failures(whole: pd.DataFrame, method: str = FRONT_DOOR) -> pd.DataFrame:
+    """The runs of the estimator, and whether they failed: by error, balanced where there are two classes."""
+    errors = whole["error"].where(whole["k"] > 2, whole[ERROR])
+    least = errors[~whole["method"].isin(PEERS)].groupby(whole["dataset"]).min()
+    runs = whole[whole["method"] == method]
+    error = errors[runs.index]
+    failed = (error > runs["dataset"].map(least) + FAILED_ABOVE) | (error > FAILED_AT)
+    return runs.assign(failed=failed)
+
+
+def by_trust(whole: pd.DataFrame) -> pd.DataFrame:
+    """Failures at each level of trust, and recall and precision of the lowest."""
+    runs, rows = failures(whole), []
+    for half, part in runs.groupby("half", sort=False):
+        low = part["trust"] == "low"
+        found = {"half": half, "problems": len(part), "failures": int(part["failed"].sum())}
+        for level in ("low", "medium", "high"):
+            at = part["trust"] == level
+            found |= {f"{level}": int(at.sum()), f"failed at {level}": int(part["failed"][at].sum())}
+        caught = int((low & part["failed"]).sum())
+        found |= {"recall": caught / max(1, part["failed"].sum()), "precision": caught / max(1, low.sum())}
+        rows.append(found)
+    return pd.DataFrame(rows)
+
+
+def flags(whole: pd.DataFrame) -> pd.DataFrame:
+    """How well each sign tells failures from other fits: area under the curve, by half."""
+    from sklearn.metrics import roc_auc_score
+
+    runs, rows = failures(whole), []
+    for half, part in runs.groupby("half", sort=False):
+        both = part["failed"].nunique() == 2
+        for sign, sense in FLAG_SIGNS.items():
+            values = sense * part[sign].astype(float)
+            area = roc_auc_score(part["failed"], -values.fillna(values.max())) if both else np.nan
+            rows.append({"half": half, "sign": sign, "area": float(area)})
+    return pd.DataFrame(rows)
+
+
+def mended(whole: pd.DataFrame) -> pd.DataFrame:
+    """Failures with 1 % of the labels known, among those without any, and the mean ARI of both."""
+    plain, labelled = (failures(whole, name).set_index("dataset") for name in (FRONT_DOOR, LABELLED))
+    both = plain.join(labelled[["failed", "ari"]], rsuffix=" labelled", how="inner")
+    failed = both[both["failed"]]
+    table = pd.DataFrame(
+        {
+            "problems": both.groupby("half").size(),
+            "failures": failed.groupby("half").size(),
+            "mended": failed.groupby("half")["failed labelled"].apply(lambda still: (~still).mean()),
+            "ari": both.groupby("half")["ari"].mean(),
+            "ari with labels": both.groupby("half")["ari labelled"].mean(),
+        }
     )
-    rows = []
-    for (method, name), part in whole.groupby(["method", "dataset"], sort=False):
-        signs = part.set_index("n_clusters").sort_index()
-        for rule, number in NUMBER_RULES.items():
-            found = {"dataset": name, "method": method, "rule": rule, "taken": number(signs)}
-            rows.append(found | {key: part[key].iloc[0] for key in ("half", "domain", "classes")})
-    taken = pd.DataFrame(rows)
-    learned = _learned_numbers(whole[whole["method"] == "graph"])
-    taken = pd.concat([taken, learned], ignore_index=True)
-    away = (taken["taken"] - taken["classes"]).abs()
-    taken = taken.assign(exact=away == 0, near=away <= 1)
-    groups = pd.concat([taken, taken.assign(domain="all")]).groupby(
-        ["half", "domain", "method", "rule"], sort=False
-    )
-    table = groups.agg(cases=("exact", "size"), exact=("exact", "mean"), near=("near", "mean")).reset_index()
-    return Result({"choice-clusters": table})
-
-
-def _elbow(signs: pd.DataFrame) -> int:
-    """The largest second difference of J, which is 0 with one cluster."""
-    values = np.r_[0.0, signs["objective"].to_numpy()]
-    second = 2 * values[1:-1] - values[:-2] - values[2:]
-    return int(signs.index[second.argmax()])
-
-
-def _top(sign: str, signs: pd.DataFrame) -> int:
-    return int(signs[sign].astype(float).fillna(-np.inf).idxmax())
-
-
-def _last_good(sign: str, least: float, signs: pd.DataFrame) -> int:
-    """The largest number at which a sign is still near its best."""
-    values = signs[sign].astype(float).fillna(-np.inf)
-    return int(values.index[values >= least * values.max()].max())
-
-
-NUMBER_RULES: dict[str, NumberRule] = {
-    "elbow of J": _elbow,
-    "stable halves": partial(_top, "halves"),
-    "last stable": partial(_last_good, "halves", 0.95),
-    "eigengap": partial(_top, "gap"),
-    "nearest rows, last": partial(_last_good, "knn", 0.98),
-}
-
-
-def _learned_numbers(part: pd.DataFrame) -> pd.DataFrame:
-    """The number that logistic regression on signs and on their changes holds most likely."""
-    sources = {one.name: one.source for one in problems()}
-    part = part.sort_values(["dataset", "n_clusters"], kind="stable").reset_index(drop=True)
-    y, source = (part["n_clusters"] == part["classes"]).to_numpy(), part["dataset"].map(sources).to_numpy()
-    scores = held_out(_changes(part), y, source, (part["half"] == TUNING).to_numpy())
-    best = part.assign(score=scores).groupby("dataset")["score"].idxmax()
-    chosen = part.loc[best, ["dataset", "method", "half", "domain", "classes"]]
-    return chosen.assign(rule="learned", taken=part.loc[best, "n_clusters"])
-
-
-def _changes(part: pd.DataFrame) -> np.ndarray:
-    values = part[list(NUMBER_SIGNS)].astype(float)
-    values = values.fillna(values.median()).fillna(0.0)
-    groups = values.groupby(part["dataset"])
-    before, after = groups.diff().fillna(0.0), groups.diff(-1).fillna(0.0)
-    return pd.concat([values, groups.rank(pct=True), before, after], axis=1).to_numpy()
+    return table.reset_index()

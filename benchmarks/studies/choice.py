@@ -1,18 +1,23 @@
 """A choice without labels: every candidate on every problem, and what rules would have chosen.
 
-``python -m benchmarks choice [--quick] [--jobs N] [--part NAME ...]`` has two sections:
+``python -m benchmarks choice [--quick] [--jobs N] [--part NAME ...]`` has three sections:
 
 candidates  each problem is clustered by each candidate: a kernel, a loss, a kind of size constraint, and
             whether columns are scaled. The record has the labels, how well they agree with the classes, and
             signs that need no classes. Fits to two halves of the rows, and to the rows of higher density,
-            tell how stable the labels are
-clusters    the graph kernel and the Gaussian one with 2 to 12 clusters, and signs at each number
+            tell how stable the labels are. `MaximumMarginClustering` runs beside them, also with 1 % of the
+            labels; its trust is compared with its failures
+clusters    the number of clusters that `MaximumMarginClustering` chooses, and the graph kernel with 2 to 12
+            clusters, whose figures other rules read
+confidence  `MaximumMarginClustering` on a third of the rows, and again on another third: how often rows of
+            the last third keep their cluster, beside what `confidence` said
 
 Rules are scored from this record alone, in seconds. Those that learn do so on the tuning half, and judge a
 problem of it without its set. ``--quick`` takes the tuning half alone.
 """
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,14 +27,15 @@ import mmcnb
 from benchmarks.methods import FRONT_DOOR, KMEANS, estimator
 from benchmarks.protocol import Data, clustering, fit
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
-from benchmarks.studies import _choice_clusters
-from benchmarks.studies._choice_problems import of_scale, packed, problems, rows_of
-from benchmarks.studies._choice_rules import tables_of, tables_of_numbers
+from benchmarks.studies import _choice_clusters, _choice_confidence
+from benchmarks.studies._choice_number_rules import tables_of_numbers
+from benchmarks.studies._choice_problems import LABELLED, PEERS, of_scale, packed, problems, rows_of
+from benchmarks.studies._choice_rules import tables_of
 from benchmarks.studies._choice_signs import density_order, signs_of, stability_of
 from mmcnb import GraphKernel
 
 DENSE_SHARE = 0.9  # of the rows, those with the nearest neighbours
-PEERS = (KMEANS, FRONT_DOOR)
+LABELLED_SHARE = 0.01  # of the rows, whose labels are known in one run
 Make = Callable[[int, int], Any]  # from a number of clusters and a seed
 
 
@@ -93,8 +99,8 @@ def compute(run: Run) -> dict[str, Any]:
     (problem,) = (one for one in problems() if one.name == run.dataset)
     data = rows_of(problem, run.settings["rows"])
     k, seed = int(data.y.max()) + 1, run.seed
-    if run.method == FRONT_DOOR:
-        return _front_door(data, k, seed)
+    if run.method in (FRONT_DOOR, LABELLED):
+        return _front_door(data, k, seed, LABELLED_SHARE if run.method == LABELLED else 0.0)
     started = time.perf_counter()
     labels = _labels(run.method, data.X, data.X, k, seed)
     found: dict[str, Any] = {"seconds": time.perf_counter() - started, "k": k, "n": len(labels)}
@@ -121,15 +127,23 @@ def _agreement(labels: np.ndarray, others: np.ndarray) -> float:
     return float(adjusted_rand_score(labels, others))
 
 
-def _front_door(data: Data, k: int, seed: int) -> dict[str, Any]:
-    """What the estimator itself chooses, and from which evidence."""
+def _front_door(data: Data, k: int, seed: int, share: float) -> dict[str, Any]:
+    """What the estimator itself chooses, from which evidence, and how far it trusts it."""
     started = time.perf_counter()
-    model = fit(mmcnb.MaximumMarginClustering(k, random_state=seed), data.X)
+    known = None
+    if share > 0:
+        rows = np.random.RandomState(seed).permutation(len(data.y))[: max(k, round(share * len(data.y)))]
+        known = {int(row): int(data.y[row]) for row in rows}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the record tells
+        model = mmcnb.MaximumMarginClustering(k, random_state=seed).fit(data.X, partial_labels=known)
     found: dict[str, Any] = {"seconds": time.perf_counter() - started, "k": k, "n": len(data.y)}
     found |= clustering(data.y, model.labels_)
     found |= {"labels": packed(model.labels_), "classes": packed(data.y)}
-    choice = model.report_["choice"]
-    return found | {"relative_cut": float(choice["relative_cut"]), "searches": float(choice["agreement"])}
+    graph, trust = model.report_["candidates"][0], model.report_["trust"]
+    found |= {"relative_cut": float(graph["relative_cut"]), "searches": float(graph["agreement"])}
+    found |= {"taken": model.kernel_, "trust": trust["level"], "gap": trust["valley"]}
+    return found | signs_of(data, model.labels_, seed)
 
 
 def _labels(name: str, X: np.ndarray, rows: np.ndarray, k: int, seed: int) -> np.ndarray:
@@ -148,4 +162,5 @@ def _labels(name: str, X: np.ndarray, rows: np.ndarray, k: int, seed: int) -> np
 SECTIONS = {
     "candidates": Section(grid, compute, tables_of),
     "clusters": Section(_choice_clusters.grid, _choice_clusters.compute, tables_of_numbers),
+    "confidence": Section(_choice_confidence.grid, _choice_confidence.compute, _choice_confidence.tables),
 }

@@ -42,6 +42,11 @@ def shares_or_name(text: str) -> list[float] | str:
         raise argparse.ArgumentTypeError(f"{text!r} are no shares; write them like .5,.3,.2") from None
 
 
+def count_or_auto(text: str) -> int | str:
+    """Read a number of clusters, and leave "auto" as it is."""
+    return text if text == "auto" else int(text)
+
+
 def kernels_or_name(text: str) -> list[Any] | str:
     """Read kernels such as ``linear,poly:2,rbf:0.5,rbf:median``, and leave "auto" as it is.
 
@@ -86,7 +91,11 @@ def _takes(kind: Any, metavar: str, text: str) -> dict[str, Any]:
 # Options that are parameters of the estimators under the same name; one that is not given keeps the
 # estimator's own default, so that no default is written twice.
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "n_clusters": _takes(int, "K", "clusters to find, at least 2"),
+    "n_clusters": _takes(
+        count_or_auto, "K", 'clusters to find, at least 2; "auto" chooses (maximum-margin-clustering)'
+    ),
+    "max_clusters": _takes(int, "K", "most clusters that --n-clusters auto tries"),
+    "n_refits": _takes(int, "N", "fits to parts of the sample, for the confidence of rows"),
     "gamma": {"type": number_or_name, "help": 'kernel width: a number, "auto", "mean", "median" or "scale"'},
     "kernels": _takes(
         kernels_or_name,
@@ -159,7 +168,9 @@ def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
     named = {name: getattr(arguments, name, None) for name in PARAMETERS} | others
     given = {name: value for name, value in named.items() if value is not None} | limits_of(arguments)
     n_clusters: Any = given.get("n_clusters", 2)
-    if n_clusters < 2:  # the estimators take 1, for the sake of scikit-learn's checks
+    if (
+        n_clusters != "auto" and n_clusters < 2
+    ):  # the estimators take 1, for the sake of scikit-learn's checks
         raise InputError(f"--n-clusters {n_clusters} is out of range; give at least 2.")
     if arguments.method == "sparse-kernel-mmc" and n_clusters == 2:
         given.pop("n_clusters", None)  # it finds two, and has no such parameter

@@ -50,11 +50,14 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -> dict[str, Any]:
+    from sklearn.exceptions import ConvergenceWarning
+
     from mmcnb import open_samples
     from mmcnb.engine.session import connected
     from mmcnb.errors import ClusterWarning
 
-    warnings.simplefilter("ignore", ClusterWarning)  # the verdict says it
+    for category in (ClusterWarning, ConvergenceWarning):  # the verdict says it
+        warnings.simplefilter("ignore", category)
     estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=int(sys.stderr.isatty()))
     samples = open_samples(arguments.store, arguments.element)
     if not samples.checksummed:
@@ -97,10 +100,7 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     for name in ("kernel", "loss"):
         if report[name] is not None:
             yield f"{name:<17}{report[name]}"
-    if report["choice"]:
-        yield "choice           relative cut {relative_cut:.2g}, agreement {agreement:.2g}".format(
-            **report["choice"]
-        )
+    yield from _evidence(report)
     if report["gamma"] is not None:
         yield f"gamma            {words(report['gamma'])}"
     for name, weight in zip(report["kernel_names"] or (), report["kernel_weights"] or (), strict=True):
@@ -123,6 +123,21 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
         yield f"labels           {report['labels']}"
 
 
+def _evidence(report: dict[str, Any]) -> Iterator[str]:
+    """Why this kernel and this number of clusters, and how far to trust them."""
+    if report["choice"]:
+        yield f"choice           {report['choice']}"
+    if report["numbers"]:
+        signs = {one["n_clusters"]: one for one in report["numbers"]}
+        taken = signs[report["n_clusters"]]
+        yield (
+            f"number           {report['n_clusters']} of {min(signs)} to {max(signs)}: searches agree by "
+            f"{taken['agreement']:.2g}, weakest valley {taken['weakest_valley']:.2g}"
+        )
+    if report["trust"]:
+        yield f"trust            {report['trust']['level']}: {report['trust']['reason']}"
+
+
 def _sizes(report: dict[str, Any]) -> Iterator[str]:
     """The sizes of all rows, or of the sample where a fit has seen no others."""
     sizes, where = report["sizes"], ""
@@ -137,11 +152,12 @@ def _verdict(estimator: Any) -> dict[str, Any]:
     report, history = estimator.report_, estimator.history_
     weights = getattr(estimator, "kernel_weights_", None)
     return {
-        **dict.fromkeys(("sizes", "sample_sizes", "kernel", "loss", "choice")),
+        **dict.fromkeys(("sizes", "sample_sizes", "kernel", "loss", "choice", "numbers", "trust")),
         **dict.fromkeys(("gamma", "w_norm", "w_norm_random", "score", "gap")),
         **report,
         "kernel_names": getattr(estimator, "kernel_names_", None),
         "kernel_weights": weights if weights is None else weights.tolist(),
+        "n_clusters": getattr(estimator, "n_clusters_", None),
         "objective": estimator.objective_,
         "converged": estimator.converged_,
         "passes": int((history["stage"] == "all rows").sum()),

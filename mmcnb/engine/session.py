@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -115,6 +115,8 @@ class FitSession:
         Moments of the columns, where they are scaled.
     random_state : RandomState
         Source of all random choices of the fit.
+    known : KnownRows or None, default=None
+        What is known of rows of the sample.
     """
 
     engine: Engine
@@ -127,6 +129,7 @@ class FitSession:
     mean: np.ndarray | None
     deviation: np.ndarray | None
     random_state: Any
+    known: Any = None
 
     @property
     def has_more_rows(self) -> bool:
@@ -136,6 +139,21 @@ class FitSession:
     def seed(self) -> int:
         """Draw a seed."""
         return int(self.random_state.randint(2**31 - 1))
+
+    def of_rows(self, rows: np.ndarray) -> "FitSession":
+        """The same session with some rows of its sample, in rising order, and nothing known of them."""
+        weights = None if self.sample_weights is None else self.sample_weights[rows]
+        return replace(self, sample=self.sample[rows], sample_weights=weights, known=None)
+
+    def of_size(self, size: int) -> "FitSession":
+        """The same session with so many rows of its sample, at random, and with all that are known."""
+        if self.sample.shape[0] <= size:
+            return self
+        rows = np.sort(self.random_state.permutation(self.sample.shape[0])[:size])
+        if self.known is None:
+            return self.of_rows(rows)
+        rows = np.union1d(rows, self.known.rows)
+        return replace(self.of_rows(rows), known=self.known.among(rows))
 
 
 @dataclass(frozen=True)
@@ -160,6 +178,8 @@ class FitResult:
         Warnings of one sentence each, for ``report_["warnings"]``.
     quiet : sequence of str, default=()
         The warnings that are logged but not issued.
+    unsettled : str, default=""
+        Why the fit did not converge and the remedy, in one sentence; empty leaves it to the base class.
     """
 
     model: Any
@@ -170,6 +190,7 @@ class FitResult:
     first_rows: np.ndarray | None = None
     warnings: Sequence[str] = ()
     quiet: Sequence[str] = ()
+    unsettled: str = ""
 
 
 def whole_numbers(sizes: Sequence[float]) -> list[float]:

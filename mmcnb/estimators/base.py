@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,6 +40,7 @@ from mmcnb.samples.derived import scaled_matrix
 
 FITTED = ("objective", "gamma", "converged", "report")
 MARGIN_FITTED = ("objective", "rho", "gamma", "converged", "report")
+LIMITS = ("max_passes", "max_rounds", "max_iter")  # parameters that end a fit
 logger = logging.getLogger("mmcnb")
 
 
@@ -291,20 +293,23 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
     def _plan(self, samples: Samples | RowShape) -> FitPlan:
         return plan_fit(samples, self._needs(samples.n_samples), self.memory_limit, self.n_jobs)
 
-    def _fit_samples(self, samples: Samples, sample_weight: Any, with_labels: bool) -> None:
+    def _fit_samples(
+        self, samples: Samples, sample_weight: Any, with_labels: bool, known: Any = None
+    ) -> None:
         """Fit, then label the rows while their features are cached."""
         self._check_parameters()
         weights = read_weights(sample_weight, samples.n_samples)
         random_state = check_random_state(self.random_state)
         plan = self._plan(samples)
-        with self._open_engine(plan.threads) as engine, open_checkpoint(self, samples, weights) as checkpoint:
+        given = self, samples, weights, known
+        with self._open_engine(plan.threads) as engine, open_checkpoint(*given) as checkpoint:
             engine.traffic = Traffic(samples)
             history, recorded = History(engine), engine
             if checkpoint is not None:
                 recorded = CheckpointEngine(engine, checkpoint)
                 if self.random_state is None:
                     random_state = check_random_state(checkpoint.seed)
-            session = self._session(recorded, samples, weights, plan, history, random_state)
+            session = self._session(recorded, samples, weights, plan, history, random_state, known)
             result = self._fit(session)
             self._set_attributes(session, result)
             if with_labels:
@@ -323,10 +328,12 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         plan: FitPlan,
         history: History,
         random_state: Any,
+        known: Any,
     ) -> FitSession:
-        """Draw the sample of a fit, and scale it."""
+        """Draw the sample of a fit, with the known rows in it, and scale it."""
         size = self._needs(samples.n_samples).sample_size
         rows = sample_rows(samples.n_samples, size, weights, random_state)
+        rows = rows if known is None else np.union1d(rows, known.rows)
         drawn = draw_sample(engine, samples, rows, weights, moments=self.scale == "standard")
         return FitSession(
             *(engine, samples, weights, plan, history.record),
@@ -335,6 +342,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
             mean=drawn.mean,
             deviation=drawn.deviation,
             random_state=random_state,
+            known=None if known is None else known.among(rows),
         )
 
     def _set_attributes(self, session: FitSession, result: FitResult) -> None:
@@ -345,11 +353,22 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         for name, value in result.attributes.items():
             setattr(self, f"{name}_", value)
         per_cluster = {name: [figures[k] for k in order] for name, figures in result.per_cluster.items()}
-        self.report_ = {**per_cluster, **result.report, "warnings": list(result.warnings)}
-        for sentence in result.warnings:
+        told = dict.fromkeys(result.warnings, ClusterWarning)
+        if not result.attributes.get("converged", True):
+            told = {result.unsettled or self._unsettled: ConvergenceWarning} | told
+        self.report_ = {**per_cluster, **result.report, "warnings": list(told)}
+        for sentence, category in told.items():
             logger.info(sentence)
             if sentence not in result.quiet:
-                warnings.warn(sentence, ClusterWarning, stacklevel=4)
+                warnings.warn(sentence, category, stacklevel=4)
+
+    @property
+    def _unsettled(self) -> str:
+        """What a fit says that did not converge, where its method says nothing."""
+        limit = next((name for name in LIMITS if name in self.rules), None)
+        if limit is None:
+            return "the fit did not converge; try another random_state."
+        return f"the fit did not converge within {limit}={getattr(self, limit)}; raise it."
 
 
 def first_row_order(session: FitSession, result: FitResult) -> list[int]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from mmcnb.engine.plan import FitNeeds, larger_sample
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
@@ -51,6 +51,7 @@ from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, spread
 from mmcnb.least_squares.local_search import LEAST_SHARE
 from mmcnb.least_squares.objective import Partition, target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
+from mmcnb.samples import Samples
 
 LANDMARKS = 300  # as in `UnsupervisedRLS`: `python -m benchmarks peers`
 MORE_SEARCHES = 2  # local searches beyond n_init
@@ -178,12 +179,16 @@ class CrammerSingerMMC(StreamedClusterer):
     def _needs(self, n_samples: int) -> FitNeeds:
         size = self.sample_size or rows_of_sample(self.n_clusters)
         rows = min(size, n_samples)
-        check_matrices(rows, self.n_clusters, self.memory_limit)
         graph = graph_kernel(self.kernel)
         if graph is not None:
             return graph_needs(graph, int(self.n_clusters), n_samples, rows)
         larger = larger_sample(n_samples)
         return FitNeeds(self._landmarks(rows), size, sample_bytes=matrix_bytes(rows), larger_rows=larger)
+
+    def _plan(self, samples: Samples | RowShape) -> FitPlan:
+        rows = min(self.sample_size or rows_of_sample(self.n_clusters), samples.n_samples)
+        check_matrices(rows, self.n_clusters, self.memory_limit)
+        return super()._plan(samples)
 
     def _landmarks(self, rows: int) -> int:
         return min(rows, self.n_landmarks or LANDMARKS)

@@ -199,7 +199,7 @@ class EvolutionaryMMC(StreamedClusterer):
         y = found[0].y.astype(np.float64)
         labels, objective = signs(fitness.decide(y)), fitness.value(y)
         agreement, converged = float(np.mean(y == labels)), len(found[0].best) < self.max_generations
-        warnings = self._warnings(labels, objective, converged, agreement)
+        warnings = self._warnings(labels, objective, agreement)
         return FitResult(
             replace(model, rule=fitness.hyperplane(y)),
             model.features(session.samples),
@@ -216,6 +216,7 @@ class EvolutionaryMMC(StreamedClusterer):
             },
             warnings=warnings,
             quiet=[sentence for sentence in warnings if sentence != ONE_CLUSTER],
+            unsettled=f"the best evolution was stopped at max_generations={self.max_generations}; raise it.",
         )
 
     def _fitness(self, session: FitSession, kernel: Kernel) -> tuple[Model, Fitness]:
@@ -233,14 +234,10 @@ class EvolutionaryMMC(StreamedClusterer):
         fitness = feature_fitness(values, normalization, *given)
         return Model(empty, kernel, basis, *moments), fitness
 
-    def _warnings(self, labels: np.ndarray, objective: float, converged: bool, agreement: float) -> list[str]:
+    def _warnings(self, labels: np.ndarray, objective: float, agreement: float) -> list[str]:
         found = []
         if (labels == labels[0]).all() or objective > 1 - NOTHING:
             found.append(ONE_CLUSTER)
-        if not converged:
-            found.append(
-                f"the best evolution was stopped at max_generations={self.max_generations}; raise it."
-            )
         if agreement < AGREEMENT:
             found.append(
                 f"the model agrees with the evolved labels on {agreement:.0%} of the sample only; "

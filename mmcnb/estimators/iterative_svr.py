@@ -160,7 +160,8 @@ class IterativeSVR(StreamedClusterer):
                 "support_vectors": len(svm.support_),
                 "gamma": kernel.gamma,
             },
-            warnings=[] if converged else [unsettled if parted else ONE_CLUSTER],
+            warnings=[] if parted else [ONE_CLUSTER],
+            unsettled=unsettled if parted else ONE_CLUSTER,
         )
 
     def _start(self, sample: Any, weights: np.ndarray | None, seed: int) -> np.ndarray:

@@ -1,28 +1,43 @@
 """Maximum margin clustering with its kernel and its loss chosen from the rows."""
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
-from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.engine.session import FitResult, FitSession, connected
 from mmcnb.errors import InputError
-from mmcnb.estimators.base import StreamedClusterer, estimator
+from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator, first_row_order
+from mmcnb.estimators.choice import Candidate, Chosen, trust_in, why
 from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC
-from mmcnb.estimators.parameters import COUNT, SCALE, SHARE, Choice, KernelOrGraph, Number, Rule, graph_kernel
+from mmcnb.estimators.known_rows import read_known_rows
+from mmcnb.estimators.parameters import (
+    COUNT,
+    SCALE,
+    SHARE,
+    Choice,
+    KernelOrGraph,
+    Number,
+    NumberOr,
+    Rule,
+    graph_kernel,
+    read_input,
+)
+from mmcnb.estimators.refits import confidence_of_refits
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC, fit_on_graph
 from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
-from mmcnb.least_squares.all_rows import rows_of_sample
+from mmcnb.features.confidence import Confidence, ConfidenceRule
+from mmcnb.features.rules import DecisionPass
+from mmcnb.least_squares.all_rows import relative_weights, rows_of_sample
+from mmcnb.least_squares.cluster_numbers import TriedNumber, best_number, try_numbers
 from mmcnb.least_squares.graph_partition import GraphSample, mean_agreement, relative_cut
+from mmcnb.least_squares.known import compared, searched
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.samples import Samples
-
-# Chosen on the 97 problems of the tuning half of `python -m benchmarks choice`.
-CLEAR_CUT = 0.15  # of a random partition's; above it the clusters are no valleys of the graph
-LEAST_AGREEMENT = 0.4  # of the other partitions with the best
-NO_CUT = 0.01  # up to which the others do not matter: few of them find a small cluster
 
 
 @estimator
@@ -34,8 +49,9 @@ class MaximumMarginClustering(StreamedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
+    n_clusters : int, None or "auto", default=2
+        Number of clusters. None and "auto" choose one from 2 to ``max_clusters``: searches of the graph agree
+        on it, and there are deep valleys between all clusters.
     kernel : {"auto", "graph", "rbf", "linear"} or GraphKernel, default="auto"
         "graph" follows the nearest neighbours of the rows: clusters of any shape with few rows between them.
         "rbf" and "linear" are the Gaussian and the linear kernel: clusters that overlap. "auto" takes the
@@ -44,7 +60,7 @@ class MaximumMarginClustering(StreamedClusterer):
     loss : {"auto", "hinge", "squared"}, default="auto"
         "squared" is `UnsupervisedRLS`. "hinge" is `SparseKernelMMC` for two clusters without size
         constraints, and `CrammerSingerMMC` otherwise. "auto" is "hinge" for two clusters without size
-        constraints, and "squared" otherwise.
+        constraints on the graph or with the linear kernel, and "squared" otherwise.
     cluster_sizes : None, "equal" or array of n_clusters proportions, default=None
         Size constraints. None is a minimum size only.
     size_tolerance : float, default=0.1
@@ -52,6 +68,11 @@ class MaximumMarginClustering(StreamedClusterer):
     min_share : float or None, default=None
         Minimum size of a cluster without other constraints, as a fraction of n/n_clusters; None is the
         default of each method.
+    max_clusters : int, default=12
+        Most clusters to try where their number is chosen.
+    n_refits : int, default=0
+        Fits to random parts of the sample, three fifths each, from which `confidence` is learned; at least
+        two. Each takes about as long as the search on the sample.
     scale : {None, "standard"}, default=None
         "standard" divides columns by their deviation (and centres dense ones).
     {runtime}
@@ -60,6 +81,8 @@ class MaximumMarginClustering(StreamedClusterer):
     ----------
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
+    n_clusters_ : int
+        Number of clusters, given or chosen.
     kernel_, loss_ : str
         The kernel and the loss that were taken.
     objective_ : float
@@ -71,8 +94,9 @@ class MaximumMarginClustering(StreamedClusterer):
     history_ : DataFrame
         One row per start and per sweep.
     report_ : dict
-        Entries of the method, and under "choice" what the choice of the kernel was made from; nothing with a
-        given kernel.
+        Entries of the method, and what the choice was made from. "choice" is a sentence, empty with a given
+        kernel. "candidates" has a row for each kernel that was tried, and "numbers" one for each number of
+        clusters. "trust" is a dict with the "level" ("low", "medium" or "high") and the "reason".
     n_features_in_ : int
         Number of columns.
 
@@ -95,51 +119,167 @@ class MaximumMarginClustering(StreamedClusterer):
     1.0
     """
 
-    n_clusters: int = 2
+    n_clusters: Any = 2
     kernel: Any = "auto"
     loss: str = "auto"
     cluster_sizes: Any = None
     size_tolerance: float = 0.1
     min_share: float | None = None
+    max_clusters: int = 12
+    n_refits: int = 0
     scale: str | None = None
 
     rules: ClassVar[Mapping[str, Rule]] = {
-        "n_clusters": COUNT,
+        "n_clusters": NumberOr(COUNT, ("auto",), optional=True),
         "kernel": KernelOrGraph(("auto", "rbf", "linear")),
         "loss": Choice(("auto", "hinge", "squared")),
         "size_tolerance": SHARE,
         "min_share": Number(0.0, 1.0, optional=True),
+        "max_clusters": Number(2, integer=True),
+        "n_refits": Number(0, integer=True),
         "scale": SCALE,
     }
-    fitted_names: ClassVar[tuple[str, ...]] = ("kernel", "loss", "objective", "gamma", "converged", "report")
+    fitted_names: ClassVar[tuple[str, ...]] = (*FITTED, "n_clusters", "kernel", "loss")
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        partial_labels: Any = None,
+        must_link: Any = None,
+        cannot_link: Any = None,
+    ) -> Self:
+        """Find the clusters.
+
+        What is known of some rows picks among the partitions that the search finds, and labels of all
+        clusters start one more. ``report_["candidates"]`` says what share of it is broken.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            The rows.
+        y : None
+            Ignored, also where labels are given; for compatibility with scikit-learn.
+        sample_weight : ndarray of shape (n_samples,) or None, default=None
+            Weight of each row; a weight of 2 has the effect of a duplicate row.
+        partial_labels : array-like of shape (n_samples,), dict or None, default=None
+            Known labels from 0, and -1 for all other rows; or a dict from row numbers to labels. They tell
+            rows of one cluster from those of others: clusters are numbered by their first rows all the same.
+        must_link, cannot_link : array-like of shape (q, 2) or None, default=None
+            Pairs of rows that belong to one cluster, and to two.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        InputError
+            If the rows or a parameter are invalid, or what is known contradicts itself.
+
+        Examples
+        --------
+        >>> import mmcnb
+        >>> from mmcnb.synthetic import make_shape
+        >>> X, y = make_shape("two-moons", 400, random_state=0)
+        >>> known = {0: y[0], 1: y[1], 2: y[2]}
+        >>> model = mmcnb.MaximumMarginClustering(random_state=0).fit(X, partial_labels=known)
+        >>> model.report_["candidates"][0]["broken"]
+        0.0
+        """
+        samples = read_input(self, X, reset=True, least_rows=2)
+        self._check_parameters()
+        most = self.n_clusters if self._number_is_given else self.max_clusters
+        known = read_known_rows(partial_labels, must_link, cannot_link, samples.n_samples, int(most))
+        if known is not None and self.loss == "hinge":
+            raise InputError("loss='hinge' takes no known labels or pairs; use loss='squared' or 'auto'.")
+        with connected(self.engine):  # one cluster for the fit and its labels
+            self._fit_samples(samples, sample_weight, with_labels=True, known=known)
+        return self
+
+    def confidence(self, X: Any) -> np.ndarray:
+        """How often rows keep their cluster when the fit is repeated on another sample.
+
+        It follows from the margin of a row, by what became of rows of that margin in fits to random parts of
+        the sample. It does not tell whether clusters are known classes.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+            Rows with the columns of the fit; they are streamed.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            Shares in [0, 1].
+
+        Raises
+        ------
+        InputError
+            If the model was fitted without refits.
+
+        Examples
+        --------
+        >>> import mmcnb
+        >>> from mmcnb.synthetic import make_shape
+        >>> X, y = make_shape("two-moons", 400, random_state=0)
+        >>> model = mmcnb.MaximumMarginClustering(n_refits=2, random_state=0).fit(X)
+        >>> bool(model.confidence(X).mean() > 0.95)
+        True
+        """
+        features, rule = self._features(X)
+        knots = self.report_["confidence"]
+        if knots is None:
+            raise InputError("confidence needs refits of the sample; fit with n_refits=2 or more.")
+        return self._run(DecisionPass(ConfidenceRule(rule, Confidence.from_dict(knots))), features, "labels")
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if isinstance(self.cluster_sizes, str) and self.cluster_sizes != "equal":
-            raise InputError(f"cluster_sizes is None, 'equal' or shares, not {self.cluster_sizes!r}.")
-        target_shares(self.cluster_sizes, self.n_clusters)
+        sizes = self.cluster_sizes
+        if isinstance(sizes, str) and sizes != "equal":
+            raise InputError(f"cluster_sizes is None, 'equal' or shares, not {sizes!r}.")
+        if self.n_refits == 1:
+            raise InputError("n_refits=1 leaves nothing to compare; give 0, or at least 2.")
+        if self._number_is_given:
+            target_shares(sizes, self.n_clusters)
+        elif sizes is not None and not isinstance(sizes, str):
+            raise InputError(
+                f"cluster_sizes gives {len(sizes)} shares, but n_clusters={self.n_clusters!r} chooses their "
+                f"number; give n_clusters={len(sizes)}."
+            )
+
+    @property
+    def _number_is_given(self) -> bool:
+        return self.n_clusters is not None and not isinstance(self.n_clusters, str)
 
     @property
     def _chooses(self) -> bool:
         """Whether the kernel is chosen from the rows."""
         return isinstance(self.kernel, str) and self.kernel == "auto"
 
-    @property
-    def _two_free_clusters(self) -> bool:
-        return self.n_clusters == 2 and self.cluster_sizes is None
+    def _of_number(self, n_clusters: int) -> "MaximumMarginClustering":
+        """The same estimator with a given number of clusters."""
+        other = copy(self)
+        other.n_clusters = n_clusters
+        return other
 
-    @property
-    def _loss(self) -> str:
-        """The loss to take."""
+    _two_free = property(lambda self: self.n_clusters == 2 and self.cluster_sizes is None)
+
+    def _loss_of(self, kernel: Any, known: Any = None) -> str:
+        """The loss to take under a kernel; with the Gaussian one the squared loss was better on tables."""
         if self.loss != "auto":
             return self.loss
-        return "hinge" if self._two_free_clusters else "squared"
+        squared = known is not None or not self._two_free or str(kernel) == "rbf"
+        return "squared" if squared else "hinge"
 
-    def _method(self, kernel: Any) -> UnsupervisedRLS | SparseKernelMMC | CrammerSingerMMC:
+    def _method(self, kernel: Any, known: Any = None) -> UnsupervisedRLS | SparseKernelMMC | CrammerSingerMMC:
         """The method under one kernel."""
-        if self._loss == "squared":
+        if self._loss_of(kernel, known) == "squared":
             return self._by_least_squares(kernel)
-        if not self._two_free_clusters:
+        if not self._two_free:
             return CrammerSingerMMC(**self._sizes(), kernel=kernel)
         method = SparseKernelMMC(kernel=kernel)
         return method if self.min_share is None else method.set_params(min_share=self.min_share)
@@ -148,7 +288,7 @@ class MaximumMarginClustering(StreamedClusterer):
         return UnsupervisedRLS(**self._sizes(), kernel=kernel)
 
     def _sizes(self) -> dict[str, Any]:
-        names = ("n_clusters", "cluster_sizes", "size_tolerance", "min_share", "memory_limit")
+        names = "n_clusters", "cluster_sizes", "size_tolerance", "min_share", "memory_limit"
         return {name: getattr(self, name) for name in names}
 
     def _needs(self, n_samples: int) -> FitNeeds:
@@ -156,6 +296,8 @@ class MaximumMarginClustering(StreamedClusterer):
 
     def _all_needs(self, n_samples: int) -> list[FitNeeds]:
         """What each method needs that may be taken; that of the graph first."""
+        if not self._number_is_given:
+            return self._of_number(self.max_clusters)._all_needs(n_samples)
         if not self._chooses:
             return [self._method(self.kernel)._needs(n_samples)]
         graph, function = (self._method(kernel)._needs(n_samples) for kernel in ("graph", "rbf"))
@@ -170,58 +312,88 @@ class MaximumMarginClustering(StreamedClusterer):
     def _plan_of(self, samples: Samples | RowShape, needs: FitNeeds) -> FitPlan:
         return plan_fit(samples, needs, self.memory_limit, self.n_jobs)
 
-    def _fit(self, session: FitSession) -> FitResult:
-        if not self._chooses:
-            kernel = "graph" if graph_kernel(self.kernel) is not None else self.kernel
-            return self._told(self._method(self.kernel)._fit(session), kernel, {})
-        graph, function = (
-            self._plan_of(session.samples, needs) for needs in self._all_needs(session.samples.n_samples)
-        )
-        result, choice = self._try_graph(replace(session, plan=graph))
-        if result is not None:
-            return self._told(result, "graph", choice)
-        session = replace(self._smaller(session), plan=function)
-        return self._told(self._method("rbf")._fit(session), "rbf", choice)
+    # -- the fit -------------------------------------------------------------------------------
 
-    def _try_graph(self, session: FitSession) -> tuple[FitResult | None, dict[str, Any]]:
-        """The fit on the graph, where it is taken, and why; otherwise nothing of the graph is kept."""
+    def _fit(self, session: FitSession) -> FitResult:
+        if self._number_is_given:
+            return self._fit_number(session, [])
+        numbers = int(self.max_clusters), 2 if session.known is None else session.known.least_clusters
+        given = session.sample, relative_weights(session.sample_weights), *numbers
+        tried = try_numbers(session.engine, *given, np.random.RandomState(session.seed()))
+        return self._of_number(best_number(tried))._fit_number(session, tried)
+
+    def _fit_number(self, session: FitSession, tried: list[TriedNumber]) -> FitResult:
+        """The fit with a given number of clusters."""
+        fit = self._choose if self._chooses else partial(self._under, self.kernel)
+        chosen = fit(session)
+        report = {
+            **{"kernel": chosen.taken.kernel, "loss": chosen.taken.loss},
+            "choice": why(chosen.candidates, chosen.taken) if self._chooses else "",
+            "candidates": [one.to_dict(chosen.taken) for one in chosen.candidates],
+            "numbers": [one.to_dict() for one in tried],
+        }
+        return self._told(session, chosen, report)
+
+    def _under(self, kernel: Any, session: FitSession) -> Chosen:
+        """The fit under one kernel."""
+        name = "graph" if graph_kernel(kernel) is not None else str(kernel)
+        method = self._method(kernel, session.known)
+        if session.known is None:
+            taken = Candidate(int(self.n_clusters), name, self._loss_of(kernel))
+            return Chosen(method._fit(session), taken, [taken])
+        assert isinstance(method, UnsupervisedRLS)
+        clusters = method._search(session)
+        taken = self._candidate(name, session, clusters)
+        return Chosen(method._label(session, clusters), taken, [taken])
+
+    def _choose(self, session: FitSession) -> Chosen:
+        """The fit by the graph where it is clear, and by the Gaussian kernel otherwise."""
+        plans = [self._plan_of(session.samples, one) for one in self._all_needs(session.samples.n_samples)]
+        session = replace(session, plan=plans[0])
         clusters = self._by_least_squares("graph")._search(session)
-        choice = self._evidence(clusters)
-        return (self._on_graph(session, clusters) if choice["graph"] else None), choice
+        graph = self._candidate("graph", session, clusters)
+        smaller = replace(session.of_size(rows_of_sample(graph.n_clusters)), plan=plans[1])
+        if session.known is None:
+            if graph.is_clear:
+                return Chosen(self._on_graph(session, clusters), graph, [graph])
+            result, function, _ = self._under("rbf", smaller)
+            return Chosen(result, function, [graph, function])
+        method = self._by_least_squares("rbf")
+        others = method._search(smaller)
+        function = self._candidate("rbf", smaller, others)
+        better = compared((session.known, clusters.found), (smaller.known, others.found))
+        if better > 0 or (better == 0 and graph.is_clear):
+            return Chosen(self._on_graph(session, clusters), graph, [graph, function])
+        return Chosen(method._label(smaller, others), function, [graph, function])
+
+    def _candidate(self, kernel: str, session: FitSession, clusters: SampleClusters) -> Candidate:
+        """The signs of a clustered sample."""
+        known, sample, found = session.known, clusters.sample, searched(clusters.found)
+        graph = sample.graph if isinstance(sample, GraphSample) else None
+        cut = None if graph is None else relative_cut(graph, found[0].labels, int(self.n_clusters))
+        signs = cut, mean_agreement(found), known and known.broken(clusters.found[0].labels)
+        return Candidate(int(self.n_clusters), kernel, self._loss_of(kernel, known), *signs)
 
     def _on_graph(self, session: FitSession, clusters: SampleClusters) -> FitResult:
         """The fit on the graph whose nodes have been clustered."""
-        method = self._method("graph")
+        method = self._method("graph", session.known)
         if isinstance(method, UnsupervisedRLS):
             return method._label(session, clusters)
         if isinstance(method, CrammerSingerMMC):
             return method._on_graph(session, clusters)
         return fit_on_graph(method, session, clusters)
 
-    def _evidence(self, clusters: SampleClusters) -> dict[str, Any]:
-        """What the choice between the graph and a kernel function is made from."""
-        sample = clusters.sample
-        assert isinstance(sample, GraphSample)
-        cut = relative_cut(sample.graph, clusters.found[0].labels, self.n_clusters)
-        agreement = mean_agreement(clusters.found)
-        return {
-            "relative_cut": cut,
-            "agreement": agreement,
-            "graph": bool(cut <= (CLEAR_CUT if agreement >= LEAST_AGREEMENT else NO_CUT)),
-        }
-
-    def _smaller(self, session: FitSession) -> FitSession:
-        """The session with as many rows in its sample as a kernel function takes."""
-        size = rows_of_sample(self.n_clusters)
-        if session.sample.shape[0] <= size:
-            return session
-        rows = np.sort(session.random_state.permutation(session.sample.shape[0])[:size])
-        weights = None if session.sample_weights is None else session.sample_weights[rows]
-        return replace(session, sample=session.sample[rows], sample_weights=weights)
-
-    def _told(self, result: FitResult, kernel: str, choice: dict[str, Any]) -> FitResult:
-        """The result with the kernel and the loss that were taken."""
-        loss = self._loss
+    def _told(self, session: FitSession, chosen: Chosen, report: dict[str, Any]) -> FitResult:
+        """The result with what was taken, how far to trust it, and its confidence."""
+        result, taken, candidates = chosen
         attributes = {name: result.attributes.get(name) for name in ("objective", "gamma", "converged")}
-        report = {"kernel": kernel, "loss": loss, "choice": choice, **result.report}
-        return replace(result, attributes=attributes | {"kernel": kernel, "loss": loss}, report=report)
+        attributes |= {name: getattr(taken, name) for name in ("kernel", "loss", "n_clusters")}
+        rule = result.model.rule.ordered(first_row_order(session, result))
+        model = replace(result.model, rule=rule, mean=None, deviation=None)
+        trusted, warnings = trust_in(model, session, candidates), list(result.warnings)
+        if trusted["level"] == "low":
+            warnings.append(f"the clusters may be none: {trusted['reason']}")
+        method = self._by_least_squares(taken.kernel if self._chooses else self.kernel)
+        refits = confidence_of_refits(method, session, model, self.n_refits) if self.n_refits else None
+        report = report | {"trust": trusted, "confidence": refits} | result.report
+        return replace(result, attributes=attributes, report=report, warnings=warnings)

@@ -106,9 +106,12 @@ class NumberOr:
 
     number: Number
     names: tuple[str, ...]
+    optional: bool = False
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError where a value is neither."""
+        if value is None and self.optional:
+            return
         if isinstance(value, numbers.Real):
             self.number.check(name, value)
         elif not isinstance(value, str) or value not in self.names:
@@ -357,7 +360,7 @@ SAMPLED: Mapping[str, Rule] = {**KERNEL, "sample_size": SAMPLE_SIZE, "scale": SC
 
 
 def open_checkpoint(
-    estimator: Any, samples: Samples, weights: np.ndarray | None
+    estimator: Any, samples: Samples, weights: np.ndarray | None, known: Any = None
 ) -> AbstractContextManager[Checkpoint | None]:
     """The checkpoint of an estimator, for a ``with`` block; None where it has none."""
     folder = estimator.checkpoint
@@ -366,7 +369,8 @@ def open_checkpoint(
     if not isinstance(folder, str | os.PathLike):
         raise InputError(f"checkpoint={folder!r} is no path; give the path of a folder, or None.")
     check_folder(folder)  # before the rows are read for their digest
-    return Checkpoint(folder, _identity(estimator, samples, weights))
+    given = {} if known is None else {"the known rows": {"digest": fingerprint(known)}}
+    return Checkpoint(folder, _identity(estimator, samples, weights) | given)
 
 
 def _identity(estimator: Any, samples: Samples, weights: np.ndarray | None) -> dict[str, Any]:

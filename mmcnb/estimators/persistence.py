@@ -37,6 +37,7 @@ FITTED_TYPES: Mapping[str, Any] = {  # of the attributes that a file holds
     "kernel": str,
     "kernel_names": list,
     "loss": str,
+    "n_clusters": numbers.Integral,
     "n_iter": numbers.Integral,
     "objective": numbers.Real,
     "report": dict,

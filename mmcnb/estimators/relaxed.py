@@ -133,5 +133,6 @@ def relaxed_result(
         model.features(session.samples),
         {"objective": objective, "gamma": gamma, "converged": warning is None, **attributes},
         report | {"threshold_moved": abs(moved), "gamma": gamma},
-        warnings=([] if sizes[0] else [ONE_CLUSTER]) + ([] if warning is None else [warning]),
+        warnings=[] if sizes[0] else [ONE_CLUSTER],
+        unsettled=warning or "",
     )

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer, estimator
@@ -45,10 +45,12 @@ from mmcnb.least_squares.graph_partition import (
     partition_graph,
     spread_warnings,
 )
+from mmcnb.least_squares.known import ranked_by_known
 from mmcnb.least_squares.local_search import LEAST_SHARE
 from mmcnb.least_squares.objective import Partition, target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 from mmcnb.least_squares.stability import DEFAULT_ALPHA, stable_settings
+from mmcnb.samples import Samples
 
 
 @dataclass(frozen=True)
@@ -240,12 +242,16 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
 
     def _needs(self, n_samples: int) -> FitNeeds:
         rows = min(self.sample_size or rows_of_sample(self.n_clusters), n_samples)
-        check_matrices(rows, self.n_clusters, self.memory_limit)
         graph, held, sweeps = graph_kernel(self.kernel), matrix_bytes(rows), int(self.max_passes)
         if graph is not None:
             return graph_needs(graph, int(self.n_clusters), n_samples, rows, sweeps)
         # The first pass reads, one more labels.
         return FitNeeds(min(rows, self.n_landmarks), rows, sample_copies=2, work_bytes=held, sweeps=sweeps)
+
+    def _plan(self, samples: Samples | RowShape) -> FitPlan:
+        rows = min(self.sample_size or rows_of_sample(self.n_clusters), samples.n_samples)
+        check_matrices(rows, self.n_clusters, self.memory_limit)
+        return super()._plan(samples)
 
     def _fit(self, session: FitSession) -> FitResult:
         return self._label(session, self._search(session))
@@ -262,12 +268,16 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
             least = graph_least_share(k, on_graph.graph.weights.shape[0])
             config, rows = self._config(float(self.alpha), least), self.sample_size or rows_of_sample(k)
             found = partition_graph(engine, on_graph, config, random_state, rows)
-            return SampleClusters(on_graph, found, config, {"gamma": None, "graph": on_graph.graph.to_dict()})
+            report = {"gamma": None, "graph": on_graph.graph.to_dict()}
+            return SampleClusters(
+                on_graph, ranked_by_known(session.known, on_graph, config, found), config, report
+            )
         kernel, config, settings = self._settings(session, weights)
         shape = min(sample.shape[0], self.n_landmarks), self.n_clusters
         mapped = landmark_sample(sample, weights, kernel, *shape, random_state)
         R = None if weights is not None else config.smoother(kernel_matrix(sample, kernel), overwrite=True)
         found = partition_sample(engine, R, mapped.features, config, random_state)
+        found = ranked_by_known(session.known, mapped, config, found)
         return SampleClusters(mapped, found, config, {"gamma": kernel.gamma, **settings})
 
     def _label(self, session: FitSession, clusters: SampleClusters) -> FitResult:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from mmcnb.engine.passes import draw_sample
 from mmcnb.engine.run import Engine
@@ -232,6 +233,7 @@ class Shrinking:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", ClusterWarning)  # about clusters without rows
+                    warnings.simplefilter("ignore", ConvergenceWarning)  # few passes are enough here
                     return self.clusterer(n_clusters).fit(samples, sample_weight=weights)
             except MemoryLimitError:
                 raise

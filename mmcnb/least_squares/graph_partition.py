@@ -15,7 +15,7 @@ from mmcnb.features.model import Model
 from mmcnb.features.nodes import search_flops
 from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap, check_places, principal_features, ridge_map
 from mmcnb.features.rules import Scores
-from mmcnb.least_squares.all_rows import constrained_scores
+from mmcnb.least_squares.all_rows import MappedSample, constrained_scores
 from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.least_squares.objective import Partition
 from mmcnb.least_squares.partition import partition_sample
@@ -272,7 +272,7 @@ def partition_graph(
     ]
 
     def judged(number: int, steps: int) -> Partition:
-        labels = _settled(sample, ridge, config, *starts[number], steps)
+        labels = settled_labels(sample, ridge, config, *starts[number], steps)
         nodes = sample.graph.node_labels(labels)
         return Partition(labels, cut_score(sample.graph.weights, nodes, config.n_clusters), number)
 
@@ -371,15 +371,15 @@ def linked_directions(values: np.ndarray, n_clusters: int) -> np.ndarray:
     return np.asarray(linked.labels_, np.int64)
 
 
-def _settled(
-    sample: GraphSample,
+def settled_labels(
+    sample: MappedSample,
     ridge: RidgeMap,
     config: PartitionConfig,
     rows: np.ndarray,
     labels: np.ndarray,
     steps: int,
 ) -> np.ndarray:
-    """Labels of all rows after a few label steps, from labels of some of them."""
+    """Labels of all rows of a sample after a few label steps, from labels of some of them."""
     k, weights, multipliers = config.n_clusters, sample.features.weights, None
     sums, sizes = kernels.cluster_row_sums(sample.values[rows], labels, k, weights[rows])
     low, high = config.bounds_by_size(sizes * (weights.sum() / sizes.sum()))

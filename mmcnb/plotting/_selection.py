@@ -12,18 +12,24 @@ NAMES = {
     "margin": "margin |w|",
     "stability": "stability (ARI)",
     "eigengap": "eigengap",
+    "agreement": "agreement (ARI)",
+    "weakest_valley": "weakest valley",
+    "relative_cut": "relative cut",
+    "score": "score",
 }
 
 
 class SelectionDisplay:
     """Evidence for a number of clusters: one panel a figure, against k.
 
-    Make one with `from_frame`.
+    Make one with `from_frame` or `from_estimator`.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         What `mmcnb.selection.select_n_clusters` returns: ``n_clusters``, and a column a figure.
+    chosen : int or None, default=None
+        The number that was chosen, drawn as a vertical line.
 
     Attributes
     ----------
@@ -41,8 +47,49 @@ class SelectionDisplay:
     ['stability (ARI)']
     """
 
-    def __init__(self, frame: Any) -> None:
-        self.frame = frame
+    def __init__(self, frame: Any, chosen: int | None = None) -> None:
+        self.frame, self.chosen = frame, chosen
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, axes: Any = None, **line: Any) -> SelectionDisplay:
+        """Draw from what a fit chose its number of clusters.
+
+        Parameters
+        ----------
+        estimator : MaximumMarginClustering
+            Fitted with ``n_clusters=None``.
+        axes : sequence of matplotlib Axes, optional
+            Where to draw, one a figure; a new figure when left out.
+        **line
+            Passed to matplotlib's ``plot``.
+
+        Returns
+        -------
+        SelectionDisplay
+
+        Raises
+        ------
+        InputError
+            If the number of clusters was given, or the axes are too few.
+
+        Examples
+        --------
+        >>> import mmcnb
+        >>> from mmcnb.plotting import SelectionDisplay
+        >>> from mmcnb.synthetic import make_shape
+        >>> X, _ = make_shape("two-moons", 200, random_state=0)
+        >>> model = mmcnb.MaximumMarginClustering(None, max_clusters=3, random_state=0).fit(X)
+        >>> SelectionDisplay.from_estimator(model).chosen
+        2
+        """
+        import pandas as pd
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(estimator, "report_")
+        numbers = estimator.report_.get("numbers")
+        if not numbers:
+            raise InputError("this fit chose no number of clusters; fit with n_clusters=None.")
+        return cls(pd.DataFrame(numbers), int(estimator.n_clusters_)).plot(axes=axes, **line)
 
     @classmethod
     def from_frame(cls, frame: Any, *, axes: Any = None, **line: Any) -> SelectionDisplay:
@@ -104,6 +151,8 @@ class SelectionDisplay:
         self.axes_ = tuple(axes[: len(shown)])
         for ax, name in zip(self.axes_, shown, strict=True):
             ax.plot(self.frame["n_clusters"], self.frame[name], **{"marker": "o", "color": "C0", **line})
+            if self.chosen is not None:
+                ax.axvline(self.chosen, color="0.7", zorder=0)
             ax.set_xlabel("number of clusters k")
             ax.set_ylabel(NAMES[name])
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))

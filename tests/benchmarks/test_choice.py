@@ -1,5 +1,7 @@
 """The study of choices: its problems, its signs, and the rules that are scored from its record."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,10 +11,17 @@ from benchmarks.halves import CONFIRMATION, TUNING
 from benchmarks.methods import FRONT_DOOR
 from benchmarks.protocol import Data, NoData
 from benchmarks.run import Options, Run
-from benchmarks.studies import _choice_clusters, _choice_rules, choice
+from benchmarks.studies import (
+    _choice_clusters,
+    _choice_confidence,
+    _choice_number_rules,
+    _choice_rules,
+    choice,
+)
 from benchmarks.studies._choice_problems import (
     DOMAINS,
     GEOMETRY,
+    LABELLED,
     Problem,
     packed,
     problems,
@@ -20,7 +29,7 @@ from benchmarks.studies._choice_problems import (
     unpacked,
 )
 from benchmarks.studies._choice_signs import density_order, signs_of
-from mmcnb.estimators import maximum_margin_clustering
+from mmcnb.estimators import choice as estimator_choice
 
 
 def runs_of(path, **options):
@@ -44,7 +53,7 @@ def test_quick_runs_take_the_tuning_half_and_full_ones_take_it_first(tmp_path):
     assert {halves[run.dataset] for run in runs_of(tmp_path, quick=True)} == {TUNING}
     full = [halves[run.dataset] for run in runs_of(tmp_path)]
     assert full == sorted(full, key=lambda half: half != TUNING)
-    assert len(full) == len(problems()) * (2 + len(choice.CANDIDATES))
+    assert len(full) == len(problems()) * (3 + len(choice.CANDIDATES))
 
 
 @pytest.fixture
@@ -146,13 +155,16 @@ def test_a_run_records_labels_signs_and_stability(method, tmp_path):
         assert found["trimmed"] <= 1
 
 
-def test_a_run_of_the_estimator_records_its_evidence(tmp_path):
+@pytest.mark.parametrize("method", [FRONT_DOOR, LABELLED])
+def test_a_run_of_the_estimator_records_its_evidence_and_its_trust(method, tmp_path):
     runs = runs_of(tmp_path, quick=True, smoke=True, rows=120)
-    (run,) = (run for run in runs if (run.dataset, run.method) == ("two-moons", FRONT_DOOR))
+    (run,) = (run for run in runs if (run.dataset, run.method) == ("two-moons", method))
     found = choice.compute(run)
     assert 0 <= found["relative_cut"] <= 0.15
     assert found["searches"] <= 1
-    assert "cut" not in found
+    assert (found["taken"], found["trust"]) == ("graph", "high")
+    assert found["gap"] > 1
+    assert found["cut"] >= 0
 
 
 def test_labels_survive_their_text():
@@ -218,7 +230,7 @@ def test_a_rule_picks_by_its_sign(rule, picked):
     ("cut", "searches", "k", "picked"),
     [
         (0.1, 0.5, 2, "graph, hinge"),
-        (0.1, 0.3, 2, "rbf, hinge"),
+        (0.1, 0.3, 2, "rbf"),
         (0.005, 0.1, 3, "graph"),
         (0.2, 1, 3, "rbf"),
     ],
@@ -227,7 +239,7 @@ def test_the_bound_of_the_cut_is_the_rule_of_the_estimator(cut, searches, k, pic
     part = pd.DataFrame({"relative_cut": [cut], "searches": [searches], "k": [k]})
     assert _choice_rules.within(0.15)(part) == picked
     bounds = _choice_rules.LEAST_AGREEMENT, _choice_rules.NO_CUT
-    assert bounds == (maximum_margin_clustering.LEAST_AGREEMENT, maximum_margin_clustering.NO_CUT)
+    assert bounds == (estimator_choice.LEAST_AGREEMENT, estimator_choice.NO_CUT)
 
 
 def test_the_summary_has_each_half_each_domain_and_all():
@@ -265,6 +277,78 @@ def test_a_learned_rule_does_not_see_the_confirmation_half():
     )
 
 
+# -- failures ----------------------------------------------------------------------------------
+
+
+def trusted():
+    """A failure that is told of, one that is not, and fits that are fine, one of them doubted."""
+    rows = [
+        ("two-moons", 0.5, 0.3, "low"),
+        ("two-rings", 0.3, 0.2, "high"),
+        ("four-moons", 0.04, 0.0, "high"),
+        ("three-bars", 0.1, 0.08, "low"),
+        ("three-rings", 0.0, 0.0, "medium"),
+    ]
+    parts = []
+    for name, error, best, level in rows:
+        found = {"dataset": name, "k": 2, "half": TUNING, "balanced_error": error, "error": error}
+        found |= {"trust": level, "ari": 1 - error} | dict.fromkeys(_choice_rules.FLAG_SIGNS, -error)
+        parts.append(found | {"method": FRONT_DOOR})
+        parts.append(found | {"method": "graph", "balanced_error": best})
+        parts.append(found | {"method": LABELLED, "balanced_error": best, "ari": 1 - best})
+    return pd.DataFrame(parts)
+
+
+def test_failures_are_far_from_the_best_candidate_or_from_the_classes():
+    found = _choice_rules.failures(trusted()).set_index("dataset")["failed"]
+    assert found[found].index.tolist() == ["two-moons", "two-rings"]
+
+
+def test_the_table_of_trust_counts_failures_at_each_level():
+    (row,) = _choice_rules.by_trust(trusted()).to_dict("records")
+    assert (row["problems"], row["failures"]) == (5, 2)
+    assert [row[level] for level in ("low", "medium", "high")] == [2, 1, 2]
+    assert [row[f"failed at {level}"] for level in ("low", "medium", "high")] == [1, 0, 1]
+    assert (row["recall"], row["precision"]) == (0.5, 0.5)
+
+
+def test_a_sign_that_falls_with_the_error_tells_all_failures():
+    table = _choice_rules.flags(trusted()).set_index("sign")["area"]
+    assert table["gap"] == 1
+    assert table["cut"] == 0
+
+
+def test_failures_that_a_few_labels_mend_are_counted():
+    (row,) = _choice_rules.mended(trusted()).to_dict("records")
+    assert (row["problems"], row["failures"], row["mended"]) == (5, 2, 1.0)
+    assert row["ari with labels"] > row["ari"]
+
+
+# -- confidence --------------------------------------------------------------------------------
+
+
+def test_a_run_compares_confidence_with_what_new_fits_kept(tmp_path):
+    grid = choice.SECTIONS["confidence"].grid(Options(tmp_path, quick=True, smoke=True, rows=250))
+    (run,) = (Run(**row) for row in grid.to_dict("records") if row["dataset"] == "two-moons")
+    found = _choice_confidence.compute(run)
+    rows, said, kept = (sum(found[f"{name} {i}"] for i in range(10)) for name in ("rows", "said", "kept"))
+    assert rows == 62  # one of four parts
+    assert 0 <= kept <= 62
+    assert 0 < said <= 62
+
+
+def test_the_calibration_error_is_zero_where_rows_are_kept_as_said():
+    table = {"dataset": ["two-moons", "two-rings"], "status": "ok"}
+    for i in range(10):
+        table |= {f"rows {i}": [10.0, 0.0], f"said {i}": [float(i), 0.0], f"kept {i}": [float(i), 0.0]}
+    table |= {"rows 9": [10.0, 40.0], "said 9": [9.0, 40.0], "kept 9": [9.0, 30.0]}
+    rows = _choice_confidence.tables(pd.DataFrame(table)).tables["choice-confidence"]
+    whole = rows[rows["domain"] == "all"].set_index("half").loc[TUNING]
+    assert whole["problems"] == 2
+    assert whole["calibration error"] == pytest.approx(0.125)
+    assert whole["mean error of a problem"] == pytest.approx(0.125)
+
+
 # -- the number of clusters --------------------------------------------------------------------
 
 
@@ -275,47 +359,55 @@ def test_cases_have_two_to_ten_classes_in_both_halves():
     assert {2, 3, 4, 5, 6, 8, 10} <= {len(one.classes) for one in cases}
 
 
-@pytest.mark.parametrize("method", _choice_clusters.METHODS)
-def test_a_run_records_signs_of_its_number(method, tmp_path):
+@pytest.mark.parametrize("method", [FRONT_DOOR, _choice_clusters.GRAPH])
+def test_a_run_records_the_number_or_its_figures(method, tmp_path):
     grid = choice.SECTIONS["clusters"].grid(Options(tmp_path, quick=True, smoke=True, rows=120))
     runs = [Run(**row) for row in grid.to_dict("records")]
-    (run,) = (
-        run
-        for run in runs
-        if (run.dataset, run.method, run.parameters["n_clusters"]) == ("two-moons", method, 3)
-    )
+    run = [run for run in runs if (run.dataset, run.method) == ("two-moons", method)][-1]
     found = _choice_clusters.compute(run)
     assert found["classes"] == 2
-    assert 0 <= found["objective"] <= 2
-    signs = set(_choice_rules.NUMBER_SIGNS) - ({"gap", "eigenvalue"} if method == "rbf" else set())
-    assert all(np.isfinite(found[sign]) for sign in signs)
-
-
-def signs_by_number(objective, halves, gap):
-    frame = pd.DataFrame({"objective": objective, "halves": halves, "gap": gap, "knn": 1.0})
-    return frame.set_axis(range(2, 2 + len(frame)))
+    if method == FRONT_DOOR:
+        numbers = json.loads(found["numbers"])
+        assert found["taken"] == max(numbers, key=lambda one: one["score"])["n_clusters"]
+    else:
+        assert 0 <= found["objective"] <= 4
+        assert all(np.isfinite(found[sign]) for sign in ("smallest", "gap", "eigenvalue"))
 
 
 @pytest.mark.parametrize(
-    ("rule", "number"), [("elbow of J", 3), ("stable halves", 2), ("last stable", 4), ("eigengap", 5)]
+    ("rule", "number"),
+    [
+        (FRONT_DOOR, 4),
+        ("elbow of J", 3),
+        ("eigengap", 5),
+        ("agreement of searches", 2),
+        ("weakest valley", 2),
+        ("last deep valley", 4),
+    ],
 )
 def test_rules_for_the_number_of_clusters(rule, number):
-    signs = signs_by_number([1.0, 2.0, 2.1, 2.2], [1.0, 0.9, 0.96, 0.5], [0.1, 0.3, 0.2, 0.7])
-    assert _choice_rules.NUMBER_RULES[rule](signs) == number
+    signs = pd.DataFrame({"objective": [1.0, 2.0, 2.1, 2.2], "gap": [0.1, 0.3, 0.2, 0.7]})
+    signs["agreement"], signs["weakest_valley"] = [1.0, 0.9, 0.96, 0.5], [1.0, 0.1, 0.6, 0.2]
+    signs["score"] = [0.1, 0.2, 0.9, 0.3]
+    assert _choice_number_rules.NUMBER_RULES[rule](signs.set_axis(range(2, 6))) == number
 
 
 def test_tables_tell_how_often_the_number_is_found():
     names = [one.name for one in _choice_clusters.cases() if one.domain == GEOMETRY]
     rng, rows = np.random.default_rng(0), []
     for name in names:
-        classes = int(rng.integers(2, 7))
+        classes, numbers = int(rng.integers(2, 7)), []
         for k in range(2, 9):
-            signs = dict.fromkeys(_choice_rules.NUMBER_SIGNS, 0.0) | {"objective": min(k, classes) - 1.0}
-            rows.append({"dataset": name, "method": "graph", "n_clusters": k, "classes": classes} | signs)
+            figures = {"objective": min(k, classes) - 1.0, "smallest": 1.0, "gap": 0.0, "eigenvalue": 1.0}
+            rows.append({"dataset": name, "method": "graph", "n_clusters": k, "classes": classes} | figures)
+            signs = {"agreement": 0.5, "weakest_valley": 0.5, "relative_cut": 0.1, "score": k == classes}
+            numbers.append({"n_clusters": k} | signs)
+        rows.append({"dataset": name, "method": FRONT_DOOR, "numbers": json.dumps(numbers)})
     frame = pd.DataFrame(rows).assign(status="ok")
-    table = _choice_rules.tables_of_numbers(frame).tables["choice-clusters"]
+    table = _choice_number_rules.tables_of_numbers(frame).tables["choice-clusters"]
     found = table[table["domain"] == "all"].set_index(["half", "rule"])
     for half in (TUNING, CONFIRMATION):
         assert found.loc[(half, "elbow of J"), "exact"] == 1
+        assert found.loc[(half, FRONT_DOOR), "exact"] == 1
         assert found.loc[(half, "learned"), "exact"] > 0.8
         assert found.loc[(half, "eigengap"), "exact"] < 0.8

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 
 import mmcnb
@@ -104,6 +105,6 @@ def test_bad_parameters_are_one_sentence(X, changes, sentence):
 
 
 def test_rows_that_stop_too_early_are_said(X):
-    with pytest.warns(mmcnb.ClusterWarning, match=r"after max_rounds=1 rounds; raise it\.$"):
+    with pytest.warns(ConvergenceWarning, match=r"after max_rounds=1 rounds; raise it\.$"):
         model = make(init="random", max_rounds=1).fit(X)
     assert not model.converged_

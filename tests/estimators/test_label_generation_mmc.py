@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.datasets import make_blobs, make_circles, make_moons
+from sklearn.exceptions import ConvergenceWarning
 
 import mmcnb
 from mmcnb.estimators import label_generation_mmc
@@ -158,14 +159,14 @@ def test_bad_parameters_are_one_sentence(X, changes, sentence):
 
 def test_a_mixture_that_stops_early_is_said(X, monkeypatch):
     monkeypatch.setattr("mmcnb.relaxations.label_generation.MOST_STEPS", 1)
-    with pytest.warns(mmcnb.ClusterWarning, match=r"^rounding errors ended the label generation"):
+    with pytest.warns(ConvergenceWarning, match=r"^rounding errors ended the label generation"):
         model = mmcnb.baselines.LabelGenerationMMC(max_iter=500).fit(X)
     assert not model.converged_
     np.testing.assert_array_equal(model.labels_, model.predict(X))
 
 
 def test_rounds_that_end_early_are_said(X):
-    with pytest.warns(mmcnb.ClusterWarning, match=r"after max_iter=1; raise it\.$"):
+    with pytest.warns(ConvergenceWarning, match=r"after max_iter=1; raise it\.$"):
         model = mmcnb.baselines.LabelGenerationMMC(max_iter=1).fit(X)
     assert not model.converged_
     np.testing.assert_array_equal(model.labels_, model.predict(X))

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
-from mmcnb.estimators.maximum_margin_clustering import CLEAR_CUT, LEAST_AGREEMENT, NO_CUT
+from mmcnb.estimators.choice import CLEAR_CUT, LEAST_AGREEMENT, NO_CUT
 from mmcnb.synthetic import make_shape
 
 pytestmark = pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
@@ -45,26 +45,28 @@ def test_shapes_are_clusters_of_the_graph(name):
     assert model.kernel_ == "graph"
     assert model.loss_ == ("hinge" if y.max() == 1 else "squared")
     assert adjusted_rand_score(y, model.labels_) == 1
-    assert model.report_["choice"]["relative_cut"] < 0.01
+    assert model.report_["candidates"][0]["relative_cut"] < 0.01
+    assert model.report_["trust"]["level"] == "high"
 
 
 def test_a_partition_that_cuts_hardly_anything_needs_no_agreement():
     X, _ = make_shape("unequal-moons", 1200, random_state=1)
     model = front_door().fit(X)
-    choice = model.report_["choice"]
-    assert choice["relative_cut"] <= NO_CUT
-    assert choice["agreement"] < LEAST_AGREEMENT
+    graph = model.report_["candidates"][0]
+    assert graph["relative_cut"] <= NO_CUT
+    assert graph["agreement"] < LEAST_AGREEMENT
     assert model.kernel_ == "graph"
 
 
 def test_a_spread_is_left_to_the_gaussian_kernel():
     X, y = spread()
     model = front_door().fit(X)
-    assert (model.kernel_, model.loss_) == ("rbf", "hinge")
-    choice = model.report_["choice"]
-    assert not choice["graph"]
-    assert choice["relative_cut"] > CLEAR_CUT or choice["agreement"] < LEAST_AGREEMENT
-    assert choice["relative_cut"] > NO_CUT
+    assert (model.kernel_, model.loss_) == ("rbf", "squared")
+    graph, function = model.report_["candidates"]
+    assert (graph["taken"], function["taken"]) == (False, True)
+    assert graph["relative_cut"] > CLEAR_CUT or graph["agreement"] < LEAST_AGREEMENT
+    assert graph["relative_cut"] > NO_CUT
+    assert model.report_["choice"].startswith("Gaussian kernel: the graph is not clear")
     assert adjusted_rand_score(y, model.labels_) > 0.3
 
 
@@ -113,7 +115,7 @@ def test_a_given_kernel_and_loss_are_one_of_the_other_estimators(kernel, n_clust
     np.testing.assert_array_equal(asked.labels_, other.fit(X).labels_)
     assert asked.objective_ == other.objective_
     assert asked.kernel_ == ("rbf" if kernel == "rbf" else "graph")
-    assert asked.report_["choice"] == {}
+    assert asked.report_["choice"] == ""
     assert kernel == "rbf" or asked.report_["graph"] == other.report_["graph"]
 
 

@@ -28,6 +28,7 @@ EXPECTED_FAILURES = {
         mmcnb.CrammerSingerMMC(n_clusters=3, kernel="graph", n_init=1),
         mmcnb.MaximumMarginClustering(),
         mmcnb.MaximumMarginClustering(n_clusters=3),
+        mmcnb.MaximumMarginClustering(n_clusters=None, max_clusters=3, n_refits=2),
         mmcnb.GraphFeatures(),
         mmcnb.EvolutionaryMMC(),
         mmcnb.baselines.IterativeSVR(),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.datasets import make_blobs, make_moons
+from sklearn.exceptions import ConvergenceWarning
 
 import mmcnb
 from mmcnb.estimators import sdp_mmc
@@ -139,7 +140,7 @@ def test_bad_parameters_are_one_sentence(X, changes, sentence):
 
 def test_a_program_that_stops_early_is_said(X, monkeypatch):
     monkeypatch.setattr("mmcnb.relaxations.sdp.MOST_STEPS", 3)
-    with pytest.warns(mmcnb.ClusterWarning, match=r"ended the semidefinite program early"):
+    with pytest.warns(ConvergenceWarning, match=r"ended the semidefinite program early"):
         model = mmcnb.baselines.SDPMMC().fit(X)
     assert not model.converged_
     np.testing.assert_array_equal(model.labels_, model.predict(X))

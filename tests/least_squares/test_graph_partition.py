@@ -196,9 +196,9 @@ def test_most_starts_take_one_step_and_the_best_take_more(engine, monkeypatch):
         steps.append(given[-1])
         return settled(*given)
 
-    settled = graph_partition._settled
+    settled = graph_partition.settled_labels
     monkeypatch.setattr(graph_partition, "SETTLED", 5)
-    monkeypatch.setattr(graph_partition, "_settled", counted)
+    monkeypatch.setattr(graph_partition, "settled_labels", counted)
     _, found = clustered(engine, X, config_of(3), draw_rows=150)
     assert steps == [1] * len(found) + [graph_partition.NODE_STEPS] * 5
     assert sorted(one.start for one in found) == list(range(len(found)))

@@ -15,6 +15,7 @@ from mmcnb.plotting import SelectionDisplay
 from mmcnb.samples import create_dense_store
 from mmcnb.selection.clusters import select_n_clusters
 from mmcnb.selection.parameters import select_parameters
+from mmcnb.synthetic import make_shape
 
 FIGURES = ["objective", "relative_objective", "margin", "stability", "eigengap"]
 FOUR = 4.0 * np.eye(4)  # all as far from one another, so that two or three clusters can be cut in many ways
@@ -187,3 +188,20 @@ def test_frames_without_figures_and_too_few_axes_are_refused(frame):
         SelectionDisplay.from_frame(pd.DataFrame({"n_clusters": [2]}))
     with pytest.raises(InputError, match="4 figures need as many axes, not 1"):
         SelectionDisplay.from_frame(frame, axes=[plt.subplots()[1]])
+
+
+def test_a_fit_that_chose_its_number_is_drawn_with_the_choice():
+    X, _ = make_shape("four-moons", 400, random_state=0)
+    model = mmcnb.MaximumMarginClustering(None, max_clusters=5, random_state=0).fit(X)
+    display = SelectionDisplay.from_estimator(model)
+    assert [ax.get_ylabel() for ax in display.axes_] == [
+        "relative cut",
+        "agreement (ARI)",
+        "weakest valley",
+        "score",
+    ]
+    values, marked = display.axes_[-1].get_lines()
+    np.testing.assert_array_equal(values.get_ydata(), [one["score"] for one in model.report_["numbers"]])
+    assert set(marked.get_xdata()) == {model.n_clusters_} == {4}
+    with pytest.raises(InputError, match="this fit chose no number of clusters; fit with n_clusters=None"):
+        SelectionDisplay.from_estimator(mmcnb.MaximumMarginClustering(2, random_state=0).fit(X))

@@ -1,0 +1,71 @@
+"""Fits to parts of a sample, and how often they give a row the same cluster."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.engine.session import FitSession
+from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
+from mmcnb.features.confidence import calibrated, kept_shares, margins_of
+from mmcnb.features.model import Model
+from mmcnb.least_squares.all_rows import constrained_scores
+from mmcnb.samples import open_samples
+
+# Of the sample, in each refit. In theory fits to halves differ as two fits to new samples do; but smaller
+# samples are harder too. Chosen on the tuning half of `python -m benchmarks choice --part confidence`.
+PART = 0.6
+
+
+def confidence_of_refits(
+    method: UnsupervisedRLS, session: FitSession, model: Model, n_refits: int
+) -> dict[str, Any]:
+    """How often rows of some margin keep their cluster, from fits to random parts of the sample.
+
+    Parameters
+    ----------
+    method : UnsupervisedRLS
+        Clusters each part; in the place of a method by the hinge loss, too.
+    session : FitSession
+        The fit.
+    model : Model
+        The model of the fit, for rows whose columns are scaled.
+    n_refits : int
+        Number of parts, at least 2.
+
+    Returns
+    -------
+    dict
+        The knots of a `Confidence`.
+    """
+    size, labellings = session.sample.shape[0], list[np.ndarray]()
+    part = max(int(method.n_clusters), int(PART * size))
+    for _ in range(n_refits):
+        rows = np.sort(session.random_state.permutation(size)[:part])
+        one = replace(session.of_rows(rows), random_state=np.random.RandomState(session.seed()))
+        labellings.append(labels_of(model_of_sample(one, method._search(one)), session.sample))
+    values = model.rule.decide(features_of(model, session.sample))
+    return calibrated(margins_of(values), kept_shares(labellings, int(method.n_clusters))).to_dict()
+
+
+def model_of_sample(session: FitSession, clusters: SampleClusters) -> Model:
+    """The model of a clustered sample alone, for rows whose columns are scaled."""
+    sample, config = clusters.sample, clusters.config
+    model = sample.model(session, config.alpha)
+    assert model.ridge is not None
+    given = sample.values, clusters.found[0].labels, config.n_clusters, sample.features.weights
+    sums, sizes = kernels.cluster_row_sums(*given)
+    bounds = config.bounds_by_size(sizes)
+    rule, _ = constrained_scores(sample, model.ridge, config, model.ridge.means(sums, sizes), sizes, bounds)
+    return replace(model, rule=rule, mean=None, deviation=None)
+
+
+def features_of(model: Model, rows: Any) -> Any:
+    """Features of rows in memory."""
+    return model.features(open_samples(rows)).block(0, rows.shape[0])
+
+
+def labels_of(model: Model, rows: Any) -> np.ndarray:
+    """Clusters of rows in memory, int64."""
+    return model.rule.label(features_of(model, rows)).astype(np.int64)

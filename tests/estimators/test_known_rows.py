@@ -1,0 +1,178 @@
+"""Known labels and pairs pick and start, whatever their names and order; what contradicts is refused."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import zarr
+from sklearn.metrics import adjusted_rand_score
+
+import mmcnb
+from mmcnb.errors import InputError
+from mmcnb.estimators.known_rows import MOST_ROWS, read_known_rows
+from mmcnb.least_squares.known import KnownRows
+from mmcnb.synthetic import make_shape
+
+
+def front_door(n_clusters=2, **parameters):
+    return mmcnb.MaximumMarginClustering(n_clusters, random_state=0, **parameters)
+
+
+@pytest.fixture(scope="module")
+def crossed():
+    """Four groups: two clusters are the left and the right ones, or the upper and the lower."""
+    rng = np.random.default_rng(0)
+    side, height = rng.integers(0, 2, (2, 800))
+    X = rng.standard_normal((800, 2)) * 0.7 + np.c_[9.0 * side, 7.0 * height]
+    return X, side, height
+
+
+@pytest.mark.parametrize("kernel", ["auto", "graph", "rbf"])
+@pytest.mark.parametrize("form", ["labels", "dict"])
+def test_labels_of_some_rows_pick_between_two_ways_to_cluster(crossed, kernel, form):
+    X, side, height = crossed
+    rows = np.random.default_rng(1).permutation(800)[:12]
+    for y in (side, height):
+        known = {int(row): int(y[row]) for row in rows}
+        if form == "labels":
+            known = np.where(np.isin(np.arange(800), rows), y, -1)
+        model = front_door(kernel=kernel).fit(X, partial_labels=known)
+        assert adjusted_rand_score(y, model.labels_) == 1
+        np.testing.assert_array_equal(model.labels_, model.predict(X))
+        assert [one["broken"] for one in model.report_["candidates"] if one["taken"]] == [0.0]
+
+
+def test_kernels_are_compared_on_samples_of_their_own():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 3000)
+    X = rng.standard_normal((3000, 8)) + 0.8 * y[:, None]  # no valley, and more rows than a kernel samples
+    known = {row: int(y[row]) for row in range(2800, 2860)}
+    model = front_door().fit(X, partial_labels=known)
+    graph, function = model.report_["candidates"]
+    assert (graph["taken"], function["taken"]) == (False, True)
+    assert adjusted_rand_score(y, model.labels_) > 0.4
+
+
+def test_pairs_of_rows_pick_between_two_ways_to_cluster(crossed):
+    X, side, height = crossed
+    pairs = np.array(list(combinations(range(8), 2)))
+    for y in (side, height):
+        same = y[pairs[:, 0]] == y[pairs[:, 1]]
+        model = front_door(kernel="rbf").fit(X, must_link=pairs[same], cannot_link=pairs[~same])
+        assert adjusted_rand_score(y, model.labels_) == 1
+
+
+def test_y_does_not_leak(crossed):
+    X, side, height = crossed
+    plain = front_door().fit(X)
+    for y in (side, height):
+        np.testing.assert_array_equal(front_door().fit(X, y).labels_, plain.labels_)
+        np.testing.assert_array_equal(front_door().fit_predict(X, y), plain.labels_)
+
+
+def test_names_of_labels_do_not_matter(crossed):
+    X, _, height = crossed
+    known = {row: int(height[row]) for row in range(6)}
+    swapped = {row: 1 - label for row, label in reversed(known.items())}
+    one, other = front_door().fit(X, partial_labels=known), front_door().fit(X, partial_labels=swapped)
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    assert one.report_ == other.report_
+
+
+def test_known_rows_outside_the_sample_are_drawn_into_it(tmp_path, crossed):
+    X, _, height = crossed
+    zarr.create_array(tmp_path / "a.zarr", data=X, chunks=(111, 2))
+    known = {row: int(height[row]) for row in range(0, 800, 20)}
+    settings = {"kernel": mmcnb.GraphKernel(n_nodes=200), "n_jobs": 2}
+    stored = front_door(**settings).fit(tmp_path / "a.zarr", partial_labels=known)
+    memory = front_door(**settings).fit(X, partial_labels=known)
+    np.testing.assert_array_equal(stored.labels_, memory.labels_)
+    assert adjusted_rand_score(height, stored.labels_) == 1
+
+
+def test_a_checkpoint_of_other_known_rows_is_refused(tmp_path, crossed):
+    X, side, _ = crossed
+    kept, known = front_door(checkpoint=tmp_path / "kept"), {0: int(side[0]), 1: int(side[1])}
+    labels = kept.fit(X, partial_labels=known).labels_
+    np.testing.assert_array_equal(kept.fit(X, partial_labels=known).labels_, labels)
+    with pytest.raises(InputError, match="known rows"):
+        kept.fit(X, partial_labels={2: 0, 3: 1})
+
+
+# -- what is broken ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_broken_share_is_that_of_a_plain_count(seed):
+    rng = np.random.default_rng(seed)
+    n, k = 30, 3
+    rows = np.sort(rng.permutation(n)[:12])
+    known_labels, found = rng.integers(-1, k, 12), rng.integers(0, k, n)
+    pairs, together = rng.permutation(12).reshape(6, 2), rng.random(6) < 0.5
+    named = known_labels >= 0
+    best = max(
+        sum(order[label] == found[row] for row, label in zip(rows[named], known_labels[named], strict=True))
+        for order in ([0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0])
+    )
+    wrong = named.sum() - best
+    for (a, b), joined in zip(pairs, together, strict=True):
+        wrong += (found[rows[a]] == found[rows[b]]) != joined
+    known = KnownRows(rows, known_labels, pairs, together)
+    assert known.broken(found) == pytest.approx(wrong / (named.sum() + 6))
+
+
+def test_of_many_known_rows_some_are_used():
+    labels = np.arange(50_000) % 3
+    known = read_known_rows(labels, [(0, 3), (1, 4)], [(0, 1)], 50_000, 3)
+    assert known.rows.size <= MOST_ROWS
+    assert set(known.labels.tolist()) == {0, 1, 2}
+    assert known.together.tolist() == [True, True, False]
+    np.testing.assert_array_equal(known.rows[known.pairs], [[0, 3], [1, 4], [0, 1]])
+    np.testing.assert_array_equal(known.labels, labels[known.rows])
+
+
+# -- what is refused ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [
+        ({"partial_labels": [0, 1]}, r"partial_labels has the shape \(2,\) for 100 rows"),
+        ({"partial_labels": {3: 2}}, "partial_labels of row 3 is 2; give labels from 0 to 1"),
+        ({"partial_labels": {3: -2}}, "partial_labels of row 3 is -2"),
+        ({"partial_labels": {100: 0}}, "partial_labels names row 100; give row numbers from 0 to 99"),
+        ({"partial_labels": {3: 0.5}}, "partial_labels holds what is no whole number"),
+        ({"partial_labels": {3: "red"}}, "partial_labels holds what is no whole number"),
+        ({"partial_labels": np.full(100, np.nan)}, "partial_labels holds what is no whole number"),
+        ({"must_link": [(0, 1, 2)]}, r"must_link has the shape \(1, 3\); give pairs of row numbers"),
+        ({"must_link": [(4, 4)]}, "must_link pairs row 4 with itself; leave this pair out"),
+        ({"cannot_link": [(0, -1)]}, "cannot_link names row -1"),
+        ({"must_link": [(0, 1), (1, 2)], "cannot_link": [(2, 0)]}, "rows 2 and 0 stand in cannot_link, but"),
+        ({"partial_labels": {5: 1, 6: 1}, "cannot_link": [(5, 6)]}, "rows 5 and 6 stand in cannot_link, but"),
+        (
+            {"partial_labels": {5: 0, 6: 1}, "must_link": [(5, 7), (7, 6)]},
+            "joins rows with the partial_labels 0",
+        ),
+    ],
+)
+def test_what_contradicts_or_is_out_of_range_is_refused_in_one_sentence(known, told):
+    X, _ = make_shape("two-moons", 100, random_state=0)
+    with pytest.raises(InputError, match=told) as caught:
+        front_door().fit(X, **known)
+    assert str(caught.value).count(". ") == 0
+
+
+def test_nothing_known_is_as_if_nothing_were_given():
+    X, _ = make_shape("two-moons", 100, random_state=0)
+    plain = front_door().fit(X)
+    for nothing in ({"partial_labels": np.full(100, -1)}, {"must_link": []}, {"partial_labels": {}}):
+        model = front_door().fit(X, **nothing)
+        np.testing.assert_array_equal(model.labels_, plain.labels_)
+        assert model.report_ == plain.report_
+
+
+def test_the_hinge_loss_takes_nothing_that_is_known():
+    X, _ = make_shape("two-moons", 100, random_state=0)
+    with pytest.raises(InputError, match="loss='hinge' takes no known labels or pairs"):
+        front_door(loss="hinge").fit(X, partial_labels={0: 0})
+    assert front_door().fit(X, partial_labels={0: 0}).loss_ == "squared"
