@@ -10,7 +10,7 @@ import pandas as pd
 
 from benchmarks.halves import TUNING
 from benchmarks.methods import FRONT_DOOR
-from benchmarks.protocol import ERROR
+from benchmarks.protocol import ERROR, clustering
 from benchmarks.studies._choice_problems import LABELLED, PEERS, problems, unpacked
 from benchmarks.tables import Result
 
@@ -55,17 +55,21 @@ FLAG_SIGNS = {  # 1 where a larger sign is better
 }
 Rule = Callable[[pd.DataFrame], str]  # from the candidates of a problem, by name, to one of them
 BOUNDS, LEAST_AGREEMENT, NO_CUT = (0.05, 0.075, 0.1, 0.15, 0.2, 0.3), 0.4, 0.01
+EQUAL_SIZES, HARDLY_MORE = "graph, equal", 1.1
+LOST = 0.3  # of ARI: below it no candidate has found the classes
 Picks = dict[str, str]  # from problems to candidates
 
 
 def tables_of(frame: pd.DataFrame) -> Result:
     """Candidates by domain, and the loss of each rule by half and domain."""
     whole = prepared(frame)
-    losses = pd.concat([loss_of(name, picks(whole), whole) for name, picks in RULES.items()])
+    losses = [loss_of(name, picks(whole), whole) for name, picks in RULES.items()]
+    losses += [loss_of_votes(name, weigh, whole) for name, weigh in VOTES.items()]
     return Result(
         {
             "choice-candidates": by_candidate(whole),
-            "choice-rules": summary(losses),
+            "choice-rules": summary(pd.concat(losses)),
+            "choice-hard": hardest(whole),
             "choice-trust": by_trust(whole),
             "choice-flags": flags(whole),
             "choice-labels": mended(whole),
@@ -183,6 +187,75 @@ def within(bound: float) -> Rule:
     return rule
 
 
+def within_and(part: pd.DataFrame) -> str:
+    """The rule of `MaximumMarginClustering`, with equal sizes on the graph where they cut hardly more."""
+    taken = within(BOUNDS[3])(part)
+    cuts = part["cut"]
+    able = taken.startswith("graph") and {taken, EQUAL_SIZES} <= set(part.index)
+    return EQUAL_SIZES if able and cuts[EQUAL_SIZES] <= HARDLY_MORE * cuts[taken] else taken
+
+
+def cut_off(part: pd.DataFrame) -> str:
+    """The rule of `MaximumMarginClustering`, with the cut-off filter for more than two clusters."""
+    taken = within(BOUNDS[3])(part)
+    return "graph, cut-off" if taken == "graph" else taken
+
+
+# -- votes -------------------------------------------------------------------------------------
+
+
+def loss_of_votes(name: str, weigh: Callable[[pd.DataFrame], pd.Series], whole: pd.DataFrame) -> pd.DataFrame:
+    """What a vote of labellings finds on each problem: each row goes where most of the weight is.
+
+    ``weigh`` gives the weights of the candidates of a problem. Clusters are matched with those of the
+    candidate that weighs most.
+    """
+    rows = []
+    for _, part in whole[~whole["method"].isin(PEERS)].groupby("dataset", sort=False):
+        weights = weigh(part)
+        labellings = [unpacked(text) for text in part.loc[weights.index, "labels"]]
+        classes = unpacked(part["classes"].iloc[0])
+        found = clustering(classes, vote(labellings, weights.to_numpy(float)))
+        first = part.iloc[0]
+        above = found[ERROR] - part[ERROR].min() if first["k"] == 2 else np.nan
+        row = {key: first[key] for key in ("dataset", "half", "domain", "k", "best")}
+        rows.append(row | {"ari": found["ari"], "loss": first["best"] - found["ari"], "error_above": above})
+    return pd.DataFrame(rows).assign(rule=name, picked="")
+
+
+def vote(labellings: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
+    """The label of each row with the largest weight, clusters being matched with the heaviest labelling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.studies._choice_rules import vote
+    >>> vote([np.array([0, 0, 1]), np.array([1, 1, 0]), np.array([0, 1, 1])], np.ones(3)).tolist()
+    [0, 0, 1]
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    lead, k = labellings[int(weights.argmax())], 1 + max(int(one.max()) for one in labellings)
+    votes = np.zeros((len(lead), k))
+    for labels, weight in zip(labellings, weights, strict=True):
+        counts = np.bincount(labels * k + lead, minlength=k * k).reshape(k, k)
+        votes[np.arange(len(lead)), linear_sum_assignment(counts, maximize=True)[1][labels]] += weight
+    return np.asarray(votes.argmax(axis=1))
+
+
+def few_of_least_cut(part: pd.DataFrame) -> pd.Series:
+    """The three that cut least, each by how little it cuts."""
+    return (1 / (0.01 + part["cut"].astype(float))).nlargest(3)
+
+
+def all_by_agreement(part: pd.DataFrame) -> pd.Series:
+    """All candidates, each by how much the others agree with it."""
+    return part["agreement"].clip(lower=0.01) ** 2
+
+
+VOTES = {"vote of three": few_of_least_cut, "vote of all": all_by_agreement}
+
+
 # -- rules learned on the tuning half ----------------------------------------------------------
 
 
@@ -236,6 +309,8 @@ RULES: dict[str, Callable[[pd.DataFrame], Picks]] = {
     FRONT_DOOR: itself,
     **{f"always {name}": partial(each, always(name)) for name in STANDARD},
     **{f"graph up to a cut of {bound:g}": partial(each, within(bound)) for bound in BOUNDS},
+    "equal sizes where they cut hardly more": partial(each, within_and),
+    "cut-off filter": partial(each, cut_off),
     "least cut": partial(each, smallest("cut")),
     "leave one out": partial(each, smallest("loo rbf")),
     "stable halves": partial(each, largest("halves")),
@@ -293,6 +368,12 @@ def flags(whole: pd.DataFrame) -> pd.DataFrame:
             area = roc_auc_score(part["failed"], -values.fillna(values.max())) if both else np.nan
             rows.append({"half": half, "sign": sign, "area": float(area)})
     return pd.DataFrame(rows)
+
+
+def hardest(whole: pd.DataFrame) -> pd.DataFrame:
+    """Problems whose classes no candidate finds."""
+    table = whole.groupby("dataset", sort=False)[["half", "domain", "k", "best"]].first().reset_index()
+    return table[table["best"] < LOST].sort_values("best")
 
 
 def mended(whole: pd.DataFrame) -> pd.DataFrame:

@@ -262,6 +262,47 @@ def many(seed=0):
     return table.assign(status="ok", seconds=1.0, k=2, ari=table["sign"], balanced_error=0.1)
 
 
+def voters():
+    table = frame().assign(classes=packed(np.array([0, 0, 1, 1])), error=0.1)
+    return _choice_rules.prepared(table)
+
+
+def test_a_vote_goes_where_most_of_the_weight_is():
+    one, other = np.array([0, 0, 1, 1]), np.array([1, 0, 0, 1])
+    for weights, expected in (([2.0, 1.0], one), ([1.0, 2.0], other)):
+        np.testing.assert_array_equal(_choice_rules.vote([one, other], np.array(weights)), expected)
+    found = _choice_rules.vote([1 - one, one, other], np.array([1.0, 1.2, 1.1]))
+    np.testing.assert_array_equal(found, one)
+
+
+def test_votes_are_scored_as_rules_are():
+    losses = _choice_rules.loss_of_votes("vote", lambda part: part["cut"].nsmallest(2).rdiv(1), voters())
+    assert losses["ari"].tolist() == [1.0, pytest.approx(losses["ari"].iloc[1])]
+    assert losses["loss"].iloc[0] == pytest.approx(0.8 - 1.0)
+    assert set(_choice_rules.summary(losses)["rule"]) == {"vote"}
+
+
+@pytest.mark.parametrize(
+    ("cut", "relative_cut", "k", "picked"),
+    [
+        ({"graph": 0.1, "graph, equal": 0.105}, 0.1, 3, "graph, equal"),
+        ({"graph": 0.1, "graph, equal": 0.12}, 0.1, 3, "graph"),
+        ({"graph": 0.1, "graph, equal": 0.1}, 0.3, 3, "rbf"),
+    ],
+)
+def test_equal_sizes_are_taken_where_they_cut_hardly_more(cut, relative_cut, k, picked):
+    part = pd.DataFrame({"cut": cut, "relative_cut": relative_cut, "searches": 1.0, "k": k})
+    assert _choice_rules.within_and(part) == picked
+    assert _choice_rules.cut_off(part) == ("rbf" if picked == "rbf" else "graph, cut-off")
+
+
+def test_problems_that_no_candidate_solves_are_listed():
+    table = _choice_rules.hardest(
+        voters().assign(best=lambda whole: whole["best"].where(whole["best"] > 0.85, 0.1))
+    )
+    assert table["dataset"].tolist() == ["two-moons"]
+
+
 def test_a_learned_rule_finds_the_sign_that_tells():
     whole = _choice_rules.prepared(many())
     picks = _choice_rules.learned(("sign",), ("a", "b", "c"), whole)
