@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb.errors import InputError
 from mmcnb.features.rules import Hyperplane, Scores
 
 MOST_KNOTS = 20
+DAMAGED = "the model holds no confidence that a fit writes; fit again with n_refits=2 or more."
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,20 @@ class Confidence:
 
     @classmethod
     def from_dict(cls, knots: Mapping[str, Any]) -> "Confidence":
-        """The confidence of its knots."""
-        return cls(np.array(knots["margins"], float), np.array(knots["shares"], float))
+        """The confidence of its knots; refuses what no fit writes."""
+        try:
+            margins, shares = (np.array(knots[name], np.float64) for name in ("margins", "shares"))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(DAMAGED) from error
+        rising = margins.ndim == 1 and bool((np.diff(margins) >= 0).all())
+        if (
+            not rising
+            or not margins.size
+            or margins.shape != shares.shape
+            or not ((shares >= 0) & (shares <= 1)).all()
+        ):
+            raise InputError(DAMAGED)
+        return cls(margins, shares)
 
 
 @dataclass(frozen=True)

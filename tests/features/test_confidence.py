@@ -5,6 +5,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
+from mmcnb.errors import InputError
 from mmcnb.features.confidence import (
     MOST_KNOTS,
     Confidence,
@@ -54,6 +55,23 @@ def test_shares_rise_with_the_margin_and_have_the_mean_of_what_was_kept(n):
         assert found.shares.mean() == pytest.approx(kept.mean())
     again = Confidence.from_dict(found.to_dict())
     np.testing.assert_array_equal(again.shares_of(margins), found.shares_of(margins))
+
+
+@pytest.mark.parametrize(
+    "knots",
+    [
+        {},
+        {"margins": [0.0, 1.0], "shares": [0.5]},
+        {"margins": [1.0, 0.0], "shares": [0.5, 0.6]},
+        {"margins": [0.0, 1.0], "shares": [0.5, 1.5]},
+        {"margins": [0.0, 1.0], "shares": [0.5, float("nan")]},
+        {"margins": [], "shares": []},
+        {"margins": "wide", "shares": [0.5]},
+    ],
+)
+def test_knots_that_no_fit_writes_are_refused(knots):
+    with pytest.raises(InputError, match="no confidence that a fit writes; fit again"):
+        Confidence.from_dict(knots)
 
 
 def test_the_rule_gives_the_confidence_of_each_row_of_a_block():
