@@ -65,7 +65,8 @@ def _top(sign: str, signs: pd.DataFrame) -> int:
 def _last_good(sign: str, least: float, signs: pd.DataFrame) -> int:
     """The largest number at which a sign is still near its best."""
     values = signs[sign].astype(float).fillna(-np.inf)
-    return int(values.index[values >= least * values.max()].max())
+    best = values.max()
+    return int(values.index[values >= best - (1 - least) * abs(best)].max())
 
 
 NUMBER_RULES: dict[str, NumberRule] = {

@@ -433,6 +433,11 @@ def test_rules_for_the_number_of_clusters(rule, number):
     assert _choice_number_rules.NUMBER_RULES[rule](signs.set_axis(range(2, 6))) == number
 
 
+def test_the_last_deep_valley_is_the_best_where_none_is_deep():
+    signs = pd.DataFrame({"weakest_valley": [-0.5, -0.2, -0.9]}).set_axis(range(2, 5))
+    assert _choice_number_rules.NUMBER_RULES["last deep valley"](signs) == 3
+
+
 def test_tables_tell_how_often_the_number_is_found():
     names = [one.name for one in _choice_clusters.cases() if one.domain == GEOMETRY]
     rng, rows = np.random.default_rng(0), []
