@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb import kernels
-from mmcnb.features.nodes import search_all
+from mmcnb.features.nodes import nearest_others, search_all
 
 # From trials on MNIST, optdigits and shapes; `python -m benchmarks graph` measures the result.
 BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
@@ -70,11 +70,7 @@ def connected_graph(nodes: np.ndarray, n_neighbors: int) -> tuple[Any, int]:
     from scipy.sparse import csr_array
 
     p = nodes.shape[0]
-    numbers, distances = search_all(nodes).nearest(nodes, n_neighbors + 1)
-    # A node is its own nearest one: distinct rows have positive distances, but for underflow.
-    others = numbers != np.arange(p)[:, None]
-    others[others.all(axis=1), -1] = False
-    numbers, distances = (part[others].reshape(p, n_neighbors) for part in (numbers, distances))
+    numbers, distances = nearest_others(nodes, n_neighbors)
     weights, ends = kernels.calibrated_weights(distances), np.arange(0, p * n_neighbors + 1, n_neighbors)
     directed = csr_array((weights.ravel(), numbers.ravel(), ends), shape=(p, p))
     reverse = directed.T.tocsr()

@@ -223,6 +223,38 @@ def search_all(nodes: np.ndarray) -> NodeSearch:
     return NodeSearch(np.ascontiguousarray(nodes), np.array([0, nodes.shape[0]]), nodes[:1], 1)
 
 
+def nearest_others(nodes: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest other nodes of each of some distinct nodes, by rising distance.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (p, c)
+        Distinct rows.
+    count : int
+        How many, below p.
+
+    Returns
+    -------
+    numbers : ndarray of shape (p, count), int64
+        Numbers of the nodes.
+    distances : ndarray of shape (p, count), float64
+        Their distances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.nodes import nearest_others
+    >>> nearest_others(np.array([[0.0], [1.0], [5.0]]), 1)[0].ravel()
+    array([1, 0, 1])
+    """
+    p = nodes.shape[0]
+    numbers, distances = search_all(nodes).nearest(nodes, count + 1)
+    # A node is its own nearest one: distinct rows have positive distances, but for underflow.
+    others = numbers != np.arange(p)[:, None]
+    others[others.all(axis=1), -1] = False
+    return numbers[others].reshape(p, count), distances[others].reshape(p, count)
+
+
 def search_in_cells(
     nodes: np.ndarray, random_state: np.random.RandomState, n_neighbors: int = CHECKED_NEIGHBOURS
 ) -> tuple[NodeSearch, np.ndarray]:

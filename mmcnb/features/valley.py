@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.features.nodes import distinct_rows, leading_axes, search_all
+from mmcnb.features.nodes import distinct_rows, leading_axes, nearest_others
 
 NEIGHBOURS = 10  # of each row, and at most a third of all
 BOUNDARY_SHARE = 0.3  # of its neighbours that lie in other clusters, from which a row is at the boundary
@@ -67,11 +67,10 @@ def surroundings(rows: Any, random_state: np.random.RandomState) -> Surroundings
     """
     nodes, node_of = distinct_rows(rows, leading_axes(rows, random_state))
     p = nodes.shape[0]
+    if p == 1:  # it has no neighbour but itself
+        return Surroundings(np.zeros((1, 1), np.int64), np.zeros(1), np.ones(1), node_of)
     count = min(NEIGHBOURS, max(1, (p - 1) // 3))
-    numbers, distances = search_all(nodes).nearest(nodes, count + 1)
-    others = numbers != np.arange(p)[:, None]
-    others[others.all(axis=1), -1] = False  # underflow can put another row at distance 0
-    numbers, distances = (part[others].reshape(p, count) for part in (numbers, distances))
+    numbers, distances = nearest_others(nodes, count)
     spread = np.log(np.maximum(distances[:, -1], np.finfo(float).tiny))
     deviation = spread.std() or 1.0
     weights = np.exp(spread.min() - spread)

@@ -124,6 +124,13 @@ def test_few_rows_are_never_sure():
     assert front_door().fit(more).report_["trust"]["level"] == "high"
 
 
+def test_rows_that_are_nearly_all_equal_are_doubted():
+    X = np.zeros((6000, 2))
+    X[:4] = [[1, 0], [0, 1], [5, 5], [5, 6]]
+    model = front_door().fit(X)
+    assert model.report_["trust"]["level"] != "high"
+
+
 def test_a_fit_that_did_not_converge_says_so():
     X = cloud(3000)
     with pytest.warns(ConvergenceWarning, match="did not converge within max_passes=1; raise it") as caught:

@@ -71,6 +71,13 @@ def test_a_row_that_stands_twice_counts_once():
     assert weakest_valley(many, np.repeat(labels, times)) == (pytest.approx(valley, abs=1e-12), pair)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_distinct_rows_have_neighbours_too(n):
+    rows = np.repeat(np.arange(float(n))[:, None], 20, axis=0)
+    assert around(rows).neighbours.shape == (n, 1)
+    assert np.isfinite(boundary_valley(around(rows), (rows[:, 0] > 0) * 1))
+
+
 def test_sparse_rows_have_the_valleys_of_dense_ones():
     rng = np.random.default_rng(0)
     rows = np.where(rng.random((150, 30)) < 0.2, rng.random((150, 30)), 0.0)
