@@ -57,6 +57,12 @@ def refuse(capsys, *words):
     return streams.err
 
 
+def test_what_is_no_number_of_clusters_is_refused(blobs, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["fit", str(blobs), "--model", str(tmp_path / "a"), "--n-clusters", "some"])
+    assert "--n-clusters: 'some' is no number of clusters; give one, or \"auto\"" in capsys.readouterr().err
+
+
 def test_the_number_of_clusters_is_chosen_and_told(blobs, tmp_path, capsys):
     words = ["fit", blobs, "--random-state", 0, "--n-clusters", "auto", "--max-clusters", 5, "--model"]
     report = run(capsys, *words, tmp_path / "a")
@@ -124,6 +130,7 @@ def test_options_reach_the_estimator(blobs, tmp_path):
     ("options", "sentence"),
     [
         ("--method unsupervised-rls --n-clusters 1", "--n-clusters 1 is out of range; give at least 2"),
+        ("--method unsupervised-rls --n-clusters auto", "--n-clusters 'auto' is out of range; give a whole"),
         ("--n-clusters 0", "--n-clusters 0 is out of range"),
         ("--n-clusters 601", "--n-clusters 601 is more than the 600 rows"),
         ("--method unsupervised-rls --n-clusters 601", "--n-clusters 601 is more than the 600 rows"),

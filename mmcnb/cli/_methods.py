@@ -44,7 +44,10 @@ def shares_or_name(text: str) -> list[float] | str:
 
 def count_or_auto(text: str) -> int | str:
     """Read a number of clusters, and leave "auto" as it is."""
-    return text if text == "auto" else int(text)
+    try:
+        return text if text == "auto" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'{text!r} is no number of clusters; give one, or "auto"') from None
 
 
 def kernels_or_name(text: str) -> list[Any] | str:
@@ -168,9 +171,8 @@ def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
     named = {name: getattr(arguments, name, None) for name in PARAMETERS} | others
     given = {name: value for name, value in named.items() if value is not None} | limits_of(arguments)
     n_clusters: Any = given.get("n_clusters", 2)
-    if (
-        n_clusters != "auto" and n_clusters < 2
-    ):  # the estimators take 1, for the sake of scikit-learn's checks
+    # The estimators take 1, for the sake of scikit-learn's checks.
+    if n_clusters != "auto" and n_clusters < 2:
         raise InputError(f"--n-clusters {n_clusters} is out of range; give at least 2.")
     if arguments.method == "sparse-kernel-mmc" and n_clusters == 2:
         given.pop("n_clusters", None)  # it finds two, and has no such parameter
