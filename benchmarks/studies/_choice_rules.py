@@ -56,7 +56,7 @@ FLAG_SIGNS = {  # 1 where a larger sign is better
 Rule = Callable[[pd.DataFrame], str]  # from the candidates of a problem, by name, to one of them
 BOUNDS, LEAST_AGREEMENT, NO_CUT = (0.05, 0.075, 0.1, 0.15, 0.2, 0.3), 0.4, 0.01
 EQUAL_SIZES, HARDLY_MORE = "graph, equal", 1.1
-LOST = 0.3  # of ARI: below it no candidate has found the classes
+HARDEST = 12  # problems of each half that are listed
 Picks = dict[str, str]  # from problems to candidates
 
 
@@ -371,9 +371,9 @@ def flags(whole: pd.DataFrame) -> pd.DataFrame:
 
 
 def hardest(whole: pd.DataFrame) -> pd.DataFrame:
-    """Problems whose classes no candidate finds."""
+    """The problems of each half whose best candidate is farthest from the classes."""
     table = whole.groupby("dataset", sort=False)[["half", "domain", "k", "best"]].first().reset_index()
-    return table[table["best"] < LOST].sort_values("best")
+    return table.sort_values("best", kind="stable").groupby("half", sort=False).head(HARDEST)
 
 
 def mended(whole: pd.DataFrame) -> pd.DataFrame:

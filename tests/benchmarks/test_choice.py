@@ -296,11 +296,13 @@ def test_equal_sizes_are_taken_where_they_cut_hardly_more(cut, relative_cut, k, 
     assert _choice_rules.cut_off(part) == ("rbf" if picked == "rbf" else "graph, cut-off")
 
 
-def test_problems_that_no_candidate_solves_are_listed():
-    table = _choice_rules.hardest(
-        voters().assign(best=lambda whole: whole["best"].where(whole["best"] > 0.85, 0.1))
+def test_the_hardest_problems_of_each_half_come_first():
+    table = _choice_rules.hardest(_choice_rules.prepared(many()))
+    assert table["half"].value_counts().to_dict() == dict.fromkeys(
+        (TUNING, CONFIRMATION), _choice_rules.HARDEST
     )
-    assert table["dataset"].tolist() == ["two-moons"]
+    for _, part in table.groupby("half"):
+        assert part["best"].is_monotonic_increasing
 
 
 def test_a_learned_rule_finds_the_sign_that_tells():
