@@ -43,6 +43,13 @@ def fingerprint(*values: Any) -> str:
     return digest.hexdigest()
 
 
+def described(value: Any) -> Any:
+    """A parameter as JSON holds it; a large array as a digest of its numbers."""
+    if isinstance(value, np.ndarray) and value.ndim > 1:
+        return {"digest": fingerprint(value)}
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
 def _add(digest: Any, value: Any) -> None:
     kind = type(value).__qualname__
     if isinstance(value, np.ndarray | np.generic):

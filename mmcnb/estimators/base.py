@@ -210,8 +210,8 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
             The rows.
         y : None
             Ignored; for compatibility with scikit-learn.
-        sample_weight : ndarray of shape (n_samples,) or None, default=None
-            Weight of each row; a weight of 2 has the effect of a duplicate row.
+        sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
+            Weight of each row; a weight of 2 has the effect of a duplicate row, and 0 that of none.
 
         Returns
         -------
@@ -235,7 +235,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         ----------
         X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
             The rows.
-        sample_weight : ndarray of shape (n_samples,) or None, default=None
+        sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
             Weight of each row.
 
         Returns

@@ -162,7 +162,7 @@ class MaximumMarginClustering(StreamedClusterer):
             The rows.
         y : None
             Ignored, also where labels are given; for compatibility with scikit-learn.
-        sample_weight : ndarray of shape (n_samples,) or None, default=None
+        sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
             Weight of each row; a weight of 2 has the effect of a duplicate row.
         partial_labels : array-like of shape (n_samples,), dict or None, default=None
             Known labels from 0, and -1 for all other rows; or a dict from row numbers to labels. They tell

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from mmcnb._config import parse_bytes
 from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment
-from mmcnb.engine.journal import fingerprint
+from mmcnb.engine.journal import described, fingerprint
 from mmcnb.engine.run import n_threads
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import InputError
@@ -30,6 +30,7 @@ from mmcnb.hinge.cccp import CCCPLimits, greatest_balance, path_to
 from mmcnb.hinge.sample_search import SearchConfig
 from mmcnb.hinge.starts import INITS
 from mmcnb.samples import Samples, open_samples
+from mmcnb.samples._labels import read_column
 
 KERNELS = ("rbf", "linear", "poly")
 
@@ -335,21 +336,19 @@ def read_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     """Sample weights as float64, or None where all are equal to 1."""
     if sample_weight is None:
         return None
-    if isinstance(sample_weight, numbers.Real):
+    if is_stored(sample_weight):
+        sample_weight = read_column(sample_weight, "sample_weight")
+    elif isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n_samples, float(sample_weight))
     weights = np.ascontiguousarray(sample_weight, np.float64)
     if weights.ndim != 1:
         raise ValueError("Sample weights must be 1D array or scalar")
-    if weights.shape[0] != n_samples:
-        raise InputError(
-            f"sample_weight has {weights.shape[0]} entries for {n_samples} rows; give one weight a row."
-        )
+    if (given := weights.shape[0]) != n_samples:
+        raise InputError(f"sample_weight has {given} entries for {n_samples} rows; give one weight a row.")
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(
-            f"sample_weight of row {row} is {weights[row]}; weights are finite and not negative."
-        )
+        raise InputError(f"sample_weight of row {row} is {weights[row]}; weights are finite, at least 0.")
     if np.count_nonzero(weights) < 2:
         raise InputError("fewer than two rows have a sample_weight above zero; give weight to at least two.")
     return None if (weights == 1).all() else weights
@@ -376,7 +375,7 @@ def open_checkpoint(
 def _identity(estimator: Any, samples: Samples, weights: np.ndarray | None) -> dict[str, Any]:
     """Everything that the result depends on, by the names that messages use."""
     parameters = {
-        name: value.to_dict() if hasattr(value, "to_dict") else value
+        name: described(value)
         for name, value in estimator.get_params(deep=False).items()
         if name not in RUNTIME_NAMES and name != "random_state"
     }

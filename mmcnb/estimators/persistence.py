@@ -50,7 +50,8 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
     from mmcnb import __version__
 
     given = estimator.get_params(deep=False).items()
-    plain = {name: _plain(value) for name, value in given if name not in RUNTIME_NAMES}
+    kept = ((name, value) for name, value in given if name not in (*RUNTIME_NAMES, "landmarks"))
+    plain = {name: _plain(value) for name, value in kept}  # the model has the landmarks
     header = {
         "class": type(estimator).__name__,
         "version": __version__,

@@ -19,14 +19,15 @@ from mmcnb.estimators.parameters import (
     TWO_CLUSTERS,
     Choice,
     KernelOrGraph,
+    Parsed,
     Rule,
     candidate_kernels,
     graph_kernel,
     search_config,
 )
-from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
+from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS, refuse_landmarks_of_graph
 from mmcnb.features.model import Model
-from mmcnb.features.nystroem import choose_landmarks
+from mmcnb.features.nystroem import check_landmarks, choose_landmarks, scaled_landmarks
 from mmcnb.features.rules import GivenLabels, Hyperplane
 from mmcnb.hinge.growing import GrowingWorkingSet, growing_candidates
 from mmcnb.hinge.sample_search import RestartResult
@@ -67,6 +68,8 @@ class SparseKernelMMC(StreamedClusterer):
         column per plane on the sample; on further rows its basis serves as landmarks.
     n_landmarks : int or None, default=None
         Number of basis vectors; None is min(200, half the sample).
+    landmarks : ndarray of shape (p, n_features) or None, default=None
+        Basis vectors of your own, in the units of the rows, in place of ``n_landmarks`` from the sample.
     continuation : bool, default=True
         Raise C from near 1; False is the form of the papers, directly at C.
     init : {"mixed", "random", "k-means"}, default="mixed"
@@ -139,6 +142,7 @@ class SparseKernelMMC(StreamedClusterer):
     threshold: str = "adaptive"
     basis: str = "landmarks"
     n_landmarks: int | None = None
+    landmarks: Any = None
     continuation: bool = True
     init: str = "mixed"
     n_init: int = 6
@@ -157,6 +161,7 @@ class SparseKernelMMC(StreamedClusterer):
         "kernel": KernelOrGraph(),
         "basis": Choice(("landmarks", "shared")),
         "n_landmarks": OPTIONAL_COUNT,
+        "landmarks": Parsed(check_landmarks),
         "sample_size": SAMPLE_SIZE,
     }
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
@@ -167,6 +172,7 @@ class SparseKernelMMC(StreamedClusterer):
             raise InputError(
                 f"basis={self.basis!r} needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
             )
+        refuse_landmarks_of_graph(self)
 
     def _needs(self, n_samples: int) -> FitNeeds:
         graph = graph_kernel(self.kernel)
@@ -189,7 +195,8 @@ class SparseKernelMMC(StreamedClusterer):
 def needs_of_landmarks(estimator: Any, n_samples: int) -> FitNeeds:
     """What a fit on landmarks of a sample needs."""
     rows = estimator.sample_size or SAMPLE_ROWS
-    n_landmarks = basis_size(estimator.n_landmarks, min(n_samples, rows))
+    given = check_landmarks(getattr(estimator, "landmarks", None))
+    n_landmarks = basis_size(estimator.n_landmarks, min(n_samples, rows)) if given is None else len(given)
     return FitNeeds(n_landmarks, rows, larger_rows=larger_sample(n_samples))
 
 
@@ -201,10 +208,14 @@ def fit_on_landmarks(
     rows, weights = session.sample, session.sample_weights
     kernels = candidate_kernels(estimator, rows, weights)
     size = basis_size(estimator.n_landmarks, rows.shape[0])
-    basis = choose_landmarks(rows, size, session.random_state, weights)
+    own = getattr(estimator, "landmarks", None)
+    if own is None:
+        basis = choose_landmarks(rows, size, session.random_state, weights)
+    else:
+        basis = scaled_landmarks(own, rows, session.mean, session.deviation)
     if growing is not None:
         return fit_two_clusters(session, growing_candidates(session, kernels, basis, growing), config)
-    given = session.engine, open_samples(rows), basis, weights, size == rows.shape[0]
+    given = session.engine, open_samples(rows), basis, weights, own is None and size == rows.shape[0]
     candidates = [partial(landmark_features, kernel, *given) for kernel in kernels]
     return fit_two_clusters(session, candidates, config)
 

@@ -20,11 +20,13 @@ from mmcnb.estimators.parameters import (
     KernelOrGraph,
     Number,
     NumberOr,
+    Parsed,
     Rule,
     default_kernel,
     graph_kernel,
 )
 from mmcnb.features.kernel import Kernel, kernel_matrix
+from mmcnb.features.nystroem import check_landmarks, scaled_landmarks
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import (
     LANDMARKS,
@@ -122,6 +124,8 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         samples of its nodes.
     n_landmarks : int, default=300
         Basis vectors of the model.
+    landmarks : ndarray of shape (p, n_features) or None, default=None
+        Basis vectors of your own, in the units of the rows, in place of ``n_landmarks`` from the sample.
     max_passes : int, default=3
         Passes over all rows after the sample; one where a graph has fewer nodes than there are rows.
     scale : {None, "standard"}, default=None
@@ -188,6 +192,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
     min_share: float | None = None
     sample_size: int | None = None
     n_landmarks: int = LANDMARKS
+    landmarks: Any = None
     max_passes: int = 3
     scale: str | None = None
     degree: int = 3
@@ -204,6 +209,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         "size_tolerance": SHARE,
         "min_share": Number(0.0, 1.0, optional=True),
         "n_landmarks": Number(2, integer=True),
+        "landmarks": Parsed(check_landmarks),
         "max_passes": COUNT,
     }
     fitted_names: ClassVar[tuple[str, ...]] = ("objective", "gamma", "alpha", "converged", "report")
@@ -237,6 +243,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
     def _check_parameters(self) -> None:
         super()._check_parameters()
         target_shares(self.cluster_sizes, self.n_clusters)
+        refuse_landmarks_of_graph(self)
         if graph_kernel(self.kernel) is not None and self.alpha == "auto":
             raise InputError("alpha='auto' compares kernel functions; give a number with the graph kernel.")
 
@@ -246,7 +253,9 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         if graph is not None:
             return graph_needs(graph, int(self.n_clusters), n_samples, rows, sweeps)
         # The first pass reads, one more labels.
-        return FitNeeds(min(rows, self.n_landmarks), rows, sample_copies=2, work_bytes=held, sweeps=sweeps)
+        own = check_landmarks(self.landmarks)
+        n_landmarks = min(rows, self.n_landmarks) if own is None else len(own)
+        return FitNeeds(n_landmarks, rows, sample_copies=2, work_bytes=held, sweeps=sweeps)
 
     def _plan(self, samples: Samples | RowShape) -> FitPlan:
         rows = min(self.sample_size or rows_of_sample(self.n_clusters), samples.n_samples)
@@ -274,7 +283,10 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
             )
         kernel, config, settings = self._settings(session, weights)
         shape = min(sample.shape[0], self.n_landmarks), self.n_clusters
-        mapped = landmark_sample(sample, weights, kernel, *shape, random_state)
+        own = self.landmarks
+        if own is not None:
+            own = scaled_landmarks(own, sample, session.mean, session.deviation)
+        mapped = landmark_sample(sample, weights, kernel, *shape, random_state, own)
         R = None if weights is not None else config.smoother(kernel_matrix(sample, kernel), overwrite=True)
         found = partition_sample(engine, R, mapped.features, config, random_state)
         found = ranked_by_known(session.known, mapped, config, found)
@@ -339,3 +351,9 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         empty = int((sizes == 0).sum())
         remedy = "lower min_share" if config.sizes_are_free else "give fewer clusters, or other cluster_sizes"
         return [f"{empty} of the {self.n_clusters} clusters hold no row; {remedy}."] if empty else []
+
+
+def refuse_landmarks_of_graph(estimator: Any) -> None:
+    """Refuse landmarks of a kernel function with the graph kernel, which has none."""
+    if estimator.landmarks is not None and graph_kernel(estimator.kernel) is not None:
+        raise InputError("landmarks are of a kernel function; leave them out with the graph kernel.")

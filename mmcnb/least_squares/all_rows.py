@@ -154,20 +154,24 @@ def landmark_sample(
     n_landmarks: int,
     n_clusters: int,
     random_state: np.random.RandomState,
+    given: np.ndarray | None = None,
 ) -> LandmarkSample:
-    """Choose landmarks of a sample and map it.
+    """Choose landmarks of a sample, or take those given, and map it.
 
     Raises
     ------
     InputError
         If fewer of its rows differ, or fewer landmarks are wanted, than there are clusters.
     """
+    n_landmarks = n_landmarks if given is None else len(given)
     if n_landmarks < n_clusters:
         raise InputError(
             f"n_landmarks={n_landmarks} is smaller than n_clusters={n_clusters}; give more landmarks."
         )
-    basis = choose_landmarks(sample, n_landmarks, random_state, weights)
-    check_places(basis.shape[0], n_clusters)
+    basis = given
+    if basis is None:
+        basis = choose_landmarks(sample, n_landmarks, random_state, weights)
+        check_places(basis.shape[0], n_clusters)
     return sample_on_landmarks(sample, weights, kernel, basis)
 
 

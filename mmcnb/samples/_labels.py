@@ -13,7 +13,7 @@ from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples._array_writer import create_array, set_record
 from mmcnb.samples._base import GROUP_ROWS, ContentDigest, Samples
 from mmcnb.samples._inventory import PathLike, chunk_digest
-from mmcnb.samples._open import open_node, reopen, stored_array
+from mmcnb.samples._open import describe, open_node, reopen, stored_array
 from mmcnb.samples._stored import StoredArray
 from mmcnb.samples.atomic import AtomicOutput, write_error
 
@@ -230,6 +230,15 @@ def open_class_labels(source: Any) -> np.ndarray | None:
     stored = stored_array(array)
     labels = stored.read(0, stored.length)
     return labels if labels.dtype.kind in "iu" else np.unique(labels, return_inverse=True)[1]
+
+
+def read_column(source: Any, name: str) -> np.ndarray:
+    """One number a row, out of a Zarr array or its path; ``name`` is the parameter's, for messages."""
+    node = open_node(source)
+    if not isinstance(node, zarr.Array) or node.ndim != 1 or node.dtype.kind not in "iufb":
+        raise InputError(f"{name}: {describe(node)} is no 1-D array of numbers; give one number a row.")
+    stored = stored_array(node)
+    return stored.read(0, stored.length)
 
 
 def class_labels_array(source: Any) -> zarr.Array | None:

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse
+import zarr
 from sklearn.preprocessing import StandardScaler
 
+import mmcnb
 from tests.estimators.conftest import ESTIMATORS, bits, make, make_blobs, make_sparse, same_clusters
 
 # One hill, so coin flips, one a row, cannot lead to different partitions.
@@ -40,6 +42,17 @@ def test_equal_weights_are_no_weights(name):
 def test_unit_weights_are_no_weights_to_the_bit(name):
     X = make_blobs(150)
     assert bits(make(name).fit(X, sample_weight=np.ones(150)), X) == bits(make(name).fit(X), X)
+
+
+def test_weights_of_a_store_are_those_in_memory(tmp_path):
+    X, weights = make_blobs(150), np.random.default_rng(0).integers(0, 4, 150)
+    array = zarr.create_array(tmp_path / "weights.zarr", data=weights, chunks=(64,))
+    wanted = bits(make("SparseKernelMMC").fit(X, sample_weight=weights), X)
+    for stored in (array, tmp_path / "weights.zarr", str(tmp_path / "weights.zarr")):
+        assert bits(make("SparseKernelMMC").fit(X, sample_weight=stored), X) == wanted
+    zarr.create_array(tmp_path / "table.zarr", data=X)
+    with pytest.raises(mmcnb.InputError, match=r"table\.zarr is no 1-D array of numbers"):
+        make("SparseKernelMMC").fit(X, sample_weight=tmp_path / "table.zarr")
 
 
 @pytest.mark.parametrize("name", ["SparseKernelMMC", "CPMMC"])

@@ -15,6 +15,7 @@ CHANGED = {
     "threshold": "fixed",
     "basis": "shared",
     "n_landmarks": 7,
+    "landmarks": [[-2.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 1.0, 0.3]],
     "continuation": False,
     "init": "k-means",
     "n_init": 1,
