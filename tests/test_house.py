@@ -22,6 +22,7 @@ PUBLIC_MODULES = [
     "mmcnb",
     "mmcnb.baselines",
     "mmcnb.kernels",
+    "mmcnb.kernels.unchecked",
     "mmcnb.metrics",
     "mmcnb.plotting",
     "mmcnb.samples",

@@ -73,7 +73,7 @@ def _version_of_extra(name: str) -> str:
 def _numba() -> dict[str, Any]:
     from mmcnb import _numba, kernels
 
-    kernel: Any = kernels.squared_norms
+    kernel: Any = kernels.unchecked.squared_norms
     folder = kernel.stats.cache_path
     writable = folder is not None and os.access(folder, os.W_OK)
     return {

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
-from mmcnb import kernels
 from mmcnb.engine.run import Engine, Pass
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.matrix import as_matrix, column_sums, stack
 

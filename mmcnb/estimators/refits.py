@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.engine.session import FitSession
 from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
 from mmcnb.features.confidence import calibrated, kept_shares, margins_of
 from mmcnb.features.model import Model
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.all_rows import constrained_scores
 from mmcnb.samples import open_samples
 

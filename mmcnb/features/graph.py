@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import mean_squared_distance
@@ -27,6 +26,7 @@ from mmcnb.features.nodes import (
     search_in_cells,
 )
 from mmcnb.features.nystroem import check_places
+from mmcnb.kernels import unchecked as kernels
 
 # From trials on MNIST, optdigits and shapes; `python -m benchmarks graph` measures the result.
 N_NEIGHBORS, N_NODES = 10, 20_000

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mmcnb import kernels
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import DerivedSamples
 

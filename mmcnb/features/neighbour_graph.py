@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.features.nodes import nearest_others, search_all
+from mmcnb.kernels import unchecked as kernels
 
 # From trials on MNIST, optdigits and shapes; `python -m benchmarks graph` measures the result.
 BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components

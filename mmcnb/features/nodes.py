@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb import kernels
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import as_matrix, dense, row_blocks, to_dense
 
 # The cells of each graph are measured when it is built: `NodeSearch.n_probes` follows from the recall.

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import FEATURE_DTYPE, Kernel, KernelSamples
 from mmcnb.features.rules import Scores
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import open_samples
 from mmcnb.samples.derived import scaled_matrix
 from mmcnb.samples.matrix import as_matrix, row_shares, to_dense

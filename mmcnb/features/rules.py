@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.engine.passes import CollectingPass
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, LabelsSink
 from mmcnb.samples.matrix import as_matrix
 

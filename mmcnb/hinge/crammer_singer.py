@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.engine.passes import SumPass, WeightedPass, first_rows
 from mmcnb.features.rules import GivenLabels, Labels, Scores, ScoresLabels
 from mmcnb.hinge.cutting_plane import ConstraintStatistics
 from mmcnb.hinge.training_set import LabelStep, TrainingSet
 from mmcnb.hinge.working_set import WorkingSet
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import as_matrix
 

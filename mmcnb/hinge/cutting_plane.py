@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.engine.passes import SumPass
 from mmcnb.engine.session import Record
 from mmcnb.features.rules import Hyperplane, Labels
 from mmcnb.hinge.qp import PlaneQPError, PlaneSolution, Threshold
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock
 
 DEGENERATE = 1e-6  # |w|² below this share of the total variance: the labels cannot be separated

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.engine.passes import SumPass
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitSession
@@ -22,6 +21,7 @@ from mmcnb.features.rules import Hyperplane, Labels
 from mmcnb.hinge.cutting_plane import ConstraintStatistics
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.working_set import KernelFeatures, WorkingSet, landmark_features
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples, open_samples
 from mmcnb.samples.matrix import as_matrix, row_shares
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.engine.passes import GatherPass, sample_rows
 from mmcnb.engine.plan import larger_sample
 from mmcnb.engine.run import Engine
@@ -23,6 +22,7 @@ from mmcnb.hinge.crammer_singer import CrammerSingerWorkingSet, MarginPass, Mult
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
 from mmcnb.hinge.sample_search import SearchConfig, solve_random
 from mmcnb.hinge.two_clusters import separation
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.all_rows import LabelledRows, MappedSample
 from mmcnb.least_squares.graph_partition import cut_score
 from mmcnb.least_squares.local_search import random_labels

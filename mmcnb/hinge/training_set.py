@@ -5,11 +5,11 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.engine.passes import RowSumPass, SumPass
 from mmcnb.engine.run import Engine, Pass
 from mmcnb.features.rules import DecisionPass, GivenLabels, Hyperplane, HyperplaneLabels, Labels, signs
 from mmcnb.hinge.cutting_plane import ConstraintStatistics, MostViolatedPass
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 
 BINS = 4096  # of a histogram; five passes find a quantile to the last bit

@@ -1,33 +1,20 @@
 """Compiled routines on arrays: pure functions of one block of rows, each usable alone.
 
 Arrays are C-ordered unless a docstring says otherwise. Numba is loaded when the first name is used.
+`mmcnb.kernels.unchecked` has the same names for the library's own passes and for njit code.
 """
 
-from importlib import import_module
 from typing import Any
 
-_MODULES = {
-    "basis": "basis_fixed_point_sums basis_fixed_point_sums_csr weighted_row_sum weighted_row_sum_csr",
-    "evolution": "evolve_labels flip_labels",
-    "gaussian": "column_tiles rbf_kernel_block_csr_into rbf_kernel_block_into squared_norms",
-    "inner_products": "linear_kernel_block_csr_into linear_kernel_block_into "
-    "polynomial_kernel_block_csr_into polynomial_kernel_block_into",
-    "moves": "cluster_row_sums refine shake steepest_moves stochastic_moves",
-    "neighbours": "calibrated_weights nearest_nodes_into node_averages_into",
-    "runner_up": "cluster_scores most_violated_runner_ups",
-    "sizes": "size_multipliers",
-    "sweeps": "decision_values decision_values_csr most_violated_constraint most_violated_constraint_csr "
-    "plane_sums plane_sums_csr",
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
+from mmcnb.kernels import unchecked
 
-__all__ = sorted(_MODULE_OF)
+__all__ = [*unchecked.__all__]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    value = getattr(unchecked, name)
     globals()[name] = value
     return value
 

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb.engine.passes import SAMPLE_ROWS, WeightedPass, first_rows
 from mmcnb.engine.session import FitSession
@@ -27,6 +26,7 @@ from mmcnb.features.nystroem import (
     ridge_map,
 )
 from mmcnb.features.rules import Scores
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.samples import Samples
 

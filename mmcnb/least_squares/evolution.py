@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Record, run_starts
 from mmcnb.errors import InputError
 from mmcnb.features.nystroem import SMALLEST_VARIANCE
 from mmcnb.features.rules import Hyperplane
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import smoother
 from mmcnb.samples.matrix import row_shares
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitSession
@@ -15,6 +14,7 @@ from mmcnb.features.model import Model
 from mmcnb.features.nodes import search_flops
 from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap, check_places, principal_features, ridge_map
 from mmcnb.features.rules import Scores
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.all_rows import MappedSample, constrained_scores
 from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.least_squares.objective import Partition

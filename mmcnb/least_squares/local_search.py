@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Record, ignore, run_starts
 from mmcnb.errors import InputError
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import (
     Partition,
     floor_bounds,

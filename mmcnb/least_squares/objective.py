@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 from scipy.linalg import lapack
 
-from mmcnb import kernels
 from mmcnb.errors import InputError
+from mmcnb.kernels import unchecked as kernels
 
 ClusterSizes = Literal["auto", "equal"] | Sequence[float] | np.ndarray | None
 

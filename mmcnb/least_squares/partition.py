@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Record, ignore, run_starts
 from mmcnb.features.nystroem import PrincipalFeatures
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.local_search import MOST_MOVES, PartitionConfig, local_search, random_labels
 from mmcnb.least_squares.objective import Partition, mean_objective
 from mmcnb.least_squares.regularization_path import REGULARIZATION_PATH, regularization_path

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.features.nystroem import PrincipalFeatures
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import Partition
 
 # λ/n, and the most label steps at each, measured by `python -m benchmarks rls`, section "defaults"

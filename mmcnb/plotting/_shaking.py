@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb import kernels
 from mmcnb.errors import InputError
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.plotting._style import cluster_colors
 
 PANELS_A_ROW = 4

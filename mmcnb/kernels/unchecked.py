@@ -1,0 +1,37 @@
+"""The routines of `mmcnb.kernels` without their checks: for njit code, and for arrays checked before.
+
+Nothing is checked: an array of a wrong shape or order, or an index out of range, gives wrong numbers or ends
+the process. Numba is loaded when the first name is used.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_MODULES = {
+    "basis": "basis_fixed_point_sums basis_fixed_point_sums_csr weighted_row_sum weighted_row_sum_csr",
+    "evolution": "evolve_labels flip_labels",
+    "gaussian": "column_tiles rbf_kernel_block_csr_into rbf_kernel_block_into squared_norms",
+    "inner_products": "linear_kernel_block_csr_into linear_kernel_block_into "
+    "polynomial_kernel_block_csr_into polynomial_kernel_block_into",
+    "moves": "cluster_row_sums refine shake steepest_moves stochastic_moves",
+    "neighbours": "calibrated_weights nearest_nodes_into node_averages_into",
+    "runner_up": "cluster_scores most_violated_runner_ups",
+    "sizes": "size_multipliers",
+    "sweeps": "decision_values decision_values_csr most_violated_constraint most_violated_constraint_csr "
+    "plane_sums plane_sums_csr",
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+__all__ = sorted(_MODULE_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"mmcnb.kernels.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
