@@ -5,19 +5,25 @@ from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
+import numpy as np
+from sklearn.utils import Tags
+
 from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.errors import MemoryLimitError
+from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     KERNEL,
+    KERNELS,
     TWO_CLUSTERS,
+    Choice,
     Rule,
     candidate_kernels,
     search_config,
 )
+from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.hinge.sample_search import RestartResult, SearchConfig
@@ -29,6 +35,9 @@ from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix, to_dense
 
 EXACT_SEARCH = 1000  # rows up to which every bandwidth is tried on the whole kernel matrix
+PRECOMPUTED = "precomputed"
+ASYMMETRY = 1e-5  # relative: of kernel values in float32
+MATRIX_COPIES = 8  # memory of a fit to a given kernel matrix, in matrices
 CANDIDATES = 20  # memory of such a search, in kernel matrices
 LANDMARKS = 200  # of the search on a sample, where there are more rows
 
@@ -47,8 +56,9 @@ class KernelCPMMC(StreamedClusterer):
         Final weight of the slack, above 1.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
         Gamma of the Gaussian kernel, as in `SparseKernelMMC`.
-    kernel : {"rbf", "linear", "poly"}, default="rbf"
-        Kernel function.
+    kernel : {"rbf", "linear", "poly", "precomputed"}, default="rbf"
+        Kernel function. With "precomputed", X is the symmetric, positive semidefinite kernel matrix of the
+        rows, and `predict` takes the kernel values of new rows against them, (n_samples, n_fitted).
     threshold : {"adaptive", "fixed"}, default="adaptive"
         Adaptive threshold rho, or 1.
     continuation : bool, default=True
@@ -107,23 +117,42 @@ class KernelCPMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    rules: ClassVar[Mapping[str, Rule]] = {**TWO_CLUSTERS, **KERNEL}
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **TWO_CLUSTERS,
+        **KERNEL,
+        "kernel": Choice((*KERNELS, PRECOMPUTED)),
+    }
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == PRECOMPUTED
+        return tags
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.kernel == PRECOMPUTED and self.scale is not None:
+            raise InputError("scale is for columns, which a kernel matrix has none of; leave it out.")
 
     def _needs(self, n_samples: int) -> FitNeeds:
         n, limit = n_samples, resolve_memory_limit(self.memory_limit)
-        held = LIBRARIES + 8 * n * n * (CANDIDATES if n <= EXACT_SEARCH else 2)
+        copies = MATRIX_COPIES if self.kernel == PRECOMPUTED else 2
+        held = LIBRARIES + 8 * n * n * (CANDIDATES if n <= EXACT_SEARCH else copies)
         if held > limit:
             raise MemoryLimitError(
                 f"the kernel matrix of {n:,} rows takes {format_bytes(8 * n * n)} and the fit "
                 f"{held:,} bytes, of {limit:,} allowed; raise memory_limit or use "
                 "SparseKernelMMC, which needs no matrix."
             )
+        if self.kernel == PRECOMPUTED:
+            return FitNeeds(n, n, sample_copies=1)
         n_landmarks = n if n <= EXACT_SEARCH else LANDMARKS
         return FitNeeds(n_landmarks, SAMPLE_ROWS, larger_rows=larger_sample(n))
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(self, session)
+        if self.kernel == PRECOMPUTED:
+            return fit_matrix(session, config)
         rows, weights = session.sample, session.sample_weights
         kernels = candidate_kernels(self, rows, weights)
         if rows.shape[0] <= EXACT_SEARCH:
@@ -134,6 +163,45 @@ class KernelCPMMC(StreamedClusterer):
         given = session.engine, open_samples(rows), basis, weights
         candidates = [partial(make, kernel, *given) for kernel in kernels]
         return fit_two_clusters(session, candidates, config, refine_exactly)
+
+
+def fit_matrix(session: FitSession, config: SearchConfig) -> FitResult:
+    """Fit to a kernel matrix, whose rows are features: the kernel values against all rows."""
+    matrix = kernel_matrix_of(session)
+    given = session.engine, open_samples(matrix), np.eye(matrix.shape[0]), session.sample_weights
+    result = fit_two_clusters(session, [partial(exact_features, Kernel("linear"), *given)], config)
+    return replace(result, attributes={**result.attributes, "gamma": None})
+
+
+def kernel_matrix_of(session: FitSession) -> np.ndarray:
+    """The rows of a fit as a kernel matrix.
+
+    Raises
+    ------
+    InputError
+        If they are none: not square, not symmetric or not positive semidefinite.
+    """
+    matrix = to_dense(session.sample).astype(np.float64)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise InputError(
+            f"kernel='precomputed' needs a square kernel matrix, and X has shape {matrix.shape}; give the "
+            "kernel values between all rows."
+        )
+    largest = np.abs(matrix).max()
+    uneven = np.abs(matrix - matrix.T)
+    if uneven.max() > ASYMMETRY * largest:
+        row, column = np.unravel_index(uneven.argmax(), matrix.shape)
+        raise InputError(
+            f"the kernel matrix is not symmetric: {matrix[row, column]:g} in row {row}, column {column}, and "
+            f"{matrix[column, row]:g} in row {column}, column {row}; give k(x, y) = k(y, x)."
+        )
+    least = np.linalg.eigvalsh(matrix)[0]
+    if least < -ASYMMETRY * largest * matrix.shape[0]:
+        raise InputError(
+            f"the kernel matrix is not positive semidefinite: its least eigenvalue is {least:.3g}; give "
+            "similarities of a kernel, not distances."
+        )
+    return matrix
 
 
 def refine_exactly(
