@@ -179,7 +179,7 @@ def _positive(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=benchmarks.__doc__)
     add = parser.add_argument
-    add("study", metavar="STUDY", help="a study, 'all', 'report', or 'list'")
+    add("study", metavar="STUDY", nargs="?", default="list", help="a study, 'all', 'report', or 'list'")
     add("--quick", action="store_true", help="fewer rows where a study is long")
     add("--smoke", action="store_true", help="tiny sizes of the same code, to see that it runs")
     add("--retry", action="store_true", help="compute failed runs again")

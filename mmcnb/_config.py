@@ -1,5 +1,6 @@
 """Settings of the process, which fits use where their own parameter is None."""
 
+import math
 import operator
 import os
 import re
@@ -154,18 +155,20 @@ def parse_bytes(text: str | int | float) -> int:
     return size
 
 
-def format_bytes(size: float) -> str:
-    """Write a number of bytes for people.
+def format_bytes(size: float, up: bool = False) -> str:
+    """Write a number of bytes for people, as `parse_bytes` reads it.
 
     Parameters
     ----------
     size : float
         Bytes.
+    up : bool, default=False
+        Round up, for the least that suffices.
 
     Returns
     -------
     str
-        For instance ``"512 MiB"``.
+        Three digits and a unit, for instance ``"512 MiB"``.
 
     Examples
     --------
@@ -173,11 +176,13 @@ def format_bytes(size: float) -> str:
     >>> format_bytes(3 * 2**29)
     '1.5 GiB'
     """
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(size) < 1024:
-            return f"{size:.3g} {unit}" if size < 100 or unit == "B" else f"{size:.0f} {unit}"
-        size /= 1024
-    return f"{size:.3g} TiB"
+    units = ["B", "KiB", "MiB", "GiB", "TiB"]
+    while abs(size) >= 1024 and len(units) > 1:
+        size, units = size / 1024, units[1:]
+    if up:
+        parts = 10 ** max(0, 3 - len(str(int(size))))
+        size = math.ceil(size * parts) / parts
+    return f"{size:.3g} {units[0]}" if size < 100 else f"{size:.0f} {units[0]}"
 
 
 def available_bytes() -> int:

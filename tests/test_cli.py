@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -164,9 +165,13 @@ def test_options_of_fit_reach_the_default_method(store, tmp_path):
 def test_info_and_verify_tell_the_shape(store, capsys):
     report = run(capsys, "info", store)
     assert (report["n_samples"], report["n_features"]) == (ROWS, FEATURES)
-    run(capsys, "verify", store)
+    assert run(capsys, "verify", store)["bytes"] == ROWS * (FEATURES * 4 + 8)  # the classes too
+    assert main(["verify", str(store)]) == 0
+    assert re.search(r"^bytes +29\.3 KiB$", capsys.readouterr().out, re.MULTILINE)
     assert main(["info", str(store)]) == 0
-    assert "1,500" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "1,500" in told
+    assert re.search(r"^bytes on disk +[\d.]+ KiB$", told, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
 from mmcnb.cli import main
-from mmcnb.cli._methods import METHODS, PARAMETERS, option_names
+from mmcnb.cli._methods import ELSEWHERE, METHODS, PARAMETERS, estimator_class, option_names
 from mmcnb.samples import create_dense_store
 from mmcnb.synthetic import make_block, write_synthetic
 
@@ -25,7 +25,14 @@ SMALL = {
     "evolutionary-mmc": ["--n-init", 2, "--sample-size", 100],
     "multiple-kernel-clustering": ["--n-clusters", 3, "--n-init", 2, "--sample-size", 300],
     "kernel-kmeans": ["--n-clusters", 3, "--n-init", 2, "--sample-size", 300],
+    "cpmmc": ["--n-init", 2, "--sample-size", 300, "--eta", 0.02],
+    "kernel-cpmmc": ["--n-init", 2, "--max-rounds", 20],
+    "iterative-svr": ["--sample-size", 300, "--loss", "hinge", "--epsilon", 0.1],
+    "label-generation-mmc": ["--tol", 0.05, "--max-iter", 5],
+    "sdp-mmc": ["--kernel", "linear", "--C", 0.1],
+    "own-basis-mmc": ["--n-init", 1, "--sample-size", 100],
 }
+ALL_ROWS = {"label-generation-mmc": 60, "sdp-mmc": 40}  # methods that are slow in the number of rows
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +40,10 @@ def blobs(tmp_path_factory):
     path = tmp_path_factory.mktemp("rows") / "blobs.zarr"
     write_synthetic("blobs", path, ROWS, FEATURES, SEED, n_clusters=CLUSTERS)
     return path
+
+
+def parameters_of(method):
+    return set(estimator_class(method)._get_param_names())
 
 
 def stored(path, X):
@@ -76,13 +87,17 @@ def test_the_number_of_clusters_is_chosen_and_told(blobs, tmp_path, capsys):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_each_method_fits_and_predicts_as_its_estimator(method, blobs, tmp_path, capsys):
+    rows = ALL_ROWS.get(method, ROWS)
+    X = make_block("blobs", 0, ROWS, FEATURES, SEED, n_clusters=CLUSTERS)[0][:rows]
+    if rows < ROWS:
+        blobs = stored(tmp_path / "few.zarr", X)
     options = [*SMALL[method], "--random-state", 3]
     model, labels, again = (tmp_path / name for name in ("model", "labels.zarr", "again.zarr"))
     report = run(capsys, "fit", blobs, "--method", method, *options, "--model", model, "--labels", labels)
     run(capsys, "predict", model, blobs, "--labels", again)
     names = [str(word).lstrip("-").replace("-", "_") for word in options[::2]]
-    estimator = getattr(mmcnb, METHODS[method])(**dict(zip(names, options[1::2], strict=True)))
-    expected = estimator.fit(make_block("blobs", 0, ROWS, FEATURES, SEED, n_clusters=CLUSTERS)[0]).labels_
+    estimator = estimator_class(method)(**dict(zip(names, options[1::2], strict=True)))
+    expected = estimator.fit(X).labels_
     for path in (labels, again):
         np.testing.assert_array_equal(zarr.open_array(path, mode="r")[:], expected)
     assert report["method"] == method
@@ -91,6 +106,29 @@ def test_each_method_fits_and_predicts_as_its_estimator(method, blobs, tmp_path,
     assert len(sizes) == getattr(estimator, "n_clusters", 2)
     if report["sizes"]:
         assert sizes == np.bincount(expected).tolist()
+    assert type(mmcnb.load(model)) is type(estimator)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_each_parameter_of_a_method_is_an_option(method):
+    """But for the columns of views, which no word on a command line can say."""
+    assert parameters_of(method) - {*PARAMETERS, *ELSEWHERE, "checkpoint", "verbose"} <= {"columns"}
+
+
+def test_the_method_that_is_no_clusterer_says_what_it_is_for(capsys):
+    with pytest.raises(SystemExit):
+        main(["fit", "rows.zarr", "--model", "m", "--method", "support-cluster-machine"])
+    told = capsys.readouterr().err
+    assert "is a classifier, which needs the class of each row; use mmcnb.SupportClusterMachine" in told
+    assert told.count("\n") == 1
+
+
+def test_what_is_on_or_off_has_two_options(blobs, tmp_path):
+    words = (
+        f"fit {blobs} --model {tmp_path / 'm'} --method cpmmc --no-continuation --n-init 1 --sample-size 50"
+    )
+    assert main(words.split()) == 0
+    assert mmcnb.load(tmp_path / "m").continuation is False
 
 
 def test_two_clusters_may_be_asked_of_the_method_that_finds_two(blobs, tmp_path, capsys):
@@ -157,7 +195,7 @@ def test_options_reach_the_estimator(blobs, tmp_path):
         ("--method unsupervised-rls --alpha 0", "--alpha 0.0 is out of range; give a number above 0"),
         ("--method evolutionary-mmc --alpha -1", "--alpha -1.0 is out of range"),
         ("--method unsupervised-rls --alpha some", "--alpha 'some'"),
-        ("--method evolutionary-mmc --n-clusters 2", "evolutionary-mmc has no --n-clusters; leave it out"),
+        ("--method evolutionary-mmc --n-clusters 3", "evolutionary-mmc has no --n-clusters; leave it out"),
         ("--method unsupervised-rls --C 3", "has no --C; leave it out, or choose --method sparse-kernel-mmc"),
         ("--alpha 1", "--alpha; leave it out, or choose --method unsupervised-rls or evolutionary-mmc"),
         ("--kernels linear", "--kernels; leave it out, or choose --method multiple-kernel-clustering"),
@@ -321,7 +359,9 @@ def test_the_plan_of_the_default_method_holds_the_graph_and_what_may_follow_it(c
     assert graph["reads"] == 2 + (graph["store"] == "recompute")  # the sample, and the labels
 
 
-@pytest.mark.parametrize("method", [method for method in METHODS if method != "maximum-margin-clustering"])
+@pytest.mark.parametrize(
+    "method", [method for method in METHODS if {"sample_size", "n_landmarks"} <= parameters_of(method)]
+)
 def test_the_plan_is_that_of_the_fit(method, blobs, capsys):
     """The same basis and sample as the estimator plans with; more of either needs more memory."""
     options = ["--memory-limit", "1GiB", "--method", method, "--sample-size"]  # what is free changes
@@ -329,7 +369,7 @@ def test_the_plan_is_that_of_the_fit(method, blobs, capsys):
     by_hand = ["plan", "--rows", ROWS, "--features", FEATURES, *options, 200]
     report = run(capsys, *by_hand)
     assert by_store == report
-    estimator = getattr(mmcnb, METHODS[method])(sample_size=200)
+    estimator = estimator_class(method)(sample_size=200)
     assert report["n_landmarks"] == estimator._needs(ROWS).n_landmarks
     larger = run(capsys, *by_hand[:-1], 500)
     assert larger["sample"] > report["sample"]

@@ -56,7 +56,7 @@ def number_or_name(text: str) -> float | str:
 
 
 def table(rows: Mapping[str, Any]) -> Iterator[str]:
-    """Word a mapping as aligned lines; what is None is left out.
+    """Word a mapping as aligned lines; what is None is left out, and bytes have a unit.
 
     Parameters
     ----------
@@ -68,10 +68,13 @@ def table(rows: Mapping[str, Any]) -> Iterator[str]:
     str
         One line an entry.
     """
-    shown = {name.replace("_", " "): words(value) for name, value in rows.items() if value is not None}
+    from mmcnb._config import format_bytes
+
+    shown = {name: value for name, value in rows.items() if value is not None}
     width = max(map(len, shown), default=0)
     for name, value in shown.items():
-        yield f"{name:<{width}}  {value}"
+        text = format_bytes(value) if "bytes" in name.split("_") else words(value)
+        yield f"{name.replace('_', ' '):<{width}}  {text}"
 
 
 def words(value: Any) -> str:

@@ -3,14 +3,14 @@
 import argparse
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from mmcnb.cli._common import number_or_name
 from mmcnb.errors import InputError
 
-METHODS = {
+METHODS = {  # classes of `mmcnb`, and behind them those of `mmcnb.baselines`
     "maximum-margin-clustering": "MaximumMarginClustering",
     "sparse-kernel-mmc": "SparseKernelMMC",
     "crammer-singer-mmc": "CrammerSingerMMC",
@@ -18,8 +18,26 @@ METHODS = {
     "evolutionary-mmc": "EvolutionaryMMC",
     "multiple-kernel-clustering": "MultipleKernelClustering",
     "kernel-kmeans": "KernelKMeans",
+    "cpmmc": "CPMMC",
+    "kernel-cpmmc": "KernelCPMMC",
+    "iterative-svr": "IterativeSVR",
+    "label-generation-mmc": "LabelGenerationMMC",
+    "sdp-mmc": "SDPMMC",
+    "own-basis-mmc": "OwnBasisMMC",
 }
+NAMED = 4  # methods that a refusal lists at most
+CLASSIFIER = "support-cluster-machine"
 SETTING = {"rbf": "gamma", "poly": "degree"}  # what may stand behind the name of a kernel
+
+
+def method_name(text: str) -> str:
+    """Read the name of a method; the one that is no clusterer is told apart."""
+    if text == CLASSIFIER:
+        raise argparse.ArgumentTypeError(
+            f"{text} is a classifier, which needs the class of each row; use mmcnb.SupportClusterMachine "
+            "from Python"
+        )
+    return text
 
 
 def shares_or_name(text: str) -> list[float] | str:
@@ -91,6 +109,10 @@ def _takes(kind: Any, metavar: str, text: str) -> dict[str, Any]:
     return {"type": kind, "metavar": metavar, "help": text}
 
 
+def _yes_or_no(text: str) -> dict[str, Any]:
+    return {"action": argparse.BooleanOptionalAction, "help": text}
+
+
 # Options that are parameters of the estimators under the same name; one that is not given keeps the
 # estimator's own default, so that no default is written twice.
 PARAMETERS: dict[str, dict[str, Any]] = {
@@ -122,7 +144,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     ),
     "size_tolerance": _takes(float, "SHARE", "how far held sizes may lie from theirs"),
     "search": {"choices": ["shaking", "steepest", "stochastic"], "help": "local search on the sample"},
-    "max_iter": _takes(int, "N", "most passes over all rows of kernel-kmeans"),
+    "max_iter": _takes(int, "N", "most passes of kernel-kmeans, or rounds of label-generation-mmc"),
     "max_passes": _takes(int, "N", "passes over all rows after the sample"),
     "scale": {"choices": ["standard"], "help": "scale the columns inside the stream"},
     "basis": {
@@ -130,9 +152,27 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         '"exact" of multiple-kernel-clustering'
     },
     "kernel": {"help": "kernel, such as graph, rbf or linear"},
-    "loss": {"choices": ["auto", "hinge", "squared"], "help": "loss of maximum-margin-clustering"},
+    "degree": _takes(int, "N", "degree of the polynomial kernel"),
+    "coef0": {"type": float, "help": "constant of the polynomial kernel"},
+    "loss": {
+        "help": '"auto", "hinge" or "squared" of maximum-margin-clustering; "epsilon_insensitive" or '
+        '"hinge" of iterative-svr'
+    },
     "balance": {"type": float, "help": "allowed imbalance l/n, in the form scaled by rho"},
     "min_share": _takes(float, "SHARE", "least share of a cluster, as a fraction of an equal one"),
+    "init": {"help": 'kind of starts, such as "mixed", "random" or "k-means"'},
+    "eta": {"type": float, "help": "tolerance of the cutting-plane loop"},
+    "max_rounds": _takes(int, "N", "most rounds over labels"),
+    "continuation": _yes_or_no("raise C from near 1 to its value"),
+    "schedule": {"choices": ["mixed", "paper"], "help": "steps of the search of unsupervised-rls"},
+    "tol": {"type": float, "help": "the iterations end below this relative change"},
+    "algorithm": {"choices": ["full", "mini-batch"], "help": "passes of kernel-kmeans"},
+    "epsilon": {"type": float, "help": "half the width of the tube without loss of iterative-svr"},
+    "centre": _yes_or_no("centre the kernel of evolutionary-mmc"),
+    "n_parents": _takes(int, "N", "parents of a generation of evolutionary-mmc"),
+    "n_offspring": _takes(int, "N", "children of a generation of evolutionary-mmc"),
+    "max_generations": _takes(int, "N", "most generations of evolutionary-mmc"),
+    "patience": _takes(int, "N", "generations without a surviving child that end evolutionary-mmc"),
     "random_state": _takes(int, "SEED", "seed: the same seed gives the same labels"),
 }
 ELSEWHERE = {"n_jobs": "jobs", "memory_limit": "memory-limit", "engine": "dask"}  # options of all verbs
@@ -141,7 +181,8 @@ ELSEWHERE = {"n_jobs": "jobs", "memory_limit": "memory-limit", "engine": "dask"}
 def add_method(parser: argparse.ArgumentParser, *parameters: str) -> None:
     """Add ``--method`` and the options of some parameters, of all where none is named."""
     default = next(iter(METHODS))
-    parser.add_argument("--method", choices=METHODS, default=default, help=f"default: {default}")
+    shared = {"default": default, "help": f"default: {default}"}
+    parser.add_argument("--method", type=method_name, choices=METHODS, **shared)
     for name in parameters or PARAMETERS:
         parser.add_argument(_option(name), **PARAMETERS[name])
 
@@ -166,23 +207,32 @@ def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
     InputError
         If the method has no such option, or fewer than two clusters are asked for.
     """
-    import mmcnb
-
     named = {name: getattr(arguments, name, None) for name in PARAMETERS} | others
     given = {name: value for name, value in named.items() if value is not None} | limits_of(arguments)
     n_clusters: Any = given.get("n_clusters", 2)
     # The estimators take 1, for the sake of scikit-learn's checks.
     if n_clusters != "auto" and n_clusters < 2:
         raise InputError(f"--n-clusters {n_clusters} is out of range; give at least 2.")
-    if arguments.method == "sparse-kernel-mmc" and n_clusters == 2:
+    if n_clusters == 2 and "n_clusters" not in _parameters_of(arguments.method):
         given.pop("n_clusters", None)  # it finds two, and has no such parameter
-    takes = {method: inspect.signature(getattr(mmcnb, name)).parameters for method, name in METHODS.items()}
     for name in given:
-        if name not in takes[arguments.method]:
-            able = " or ".join(method for method in METHODS if name in takes[method])
+        if name not in _parameters_of(arguments.method):
+            able = [method for method in METHODS if name in _parameters_of(method)]
             lacks = f"--method {arguments.method} has no {_option(name)}"
-            raise InputError(f"{lacks}; leave it out, or choose --method {able}.")
-    return getattr(mmcnb, METHODS[arguments.method])(**given)
+            raise InputError(f"{lacks}; leave it out, or choose --method {' or '.join(able[:NAMED])}.")
+    return estimator_class(arguments.method)(**given)
+
+
+def estimator_class(method: str) -> Any:
+    """The class of a method."""
+    import mmcnb
+
+    name = METHODS[method]
+    return getattr(mmcnb if name in mmcnb.__all__ else mmcnb.baselines, name)
+
+
+def _parameters_of(method: str) -> Collection[str]:
+    return inspect.signature(estimator_class(method)).parameters
 
 
 def limits_of(arguments: argparse.Namespace) -> dict[str, Any]:

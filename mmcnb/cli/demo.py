@@ -217,9 +217,12 @@ def _draw_rings(X: Any, answers: dict[str, np.ndarray], picture: Path) -> str | 
 
 
 def _check_space(folder: Path, n_samples: int) -> None:
+    from mmcnb._config import format_bytes
+
     needed = n_samples * RING_FEATURES * 4
     if shutil.disk_usage(folder).free < needed:
-        raise InputError(f"{folder}: the rings need {needed:,} bytes free there; give --out on another disk.")
+        size = format_bytes(needed, up=True)
+        raise InputError(f"{folder}: the rings need {size} of free space; give --out on another disk.")
 
 
 def _say(text: str) -> None:

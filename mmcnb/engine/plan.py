@@ -260,10 +260,9 @@ class _Costs:
         """Refuse a limit that is too small for one thread."""
         least = max(self.limit - self.capacity(1), self.libraries + self.sample + self.work)
         if least > self.limit:
-            least_mib = -(-least // 2**20)
             raise MemoryLimitError(
                 f"memory_limit={format_bytes(self.limit)} is too small for {self.rows.n_samples:,} rows of "
-                f"{self.rows.n_features:,} columns; the least that works is {least_mib:.0f}MiB."
+                f"{self.rows.n_features:,} columns; the least that works is {format_bytes(least, up=True)}."
             )
 
     def stores(self) -> list[str]:

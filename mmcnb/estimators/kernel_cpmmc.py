@@ -141,7 +141,7 @@ class KernelCPMMC(StreamedClusterer):
         if held > limit:
             raise MemoryLimitError(
                 f"the kernel matrix of {n:,} rows takes {format_bytes(8 * n * n)} and the fit "
-                f"{held:,} bytes, of {limit:,} allowed; raise memory_limit or use "
+                f"{format_bytes(held)}, of {format_bytes(limit)} allowed; raise memory_limit or use "
                 "SparseKernelMMC, which needs no matrix."
             )
         if self.kernel == PRECOMPUTED:

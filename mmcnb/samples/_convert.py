@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from mmcnb._config import format_bytes
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.samples._base import Samples
@@ -133,8 +134,8 @@ def _check_memory(memory_limit: Any, stream: _Stream) -> None:
     least = _resident_bytes() + WORK_BYTES + stream.cached_bytes + 4 * row_bytes
     if memory_limit < least:
         raise MemoryLimitError(
-            f"memory_limit={memory_limit / 2**20:.0f}MiB is too small to convert with: "
-            f"give at least {-(-least // 2**20)}MiB."
+            f"memory_limit={format_bytes(memory_limit)} is too small to convert with: "
+            f"give at least {format_bytes(least, up=True)}."
         )
 
 

@@ -154,8 +154,9 @@ def test_runs_may_follow_from_results(tmp_path):
     ]
 
 
-def test_the_list_names_every_study(capsys):
-    assert main(["list"]) == 0
+@pytest.mark.parametrize("words", [["list"], []])
+def test_the_list_names_every_study(words, capsys):
+    assert main(words) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(STUDIES)
     assert all(len(line.split()) > 3 for line in lines), "a study does not say what it shows"

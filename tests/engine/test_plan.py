@@ -31,7 +31,7 @@ def plan_rows(n, d, p=200, memory_limit=None, n_jobs=1, **needs):
 
 
 def least_that_works(error):
-    return re.search(r"the least that works is (\d+MiB)\.$", str(error.value)).group(1)
+    return re.search(r"the least that works is ([\d.]+ [MG]iB)\.$", str(error.value)).group(1)
 
 
 @pytest.mark.parametrize("sizes", WORKS)
@@ -43,7 +43,7 @@ def test_error_names_the_least_limit_and_that_works(sizes, n_jobs):
     plan = plan_rows(*sizes, memory_limit=least, n_jobs=n_jobs)
     assert plan.peak <= plan.memory_limit == parse_bytes(least)
     with pytest.raises(MemoryLimitError):
-        plan_rows(*sizes, memory_limit=parse_bytes(least) - MIB, n_jobs=n_jobs)
+        plan_rows(*sizes, memory_limit=int(0.985 * parse_bytes(least)), n_jobs=n_jobs)
 
 
 @pytest.mark.parametrize("sizes", WORKS)
@@ -173,6 +173,16 @@ def test_parse_bytes_refuses_in_one_sentence(text):
         InputError, match=r"^memory_limit=.* is not a number of bytes; write it like '512MiB'\.$"
     ):
         parse_bytes(text)
+
+
+@given(st.integers(1, 2**50))
+def test_the_least_that_suffices_is_rounded_up(size):
+    assert size <= parse_bytes(format_bytes(size, up=True)) <= 1.011 * size + 1
+
+
+def test_a_limit_of_many_gibibytes_is_told_in_these():
+    with pytest.raises(MemoryLimitError, match=r"the least that works is 984 GiB\.$"):
+        plan_rows(10**4, 10, 200, "1GiB", sample_bytes=1007000 * MIB)
 
 
 @given(st.integers(1, 2**50))

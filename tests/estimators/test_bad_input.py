@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
 import mmcnb
+from mmcnb._config import format_bytes, parse_bytes
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.samples import create_dense_store
 from mmcnb.synthetic import make_shape
@@ -203,7 +204,7 @@ def least_that_works(name, source, **parameters):
     with pytest.raises(MemoryLimitError) as error:
         make(name, memory_limit="1MiB", **parameters).fit(source)
     assert "\n" not in str(error.value)
-    return re.search(r"the least that works is (\d+MiB)\.$", str(error.value)).group(1)
+    return re.search(r"the least that works is ([\d.]+ [MG]iB)\.$", str(error.value)).group(1)
 
 
 @pytest.mark.parametrize("name", ["SparseKernelMMC", "CPMMC"])
@@ -222,8 +223,9 @@ def test_exact_method_refuses_a_matrix_that_does_not_fit_with_its_bytes():
     X = np.random.default_rng(0).standard_normal((20_000, 2)).astype(np.float32)
     with pytest.raises(MemoryLimitError, match=r"^[^\n]*20,000 rows[^\n]*SparseKernelMMC[^\n]*\.$") as error:
         mmcnb.KernelCPMMC(memory_limit="1GiB").fit(X)
-    needed = max(int(number.replace(",", "")) for number in re.findall(r"([\d,]+) bytes", str(error.value)))
-    assert needed >= 8 * 20_000**2
+    sizes = re.findall(r"[\d.]+ [MG]iB", str(error.value))
+    assert sizes[0] == format_bytes(8 * 20_000**2)
+    assert parse_bytes(sizes[1]) >= 8 * 20_000**2
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

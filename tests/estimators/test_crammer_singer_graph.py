@@ -189,7 +189,7 @@ def test_what_cannot_be_used_is_refused_by_one_sentence(case):
 
 def test_a_limit_that_the_nodes_do_not_fit_names_what_works():
     X, _ = blobs(6000, dtype=np.float32)
-    with pytest.raises(MemoryLimitError, match=r"the least that works is \d+MiB\.$"):
+    with pytest.raises(MemoryLimitError, match=r"the least that works is [\d.]+ [MG]iB\.$"):
         graph_hinge(10, memory_limit="300MiB").fit(X)
 
 

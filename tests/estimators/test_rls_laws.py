@@ -407,7 +407,7 @@ def test_the_sample_size_that_is_named_for_a_matrix_works():
 
 
 def test_a_limit_below_the_libraries_names_the_least_that_works():
-    with pytest.raises(MemoryLimitError, match=r"the least that works is \d+MiB\.$"):
+    with pytest.raises(MemoryLimitError, match=r"the least that works is [\d.]+ [MG]iB\.$"):
         mmcnb.UnsupervisedRLS(2, memory_limit="100MiB", sample_size=3000).fit(noise(3000))
 
 
