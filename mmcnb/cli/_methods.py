@@ -181,7 +181,7 @@ ELSEWHERE = {"n_jobs": "jobs", "memory_limit": "memory-limit", "engine": "dask"}
 def add_method(parser: argparse.ArgumentParser, *parameters: str) -> None:
     """Add ``--method`` and the options of some parameters, of all where none is named."""
     default = next(iter(METHODS))
-    shared = {"default": default, "help": f"default: {default}"}
+    shared: dict[str, Any] = {"default": default, "help": f"default: {default}"}
     parser.add_argument("--method", type=method_name, choices=METHODS, **shared)
     for name in parameters or PARAMETERS:
         parser.add_argument(_option(name), **PARAMETERS[name])
