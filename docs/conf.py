@@ -1,24 +1,84 @@
 """How the pages are built: python -m sphinx -W -b html docs docs/_build/html."""
 
+import os
 import re
 from importlib.metadata import version as installed_version
+from pathlib import Path
 from typing import Any
 
 project = "mmcnb"
 author = "The mmcnb developers"
+copyright = author
 release = version = installed_version("mmcnb")
 
-extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc"]
-source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build"]
-html_theme = "alabaster"
-html_theme_options = {"description": "Maximum margin clustering for data larger than memory"}
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "examples", "templates"]
+templates_path = ["templates"]
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 2
 
+html_theme = "pydata_sphinx_theme"
+html_title = "mmcnb"
+html_baseurl = "https://mmcnb.readthedocs.io/en/latest/"
+html_static_path = ["static"]
+html_css_files = ["mmcnb.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "github_url": "https://github.com/mmcnb/mmcnb",
+    "header_links_before_dropdown": 6,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": [], "get_started": [], "changelog": []}
+
+autosummary_generate = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say the types, with shapes
-autosummary_generate = False  # numpydoc switches it on, and these pages name what they show
-numpydoc_show_class_members = False
-myst_heading_anchors = 2
+numpydoc_show_class_members = False  # templates/autosummary/class.rst lists them
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# Links to other projects need their inventories, so they are made where the network is.
+NEIGHBOURS = {
+    "anndata": "https://anndata.readthedocs.io/en/stable/",
+    "dask": "https://docs.dask.org/en/stable/",
+    "numpy": "https://numpy.org/doc/stable/",
+    "pandas": "https://pandas.pydata.org/docs/",
+    "python": "https://docs.python.org/3/",
+    "scipy": "https://docs.scipy.org/doc/scipy/",
+    "sklearn": "https://scikit-learn.org/stable/",
+    "zarr": "https://zarr.readthedocs.io/en/stable/",
+}
+online = any(os.environ.get(name) for name in ("READTHEDOCS", "MMCNB_INTERSPHINX"))
+numpydoc_xref_param_type = online
+intersphinx_mapping = {name: (address, None) for name, address in NEIGHBOURS.items()} if online else {}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "backreferences_dir": None,
+    "matplotlib_animations": False,
+}
+# The addresses of other hosts are not asked; tests/test_house.py checks those of the project itself.
+linkcheck_ignore = [r"https?://.*"]
 
 
 def escape_bars(app: object, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
@@ -29,6 +89,32 @@ def escape_bars(app: object, what: str, name: str, obj: object, options: object,
     ]
 
 
+def first_paragraph(page: Any) -> str:
+    """Text of the first paragraph that is neither in a table nor in a note."""
+    prose = (
+        node
+        for node in page.findall(lambda node: node.tagname == "paragraph")
+        if node.parent.tagname in ("section", "desc_content")
+    )
+    return " ".join(next(prose).astext().split())
+
+
+def write_llms_txt(app: Any, exception: Exception | None) -> None:
+    """List the pages, in the order of the contents, with the first sentence of each, for readers of text."""
+    if exception or app.builder.name != "html":
+        return
+    lines = [f"# {project}", "", "> Maximum margin clustering for data larger than memory.", ""]
+    waiting = [app.config.root_doc]
+    while waiting:
+        page = waiting.pop(0)
+        waiting[:0] = app.env.toctree_includes.get(page, [])
+        title = app.env.titles[page].astext()
+        sentence = re.split(r"(?<=[.?])\s", first_paragraph(app.env.get_doctree(page)))[0]
+        lines.append(f"- [{title}]({html_baseurl}{app.builder.get_target_uri(page)}): {sentence}")
+    (Path(app.outdir) / "llms.txt").write_text("\n".join(lines) + "\n")
+
+
 def setup(app: Any) -> None:
-    """Hook into the reading of docstrings, after numpydoc."""
+    """Hook into the reading of docstrings, after numpydoc, and into the end of a build."""
     app.connect("autodoc-process-docstring", escape_bars, priority=900)
+    app.connect("build-finished", write_llms_txt)

@@ -52,6 +52,22 @@ def test_quick_start_is_two_commands_of_one_line():
         assert line.startswith("python3 -m venv .venv && ")
 
 
+def test_the_readme_is_short_and_shows_anywhere():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert lines.index("```python") < 30
+    assert len(lines) < 120
+    assert re.findall(r"\]\((?!https://)", "\n".join(lines)) == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/get_started.md", "docs/sparse.md"])
+def test_the_first_lines_a_reader_copies_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said: dict = {}
+    for code in re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL):
+        exec(code, said)
+    assert len(said["model"].labels_) == said["X"].shape[0]
+
+
 def test_the_wheel_holds_the_library_alone():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == ["mmcnb"]
@@ -63,10 +79,31 @@ def test_pages_name_no_path_of_a_machine(page):
     assert not re.findall(r"(?<![\w.])/(?:work|root|home|tmp|Users)/\S*", page.read_text())
 
 
+# Where the project's own addresses lead, in this repository.
+ADDRESSES = {
+    "https://mmcnb.readthedocs.io/en/latest/": ROOT / "docs",
+    "https://raw.githubusercontent.com/mmcnb/mmcnb/main/": ROOT,
+    "https://github.com/mmcnb/mmcnb/blob/main/": ROOT,
+}
+
+
+def source_of(page, target):
+    """The file of the repository that a link shows; None for other hosts."""
+    address = next((address for address in ADDRESSES if target.startswith(address)), None)
+    if address is None and target.startswith("https://"):
+        return None
+    path = ADDRESSES[address] / target.removeprefix(address) if address else page.parent / target
+    if path.parent.name == "auto_examples":  # made from the examples when the pages are built
+        examples = ROOT / "docs" / "examples"
+        return examples if path.stem == "index" else examples / f"{path.stem}.py"
+    return path.with_suffix(".md") if address and path.suffix == ".html" else path
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
-        assert target.startswith("https://") or (page.parent / target).exists(), target
+        source = source_of(page, target)
+        assert source is None or source.exists(), target
 
 
 PROSE = [page for page in PAGES if page.parent.name != "changes" and page.name != "CHANGELOG.md"]
@@ -116,9 +153,24 @@ def test_the_api_page_lists_the_public_modules():
     assert re.findall(r"^\| `(mmcnb[.\w]*)` \|", page, re.MULTILINE) == PUBLIC_MODULES
 
 
+def test_the_api_page_lists_each_public_class_and_function():
+    page = (ROOT / "docs" / "api.md").read_text()
+    for module_name in PUBLIC_MODULES:
+        module = importlib.import_module(module_name)
+        things = {name: getattr(module, name) for name in module.__all__}
+        names = [
+            name for name, thing in things.items() if inspect.isclass(thing) or inspect.isfunction(thing)
+        ]
+        if module_name != "mmcnb":
+            names = [name for name in names if name not in mmcnb.__all__]
+        listed = re.findall(rf"^   {module_name}\.(\w+)$", page, re.MULTILINE)
+        assert sorted(set(names) - set(listed)) == []
+        assert len(listed) == len(set(listed))
+
+
 def test_the_architecture_page_names_files_that_are_there():
     page = (ROOT / "docs" / "architecture.md").read_text()
-    picture = (ROOT / "docs" / "fit.svg").read_text()
+    picture = (ROOT / "docs" / "pictures" / "fit.svg").read_text()
     named = {*re.findall(r"`([\w/]+\.py)`", page), *re.findall(r"\b\w+/\w+\.py\b", picture)}
     assert len(named) > 20
     assert [name for name in sorted(named) if not (ROOT / "mmcnb" / name).exists()] == []
@@ -127,7 +179,7 @@ def test_the_architecture_page_names_files_that_are_there():
 def test_the_picture_of_the_layers_shows_those_that_are_checked():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
-    picture = (ROOT / "docs" / "layers.svg").read_text()
+    picture = (ROOT / "docs" / "pictures" / "layers.svg").read_text()
     shown = re.findall(r'<text x="\d+" y="(\d+)" class="code">(\w+)</text>', picture)
     rows = [{name for at, name in shown if at == y} for y in dict.fromkeys(y for y, _ in shown)]
     wanted = [set(re.findall(r"mmcnb\.(\w+)", layer)) for layer in layers]
