@@ -82,6 +82,7 @@ class FittedAttributes:
     labels_: np.ndarray
     model_: Model
     n_features_in_: int
+    feature_names_in_: np.ndarray
     history_: Any
     report_: dict[str, Any]
     scale: str | None  # a parameter of every class

@@ -55,7 +55,7 @@ class CPMMC(StreamedClusterer):
         Normal vector of the boundary, on the scaled columns.
     intercept_ : float
         Its offset.
-    objective_, rho_, converged_, history_, report_, n_features_in_
+    objective_, rho_, converged_, history_, report_, n_features_in_, feature_names_in_
         As in `SparseKernelMMC`.
 
     See Also

@@ -116,7 +116,7 @@ class CrammerSingerMMC(StreamedClusterer):
     objective_ : float
         1/2|W|² - rho + C mean(max(0, rho - m)), where |W|² is the sum over the clusters. The margin m is the
         largest column of `decision_function` minus the second.
-    rho_, gamma_, converged_, history_, report_, n_features_in_
+    rho_, gamma_, converged_, history_, report_, n_features_in_, feature_names_in_
         As in `SparseKernelMMC`. Rows of the history for least squares have its objective, J; on a graph those
         of partitions have the score of their cut. The report has no leave-one-out score.
 

@@ -106,8 +106,8 @@ class EvolutionaryMMC(StreamedClusterer):
     report_ : dict
         Sizes of the sample's clusters, evolved and by the model; agreement of the two; how many evolutions
         ended at the best F; warnings.
-    n_features_in_ : int
-        Columns of the fit.
+    n_features_in_, feature_names_in_ : int, ndarray of object
+        Number of columns; their names, where they have names.
 
     See Also
     --------

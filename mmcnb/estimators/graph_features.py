@@ -46,8 +46,8 @@ class GraphFeatures(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Estimator
         Eigenvalues of the normalised graph after the trivial one, falling.
     report_ : dict
         Nodes, neighbours and components of the graph before they were joined, and the cells of the search.
-    n_features_in_ : int
-        Number of columns.
+    n_features_in_, feature_names_in_ : int, ndarray of object
+        Number of columns; their names, where they have names.
 
     See Also
     --------

@@ -81,8 +81,8 @@ class IterativeSVR(StreamedClusterer):
         bytes, resumed, seconds.
     report_ : dict
         Sizes of the clusters of the sample, gamma, support vectors, warnings.
-    n_features_in_ : int
-        Columns of the fit.
+    n_features_in_, feature_names_in_ : int, ndarray of object
+        Number of columns; their names, where they have names.
 
     See Also
     --------

@@ -85,7 +85,7 @@ class KernelCPMMC(StreamedClusterer):
 
     Attributes
     ----------
-    labels_, objective_, rho_, gamma_, converged_, history_, report_, n_features_in_
+    labels_, objective_, rho_, gamma_, converged_, history_, report_, n_features_in_, feature_names_in_
         As in `SparseKernelMMC`.
 
     References

@@ -96,8 +96,8 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
         sweeps, bytes, resumed, seconds.
     report_ : dict
         Sizes, pseudo-centres, inertia on the sample, number of landmarks, warnings.
-    n_features_in_ : int
-        Columns of the fit.
+    n_features_in_, feature_names_in_ : int, ndarray of object
+        Number of columns; their names, where they have names.
 
     See Also
     --------

@@ -75,8 +75,8 @@ class LabelGenerationMMC(StreamedClusterer):
         objective of the labels it rounds to and of those chosen, and whether these are its or a labelling;
         the share of rows that the SVM labels like them, by how much its threshold was moved for the
         balance, gamma, warnings.
-    n_features_in_ : int
-        Columns of the fit.
+    n_features_in_, feature_names_in_ : int, ndarray of object
+        Number of columns; their names, where they have names.
 
     See Also
     --------

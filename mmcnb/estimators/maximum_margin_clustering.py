@@ -97,8 +97,8 @@ class MaximumMarginClustering(StreamedClusterer):
         Entries of the method, and what the choice was made from. "choice" is a sentence, empty with a given
         kernel. "candidates" has a row for each kernel that was tried, and "numbers" one for each number of
         clusters. "trust" is a dict with the "level" ("low", "medium" or "high") and the "reason".
-    n_features_in_ : int
-        Number of columns.
+    n_features_in_, feature_names_in_ : int, ndarray of object
+        Number of columns; their names, where they have names.
 
     See Also
     --------

@@ -127,8 +127,8 @@ class MultipleKernelClustering(StreamedClusterer):
         One row per sweep, as in `SparseKernelMMC`, with the weights of the kernels: weight_0, weight_1 ...
     report_ : dict
         Cluster sizes, |w| of the fit and of random labels, duality gap and warnings.
-    n_features_in_ : int
-        Number of columns.
+    n_features_in_, feature_names_in_ : int, ndarray of object
+        Number of columns; their names, where they have names.
 
     See Also
     --------

@@ -51,7 +51,7 @@ class OwnBasisMMC(StreamedClusterer):
 
     Attributes
     ----------
-    labels_, objective_, rho_, gamma_, converged_, history_, report_, n_features_in_
+    labels_, objective_, rho_, gamma_, converged_, history_, report_, n_features_in_, feature_names_in_
         As in `mmcnb.SparseKernelMMC`.
 
     References

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from mmcnb._config import parse_bytes
 from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment
@@ -17,6 +16,7 @@ from mmcnb.engine.journal import described, fingerprint
 from mmcnb.engine.run import n_threads
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import InputError
+from mmcnb.estimators.columns import check_columns, checked_array
 from mmcnb.features.bandwidth import (
     GAMMA_NAMES,
     candidate_gammas,
@@ -292,44 +292,21 @@ def is_stored(X: Any) -> bool:
 def read_input(estimator: Any, X: Any, reset: bool, least_rows: int = 1) -> Samples:
     """The rows of any input; arrays pass the checks of scikit-learn."""
     if not is_stored(X):
-        return open_samples(_checked_array(estimator, X, reset, least_rows))
+        return open_samples(checked_array(estimator, X, reset, least_rows))
     samples = open_samples(X)
     if samples.n_samples < least_rows:
         raise InputError(
             f"{samples.name} holds {samples.n_samples} sample(s), while a minimum of {least_rows} is "
             "required; give more rows."
         )
-    if reset:
-        estimator.n_features_in_ = samples.n_features
-    elif samples.n_features != estimator.n_features_in_:
-        raise InputError(
-            f"{samples.name} has {samples.n_features} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input; give rows with the columns of the fit."
-        )
+    if not reset:
+        check_columns(estimator, samples)
+        return samples
+    estimator.n_features_in_ = samples.n_features
+    estimator.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+    if samples.feature_names is not None:
+        estimator.feature_names_in_ = np.array(samples.feature_names, dtype=object)
     return samples
-
-
-def _checked_array(estimator: Any, X: Any, reset: bool, least_rows: int) -> Any:
-    """An array that passed the checks of scikit-learn; an error becomes one sentence."""
-    try:
-        return validate_data(
-            estimator,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,  # open_samples names the row and the column
-            ensure_min_samples=least_rows,
-        )
-    except ValueError as error:
-        first, *rest = str(error).splitlines()
-        if not rest:
-            raise
-        if "1D array" in first or "scalar array" in first:
-            first = f"{first.rstrip(':')}. Reshape your data to rows and columns, such as X.reshape(-1, 1)"
-        raise InputError(f"{first.rstrip('. ')}; give a 2-D array of real numbers.") from error
 
 
 def read_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:

@@ -15,6 +15,7 @@ from mmcnb.errors import InputError
 from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.features.graph import GraphKernel
 from mmcnb.features.model import Model, read_model, write_model
+from mmcnb.samples.matrix import check_feature_names
 
 CLASSES = (
     *("SparseKernelMMC", "CrammerSingerMMC", "KernelCPMMC", "CPMMC", "UnsupervisedRLS", "EvolutionaryMMC"),
@@ -58,6 +59,7 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
         "parameters": {name: value for name, value in plain.items() if _is_plain(value)},
         "model": estimator.model_.to_dict(),
         "n_features_in": estimator.n_features_in_,
+        "feature_names_in": _plain(getattr(estimator, "feature_names_in_", None)),
         **{name: getattr(estimator, f"{name}_") for name in estimator.fitted_names},
         "history": estimator.history_.to_dict("list"),
     }
@@ -173,6 +175,10 @@ def _restore(path: Any, estimator: Any, header: dict[str, Any], arrays: dict[str
 
     estimator.model_ = Model.restore(arrays, header["model"])
     estimator.n_features_in_ = _checked(path, "n_features_in", header["n_features_in"], int)
+    names = header.get("feature_names_in")  # files of earlier versions have none
+    if names is not None:
+        names = check_feature_names(names, estimator.n_features_in_, f"{path}")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
     for name in estimator.fitted_names:
         setattr(estimator, f"{name}_", _checked(path, name, header[name], FITTED_TYPES[name]))
     estimator.history_ = pd.DataFrame(_checked(path, "history", header["history"], dict))

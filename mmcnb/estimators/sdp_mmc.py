@@ -62,8 +62,8 @@ class SDPMMC(StreamedClusterer):
         Sizes of the clusters; the relaxed optimum (a lower bound), the objective of the rounded labels, the
         share of the largest eigenvalue of M (1 where M is a labelling), the share of rows that the SVM
         labels as the eigenvector does, by how much its threshold was moved for the balance, gamma, warnings.
-    n_features_in_ : int
-        Columns of the fit.
+    n_features_in_, feature_names_in_ : int, ndarray of object
+        Number of columns; their names, where they have names.
 
     See Also
     --------

@@ -114,8 +114,8 @@ class SparseKernelMMC(StreamedClusterer):
         columns, bytes read and seconds. ``resumed`` says whether the last pass came from a checkpoint.
     report_ : dict
         Cluster sizes, |w| of the fit and of random labels, leave-one-out score, duality gap and warnings.
-    n_features_in_ : int
-        Number of columns.
+    n_features_in_, feature_names_in_ : int, ndarray of object
+        Number of columns; their names, where they have names.
 
     See Also
     --------

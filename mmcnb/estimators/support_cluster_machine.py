@@ -101,8 +101,8 @@ class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
     report_ : dict
         Classes and their counts, gamma, support vectors, and for each SVM why its rounds ended: "balance",
         "all negatives", "miss-rate", "nothing to drop" or "max_rounds".
-    n_features_in_ : int
-        Columns of the fit.
+    n_features_in_, feature_names_in_ : int, ndarray of object
+        Number of columns; their names, where they have names.
 
     See Also
     --------

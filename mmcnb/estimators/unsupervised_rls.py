@@ -157,8 +157,8 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
     report_ : dict
         Sizes, the paper's objective Q, objective on the sample, warnings; and with ``alpha="auto"`` the
         settings that were tried, with their stability (mean adjusted Rand index).
-    n_features_in_ : int
-        Columns of the fit.
+    n_features_in_, feature_names_in_ : int, ndarray of object
+        Number of columns; their names, where they have names.
 
     See Also
     --------

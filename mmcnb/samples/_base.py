@@ -43,6 +43,8 @@ class Samples(ABC):
         What ``open_samples(path, element)`` needs to open the rows again; None for data in memory.
     is_reopenable : bool
         Whether the rows can be opened again in another process, so that a pickle holds no numbers.
+    feature_names : list of str or None
+        Names of the columns, read when they are first asked for; None where the columns have no names.
     """
 
     n_samples: int
@@ -66,6 +68,11 @@ class Samples(ABC):
         self.stored_dtype = np.dtype(stored_dtype)
         matrix.check_dtype(self.stored_dtype, name)
         self.dtype = matrix.block_dtype(self.stored_dtype)
+
+    @cached_property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns."""
+        return None
 
     @abstractmethod
     def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:

@@ -38,6 +38,7 @@ class _Stream:
     n_samples: int | None = None  # None where the reader shows its own progress
     cached_bytes: int = 0
     class_names: list[str] | None = None
+    feature_names: list[str] | None = None
 
 
 def convert(
@@ -215,9 +216,8 @@ def _store_stream(samples: Samples, dtype: Any) -> _Stream:
 
     written = _written_dtype(samples, samples.stored_dtype, dtype)
     cached = int(2 * samples.chunk_rows * samples.row_bytes) + (0 if y is None else y.nbytes)
-    return _Stream(
-        blocks(), samples.is_sparse, written, samples.n_features, samples.n_samples, cached, class_names=names
-    )
+    given = samples.n_features, samples.n_samples, cached, names, samples.feature_names
+    return _Stream(blocks(), samples.is_sparse, written, *given)
 
 
 def _write(stream: _Stream, writer: StoreWriter, show_progress: bool | None) -> None:
@@ -232,6 +232,7 @@ def _write(stream: _Stream, writer: StoreWriter, show_progress: bool | None) -> 
                 _append_dense(writer, as_matrix(block), y)
             bar.update(n_rows_of(block))
         writer.class_names = stream.class_names  # of a CSV file: as many as its rows have shown
+        writer.feature_names = stream.feature_names
 
 
 def _append_dense(writer: DenseStoreWriter, rows: Any, y: np.ndarray | None) -> None:

@@ -3,7 +3,7 @@
 import os
 import zipfile
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,25 @@ class _ZarrSamples(ChunkedSamples):
     """What both layouts share: the inventory and the recorded digest."""
 
     inventory: Inventory | None
+    node: Node
     arrays: list[zarr.Array]
 
-    def _set_arrays(self, arrays: list[zarr.Array], inventory: Inventory | None) -> None:
-        self.arrays, self.inventory = arrays, inventory
+    def _set_arrays(self, node: Node, arrays: list[zarr.Array], inventory: Inventory | None) -> None:
+        self.node, self.arrays, self.inventory = node, arrays, inventory
         self.checksummed = inventory is not None and all(inventory.hashes(a.path) is not None for a in arrays)
         if inventory is not None and self.checksummed:
             # The cached property finds the recorded digest in its place.
             self.__dict__["digest"] = inventory.record["digest"]
+
+    @cached_property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns: an attribute of the rows, or AnnData's names of the variables."""
+        names: Any = self.node.attrs.get("feature_names")
+        if names is None and self.node.path and not self.checksummed:
+            from mmcnb.samples._anndata import stored_names
+
+            names = stored_names(self.node, self.name)
+        return matrix.check_feature_names(names, self.n_features, self.name)
 
     def identity(self) -> str:
         """A hash of what the store says of its arrays, which covers the digests of chunks it records."""
@@ -57,7 +68,7 @@ class ZarrArraySamples(_ZarrSamples):
 
     def __init__(self, array: zarr.Array, name: str, inventory: Inventory | None) -> None:
         self._describe(name, array.shape, array.dtype)
-        self._set_arrays([array], inventory)
+        self._set_arrays(array, [array], inventory)
         self._rows = StoredArray(array, inventory, name)
         self.chunk_rows = self._rows.chunk_length
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
@@ -73,7 +84,7 @@ class ZarrCSRSamples(_ZarrSamples):
         parts = {part: _part(group, part, name) for part in ("data", "indices", "indptr")}
         self._describe(name, _shape(group, name), parts["data"].dtype)
         matrix.check_index_dtypes(name, indices=parts["indices"], indptr=parts["indptr"])
-        self._set_arrays(list(parts.values()), inventory)
+        self._set_arrays(group, list(parts.values()), inventory)
         edges = EdgeChunks(3)
         self._data = StoredArray(parts["data"], inventory, name, edges)
         self._indices = StoredArray(parts["indices"], inventory, name, edges)

@@ -37,6 +37,7 @@ class StoreWriter(ABC):
         self._n_nonzero = 0
         self._labels: ArrayWriter | None = None
         self.class_names: list[str] | None = None
+        self.feature_names: list[str] | None = None
 
     def __enter__(self) -> Self:
         """Begin the store aside of its place."""
@@ -58,12 +59,13 @@ class StoreWriter(ABC):
         """Create the arrays of the rows."""
 
     @abstractmethod
-    def _close_arrays(self) -> dict[str, list[str]]:
-        """Finish the arrays of the rows; their inventory."""
+    def _close_arrays(self, attributes: dict[str, Any]) -> dict[str, list[str]]:
+        """Finish the arrays of the rows, with further attributes of X; their inventory."""
 
     def _finish(self) -> None:
         matrix.check_shape((self._n_samples, self.n_features), self._output.name)
-        inventory = self._close_arrays()
+        names = matrix.check_feature_names(self.feature_names, self.n_features, self._output.name)
+        inventory = self._close_arrays({} if names is None else {"feature_names": names})
         if self._labels is not None:
             if self.class_names is not None:
                 self._labels.attributes["class_names"] = self.class_names
@@ -119,11 +121,12 @@ class DenseStoreWriter(StoreWriter):
         self._rows = ArrayWriter(self._store, "X", self._dtype, self._chunk_rows, self.n_features)
         self._rows.attributes = {"encoding-type": "array", "encoding-version": "0.2.0"}
 
-    def _close_arrays(self) -> dict[str, list[str]]:
+    def _close_arrays(self, attributes: dict[str, Any]) -> dict[str, list[str]]:
         if self._expected is not None and self._expected != self._n_samples:
             raise InputError(
                 f"{self._output.name}: {self._n_samples} rows came where {self._expected} were said."
             )
+        self._rows.attributes |= attributes
         return {"X": self._rows.close()}
 
     def append(self, X: np.ndarray, y: Any = None) -> None:
@@ -172,11 +175,10 @@ class CSRStoreWriter(StoreWriter):
         self._indptr = ArrayWriter(self._store, "X/indptr", np.int64, chunk_rows_for(8))
         self._indptr.append(np.zeros(1, np.int64))
 
-    def _close_arrays(self) -> dict[str, list[str]]:
+    def _close_arrays(self, attributes: dict[str, Any]) -> dict[str, list[str]]:
         shape = [self._n_samples, self.n_features]
-        self._group.update_attributes(
-            {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": shape}
-        )
+        encoding = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": shape}
+        self._group.update_attributes(encoding | attributes)
         writers = {"X/data": self._data, "X/indices": self._indices, "X/indptr": self._indptr}
         return {name: writer.close() for name, writer in writers.items()}
 
@@ -246,7 +248,8 @@ def create_dense_store(
     Returns
     -------
     DenseStoreWriter
-        A context manager with ``append(X, y=None)``.
+        A context manager with ``append(X, y=None)``. Set its ``feature_names``
+        to the names of the columns where they have names.
 
     Raises
     ------
@@ -291,6 +294,7 @@ def create_csr_store(
     -------
     CSRStoreWriter
         A context manager with ``append(data, indices, indptr, y=None)`` or ``append(csr, y=y)``.
+        Set its ``feature_names`` to the names of the columns where they have names.
 
     Raises
     ------

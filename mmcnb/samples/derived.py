@@ -5,6 +5,7 @@ import os
 import tempfile
 import weakref
 from collections.abc import Iterator
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -63,6 +64,11 @@ class ScaledSamples(DerivedSamples):
         self.mean = np.zeros_like(mean) if base.is_sparse else mean
         self.factor = 1.0 / np.where(deviation > 0, deviation, 1.0)
 
+    @cached_property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns, which are those of the base."""
+        return self.base.feature_names
+
     def derive(self, rows: Any) -> Any:
         """Scaled rows, in the dtype they had."""
         factor = self.factor.astype(self.dtype)
@@ -106,6 +112,11 @@ class CachedSamples(DerivedSamples):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.base, self.folder, self.capacity)
+
+    @cached_property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns, which are those of the base."""
+        return self.base.feature_names
 
     @property
     def cached(self) -> bool:

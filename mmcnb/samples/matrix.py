@@ -106,6 +106,19 @@ def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
     return int(shape[0]), int(shape[1])
 
 
+def check_feature_names(names: Any, n_features: int, name: str) -> list[str] | None:
+    """Names of columns as a list of text, one a column; None where there are none."""
+    if names is None:
+        return None
+    listed = list(names) if np.iterable(names) and not isinstance(names, str) else []
+    if len(listed) != n_features or not all(isinstance(one, str) for one in listed):
+        raise InputError(
+            f"{name}: feature_names has {len(listed)} entries for {n_features} columns: "
+            "give one text a column, or None."
+        )
+    return [str(one) for one in listed]
+
+
 def all_finite(values: np.ndarray) -> bool:
     """Whether no value is NaN or infinite, by one sum unless that sum is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):

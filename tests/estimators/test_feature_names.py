@@ -1,0 +1,98 @@
+"""Estimators know their columns by name, and say which are missing, new or in another order."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mmcnb
+from mmcnb.errors import InputError
+from mmcnb.samples import create_dense_store, open_samples
+from tests.estimators.conftest import make, make_blobs
+
+NAMES = [f"gene {column}" for column in range(8)]
+
+
+@pytest.fixture
+def X():
+    return make_blobs(80, d=8)
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A function that writes rows with names and gives their samples."""
+
+    def write(X, names):
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.zarr"
+        with create_dense_store(path, X.shape[1], dtype="float64") as writer:
+            writer.append(X)
+            writer.feature_names = names
+        return path
+
+    return write
+
+
+@pytest.fixture(params=["frame", "store"])
+def named(request, stored):
+    """A function that gives rows with names, as a data frame and as a store."""
+    if request.param == "store":
+        return stored
+    return lambda X, names: pd.DataFrame(X, columns=names)
+
+
+def test_names_are_set_saved_and_read_back(named, X, tmp_path):
+    model = make("CPMMC").fit(named(X, NAMES))
+    assert model.feature_names_in_.tolist() == NAMES
+    assert model.feature_names_in_.dtype == object
+    model.save(tmp_path / "model")
+    again = mmcnb.load(tmp_path / "model")
+    assert again.feature_names_in_.tolist() == NAMES
+    assert again.predict(named(X, NAMES)).tobytes() == model.labels_.tobytes()
+    with pytest.raises(ValueError, match="same order"):
+        again.predict(named(X, NAMES[::-1]))
+
+
+def test_a_fit_without_names_forgets_those_of_the_fit_before(named, X, stored, tmp_path):
+    for bare in (X, stored(X, None)):
+        model = make("CPMMC").fit(named(X, NAMES)).fit(bare)
+        assert not hasattr(model, "feature_names_in_")
+    model.save(tmp_path / "model")
+    assert not hasattr(mmcnb.load(tmp_path / "model"), "feature_names_in_")
+
+
+def test_names_in_another_order_are_refused(named, X):
+    model = make("CPMMC").fit(named(X, NAMES))
+    for ask in (model.predict, model.decision_function):
+        with pytest.raises(ValueError, match=r"Feature names must be in the same order as they were in fit"):
+            ask(named(X, NAMES[::-1]))
+
+
+def test_names_missing_and_new_are_listed_with_their_number(stored, X):
+    model = make("CPMMC").fit(stored(X, NAMES))
+    with pytest.raises(InputError) as error:
+        model.predict(stored(X, ["other", *NAMES[1:]]))
+    assert re.search(r"unseen at fit time:\n- other\n.*now missing:\n- gene 0\n", str(error.value))
+    with pytest.raises(InputError, match=r"now missing:\n- gene 1\n(- .*\n){4}- and 2 more\n"):
+        model.predict(stored(X[:, :1], NAMES[:1]))
+
+
+def test_rows_with_names_and_rows_without_are_told_apart_by_a_warning(named, stored, X):
+    with_names, without = make("CPMMC").fit(named(X, NAMES)), make("CPMMC").fit(X)
+    for bare in (X, stored(X, None), open_samples(X)):
+        with pytest.warns(UserWarning, match="^X does not have valid feature names, but CPMMC was fitted"):
+            assert with_names.predict(bare).tobytes() == with_names.labels_.tobytes()
+    with pytest.warns(UserWarning, match="^X has feature names, but CPMMC was fitted without"):
+        without.predict(named(X, NAMES))
+
+
+def test_numbers_are_no_names(X):
+    assert not hasattr(make("CPMMC").fit(pd.DataFrame(X)), "feature_names_in_")
+
+
+def test_a_model_file_with_names_for_other_columns_is_refused(X, tmp_path):
+    model = make("CPMMC").fit(pd.DataFrame(X, columns=NAMES))
+    model.feature_names_in_ = np.array(NAMES[:3], dtype=object)
+    model.save(tmp_path / "model")
+    with pytest.raises(InputError, match=r"model: feature_names has 3 entries for 8 columns"):
+        mmcnb.load(tmp_path / "model")
