@@ -12,6 +12,7 @@ from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import validate
 
 import mmcnb
+import mmcnb.kernels
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("changes/*.md")])
@@ -198,9 +199,17 @@ def public_names():
         module = importlib.import_module(module_name)
         for name in module.__all__:
             thing = getattr(module, name)
-            # The fields of a named tuple are explained beside them.
-            if inspect.isfunction(thing) or (inspect.isclass(thing) and not issubclass(thing, tuple)):
+            # Compiled routines wrap a function. The fields of a named tuple are explained beside them.
+            function = inspect.isfunction(inspect.unwrap(thing))
+            if function or (inspect.isclass(thing) and not issubclass(thing, tuple)):
                 yield f"{thing.__module__}.{thing.__qualname__}"
+
+
+def test_compiled_routines_are_among_the_public_names():
+    names = set(public_names())
+    for name in mmcnb.kernels.__all__:
+        assert f"mmcnb.kernels.{name}" in names
+        assert any(re.fullmatch(rf"mmcnb\.kernels\.[a-z]\w+\.{name}", other) for other in names)
 
 
 @pytest.mark.parametrize("name", sorted(set(public_names())))

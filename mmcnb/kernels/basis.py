@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
+from mmcnb.kernels._checks import FLOATS, Array, Number, Whole, csr, takes
 
 
 @njit(fastmath=VECTORISED)
@@ -30,6 +31,12 @@ def _add_row(total, x, weight):
 
 
 @njit()
+@takes(
+    X=Array("(rows, d)", FLOATS),
+    z=Array("(rows,)", "float64"),
+    b=Array("(d,)", "float64"),
+    gamma=Number(least=0),
+)
 def basis_fixed_point_sums(X, z, b, gamma):
     """Numerator and denominator of the fixed point for a basis vector of the Gaussian kernel.
 
@@ -41,7 +48,7 @@ def basis_fixed_point_sums(X, z, b, gamma):
         Their coefficients in Psi, of either sign.
     b : ndarray of shape (d,), float64
         The basis vector now.
-    gamma : float
+    gamma : float, at least 0
         1/(2 sigma²).
 
     Returns
@@ -70,14 +77,21 @@ def basis_fixed_point_sums(X, z, b, gamma):
 
 
 @njit()
+@takes(**csr("d"), z=Array("(rows,)", "float64"), b=Array("(d,)", "float64"), gamma=Number(least=0))
 def basis_fixed_point_sums_csr(data, indices, indptr, z, b, gamma):
     """Numerator and denominator of the fixed point on CSR rows: twin of `basis_fixed_point_sums`.
 
     Parameters
     ----------
-    data, indices, indptr : ndarray
-        The rows, columns in any order, none twice in a row; ``indptr`` may start above 0.
-    z, b, gamma
+    data : ndarray of shape (stored,), float32 or float64
+        Values of the rows in CSR form, row after row.
+    indices : ndarray of shape (stored,), int32 or int64, in [0, d)
+        Their columns, in any order, none twice in a row.
+    indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
+        Where each row starts in ``data``, and where the last one ends.
+    z : ndarray of shape (rows,), float64
+    b : ndarray of shape (d,), float64
+    gamma : float, at least 0
         As in `basis_fixed_point_sums`.
 
     Returns
@@ -112,6 +126,7 @@ def basis_fixed_point_sums_csr(data, indices, indptr, z, b, gamma):
 
 
 @njit()
+@takes(X=Array("(rows, d)", FLOATS), z=Array("(rows,)", "float64"))
 def weighted_row_sum(X, z):
     """Weighted sum of the rows of a block.
 
@@ -139,15 +154,20 @@ def weighted_row_sum(X, z):
 
 
 @njit()
+@takes(**csr("d"), z=Array("(rows,)", "float64"), n_features=Whole(least=1, size="d"))
 def weighted_row_sum_csr(data, indices, indptr, z, n_features):
     """Weighted sum of CSR rows: twin of `weighted_row_sum`.
 
     Parameters
     ----------
-    data, indices, indptr : ndarray
-        The rows, columns in any order; ``indptr`` may start above 0.
+    data : ndarray of shape (stored,), float32 or float64
+        Values of the rows in CSR form, row after row.
+    indices : ndarray of shape (stored,), int32 or int64, in [0, d)
+        Their columns, in any order.
+    indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
+        Where each row starts in ``data``, and where the last one ends.
     z : ndarray of shape (rows,), float64
-    n_features : int
+    n_features : int, at least 1
 
     Returns
     -------

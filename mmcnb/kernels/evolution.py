@@ -11,10 +11,36 @@ on every machine and in every thread.
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
+from mmcnb.errors import InputError
+from mmcnb.kernels._checks import INTEGERS, Array, Flag, Signs, Whole, takes
 
 GOLDEN, MIX_1, MIX_2 = map(np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 DIGITS = 10  # to which a fitness must differ to be better
 SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+
+
+def _check_matrix(given):
+    M = given["M"]
+    if given["matrix"] and M.shape[0] != M.shape[1]:
+        raise InputError(
+            f"M has {M.shape[1]} columns; a matrix R needs as many as it has rows, {M.shape[0]}."
+        )
+
+
+def _check_flips(given):
+    _check_matrix(given)
+    numbers, times = np.unique(given["flips"], return_counts=True)
+    if (times > 1).any():
+        raise InputError(f"flips holds {numbers[times > 1][0]} more than once; give different coordinates.")
+
+
+def _check_population(given):
+    _check_matrix(given)
+    excess, limit = np.abs(given["population"].sum(axis=1, dtype=np.int64)).max(), given["limit"]
+    if excess > limit:
+        raise InputError(
+            f"limit={limit} is below {excess}, the sum of a parent's labels; give at least that."
+        )
 
 
 @njit()
@@ -60,20 +86,28 @@ def _flip(M, matrix, y, product, flips, step, scratch):
 
 
 @njit()
+@takes(
+    _check_flips,
+    M=Array("(n, r)", "float64"),
+    matrix=Flag(),
+    y=Signs("(n,)", "int8"),
+    product=Array("(r,)", "float64"),
+    flips=Array("(flips,)", INTEGERS, least=0, below="n"),
+)
 def flip_labels(M, matrix, y, product, flips):
     """Flip some coordinates of a label vector: the change of y'Ry, and what it is worked out from.
 
     Parameters
     ----------
-    M : ndarray of shape (n, n) or (n, r), float64
-        R, symmetric, or features Z with R = ZZ'; C-ordered.
+    M : ndarray of shape (n, r), float64
+        R, symmetric, of r = n columns, or features Z with R = ZZ'.
     matrix : bool
         Whether M is R itself.
-    y : ndarray of shape (n,), int8
+    y : ndarray of shape (n,), int8, -1 or +1
         Labels -1 or +1.
-    product : ndarray of shape (n,) or (r,), float64
+    product : ndarray of shape (r,), float64
         ``y @ M``.
-    flips : ndarray of shape (s,), int
+    flips : ndarray of shape (flips,), int32 or int64, in [0, n)
         The coordinates, all different.
 
     Returns
@@ -193,6 +227,17 @@ def _select(M, population, products, values, excess, parents, counts, flips):
 
 
 @njit()
+@takes(
+    _check_population,
+    M=Array("(n, r)", "float64"),
+    matrix=Flag(),
+    population=Signs("(mu, n)", "int8"),
+    limit=Whole(),
+    n_offspring=Whole(least=1),
+    generations=Whole(),
+    patience=Whole(),
+    seed=Whole(),
+)
 def evolve_labels(M, matrix, population, limit, n_offspring, generations, patience, seed):
     """A (mu + nu) evolution of label vectors: Gieseke et al., Algorithm 1.
 
@@ -201,21 +246,21 @@ def evolve_labels(M, matrix, population, limit, n_offspring, generations, patien
 
     Parameters
     ----------
-    M : ndarray of shape (n, n) or (n, r), float64
-        R, symmetric, or features Z with R = ZZ'; C-ordered.
+    M : ndarray of shape (n, r), float64
+        R, symmetric, of r = n columns, or features Z with R = ZZ'.
     matrix : bool
         Whether M is R itself.
-    population : ndarray of shape (mu, n), int8
+    population : ndarray of shape (mu, n), int8, -1 or +1
         The first parents, labels -1 or +1, each of abs(sum) at most ``limit``; n is at least 2.
-    limit : int
+    limit : int, at least 0
         Bound l on abs(sum(y)), at least 1 where n is odd.
-    n_offspring : int
+    n_offspring : int, at least 1
         Offspring a generation, nu.
-    generations : int
+    generations : int, at least 0
         Most generations.
-    patience : int
+    patience : int, at least 0
         Generations without a surviving child after which the evolution stops.
-    seed : int
+    seed : int, at least 0
         Seed of the random numbers.
 
     Returns

@@ -13,6 +13,8 @@ import math
 import numpy as np
 
 from mmcnb._numba import SIMD_WIDTH, VECTORISED, njit, sum_scaled_rows
+from mmcnb.errors import InputError
+from mmcnb.kernels._checks import FLOATS, Array, Number, csr, takes
 
 TILE_ROWS = 256  # the shifted rows and their products stay in the second-level cache
 TILE_VALUES = 2**20  # bounds the memory of a tile of many columns
@@ -83,12 +85,13 @@ def _exp_distances(products, scale, x_norms, b_norms, out):
 
 
 @njit(fastmath=VECTORISED)
+@takes(X=Array("(rows, d)", FLOATS))
 def squared_norms(X):
     """Squared Euclidean norm of each row.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d), float32 or float64
+    X : ndarray of shape (rows, d), float32 or float64
 
     Returns
     -------
@@ -128,6 +131,12 @@ def _scale_rows(X, centre, scale, out):
 
 
 @njit()
+@takes(
+    X=Array("(rows, d)", FLOATS),
+    B=Array("(p, d)", FLOATS),
+    gamma=Number(least=0),
+    out=Array("(rows, p)", FLOATS, written=True),
+)
 def rbf_kernel_block_into(X, B, gamma, out):
     """Gaussian kernel between the rows of a block and the basis, exp(-gamma |x - b|²), into ``out``.
 
@@ -139,9 +148,9 @@ def rbf_kernel_block_into(X, B, gamma, out):
     ----------
     X : ndarray of shape (rows, d), float32 or float64
     B : ndarray of shape (p, d), float32 or float64
-    gamma : float
+    gamma : float, at least 0
         1/(2 sigma²), at least 0.
-    out : ndarray of shape (rows, p), float32 or float64
+    out : ndarray of shape (rows, p), float32 or float64, overwritten
         Distances are computed in the dtype of X. The absolute error stays below 1e-3 for float32 X
         in the worst case, and a few 1e-6 where |x - mean(B)| is a few sigma. float32 values below
         exp(-87) are 0.
@@ -208,6 +217,7 @@ def _csr_products(data, indices, start, stop, B_T, products):
             products[j] += x0 * b0[j]
 
 
+@takes(B=Array("(p, d)", FLOATS))
 def column_tiles(B):
     """The basis as `rbf_kernel_block_csr_into` reads it: 64 vectors at a time, feature by feature.
 
@@ -254,6 +264,14 @@ def _csr_norms(data, indptr):
     return norms
 
 
+def _check_tiles(given):
+    p, tiles = given["B_T"].shape[1], given["tiles"]
+    if tiles.shape[0] != -(-p // SIMD_WIDTH):
+        raise InputError(
+            f"tiles has {tiles.shape[0]} layers, not those of {p} vectors; give column_tiles(B)."
+        )
+
+
 @njit()
 def _rbf_near_rows(data, indices, indptr, tiles, x_norms, b_norms, gamma, out):
     """The rows whose norm is not NaN, by products in float32."""
@@ -282,6 +300,15 @@ def _rbf_far_rows(data, indices, indptr, B_T, x_norms, b_norms, gamma, out):
 
 
 @njit()
+@takes(
+    _check_tiles,
+    **csr("d"),
+    B_T=Array("(d, p)", FLOATS),
+    b_norms=Array("(p,)", "float64"),
+    tiles=Array("(tiles, d, 64)", "float32"),
+    gamma=Number(least=0),
+    out=Array("(rows, p)", FLOATS, written=True),
+)
 def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma, out):
     """Gaussian kernel between the rows of a CSR block and the basis, into ``out``.
 
@@ -293,17 +320,21 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
 
     Parameters
     ----------
-    data, indices, indptr : ndarray
-        The rows, columns in any order, none twice in a row; ``indptr`` may start above 0.
+    data : ndarray of shape (stored,), float32 or float64
+        Values of the rows in CSR form, row after row.
+    indices : ndarray of shape (stored,), int32 or int64, in [0, d)
+        Their columns, in any order, none twice in a row.
+    indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
+        Where each row starts in ``data``, and where the last one ends.
     B_T : ndarray of shape (d, p), float32 or float64
         The basis, transposed.
     b_norms : ndarray of shape (p,), float64
         ``squared_norms(B)``.
-    tiles : ndarray of shape (ceil(p / 64), d, 64), float32
-        ``column_tiles(B)``.
-    gamma : float
+    tiles : ndarray of shape (tiles, d, 64), float32
+        ``column_tiles(B)``: ceil(p / 64) tiles.
+    gamma : float, at least 0
         1/(2 sigma²), at least 0.
-    out : ndarray of shape (rows, p), float32 or float64
+    out : ndarray of shape (rows, p), float32 or float64, overwritten
         float32 values below exp(-87) are 0.
 
     Examples

@@ -8,8 +8,11 @@ the basis transposed. `sklearn.metrics.pairwise` has functions that return new a
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
+from mmcnb.kernels._checks import FLOATS, Array, Number, Whole, csr, takes
 
 TILE_ROWS = 256  # rows whose products stay in the second-level cache
+
+POLYNOMIAL = {"gamma": Number(), "coef0": Number(), "degree": Whole()}
 
 
 # Stands in `mmcnb.kernels.gaussian` too: the compile cache does not see changes of another file.
@@ -31,6 +34,7 @@ def _csr_products(data, indices, start, stop, B_T, products):
 
 
 @njit()
+@takes(X=Array("(rows, d)", FLOATS), B=Array("(p, d)", FLOATS), out=Array("(rows, p)", FLOATS, written=True))
 def linear_kernel_block_into(X, B, out):
     """Inner products of the rows of a block with the basis, x·b, into ``out``.
 
@@ -38,7 +42,7 @@ def linear_kernel_block_into(X, B, out):
     ----------
     X : ndarray of shape (rows, d), float32 or float64
     B : ndarray of shape (p, d), float32 or float64
-    out : ndarray of shape (rows, p), float32 or float64
+    out : ndarray of shape (rows, p), float32 or float64, overwritten
         Products are computed in the dtype of X.
 
     Examples
@@ -57,16 +61,21 @@ def linear_kernel_block_into(X, B, out):
 
 
 @njit()
+@takes(**csr("d"), B_T=Array("(d, p)", FLOATS), out=Array("(rows, p)", FLOATS, written=True))
 def linear_kernel_block_csr_into(data, indices, indptr, B_T, out):
     """Inner products of the rows of a CSR block with the basis, x·b, into ``out``.
 
     Parameters
     ----------
-    data, indices, indptr : ndarray
-        The rows, columns in any order; ``indptr`` may start above 0.
+    data : ndarray of shape (stored,), float32 or float64
+        Values of the rows in CSR form, row after row.
+    indices : ndarray of shape (stored,), int32 or int64, in [0, d)
+        Their columns, in any order.
+    indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
+        Where each row starts in ``data``, and where the last one ends.
     B_T : ndarray of shape (d, p), float32 or float64
         The basis, transposed.
-    out : ndarray of shape (rows, p), float32 or float64
+    out : ndarray of shape (rows, p), float32 or float64, overwritten
         Products are computed in float64.
 
     Examples
@@ -96,6 +105,12 @@ def _power(products, gamma, coef0, degree, out):
 
 
 @njit()
+@takes(
+    X=Array("(rows, d)", FLOATS),
+    B=Array("(p, d)", FLOATS),
+    **POLYNOMIAL,
+    out=Array("(rows, p)", FLOATS, written=True),
+)
 def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
     """Polynomial kernel between the rows of a block and the basis, (gamma x·b + coef0)^degree.
 
@@ -104,9 +119,9 @@ def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
     X : ndarray of shape (rows, d), float32 or float64
     B : ndarray of shape (p, d), float32 or float64
     gamma, coef0 : float
-    degree : int
+    degree : int, at least 0
         At least 0.
-    out : ndarray of shape (rows, p), float32 or float64
+    out : ndarray of shape (rows, p), float32 or float64, overwritten
         Products are computed in the dtype of X, powers in float64.
 
     Examples
@@ -125,19 +140,29 @@ def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
 
 
 @njit()
+@takes(
+    **csr("d"),
+    B_T=Array("(d, p)", FLOATS),
+    **POLYNOMIAL,
+    out=Array("(rows, p)", FLOATS, written=True),
+)
 def polynomial_kernel_block_csr_into(data, indices, indptr, B_T, gamma, coef0, degree, out):
     """Polynomial kernel between the rows of a CSR block and the basis, into ``out``.
 
     Parameters
     ----------
-    data, indices, indptr : ndarray
-        The rows, columns in any order; ``indptr`` may start above 0.
+    data : ndarray of shape (stored,), float32 or float64
+        Values of the rows in CSR form, row after row.
+    indices : ndarray of shape (stored,), int32 or int64, in [0, d)
+        Their columns, in any order.
+    indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
+        Where each row starts in ``data``, and where the last one ends.
     B_T : ndarray of shape (d, p), float32 or float64
         The basis, transposed.
     gamma, coef0 : float
-    degree : int
+    degree : int, at least 0
         At least 0.
-    out : ndarray of shape (rows, p), float32 or float64
+    out : ndarray of shape (rows, p), float32 or float64, overwritten
         Computed in float64.
 
     Examples

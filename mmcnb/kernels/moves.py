@@ -9,23 +9,33 @@ dropped, and the mean form J = Σ_h e_h'R e_h / n_h. Among equal gains the first
 import numpy as np
 
 from mmcnb._numba import njit
+from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Number, Whole, takes
 
 LEAST_GAIN = 1e-9  # far above rounding, far below what a move is worth
 
+SMOOTHED = {"R": Array("(m, m)", "float64"), "labels": Array("(m,)", INTEGERS, least=0, below="k")}
+SIZES = {"low": Array("(k,)", INTEGERS, least=1), "high": Array("(k,)", INTEGERS, least="low")}
+
 
 @njit()
+@takes(
+    F=Array("(rows, p)", FLOATS),
+    labels=Array("(rows,)", INTEGERS, least=0, below="k"),
+    n_clusters=Whole(least=1, size="k"),
+    weights=Array("(rows,)", "float64"),
+)
 def cluster_row_sums(F, labels, n_clusters, weights):
     """Weighted sums of rows, cluster by cluster.
 
     Parameters
     ----------
-    F : ndarray of shape (m, p), float64
+    F : ndarray of shape (rows, p), float32 or float64
         The rows.
-    labels : ndarray of shape (m,), int
+    labels : ndarray of shape (rows,), int32 or int64, in [0, k)
         Cluster of each row, from 0.
-    n_clusters : int
+    n_clusters : int, at least 1
         Number of clusters, k.
-    weights : ndarray of shape (m,), float64
+    weights : ndarray of shape (rows,), float64
         Weights of the rows.
 
     Returns
@@ -105,6 +115,13 @@ def _claim(R, diagonal, labels, T, counts, d, n_rows, gains):
 
 
 @njit()
+@takes(
+    **SMOOTHED,
+    proportions=Array("(k,)", "float64", least=0),
+    amplitude=Number(least=0),
+    decay=Number(least=0),
+    rounds=Whole(),
+)
 def shake(R, labels, proportions, amplitude, decay, rounds):
     """Steepest descent with shaking: Pahikkala et al., Algorithm 3.
 
@@ -115,14 +132,14 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
     Parameters
     ----------
     R : ndarray of shape (m, m), float64
-        The smoother, symmetric and C-ordered.
-    labels : ndarray of shape (m,), int
+        The smoother, symmetric.
+    labels : ndarray of shape (m,), int32 or int64, in [0, k)
         Where to start.
-    proportions : ndarray of shape (k,), float64
+    proportions : ndarray of shape (k,), float64, at least 0
         Target proportions of the clusters, of sum 1.
-    amplitude, decay : float
+    amplitude, decay : float, at least 0
         Fraction of the rows claimed in the first round, and the factor it falls by from round to round.
-    rounds : int
+    rounds : int, at least 0
         Number of rounds.
 
     Returns
@@ -233,18 +250,21 @@ def _steepest(R, labels, low, high, most, by_mean):
 
 
 @njit()
+@takes(**SMOOTHED, **SIZES, most=Whole())
 def steepest_moves(R, labels, low, high, most):
     """Steepest descent on Q by single moves: Pahikkala et al., Algorithm 2, with bounds on sizes.
 
     Parameters
     ----------
     R : ndarray of shape (m, m), float64
-        The smoother, symmetric and C-ordered.
-    labels : ndarray of shape (m,), int
+        The smoother, symmetric.
+    labels : ndarray of shape (m,), int32 or int64, in [0, k)
         Where to start; sizes out of bounds are brought inside first, by the best moves that do so.
-    low, high : ndarray of shape (k,), int
-        Least (from 1) and most rows of each cluster. The published form has 1 and m.
-    most : int
+    low : ndarray of shape (k,), int32 or int64, at least 1
+        Least rows of each cluster.
+    high : ndarray of shape (k,), int32 or int64, at least low
+        Most rows of each cluster. The published form has 1 and m.
+    most : int, at least 0
         Most moves.
 
     Returns
@@ -267,18 +287,21 @@ def steepest_moves(R, labels, low, high, most):
 
 
 @njit()
+@takes(**SMOOTHED, **SIZES, most=Whole())
 def refine(R, labels, low, high, most):
     """Steepest single moves on the mean form J = Σ_h e_h'R e_h / n_h, with bounds on sizes.
 
     Parameters
     ----------
     R : ndarray of shape (m, m), float64
-        The smoother of a centred kernel, symmetric and C-ordered.
-    labels : ndarray of shape (m,), int
+        The smoother of a centred kernel, symmetric.
+    labels : ndarray of shape (m,), int32 or int64, in [0, k)
         Where to start; sizes out of bounds are brought inside first, by the best moves that do so.
-    low, high : ndarray of shape (k,), int
-        Least (from 1) and most rows of each cluster.
-    most : int
+    low : ndarray of shape (k,), int32 or int64, at least 1
+        Least rows of each cluster.
+    high : ndarray of shape (k,), int32 or int64, at least low
+        Most rows of each cluster.
+    most : int, at least 0
         Most moves.
 
     Returns
@@ -301,20 +324,28 @@ def refine(R, labels, low, high, most):
 
 
 @njit()
+@takes(
+    **SMOOTHED,
+    **SIZES,
+    order=Array("(m,)", INTEGERS, least=0, below="m"),
+    sweeps=Whole(),
+)
 def stochastic_moves(R, labels, low, high, order, sweeps):
     """Descent on Q row by row: Pahikkala et al., Algorithm 1, with bounds on sizes.
 
     Parameters
     ----------
     R : ndarray of shape (m, m), float64
-        The smoother, symmetric and C-ordered.
-    labels : ndarray of shape (m,), int
+        The smoother, symmetric.
+    labels : ndarray of shape (m,), int32 or int64, in [0, k)
         Where to start.
-    low, high : ndarray of shape (k,), int
-        Least (from 1) and most rows of each cluster; no move breaks them. The published form has 1 and m.
-    order : ndarray of shape (m,), int
+    low : ndarray of shape (k,), int32 or int64, at least 1
+        Least rows of each cluster.
+    high : ndarray of shape (k,), int32 or int64, at least low
+        Most rows of each cluster; no move breaks the bounds. The published form has 1 and m.
+    order : ndarray of shape (m,), int32 or int64, in [0, m)
         The order in which rows are visited.
-    sweeps : int
+    sweeps : int, at least 0
         Most visits of all rows; the search ends where a whole sweep moves none.
 
     Returns
@@ -330,7 +361,7 @@ def stochastic_moves(R, labels, low, high, order, sweeps):
     >>> from mmcnb.kernels import stochastic_moves
     >>> R = np.kron(np.eye(2), np.full((2, 2), 0.4)) - 0.2
     >>> bounds = np.array([1, 1]), np.array([3, 3])
-    >>> labels, moves = stochastic_moves(R, np.array([0, 0, 1, 0]), *bounds, np.arange(4)[::-1], 9)
+    >>> labels, moves = stochastic_moves(R, np.array([0, 0, 1, 0]), *bounds, np.array([3, 2, 1, 0]), 9)
     >>> labels.tolist(), moves
     ([0, 0, 1, 1], 1)
     """

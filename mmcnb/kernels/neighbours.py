@@ -7,6 +7,7 @@ cell c holds the nodes ``starts[c]`` to ``starts[c + 1]``. A search in all nodes
 import numpy as np
 
 from mmcnb._numba import njit
+from mmcnb.kernels._checks import FLOATS, Array, Starts, takes
 
 TILE_ROWS, TILE_NODES = 128, 512  # products that stay in the second-level cache
 LANES = 64  # products that are compared at once with the worst candidate of a row
@@ -84,24 +85,33 @@ def _sort_by_distance(x, nodes, candidates, numbers, distances):
 
 
 @njit()
+@takes(
+    X=Array("(rows, d)", FLOATS),
+    nodes=Array("(p, d)", FLOATS),
+    halves=Array("(p,)", "float64"),
+    starts=Starts("(cells + 1,)", "int64", below="p"),
+    probes=Array("(rows, m)", "int64", least=-1, below="cells"),
+    numbers=Array("(rows, k)", "int64", written=True),
+    distances=Array("(rows, k)", "float64", written=True),
+)
 def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     """Nearest nodes of each row of a block, among those in the cells that it looks into.
 
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64
-    nodes : ndarray of shape (p, d), of the dtype of X
+    nodes : ndarray of shape (p, d), float32 or float64
         Nodes, cell after cell.
     halves : ndarray of shape (p,), float64
         Half of the squared norm of each node.
-    starts : ndarray of shape (cells + 1,), int64
+    starts : ndarray of shape (cells + 1,), int64, rising from at least 0 to at most p
         First node of each cell, and p.
-    probes : ndarray of shape (rows, m), int64
+    probes : ndarray of shape (rows, m), int64, in [-1, cells)
         Cells in which each row looks; -1 is none.
-    numbers : ndarray of shape (rows, k), int64
+    numbers : ndarray of shape (rows, k), int64, overwritten
         Nodes by rising distance, overwritten; of equal distances the smaller number comes first. -1 where the
         cells hold fewer nodes.
-    distances : ndarray of shape (rows, k), float64
+    distances : ndarray of shape (rows, k), float64, overwritten
         Their distances, overwritten; inf where there is no node.
 
     Examples
@@ -132,6 +142,7 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
 
 
 @njit()
+@takes(distances=Array("(rows, r)", "float64"))
 def calibrated_weights(distances):
     """Weights exp(-(d - d_1)/s) of the nearest nodes of each row; s makes them sum to log2(r).
 
@@ -180,17 +191,23 @@ def calibrated_weights(distances):
 
 
 @njit()
+@takes(
+    numbers=Array("(rows, r)", "int64", least=0, below="p"),
+    weights=Array("(rows, r)", "float64"),
+    values=Array("(p, q)", "float64"),
+    out=Array("(rows, q)", FLOATS, written=True),
+)
 def node_averages_into(numbers, weights, values, out):
     """Weighted mean of the values of the nearest nodes of each row.
 
     Parameters
     ----------
-    numbers : ndarray of shape (rows, r), int64
+    numbers : ndarray of shape (rows, r), int64, in [0, p)
     weights : ndarray of shape (rows, r), float64
         Positive.
     values : ndarray of shape (p, q), float64
         Values of the nodes.
-    out : ndarray of shape (rows, q), float32 or float64
+    out : ndarray of shape (rows, q), float32 or float64, overwritten
         Overwritten; means are computed in float64.
 
     Examples

@@ -7,6 +7,7 @@ margin of the row is f_c - f_r, and its hinge max(0, rho - (f_c - f_r)).
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
+from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Number, takes
 
 
 @njit(fastmath=VECTORISED)
@@ -18,6 +19,7 @@ def _dot(row, coef):
 
 
 @njit()
+@takes(F=Array("(rows, p)", FLOATS), coef=Array("(k, p)", "float64"), offset=Array("(k,)", "float64"))
 def cluster_scores(F, coef, offset):
     """Scores of the rows of a block, one for each of several hyperplanes.
 
@@ -25,7 +27,7 @@ def cluster_scores(F, coef, offset):
     ----------
     F : ndarray of shape (rows, p), float32 or float64
         Features of the rows.
-    coef : ndarray of shape (k, p), float64, in C order
+    coef : ndarray of shape (k, p), float64
         Coefficients of each score.
     offset : ndarray of shape (k,), float64
         What is taken off each.
@@ -68,6 +70,13 @@ def _largest(scores, without):
 
 
 @njit()
+@takes(
+    F=Array("(rows, p)", FLOATS),
+    scores=Array("(rows, k)", "float64"),
+    labels=Array("(rows,)", INTEGERS, least=0, below="k"),
+    weights=Array("(rows,)", "float64"),
+    rho=Number(finite=False),
+)
 def most_violated_runner_ups(F, scores, labels, weights, rho):
     """The most violated constraint of k scores, with the labels held fixed.
 
@@ -80,12 +89,12 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
         Features of the rows.
     scores : ndarray of shape (rows, k), float64
         Score of each row in each cluster.
-    labels : ndarray of shape (rows,), int
+    labels : ndarray of shape (rows,), int32 or int64, in [0, k)
         Cluster of each row, from 0.
     weights : ndarray of shape (rows,), float64
         Sample weights.
     rho : float
-        The threshold of the margin.
+        The threshold of the margin, which may be infinite.
 
     Returns
     -------

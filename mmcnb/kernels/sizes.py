@@ -10,8 +10,18 @@ cluster that may hold a row more than it does sends there at no cost, one that m
 import numpy as np
 
 from mmcnb._numba import njit
+from mmcnb.errors import InputError
+from mmcnb.kernels._checks import INTEGERS, Array, Whole, takes
 
 ROUNDING = 1e-12  # of the largest score: far above the error of the sums along a path, in float64
+
+
+def _check_sizes(given):
+    total, rounding = given["weights"].sum(), 1e-9 * given["weights"].sum()
+    least, most = given["low"].sum(), given["high"].sum()
+    if not least - rounding <= total <= most + rounding:
+        wrong = f"low adds up to {least} and high to {most}, with rows of weight {total:g}"
+        raise InputError(f"{wrong}; give bounds that this weight lies between.")
 
 
 @njit()
@@ -184,6 +194,15 @@ def _flow(scores, low, high, b):
 
 
 @njit()
+@takes(
+    _check_sizes,
+    scores=Array("(n, k)", "float64"),
+    low=Array("(k,)", INTEGERS, least=0),
+    high=Array("(k,)", INTEGERS, least="low"),
+    weights=Array("(n,)", "float64", least=0),
+    start=Array("(k,)", "float64"),
+    rounds=Whole(),
+)
 def size_multipliers(scores, low, high, weights, start, rounds=5):
     """What to subtract from each cluster's scores so that the largest score gives sizes within bounds.
 
@@ -191,13 +210,15 @@ def size_multipliers(scores, low, high, weights, start, rounds=5):
     ----------
     scores : ndarray of shape (n, k), float64
         Score of each row in each cluster.
-    low, high : ndarray of shape (k,), int64
-        Least and most rows, or weight, of each cluster; n rows fit between their sums.
-    weights : ndarray of shape (n,), float64
+    low : ndarray of shape (k,), int32 or int64, at least 0
+        Least rows, or weight, of each cluster.
+    high : ndarray of shape (k,), int32 or int64, at least low
+        Most of them. The weight of all rows lies between the sums of the two.
+    weights : ndarray of shape (n,), float64, at least 0
         Sample weights. Where they differ, sizes come near the bounds, but rows are not split.
     start : ndarray of shape (k,), float64
         Multipliers of similar scores, or zeros.
-    rounds : int, default=5
+    rounds : int, at least 0, default=5
         Rounds over the clusters before rows are moved one by one.
 
     Returns

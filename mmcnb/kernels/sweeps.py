@@ -12,8 +12,18 @@ Most violated constraint: Wu & Zhang, eq. (12), with the labels ``y`` held fixed
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
+from mmcnb.kernels._checks import FLOATS, Array, Number, Signs, csr, takes
 
 ROW_TILE = 64  # rows whose float32 sums are added in float64
+
+FEATURES = Array("(rows, p)", FLOATS)
+LABELLED = {"y": Signs("(rows,)", "int8"), "weights": Array("(rows,)", "float64")}
+HYPERPLANE = {"coef": Array("(p,)", "float64"), "offset": Number(), "rho": Number(finite=False)}
+HYPERPLANES = {
+    "coefs": Array("(p, planes)", "float64"),
+    "offsets": Array("(planes,)", "float64"),
+    "rhos": Array("(planes,)", "float64"),
+}
 
 
 @njit(fastmath=VECTORISED)
@@ -75,6 +85,7 @@ def _weighted_sum(F, rows, scales):
 
 
 @njit()
+@takes(F=FEATURES, coef=Array("(p,)", "float64"), offset=Number())
 def decision_values(F, coef, offset):
     """Decision values of a block of rows.
 
@@ -106,14 +117,19 @@ def decision_values(F, coef, offset):
 
 
 @njit()
+@takes(**csr("p"), coef=Array("(p,)", "float64"), offset=Number())
 def decision_values_csr(data, indices, indptr, coef, offset):
     """Decision values of CSR rows: the sparse twin of `decision_values`.
 
     Parameters
     ----------
-    data, indices, indptr : ndarray
-        Rows of a CSR matrix, ``indptr[0] == 0``.
-    coef : ndarray of shape (n_features,), float64
+    data : ndarray of shape (stored,), float32 or float64
+        Values of the rows in CSR form, row after row.
+    indices : ndarray of shape (stored,), int32 or int64, in [0, p)
+        Their columns, in any order.
+    indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
+        Where each row starts in ``data``, and where the last one ends.
+    coef : ndarray of shape (p,), float64
         Normal vector of the hyperplane.
     offset : float
         Its offset.
@@ -137,6 +153,7 @@ def decision_values_csr(data, indices, indptr, coef, offset):
 
 
 @njit()
+@takes(F=FEATURES, **LABELLED, **HYPERPLANE)
 def most_violated_constraint(F, y, weights, coef, offset, rho):
     """The most violated constraint of a block, with its sums.
 
@@ -146,7 +163,7 @@ def most_violated_constraint(F, y, weights, coef, offset, rho):
     ----------
     F : ndarray of shape (rows, p), float32 or float64
         Features of the rows.
-    y : ndarray of shape (rows,), int8
+    y : ndarray of shape (rows,), int8, -1 or +1
         Labels, -1 or +1.
     weights : ndarray of shape (rows,), float64
         Sample weights.
@@ -155,7 +172,7 @@ def most_violated_constraint(F, y, weights, coef, offset, rho):
     offset : float
         Its offset.
     rho : float
-        The threshold of the margin.
+        The threshold of the margin, which may be infinite.
 
     Returns
     -------
@@ -182,14 +199,23 @@ def most_violated_constraint(F, y, weights, coef, offset, rho):
 
 
 @njit()
+@takes(**csr("p"), **LABELLED, **HYPERPLANE)
 def most_violated_constraint_csr(data, indices, indptr, y, weights, coef, offset, rho):
     """The most violated constraint of CSR rows: twin of `most_violated_constraint`.
 
     Parameters
     ----------
-    data, indices, indptr : ndarray
-        Rows of a CSR matrix, ``indptr[0] == 0``.
-    y, weights, coef, offset, rho
+    data : ndarray of shape (stored,), float32 or float64
+        Values of the rows in CSR form, row after row.
+    indices : ndarray of shape (stored,), int32 or int64, in [0, p)
+        Their columns, in any order.
+    indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
+        Where each row starts in ``data``, and where the last one ends.
+    y : ndarray of shape (rows,), int8, -1 or +1
+    weights : ndarray of shape (rows,), float64
+    coef : ndarray of shape (p,), float64
+    offset : float
+    rho : float
         As in `most_violated_constraint`.
 
     Returns
@@ -231,6 +257,7 @@ def _plane_rows(values, y, weights, offsets, rhos, s, t):
 
 
 @njit()
+@takes(F=FEATURES, **LABELLED, **HYPERPLANES)
 def plane_sums(F, y, weights, coefs, offsets, rhos):
     """Rebuild several planes under the labels ``y`` from the hyperplanes that generated them.
 
@@ -248,7 +275,7 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
     ----------
     F : ndarray of shape (rows, p), float32 or float64
         Features of the rows.
-    y : ndarray of shape (rows,), int8
+    y : ndarray of shape (rows,), int8, -1 or +1
         Labels, -1 or +1.
     weights : ndarray of shape (rows,), float64
         Sample weights.
@@ -289,14 +316,23 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
 
 
 @njit()
+@takes(**csr("p"), **LABELLED, **HYPERPLANES)
 def plane_sums_csr(data, indices, indptr, y, weights, coefs, offsets, rhos):
     """Rebuild several planes on CSR rows: twin of `plane_sums`.
 
     Parameters
     ----------
-    data, indices, indptr : ndarray
-        Rows of a CSR matrix, ``indptr[0] == 0``.
-    y, weights, coefs, offsets, rhos
+    data : ndarray of shape (stored,), float32 or float64
+        Values of the rows in CSR form, row after row.
+    indices : ndarray of shape (stored,), int32 or int64, in [0, p)
+        Their columns, in any order.
+    indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
+        Where each row starts in ``data``, and where the last one ends.
+    y : ndarray of shape (rows,), int8, -1 or +1
+    weights : ndarray of shape (rows,), float64
+    coefs : ndarray of shape (p, planes), float64
+    offsets : ndarray of shape (planes,), float64
+    rhos : ndarray of shape (planes,), float64
         As in `plane_sums`.
 
     Returns

@@ -1,0 +1,266 @@
+"""What the public routines take, said beside each routine, and the wrapper that checks it.
+
+A routine is decorated with ``takes(X=Array("(rows, d)", FLOATS), gamma=Number(least=0), ...)``. A name in a
+shape is a size, which the first argument that has it fixes. All shapes are compared before any values, so a
+range may name a size that a later argument fixes.
+"""
+
+import functools
+import inspect
+import math
+import numbers
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mmcnb.errors import InputError
+
+FLOATS, INTEGERS = "float32 or float64", "int32 or int64"
+MAY_BE_EMPTY = {"rows", "stored", "flips"}
+AXES = {1: ("values",), 2: ("rows", "columns"), 3: ("layers", "rows", "columns")}
+LARGEST = 2**63 - 1
+RAISES = """Raises
+    ------
+    InputError
+        If an array has another shape or dtype or is not C-ordered, or if a value is out of range.
+
+    """
+
+
+class Size(NamedTuple):
+    """What a name in a shape stands for, and the argument that fixed it."""
+
+    value: int
+    source: str
+
+
+Sizes = dict[str, Size]
+
+
+@dataclass(frozen=True)
+class Array:
+    """A C-ordered array, and the bounds of its values where it has some.
+
+    Parameters
+    ----------
+    shape : str
+        As in a docstring: "(rows, d)". A size is a name, a name "+ 1", or a number.
+    dtype : str
+        Dtypes, with "or" between them.
+    least : int or str, optional
+        What the values are at least: a number, or the name of an array of the same shape.
+    below : str, optional
+        The size that the values are below.
+    between : str, optional
+        The argument whose first and last values bound the part that is read.
+    written : bool, default=False
+        Whether the routine writes to it.
+    """
+
+    shape: str
+    dtype: str
+    least: int | str | None = None
+    below: str | None = None
+    between: str | None = None
+    written: bool = False
+
+    @cached_property
+    def axes(self) -> list[str]:
+        return [axis for axis in self.shape.strip("()").replace(" ", "").split(",") if axis]
+
+    @cached_property
+    def dtypes(self) -> list[np.dtype]:
+        return [np.dtype(name) for name in self.dtype.split(" or ")]
+
+    @property
+    def bounds(self) -> str:
+        if self.below is not None:
+            return f"in [{self.least}, {self.below})"
+        return "" if self.least is None else f"at least {self.least}"
+
+    def __str__(self) -> str:
+        use = "overwritten" if self.written else ""
+        return ", ".join(filter(None, [f"ndarray of shape {self.shape}", self.dtype, self.bounds, use]))
+
+    def fit(self, name: str, value: Any, sizes: Sizes) -> Any:
+        """Compare type, dtype, order and shape; the value as the routine takes it."""
+        if not isinstance(value, np.ndarray) or isinstance(value, np.ma.MaskedArray):
+            kind = type(value).__name__
+            raise InputError(f"{name} is of type {kind}; give a NumPy array of shape {self.shape}.")
+        if value.dtype not in self.dtypes:
+            cast = f"{name}.astype(np.{self.dtypes[-1]})"
+            raise InputError(f"{name} is of dtype {value.dtype} and not {self.dtype}; give {cast}.")
+        if value.ndim != len(self.axes):
+            raise InputError(f"{name} has {value.ndim} dimensions; give it the shape {self.shape}.")
+        flags = value.flags
+        if not (flags.c_contiguous and flags.aligned):
+            made = "one made by np.empty" if self.written else f'np.require({name}, requirements="CA")'
+            raise InputError(f"{name} is not an aligned array in C order; give {made}.")
+        if self.written and not flags.writeable:
+            raise InputError(
+                f"{name} is read-only and is to be written to; give an array that can be written."
+            )
+        for axis, size, word in zip(self.axes, value.shape, AXES[value.ndim], strict=True):
+            _agree(name, axis, size, sizes, f"{name} of shape {self.shape} has {size} {word}")
+        return value
+
+    def check(self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]) -> None:
+        """Compare the values with their bounds."""
+        if self.least is None:
+            return
+        first = 0
+        if self.between is not None:
+            first, last = max(int(given[self.between][0]), 0), int(given[self.between][-1])
+            value = value[first:last]
+        if value.size == 0:
+            return
+        below = math.inf if self.below is None else sizes[self.below].value
+        least = given[self.least] if isinstance(self.least, str) else self.least
+        low_enough = (value >= least).all() if isinstance(self.least, str) else value.min() >= least
+        if not (low_enough and value.max() < below):
+            wrong = np.argwhere(~((value >= least) & (value < below)))[0]
+            place = ", ".join(map(str, wrong + first))
+            needed = self.bounds if self.below is None else f"{self.bounds}, with {self.below}={below}"
+            raise InputError(f"{name}[{place}] is {value[tuple(wrong)]}; give values {needed}.")
+
+
+class Signs(Array):
+    """An array of labels -1 and +1."""
+
+    bounds = "-1 or +1"
+
+    def check(self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]) -> None:
+        wrong = np.abs(value) != 1
+        if wrong.any():
+            place = np.argwhere(wrong)[0]
+            found = f"{name}[{', '.join(map(str, place))}] is {value[tuple(place)]}"
+            raise InputError(f"{found}; give labels {self.bounds}.")
+
+
+class Starts(Array):
+    """An array of the positions where the parts of another one start, and of its end, at most ``below``."""
+
+    @property
+    def bounds(self) -> str:
+        return f"rising from at least 0 to at most {self.below}"
+
+    def check(self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]) -> None:
+        size = sizes[str(self.below)].value
+        if value[0] < 0 or value[-1] > size or (value[1:] < value[:-1]).any():
+            raise InputError(f"{name} goes from {value[0]} to {value[-1]}; give values {self.bounds}={size}.")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number, at least ``least``; finite, unless said otherwise."""
+
+    least: float = -math.inf
+    finite: bool = True
+
+    def __str__(self) -> str:
+        return "float" + (f", at least {self.least}" if self.least > -math.inf else "")
+
+    def fit(self, name: str, value: Any, sizes: Sizes) -> float:
+        # An int would compile the routine anew.
+        number = float(value) if isinstance(value, numbers.Real) else math.nan
+        if not number >= self.least or (self.finite and math.isinf(number)):
+            least = f" of at least {self.least}" if self.least > -math.inf else ""
+            kind = "finite number" if self.finite else "number"
+            raise InputError(f"{name}={value!r} is out of range; give a {kind}{least}.")
+        return number
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number, at least ``least``, which may be a size."""
+
+    least: int = 0
+    size: str = ""
+
+    def __str__(self) -> str:
+        return f"int, at least {self.least}"
+
+    def fit(self, name: str, value: Any, sizes: Sizes) -> int:
+        if not isinstance(value, numbers.Integral) or not self.least <= value <= LARGEST:
+            raise InputError(
+                f"{name}={value!r} is out of range; give a whole number of at least {self.least}."
+            )
+        if self.size:
+            _agree(name, self.size, int(value), sizes, f"{name}={value}")
+        return operator.index(value)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """True or False."""
+
+    def __str__(self) -> str:
+        return "bool"
+
+    def fit(self, name: str, value: Any, sizes: Sizes) -> bool:
+        if not isinstance(value, (bool, np.bool_)):
+            raise InputError(f"{name}={value!r} is neither; give True or False.")
+        return bool(value)
+
+
+def _agree(name: str, axis: str, found: int, sizes: Sizes, words: str) -> None:
+    """Compare a size with that of earlier arguments, or remember it for the later ones."""
+    symbol, _, more = axis.partition("+")
+    beyond = int(more or 0)
+    known = Size(int(symbol), "") if symbol.isdigit() else sizes.get(symbol)
+    if known is None:
+        least = beyond + (symbol not in MAY_BE_EMPTY)
+        if found < least:
+            raise InputError(f"{words}; give at least {least}.")
+        sizes[symbol] = Size(found - beyond, name)
+    elif found != known.value + beyond:
+        reason = f", as {symbol}={known.value} in {known.source}" if known.source else ""
+        raise InputError(f"{words}; give {known.value + beyond}{reason}.")
+
+
+def takes(rule: Callable[[dict[str, Any]], None] | None = None, **arguments: Any) -> Callable:
+    """Say what a routine takes: a description for each argument, and a rule that raises for the rest."""
+
+    def decorate(function: Callable) -> Callable:
+        function.takes, function.rule = arguments, rule
+        return function
+
+    return decorate
+
+
+def csr(columns: str) -> dict[str, Array]:
+    """The three arrays of rows in CSR form, which have as many columns as a size says."""
+    return {
+        "data": Array("(stored,)", FLOATS),
+        "indices": Array("(stored,)", INTEGERS, least=0, below=columns, between="indptr"),
+        "indptr": Starts("(rows + 1,)", INTEGERS, below="stored"),
+    }
+
+
+def checked(routine: Any) -> Callable:
+    """A function that checks its arguments and calls the routine."""
+    function = getattr(routine, "py_func", routine)
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def check_and_call(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given, sizes = bound.arguments, {}
+        for name, value in given.items():
+            given[name] = function.takes[name].fit(name, value, sizes)
+        for name, value in given.items():
+            if isinstance(function.takes[name], Array):
+                function.takes[name].check(name, value, sizes, given)
+        if function.rule:
+            function.rule(given)
+        return routine(*given.values())
+
+    check_and_call.__module__ = __package__  # where it is imported from, so that it can be pickled
+    check_and_call.__doc__ = re.sub(r"(?=Examples\n +-----)", RAISES, function.__doc__ or "")
+    return check_and_call
