@@ -64,8 +64,13 @@ def cluster_row_sums(F, labels, n_clusters, weights):
 
 @njit()
 def _start(R, labels, n_clusters):
-    T, sizes = cluster_row_sums(R, labels, n_clusters, np.ones(R.shape[0]))
-    return T, sizes.astype(np.int64)
+    """R e_h and the number of rows of each cluster, and the diagonal of R."""
+    m = R.shape[0]
+    T, sizes = cluster_row_sums(R, labels, n_clusters, np.ones(m))
+    diagonal = np.empty(m)
+    for j in range(m):
+        diagonal[j] = R[j, j]
+    return T, sizes.astype(np.int64), diagonal
 
 
 @njit()
@@ -160,9 +165,8 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
     """
     labels = labels.astype(np.int64)
     m = R.shape[0]
-    T, counts = _start(R, labels, proportions.shape[0])
-    diagonal, gains = np.diag(R), np.empty(m)
-    moves = 0
+    T, counts, diagonal = _start(R, labels, proportions.shape[0])
+    gains, moves = np.empty(m), 0
     for i in range(rounds):
         before = moves
         for d in range(proportions.shape[0]):
@@ -224,8 +228,8 @@ def _allowed(counts, low, high, may_leave, may_enter):
 def _steepest(R, labels, low, high, most, by_mean):
     labels = labels.astype(np.int64)
     m, k = R.shape[0], low.shape[0]
-    T, counts = _start(R, labels, k)
-    diagonal, sums = np.diag(R), np.zeros(k)
+    T, counts, diagonal = _start(R, labels, k)
+    sums = np.zeros(k)
     for i in range(m):
         sums[labels[i]] += T[labels[i], i]
     own, losses, gains, targets = np.empty(m), np.empty(m), np.empty(m), np.empty(m, np.int64)
@@ -366,7 +370,7 @@ def stochastic_moves(R, labels, low, high, order, sweeps):
     ([0, 0, 1, 1], 1)
     """
     labels = labels.astype(np.int64)
-    T, counts = _start(R, labels, low.shape[0])
+    T, counts, _ = _start(R, labels, low.shape[0])
     moves = 0
     for _ in range(sweeps):
         before = moves

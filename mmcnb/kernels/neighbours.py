@@ -25,7 +25,8 @@ def _rows_by_cell(probes, n_cells):
     for cell in probes.flat:
         if cell >= 0:
             first[cell + 1] += 1
-    first = np.cumsum(first)
+    for cell in range(n_cells):
+        first[cell + 1] += first[cell]
     order, place = np.empty(first[-1], np.int64), first.copy()
     for i in range(probes.shape[0]):
         for cell in probes[i]:
@@ -167,7 +168,10 @@ def calibrated_weights(distances):
     target = np.log2(distances.shape[1])
     for i in range(distances.shape[0]):
         beyond = distances[i] - distances[i, 0]
-        mean = distances[i].mean()
+        mean = 0.0
+        for j in range(distances.shape[1]):
+            mean += distances[i, j]
+        mean /= distances.shape[1]
         low, high, scale, least = 0.0, np.inf, max(mean, 1e-300), LEAST_SCALE * mean
         for _ in range(MOST_STEPS):
             total = slope = 0.0

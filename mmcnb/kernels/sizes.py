@@ -13,6 +13,7 @@ from mmcnb._numba import njit
 from mmcnb.errors import InputError
 from mmcnb.kernels._checks import INTEGERS, Array, Whole, takes
 
+# Plain loops here: each function of NumPy's would bring more code to compile than this whole file has.
 ROUNDING = 1e-12  # of the largest score: far above the error of the sums along a path, in float64
 
 
@@ -39,22 +40,88 @@ def _margins(scores, b, h):
 
 
 @njit()
+def _range(values):
+    lowest, largest = values[0], values[0]
+    for value in values:
+        lowest, largest = min(lowest, value), max(largest, value)
+    return lowest, largest
+
+
+@njit()
+def _all_are_one(weights):
+    lowest, largest = _range(weights)
+    return lowest == largest == 1.0
+
+
+@njit()
+def _sift(values, order, root, size):
+    """Let a row sink in the heap whose root is the last row in falling order."""
+    moved = order[root]
+    while 2 * root + 1 < size:
+        child = 2 * root + 1
+        if child + 1 < size:
+            left, right = order[child], order[child + 1]
+            child += values[right] < values[left] or (values[right] == values[left] and right > left)
+        last = order[child]
+        if values[last] > values[moved] or (values[last] == values[moved] and last < moved):
+            return
+        order[root], order[child], root = last, moved, child
+
+
+@njit()
+def _falling_order(values):
+    """Row numbers by falling value, rising where values are equal: a heap sort."""
+    n = values.shape[0]
+    order = np.empty(n, np.int64)
+    for i in range(n):
+        order[i] = i
+    for step in range(n // 2 + n):  # the heap is built from its leaves up, then gives its root n times
+        size = min(n, n + n // 2 - 1 - step)
+        if size < n:
+            order[0], order[size] = order[size], order[0]
+        _sift(values, order, max(n // 2 - 1 - step, 0), size)
+    return order
+
+
+@njit()
 def _inside(margins, weights, low, high):
     """How many rows of largest margin weigh at most ``high``, or at least ``low`` where it is the nearer."""
-    free = 0.0
+    free = total = 0.0
     for i in range(margins.shape[0]):
         free += weights[i] if margins[i] > 0 else 0.0
+        total += weights[i]
     if low <= free <= high:
         return -1
-    if weights.min() == weights.max() == 1.0:
+    if _all_are_one(weights):
         return int(high) if free > high else int(low)
-    grain, inside, weight = 1e-9 * weights.sum(), 0, 0.0
-    for i in np.argsort(-margins, kind="mergesort"):
+    grain, inside, weight = 1e-9 * total, 0, 0.0
+    for i in _falling_order(margins):
         if (weight + weights[i] > high + grain) if free > high else (weight >= low - grain):
             break
         weight += weights[i]
         inside += 1
     return inside
+
+
+@njit()
+def _partition(values, place):
+    """Bring the value of an order statistic to its place, no larger ones before it: Hoare's FIND."""
+    first, last = 0, values.shape[0] - 1
+    while first < last:
+        pivot, left, right = values[place], first, last
+        while left <= right:
+            while values[left] < pivot:
+                left += 1
+            while pivot < values[right]:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if right < place:
+            first = left
+        if place < left:
+            last = right
 
 
 @njit()
@@ -64,17 +131,18 @@ def _order_statistic(margins, weights, low, high):
     if inside < 0:
         return 0.0
     if inside == 0:
-        return margins.max() + 1.0
+        return _range(margins)[1] + 1.0
     if inside >= n:
-        return margins.min() - 1.0
-    ordered = np.partition(margins, n - inside)
-    return (ordered[n - inside] + ordered[: n - inside].max()) / 2
+        return _range(margins)[0] - 1.0
+    ordered = margins.copy()
+    _partition(ordered, n - inside)
+    return (ordered[n - inside] + _range(ordered[: n - inside])[1]) / 2
 
 
 @njit()
 def _rounds(scores, low, high, weights, b, rounds):
     """Each b_h in turn as the others stand, in place; True where all bounds hold."""
-    k, grain = scores.shape[1], weights.max()
+    k, grain = scores.shape[1], _range(weights)[1]
     for _ in range(rounds):
         settled = True
         for h in range(k):
@@ -123,10 +191,12 @@ def _costs(scores, labels, held, low, high):
 
 
 @njit()
-def _shortest(costs, sources, rounding):
-    """Distance of each node from the nearest source, and the node before it."""
+def _shortest(costs, excess, rounding):
+    """Distance of each node from the nearest one with an excess, and the node before it."""
     nodes = costs.shape[0]
-    distance, before = np.where(sources, 0.0, np.inf), np.full(nodes, -1)
+    distance, before = np.empty(nodes), np.full(nodes, -1)
+    for a in range(nodes):
+        distance[a] = 0.0 if excess[a] > 0 else np.inf
     for _ in range(nodes):
         for a in range(nodes):
             for d in range(nodes):
@@ -138,23 +208,30 @@ def _shortest(costs, sources, rounding):
 @njit()
 def _interior(costs):
     """Multipliers as far as can be from any tie: the mean of the extreme ones, one for each node."""
-    distance, k = costs.copy(), costs.shape[0] - 1
-    if not np.isfinite(costs[:k, k]).any() and not np.isfinite(costs[k, :k]).any():
+    distance, k, given = costs.copy(), costs.shape[0] - 1, True
+    for h in range(k):
+        given = given and costs[h, k] == np.inf and costs[k, h] == np.inf
+    if given:
         distance[0, k] = distance[k, 0] = 0.0  # every size is given: one multiplier is free
     for via in range(k + 1):
         for a in range(k + 1):
             for d in range(k + 1):
                 distance[a, d] = min(distance[a, d], distance[a, via] + distance[via, d])
     b, roots = np.zeros(k), 0
-    for root in range(k + 1):
-        if np.isfinite(distance[:, root]).all():
-            b += distance[:k, root] - distance[k, root]
+    for leaving in (False, True):  # distances to each root, then from each
+        for root in range(k + 1):
+            farthest = -np.inf
+            for node in range(k + 1):
+                farthest = max(farthest, distance[root, node] if leaving else distance[node, root])
+            if farthest == np.inf:
+                continue
             roots += 1
-    for root in range(k + 1):
-        if np.isfinite(distance[root]).all():
-            b += distance[root, k] - distance[root, :k]
-            roots += 1
-    return b / max(roots, 1)
+            for h in range(k):
+                to, back = distance[h, root] - distance[k, root], distance[root, k] - distance[root, h]
+                b[h] += back if leaving else to
+    for h in range(k):
+        b[h] /= max(roots, 1)
+    return b
 
 
 @njit()
@@ -167,13 +244,20 @@ def _flow(scores, low, high, b):
         counts[labels[i]] += 1
     for h in range(k):
         held[h] = high[h] if b[h] > 0 else low[h] if b[h] < 0 else min(max(counts[h], low[h]), high[h])
-    rounding = ROUNDING * np.abs(scores).max()
+    largest, excess = 0.0, np.empty(k + 1, np.int64)
+    for score in scores.flat:
+        largest = max(largest, abs(score))
+    rounding = ROUNDING * largest
     while True:
         costs, rows = _costs(scores, labels, held, low, high)
-        excess = np.append(counts - held, held.sum() - n)
-        if not excess.any():
+        excess[k], settled = -n, True
+        for h in range(k):
+            excess[h] = counts[h] - held[h]
+            excess[k] += held[h]
+            settled = settled and excess[h] == 0
+        if settled and excess[k] == 0:
             return _interior(costs)
-        distance, before = _shortest(costs, excess > 0, rounding)
+        distance, before = _shortest(costs, excess, rounding)
         node = -1
         for candidate in range(k + 1):
             if excess[candidate] < 0 and (node < 0 or distance[candidate] < distance[node]):
@@ -236,16 +320,20 @@ def size_multipliers(scores, low, high, weights, start, rounds=5):
     >>> (scores - b).argmax(axis=1).tolist()
     [1, 1, 0, 0]
     """
-    b = np.zeros(start.shape[0])
-    plain, sizes = _assign(scores, b), np.zeros(start.shape[0])
+    k = start.shape[0]
+    b, plain, sizes = np.zeros(k), _assign(scores, np.zeros(k)), np.zeros(k)
     for i in range(scores.shape[0]):
         sizes[plain[i]] += weights[i]
-    if np.all(sizes >= low) and np.all(sizes <= high):
+    fits = True
+    for h in range(k):
+        fits = fits and low[h] <= sizes[h] <= high[h]
+    if fits:
         return b
-    b[:] = start
-    if _rounds(scores, low, high, weights, b, rounds):
+    b = start.copy()
+    most = np.int64(rounds)  # a constant would have `_rounds` compiled once more
+    if _rounds(scores, low, high, weights, b, most):
         return b
-    if weights.min() == weights.max() == 1.0:
+    if _all_are_one(weights):
         return _flow(scores, low, high, b)
-    _rounds(scores, low, high, weights, b, 20 * rounds)
+    _rounds(scores, low, high, weights, b, 20 * most)
     return b
