@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import psutil
 
 import benchmarks
 from benchmarks.journal import Journal, code_digest, say
@@ -162,9 +163,7 @@ def _results(name: str, section: Section, options: Options, journal: Journal) ->
 
 def warn_if_busy() -> None:
     """Say so where other work would spoil the times."""
-    if not hasattr(os, "getloadavg"):
-        return
-    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    load, cores = psutil.getloadavg()[0], os.cpu_count() or 1
     if load > cores / 2:
         say(f"the machine is busy (load {load:.1f} on {cores} cores): do not trust times and ratios")
 

@@ -21,14 +21,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 import pandas as pd
+from filelock import FileLock
 
 import mmcnb
 from benchmarks.run import FAILED, KEYS, NO_DATA, OK, Compute, Options, Run, as_json, computed
-
-try:
-    import fcntl
-except ImportError:  # Windows: only one process may write to a journal
-    fcntl = None  # type: ignore[assignment]
 
 FORMAT = 2
 MEASURES = ("seconds", "compile_seconds", "peak_mib", "n", "d", "digest")
@@ -196,9 +192,7 @@ class Journal:
     @contextmanager
     def _locked(self) -> Iterator[BinaryIO]:
         """The file, read to its end, which no other process reads or writes meanwhile."""
-        with self.path.open("a+b") as file:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed
+        with FileLock(self.path.with_suffix(".lock")), self.path.open("a+b") as file:
             self._read(file)
             yield file
 

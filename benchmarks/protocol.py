@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import psutil
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
@@ -285,21 +286,31 @@ def _bare_scan(store: str, threads: int) -> None:
 def reset_peak() -> None:
     """Let the peak of resident memory begin anew, where the system can."""
     with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def peak_mib() -> float:
-    """Peak of this process's resident memory since `reset_peak`, in MiB; NaN where there is no /proc."""
-    return _high_water(Path("/proc/self")) / MIB
+    """Peak of this process's resident memory since `reset_peak`, in MiB; NaN where the system keeps none."""
+    process = psutil.Process()
+    return (_linux_peak(process) or getattr(process.memory_info(), "peak_wset", float("nan"))) / MIB
 
 
-def _high_water(process: Path) -> float:
-    """Peak resident bytes of a process; NaN where the system does not say."""
+def _high_water(process: psutil.Process) -> float:
+    """Peak resident bytes of a process, or what it has now where no peak is kept; 0 once it has ended."""
     try:
-        lines = (process / "status").read_text().splitlines()
+        now = process.memory_info()
+        return _linux_peak(process) or getattr(now, "peak_wset", now.rss)
+    except (OSError, psutil.Error):
+        return 0
+
+
+def _linux_peak(process: psutil.Process) -> float:
+    """Peak resident bytes as Linux counts them; 0 where there is no such count."""
+    try:
+        lines = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return float("nan")
-    return next((float(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), float("nan"))
+        return 0
+    return next((float(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
 
 
 # -- processes ---------------------------------------------------------------------------------
@@ -313,8 +324,8 @@ def run_and_watch(command: list[str]) -> tuple[dict[str, Any], int]:
     report : dict
         What it printed.
     peak : int
-        Largest sum, over the command's process and its descendants, of their peak resident bytes; 0 where
-        the system does not say.
+        Largest sum, over the command's process and its descendants, of their peak resident bytes; where the
+        system keeps no peak, of what they had when they were looked at.
     """
     peak = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -328,12 +339,11 @@ def run_and_watch(command: list[str]) -> tuple[dict[str, Any], int]:
 
 
 def _tree_peak(pid: int) -> int:
-    folder = Path(f"/proc/{pid}")
     try:
-        children = " ".join(path.read_text() for path in folder.glob("task/*/children")).split()
-    except OSError:  # the process has ended
+        root = psutil.Process(pid)
+        return int(sum(map(_high_water, [root, *root.children(recursive=True)])))
+    except (OSError, psutil.Error):  # the process has ended
         return 0
-    return int(np.nan_to_num(_high_water(folder))) + sum(map(_tree_peak, map(int, children)))
 
 
 def fit_store(store: str, seed: int, *words: object, score: Score = clustering) -> dict[str, Any]:

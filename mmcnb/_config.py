@@ -2,13 +2,12 @@
 
 import math
 import operator
-import os
 import re
 import sys
-from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar, Self
 
+from mmcnb import _machine
 from mmcnb.errors import InputError
 
 # Resident bytes of the interpreter and compiled libraries; a fit of 300 rows peaks at 325 to 340 MiB.
@@ -94,7 +93,7 @@ def n_threads(n_jobs: int | None) -> int:
         If it is 0 or no whole number.
     """
     n_jobs = configured("n_jobs", n_jobs)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = _machine.cores()
     if n_jobs is None:
         return cores
     try:
@@ -112,7 +111,7 @@ def resolve_memory_limit(memory_limit: str | int | None) -> int:
     """The limit in bytes: the parameter, what `mmcnb.config` says, or half of what is free."""
     memory_limit = configured("memory_limit", memory_limit)
     if memory_limit is None:
-        return max(available_bytes() // 2, LIBRARIES * 2)
+        return max(_machine.available_memory() // 2, LIBRARIES * 2)
     return parse_bytes(memory_limit)
 
 
@@ -183,20 +182,6 @@ def format_bytes(size: float, up: bool = False) -> str:
         parts = 10 ** max(0, 3 - len(str(int(size))))
         size = math.ceil(size * parts) / parts
     return f"{size:.3g} {units[0]}" if size < 100 else f"{size:.0f} {units[0]}"
-
-
-def available_bytes() -> int:
-    """Memory that is free on this machine or left in this control group, in bytes."""
-    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        for line in meminfo.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                free = int(line.split()[1]) * 1024
-    group, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
-    if group.exists() and used.exists() and group.read_text().strip() != "max":
-        free = min(free, max(0, int(group.read_text()) - int(used.read_text())))
-    return free
 
 
 def check_engine(engine: Any) -> None:

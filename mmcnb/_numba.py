@@ -15,11 +15,6 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-try:
-    from fcntl import LOCK_EX, flock
-except ImportError:  # Windows
-    flock = None  # type: ignore[assignment]
-
 logger = logging.getLogger("mmcnb")
 
 LAYERS = {"tbb": "tbbpool", "omp": "omppool", "workqueue": "workqueue"}
@@ -60,19 +55,20 @@ def njit(**options: Any) -> Callable[[Callable], Callable]:
 
 
 def _taking_turns(dispatcher: Any) -> Any:
-    """Let processes save into the cache that they share one at a time, where the system has file locks.
+    """Let processes save into the cache that they share one at a time.
 
     Where two save signatures of one function at the same moment, numba gives both the same file, and the
     index can name the code of one as that of the other.
     """
     file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if flock is None or file is None:
+    if file is None:
         return dispatcher
     save = file.save
 
     def save_alone(key: Any, data: Any) -> None:
-        with (Path(file._cache_path) / "lock").open("w") as lock:
-            flock(lock, LOCK_EX)
+        from filelock import FileLock
+
+        with FileLock(Path(file._cache_path) / "lock"):  # goes when its process does
             save(key, data)
 
     file.save = save_alone

@@ -4,10 +4,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
-pytest.importorskip("fcntl", reason="the system has no file locks")
-
 MODULE = """
 from mmcnb._numba import njit
 

@@ -6,14 +6,12 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+from mmcnb._machine import peak_memory
 from mmcnb.cli._common import add_options, add_store, words
 from mmcnb.cli._methods import add_method, make_estimator, option_names
 from mmcnb.cli._outputs import check_paths, whole_outputs
-
-PROCESS_STATUS = Path("/proc/self/status")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -163,15 +161,3 @@ def _verdict(estimator: Any) -> dict[str, Any]:
         "passes": int((history["stage"] == "all rows").sum()),
         "resumed": int(history["resumed"].sum()),
     }
-
-
-def peak_memory() -> int:
-    """Most resident memory this process has had, in bytes; of the kernel's own count where it is Linux."""
-    if PROCESS_STATUS.exists():
-        # getrusage would count what the parent had before it started this program.
-        fields = dict(line.split(":", 1) for line in PROCESS_STATUS.read_text().splitlines())
-        return int(fields["VmHWM"].split()[0]) * 1024
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

@@ -8,7 +8,6 @@ reads no row for any of them.
 import json
 import logging
 import os
-import platform
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
+from mmcnb._machine import processor
 from mmcnb.engine.journal import PART, DamagedEntryError, durable_file, fingerprint, read_entry, write_entry
 from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.run import Engine, Pass, Result, Total
@@ -59,22 +59,24 @@ class Checkpoint:
         self.seed = secrets.randbelow(2**31 - 1)
 
     def __enter__(self) -> Self:
-        import fcntl
+        from filelock import FileLock
 
         check_folder(self.folder)
         with ExitStack() as stack:
             with self._writing():
                 self.folder.mkdir(exist_ok=True)
-                self._lock = stack.enter_context((self.folder / LOCK).open("ab"))
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # goes when its process does
+                self._lock = FileLock(self.folder / LOCK)  # goes when its process does
+                stack.enter_context(self._lock.acquire(blocking=False))
             self._open()
             stack.pop_all()
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        with self._lock:
+        try:
             if error is None:
                 self._write_run(finished=True)
+        finally:
+            self._lock.release()
         if error is not None and is_interrupt(error):
             error.add_note(
                 f"The fit was stopped; what it had found is kept: fit again with checkpoint={self.name!r} "
@@ -139,9 +141,11 @@ class Checkpoint:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Turn an error of the disk into a sentence."""
+        from filelock import Timeout
+
         try:
             yield
-        except BlockingIOError:
+        except Timeout:
             raise InputError(
                 f"checkpoint {self.name} is in use by another fit; wait for it, or {REMEDY}."
             ) from None
@@ -226,14 +230,9 @@ def environment() -> dict[str, str]:
     """
     from mmcnb import __version__
 
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     versions = {"mmcnb": __version__} | {name: version(name) for name in LIBRARIES}
     return {f"the version of {name}": number for name, number in versions.items()} | {
-        "the processor": names[0] if names else platform.processor()
+        "the processor": processor()
     }
 
 

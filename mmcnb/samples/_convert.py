@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from mmcnb._config import format_bytes
+from mmcnb._config import LIBRARIES, format_bytes
+from mmcnb._machine import resident_memory
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.samples._base import Samples
@@ -132,20 +133,12 @@ def _check_memory(memory_limit: Any, stream: _Stream) -> None:
             f"memory_limit={memory_limit!r} is no number of bytes: give an integer such as 2**29."
         )
     row_bytes = (stream.n_features or 1) * stream.dtype.itemsize
-    least = _resident_bytes() + WORK_BYTES + stream.cached_bytes + 4 * row_bytes
+    least = (resident_memory() or LIBRARIES) + WORK_BYTES + stream.cached_bytes + 4 * row_bytes
     if memory_limit < least:
         raise MemoryLimitError(
             f"memory_limit={format_bytes(memory_limit)} is too small to convert with: "
             f"give at least {format_bytes(least, up=True)}."
         )
-
-
-def _resident_bytes() -> int:
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:  # not Linux: the libraries alone
-        return 200 * 2**20
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _open_stream(source: Any, element: str | None, dtype: Any, label_column: Any, **text: Any) -> _Stream:

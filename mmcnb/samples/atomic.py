@@ -74,7 +74,9 @@ def _beside(target: Path) -> Path:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
+    """Bring the names in a folder to the disk, where the system opens folders: Windows does not."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
     number = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(number)
@@ -156,12 +158,19 @@ class AtomicOutput:
     def commit(self) -> None:
         """Move what was written to the target."""
         self._check()
+        if not self.target.is_dir() and not self.path.is_dir():
+            self.path.replace(self.target)
+            return
         if not os.path.lexists(self.target):
             self.path.rename(self.target)
             return
-        old = self.path.with_name(self.path.name.replace(".part-", ".old-"))
+        old = self.path.with_name(self.path.name.replace(".part-", ".old-"))  # a folder cannot be replaced
         self.target.rename(old)
-        self.path.rename(self.target)
+        try:
+            self.path.rename(self.target)
+        except BaseException:
+            old.rename(self.target)
+            raise
         remove(old)
 
     def discard(self) -> None:

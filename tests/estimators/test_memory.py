@@ -18,7 +18,7 @@ MIB = 2**20
 LEAST_SQUARES = """
 import json, sys
 import mmcnb
-from mmcnb.cli.fit import peak_memory
+from mmcnb._machine import peak_memory
 store, labels, limit = sys.argv[1:]
 settings = {"n_landmarks": 50, "sample_size": 1000, "n_init": 2, "random_state": 0}
 model = mmcnb.UnsupervisedRLS(3, **settings, memory_limit=limit).fit_model(store)

@@ -1,0 +1,87 @@
+"""Facts of this machine and process, on Linux, macOS and Windows: cores, processor, memory."""
+
+import os
+import platform
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+PROC = Path("/proc")  # Linux alone
+GROUP = Path("/sys/fs/cgroup")  # the control group of a container, likewise
+
+
+def cores() -> int:
+    """How many cores this process may use.
+
+    Examples
+    --------
+    >>> from mmcnb._machine import cores
+    >>> cores() >= 1
+    True
+    """
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def processor() -> str:
+    """Name of the processor; empty where the system does not say."""
+    names = _lines(PROC / "cpuinfo", "model name")
+    return names[0] if names else platform.processor()
+
+
+def available_memory() -> int:
+    """Memory that is free on this machine or left in this control group, in bytes; 0 where neither says."""
+    import psutil
+
+    free = []
+    with suppress(OSError, psutil.Error):
+        free.append(int(psutil.virtual_memory().available))
+    with suppress(OSError, ValueError):  # "max" is no limit
+        limit = int((GROUP / "memory.max").read_text(encoding="ascii"))
+        used = int((GROUP / "memory.current").read_text(encoding="ascii"))
+        free.append(max(0, limit - used))
+    return min(free, default=0)
+
+
+def resident_memory() -> int | None:
+    """Resident memory of this process in bytes; None where the system does not say."""
+    import psutil
+
+    with suppress(OSError, psutil.Error):
+        return int(psutil.Process().memory_info().rss)
+    return None
+
+
+def peak_memory() -> int:
+    """Most resident memory this process has had, in bytes; what it has now where the system kept no count.
+
+    Examples
+    --------
+    >>> from mmcnb._machine import peak_memory
+    >>> peak_memory() > 2**20
+    True
+    """
+    # On Linux getrusage would count what the parent had before it started this program.
+    if marks := _lines(PROC / "self" / "status", "VmHWM"):
+        return int(marks[0].split()[0]) * 1024
+    import psutil
+
+    with suppress(OSError, psutil.Error, AttributeError):
+        return int(psutil.Process().memory_info().peak_wset)  # Windows
+    if sys.platform == "darwin":
+        with suppress(ImportError):
+            import resource
+
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return resident_memory() or 0
+
+
+def _lines(path: Path, name: str) -> list[str]:
+    """What the lines ``name: value`` of a file of the system say; nothing where it cannot be read."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    pairs = (line.partition(":") for line in lines)
+    return [value.strip() for key, _, value in pairs if key.strip() == name]
