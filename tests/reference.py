@@ -425,6 +425,13 @@ def two_cluster_loss(R, y):
     return 1 - sum(y[i] * y[j] * R[i, j] for i in range(len(y)) for j in range(len(y))) / len(y)
 
 
+def flip_labels(M, matrix, y, product, flips):
+    """The change of y'Ry from scratch, the new labels and their product with M."""
+    R, turned = M if matrix else M @ M.T, y.copy()
+    turned[flips] *= -1
+    return len(y) * (two_cluster_loss(R, y) - two_cluster_loss(R, turned)), turned, turned @ M
+
+
 def evolve_labels(R, population, limit, n_offspring, generations, patience, seed):
     """Gieseke et al., Algorithm 1, every fitness from scratch."""
     numbers = random_numbers(seed)

@@ -74,7 +74,7 @@ def _largest(scores, without):
     F=Array("(rows, p)", FLOATS),
     scores=Array("(rows, k)", "float64"),
     labels=Array("(rows,)", INTEGERS, least=0, below="k"),
-    weights=Array("(rows,)", "float64"),
+    weights=Array("(rows,)", "float64", least=0),
     rho=Number(finite=False),
 )
 def most_violated_runner_ups(F, scores, labels, weights, rho):
@@ -91,7 +91,7 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
         Score of each row in each cluster.
     labels : ndarray of shape (rows,), int32 or int64, in [0, k)
         Cluster of each row, from 0.
-    weights : ndarray of shape (rows,), float64
+    weights : ndarray of shape (rows,), float64, at least 0
         Sample weights.
     rho : float
         The threshold of the margin, which may be infinite.

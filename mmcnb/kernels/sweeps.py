@@ -17,7 +17,7 @@ from mmcnb.kernels._checks import FLOATS, Array, Number, Signs, csr, takes
 ROW_TILE = 64  # rows whose float32 sums are added in float64
 
 FEATURES = Array("(rows, p)", FLOATS)
-LABELLED = {"y": Signs("(rows,)", "int8"), "weights": Array("(rows,)", "float64")}
+LABELLED = {"y": Signs("(rows,)", "int8"), "weights": Array("(rows,)", "float64", least=0)}
 HYPERPLANE = {"coef": Array("(p,)", "float64"), "offset": Number(), "rho": Number(finite=False)}
 HYPERPLANES = {
     "coefs": Array("(p, planes)", "float64"),
@@ -165,7 +165,7 @@ def most_violated_constraint(F, y, weights, coef, offset, rho):
         Features of the rows.
     y : ndarray of shape (rows,), int8, -1 or +1
         Labels, -1 or +1.
-    weights : ndarray of shape (rows,), float64
+    weights : ndarray of shape (rows,), float64, at least 0
         Sample weights.
     coef : ndarray of shape (p,), float64
         Normal vector of the hyperplane.
@@ -212,7 +212,7 @@ def most_violated_constraint_csr(data, indices, indptr, y, weights, coef, offset
     indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
         Where each row starts in ``data``, and where the last one ends.
     y : ndarray of shape (rows,), int8, -1 or +1
-    weights : ndarray of shape (rows,), float64
+    weights : ndarray of shape (rows,), float64, at least 0
     coef : ndarray of shape (p,), float64
     offset : float
     rho : float
@@ -277,7 +277,7 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
         Features of the rows.
     y : ndarray of shape (rows,), int8, -1 or +1
         Labels, -1 or +1.
-    weights : ndarray of shape (rows,), float64
+    weights : ndarray of shape (rows,), float64, at least 0
         Sample weights.
     coefs : ndarray of shape (p, planes), float64
         Normal vectors.
@@ -329,7 +329,7 @@ def plane_sums_csr(data, indices, indptr, y, weights, coefs, offsets, rhos):
     indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
         Where each row starts in ``data``, and where the last one ends.
     y : ndarray of shape (rows,), int8, -1 or +1
-    weights : ndarray of shape (rows,), float64
+    weights : ndarray of shape (rows,), float64, at least 0
     coefs : ndarray of shape (p, planes), float64
     offsets : ndarray of shape (planes,), float64
     rhos : ndarray of shape (planes,), float64

@@ -1,0 +1,171 @@
+"""Arguments that a routine takes, made from its own description, and their plain twins."""
+
+import inspect
+
+import numpy as np
+
+from mmcnb import kernels
+from mmcnb.kernels._checks import Array, Flag, Number, Signs, Starts
+from tests import reference, reference_graph
+from tests.kernels.inputs import sparse_rows
+
+
+def good_arguments(name, seed=0, dtype="float64"):
+    """Arguments by name, of random sizes."""
+    takes = getattr(kernels, name).takes
+    rng = np.random.default_rng(seed)
+    sizes = {}
+
+    def size(axis):
+        symbol, _, more = axis.partition("+")
+        if symbol.isdigit():
+            return int(symbol)
+        least = 6 if symbol in "mn" else 2  # rows of a search, more than it has clusters
+        return sizes.setdefault(symbol, int(rng.integers(least, least + 4))) + int(more or 0)
+
+    def make(kind):
+        if isinstance(kind, Flag):
+            return bool(rng.integers(2))
+        if isinstance(kind, Number):
+            return rng.random() + 0.1
+        if not isinstance(kind, Array):
+            return size(kind.size) if kind.size else int(rng.integers(2, 6))
+        shape = tuple(size(axis) for axis in kind.axes)
+        if isinstance(kind, Signs):
+            return rng.choice(np.array([-1, 1], np.int8), shape)
+        if isinstance(kind, Starts):
+            return np.sort(rng.integers(0, size(kind.below) + 1, shape))
+        if kind.below is not None:
+            return rng.integers(kind.least, size(kind.below), shape)
+        if "int" in kind.dtype:
+            return np.zeros(shape, kind.dtypes[-1])
+        values = rng.random(shape) if kind.least is not None else rng.standard_normal(shape)
+        return values.astype(dtype if np.dtype(dtype) in kind.dtypes else kind.dtypes[-1])
+
+    given = {
+        argument: make(takes[argument]) for argument in inspect.signature(getattr(kernels, name)).parameters
+    }
+    SPECIAL.get(name, lambda given, rng: None)(given, rng)
+    if "indptr" in given:
+        n_features = sizes[takes["indices"].below]
+        given["data"], given["indices"], given["indptr"] = sparse_rows(sizes["rows"], n_features, dtype, seed)
+    return given
+
+
+def _symmetric(given, rng):
+    A = rng.standard_normal((len(given["labels"]),) * 2)
+    given["R"] = A @ A.T
+
+
+def _bounded(given, rng):
+    _symmetric(given, rng)
+    k, m = len(given["low"]), len(given["labels"])
+    given["labels"][:k], given["low"], given["high"] = np.arange(k), np.ones(k, np.int64), np.full(k, m)
+
+
+def _ordered(given, rng):
+    _bounded(given, rng)
+    given["order"] = rng.permutation(len(given["order"]))
+
+
+def _sized(given, rng):
+    n, k = given["scores"].shape
+    given |= {"low": np.zeros(k, np.int64), "high": np.full(k, -(-n // k)), "weights": np.ones(n)}
+
+
+def _flipped(given, rng):
+    n, A = len(given["y"]), given["M"]
+    given["M"] = A @ A.T if given["matrix"] else A
+    given["product"], given["flips"] = given["y"] @ given["M"], rng.permutation(n)[: n // 2]
+
+
+def _evolved(given, rng):
+    mu, n = given["population"].shape
+    n, A = n + n % 2, rng.standard_normal((n + n % 2, 3))
+    given["M"] = A @ A.T / 10 if given["matrix"] else A
+    given["population"] = np.array([rng.permutation(np.tile([-1, 1], n // 2)) for _ in range(mu)], np.int8)
+
+
+def _tiled(given, rng):
+    B = np.ascontiguousarray(given["B_T"].T)
+    given["b_norms"], given["tiles"] = kernels.squared_norms(B), kernels.column_tiles(B)
+
+
+def _nearest(given, rng):
+    cells, p = len(given["starts"]) - 1, len(given["nodes"])
+    given["starts"] = np.r_[0, np.sort(rng.integers(0, p + 1, cells - 1)), p]
+    given["halves"] = reference.squared_norms(given["nodes"]) / 2
+    given["probes"] = np.array([rng.permutation(cells)[: given["probes"].shape[1]] for _ in given["X"]])
+
+
+def _rising(given, rng):
+    given["distances"] = np.sort(np.abs(given["distances"]), axis=1)
+
+
+def _averaged(given, rng):
+    given["weights"] = np.abs(given["weights"]) + 0.1
+
+
+SPECIAL = {
+    "shake": _symmetric,
+    "refine": _bounded,
+    "steepest_moves": _bounded,
+    "stochastic_moves": _ordered,
+    "size_multipliers": _sized,
+    "flip_labels": _flipped,
+    "evolve_labels": _evolved,
+    "rbf_kernel_block_csr_into": _tiled,
+    "nearest_nodes_into": _nearest,
+    "calibrated_weights": _rising,
+    "node_averages_into": _averaged,
+}
+
+
+def _dense(data, indices, indptr, *others):
+    """The arguments of a sparse routine, its rows dense; the last one is the number of their columns."""
+    *others, n_features = others
+    return reference.dense_rows(data, indices, indptr, n_features), *others
+
+
+# What each routine writes or returns, from arguments in their order.
+TWINS = {
+    "basis_fixed_point_sums": reference.basis_fixed_point_sums,
+    "basis_fixed_point_sums_csr": lambda *a: reference.basis_fixed_point_sums(*_dense(*a, a[4].size)),
+    "calibrated_weights": reference_graph.calibrated_weights,
+    "cluster_row_sums": reference.cluster_row_sums,
+    "cluster_scores": reference.cluster_scores,
+    "column_tiles": lambda B: reference.column_tiles(B).astype(np.float32),
+    "decision_values": reference.decision_values,
+    "decision_values_csr": lambda *a: reference.decision_values(*_dense(*a, a[3].size)),
+    "evolve_labels": lambda M, matrix, *a: reference.evolve_labels(M if matrix else M @ M.T, *a),
+    "flip_labels": reference.flip_labels,
+    "linear_kernel_block_into": lambda X, B, out: reference.linear_kernel_block(X, B),
+    "linear_kernel_block_csr_into": lambda *a: reference.linear_kernel_block(
+        *_dense(*a[:3], a[3].T, len(a[3]))
+    ),
+    "most_violated_constraint": reference.most_violated_constraint,
+    "most_violated_constraint_csr": lambda *a: reference.most_violated_constraint(*_dense(*a, a[5].size)),
+    "most_violated_runner_ups": reference.most_violated_runner_ups,
+    "nearest_nodes_into": lambda X, nodes, halves, starts, probes, numbers, distances: (
+        reference_graph.nearest_nodes(X, nodes, starts, probes, numbers.shape[1])
+    ),
+    "node_averages_into": lambda *a: reference_graph.node_averages(*a[:3]),
+    "plane_sums": reference.plane_sums,
+    "plane_sums_csr": lambda *a: reference.plane_sums(*_dense(*a, len(a[5]))),
+    "polynomial_kernel_block_into": lambda *a: reference.polynomial_kernel_block(*a[:-1]),
+    "polynomial_kernel_block_csr_into": lambda *a: reference.polynomial_kernel_block(
+        *_dense(*a[:3], a[3].T, *a[4:7], len(a[3]))
+    ),
+    "rbf_kernel_block_into": lambda *a: reference.rbf_kernel_block(*a[:-1]),
+    "rbf_kernel_block_csr_into": lambda *a: reference.rbf_kernel_block(
+        *_dense(*a[:3], a[3].T, a[6], len(a[3]))
+    ),
+    "refine": lambda *a: reference.steepest(*a, reference.mean_objective),
+    "shake": reference.shake,
+    "size_multipliers": lambda scores, low, high, *_: reference.best_sizes_partition(scores, low, high),
+    "squared_norms": reference.squared_norms,
+    "steepest_moves": lambda *a: reference.steepest(*a, reference.sum_objective),
+    "stochastic_moves": reference.stochastic_moves,
+    "weighted_row_sum": reference.weighted_row_sum,
+    "weighted_row_sum_csr": lambda *a: reference.weighted_row_sum(*_dense(*a)),
+}
