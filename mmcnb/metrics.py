@@ -1,4 +1,4 @@
-"""How well clusters match known classes, and the two figures that describe a data set in the papers."""
+"""How well clusters match known classes or part the rows, and two figures that describe a data set."""
 
 from typing import Any
 
@@ -7,7 +7,16 @@ from numpy.typing import ArrayLike
 
 from mmcnb.errors import InputError
 
-__all__ = ["balanced_clustering_error", "clustering_accuracy", "imbalance_degree", "sparsity"]
+__all__ = [
+    "balanced_clustering_error",
+    "clustering_accuracy",
+    "imbalance_degree",
+    "matched_confusion",
+    "sampled_silhouette",
+    "sparsity",
+]
+
+WORK_MIB = 64  # of the distances that are held at once
 
 
 def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
@@ -75,6 +84,115 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
     """
     counts = _contingency(y_true, labels)
     return float(_best_matching_sum(counts) / counts.sum())
+
+
+def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> Any:
+    """Rows of each class in each cluster, each class beside the cluster that is matched to it.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Known classes: integers or strings.
+    labels : array-like of shape (n_samples,)
+        Cluster of each row; the numbers themselves mean nothing.
+
+    Returns
+    -------
+    DataFrame of shape (n_classes, n_clusters)
+        Counts, with the classes as its index and the clusters as its columns. The matching is that of
+        `clustering_accuracy`: matched clusters are in the order of their classes, and the others follow.
+
+    Raises
+    ------
+    InputError
+        If the two are empty, not one-dimensional, or of different lengths.
+
+    Examples
+    --------
+    >>> from mmcnb.metrics import matched_confusion
+    >>> matched_confusion(["a", "a", "b", "b"], [1, 1, 0, 1])
+    cluster  1  0
+    class
+    a        2  0
+    b        1  1
+    """
+    import pandas as pd
+    from scipy.optimize import linear_sum_assignment
+
+    counts = _contingency(y_true, labels)
+    _, matched = linear_sum_assignment(counts, maximize=True)
+    order = [*matched, *np.setdiff1d(np.arange(counts.shape[1]), matched)]
+    classes = pd.Index(np.unique(np.asarray(y_true)), name="class")
+    clusters = pd.Index(np.unique(np.asarray(labels))[order], name="cluster")
+    return pd.DataFrame(counts[:, order], index=classes, columns=clusters)
+
+
+def sampled_silhouette(
+    X: Any, labels: ArrayLike, *, sample_size: int | None = 5000, random_state: Any = None
+) -> float:
+    """Mean silhouette of a random sample of rows, for data of any size.
+
+    The silhouette of a row is (b - a) / max(a, b): a is its mean distance to the sampled rows of its own
+    cluster, and b the least mean distance to those of another. Distances are Euclidean, so clusters of
+    other shapes than balls have a low silhouette, however clear they are.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, dask array, Zarr array or group, path or Samples
+        The rows, of shape (n_samples, n_features); the sampled ones alone are read.
+    labels : array-like of shape (n_samples,)
+        Cluster of each row.
+    sample_size : int or None, default=5000
+        Rows of the sample, drawn without replacement; None is all rows. Time grows with its square.
+    random_state : int, RandomState or None, default=None
+        Seed of the sample.
+
+    Returns
+    -------
+    float
+        Between -1 and 1, the higher the better: scikit-learn's ``silhouette_score`` of these rows. Memory is
+        that of the sampled rows and 64 MiB for distances.
+
+    Raises
+    ------
+    InputError
+        If labels and rows differ in number, or the sample has fewer than two clusters, or as many as rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.metrics import sampled_silhouette
+    >>> X = np.repeat([[0.0], [9.0]], 50, axis=0)
+    >>> sampled_silhouette(X, np.repeat([0, 1], 50), sample_size=20, random_state=0)
+    1.0
+    """
+    from sklearn import config_context
+    from sklearn.metrics import silhouette_score
+    from sklearn.utils import check_random_state
+    from sklearn.utils.random import sample_without_replacement
+
+    from mmcnb.samples import open_samples
+    from mmcnb.samples.matrix import as_matrix
+
+    samples = open_samples(X if hasattr(X, "shape") or not isinstance(X, list | tuple) else np.asarray(X))
+    labels, n = _one_dimensional(labels, "labels"), samples.n_samples
+    if len(labels) != n:
+        raise InputError(f"labels has {len(labels)} rows and X has {n}; give one label a row.")
+    if sample_size is not None and sample_size < 2:
+        raise InputError(f"sample_size={sample_size} is out of range; give at least 2, or None for all rows.")
+    rows = np.arange(n)
+    if sample_size is not None and sample_size < n:
+        drawn = sample_without_replacement(n, sample_size, random_state=check_random_state(random_state))
+        rows = np.sort(drawn)
+    taken = labels[rows]
+    n_clusters = len(np.unique(taken))
+    if not 2 <= n_clusters < len(rows):
+        raise InputError(
+            f"a silhouette needs 2 clusters or more, of some rows each; the {len(rows)} sampled rows have "
+            f"{n_clusters}."
+        )
+    with config_context(working_memory=WORK_MIB):
+        return float(silhouette_score(as_matrix(samples.gather(rows)), taken))
 
 
 def imbalance_degree(y: ArrayLike) -> float:

@@ -111,8 +111,11 @@ def test_each_method_fits_and_predicts_as_its_estimator(method, blobs, tmp_path,
 
 @pytest.mark.parametrize("method", METHODS)
 def test_each_parameter_of_a_method_is_an_option(method):
-    """But for the columns of views, which no word on a command line can say."""
-    assert parameters_of(method) - {*PARAMETERS, *ELSEWHERE, "checkpoint", "verbose"} <= {"columns"}
+    """But for landmarks and the columns of views, which no word on a command line can say."""
+    assert parameters_of(method) - {*PARAMETERS, *ELSEWHERE, "checkpoint", "verbose"} <= {
+        "columns",
+        "landmarks",
+    }
 
 
 def test_the_method_that_is_no_clusterer_says_what_it_is_for(capsys):

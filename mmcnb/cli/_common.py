@@ -11,6 +11,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "element": {
         "help": 'element of the store that holds the rows, such as "X" or "layers/counts" (default: X)'
     },
+    "labels": {
+        "metavar": "OUT",
+        "help": "where the labels are written: OUT.csv or OUT.parquet with the row, its cluster, margin and "
+        "confidence, or a Zarr array of one integer a row, from 0",
+    },
     "overwrite": {"action": "store_true", "help": "replace outputs that exist"},
     "memory-limit": {
         "metavar": "SIZE",
@@ -25,10 +30,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
+def add_options(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
     """Add some of the options that several verbs have."""
     for name in names:
-        parser.add_argument(f"--{name}", **OPTIONS[name])
+        parser.add_argument(f"--{name}", **OPTIONS[name] | more)
 
 
 def add_store(parser: argparse.ArgumentParser, **options: Any) -> None:

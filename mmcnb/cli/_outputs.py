@@ -39,6 +39,13 @@ def whole_outputs(outputs: Sequence[str], sources: Sequence[str], overwrite: boo
         yield [str(stack.enter_context(output).path) for output in written]
 
 
+def check_ending(labels: str) -> None:
+    """Refuse a path of labels whose ending says no way to write them, before any work."""
+    from mmcnb.samples._label_table import is_table
+
+    is_table(labels)
+
+
 def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:
     """Refuse outputs that would destroy what is read, or lie where nothing can be written.
 

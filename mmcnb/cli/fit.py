@@ -11,14 +11,14 @@ from typing import Any
 from mmcnb._machine import peak_memory
 from mmcnb.cli._common import add_options, add_store, words
 from mmcnb.cli._methods import add_method, make_estimator, option_names
-from mmcnb.cli._outputs import check_paths, whole_outputs
+from mmcnb.cli._outputs import check_ending, check_paths, whole_outputs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mmcnb fit``."""
     add_store(parser)
     parser.add_argument("--model", required=True, help="where the model is written")
-    parser.add_argument("--labels", help="Zarr array the labels are written to, one integer a row, from 0")
+    add_options(parser, "labels")
     add_method(parser)
     add_options(parser, "memory-limit", "jobs", "dask")
     parser.add_argument(
@@ -34,6 +34,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Fit, then write the model and the labels."""
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="mmcnb: %(message)s")
+    if arguments.labels is not None:
+        check_ending(arguments.labels)
     outputs = [path for path in (arguments.model, arguments.labels) if path is not None]
     sources, overwrite = [arguments.store], arguments.overwrite
     if arguments.checkpoint is not None:

@@ -8,21 +8,20 @@ from typing import Any
 
 from mmcnb.cli._common import add_options, add_store
 from mmcnb.cli._methods import limits_of, option_names
-from mmcnb.cli._outputs import whole_outputs
+from mmcnb.cli._outputs import check_ending, whole_outputs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mmcnb predict``."""
     parser.add_argument("model", metavar="MODEL", help="what mmcnb fit --model wrote")
     add_store(parser)
-    parser.add_argument(
-        "--labels", required=True, help="Zarr array the labels are written to, one integer a row"
-    )
+    add_options(parser, "labels", required=True)
     add_options(parser, "memory-limit", "jobs", "dask", "overwrite")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Label every row."""
+    check_ending(arguments.labels)
     inputs = [arguments.store, arguments.model]
     with option_names(), whole_outputs([arguments.labels], inputs, arguments.overwrite) as (aside,):
         return _predict(arguments, aside)

@@ -133,17 +133,22 @@ class Engine(ABC):
         object
             The total of the pass.
         """
-        self.traffic.count(samples)
         total = pass_.start()
+        for group in self.stream(pass_, samples, description):
+            total = pass_.combine(total, group)
+        return total
+
+    def stream(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Iterator[Total]:
+        """The totals of all groups of rows in order, counted and shown as `run` does; none is kept."""
+        self.traffic.count(samples)
         shown: AbstractContextManager[Any] = nullcontext()
         if description and self.show_progress is not False:
             shown = progress(samples.n_samples, description, enabled=self.show_progress)
         with shown as bar:
             for group in self.groups(pass_, samples):
-                total = pass_.combine(total, group)
+                yield group
                 if bar is not None:
                     bar.update(GROUP_ROWS)
-        return total
 
 
 def task_rows(samples: Samples, threads: int) -> int:

@@ -24,6 +24,7 @@ from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.run import Engine, Traffic
 from mmcnb.engine.session import FitResult, FitSession, History, connected, open_engine, portable
 from mmcnb.errors import ClusterWarning
+from mmcnb.estimators.outputs import FrameMixin, write_rows
 from mmcnb.estimators.parameters import (
     RUNTIME_DOCS,
     Rule,
@@ -35,7 +36,7 @@ from mmcnb.estimators.parameters import (
 from mmcnb.estimators.persistence import save_estimator
 from mmcnb.features.model import Model
 from mmcnb.features.rules import DecisionPass, Hyperplane, LabelsPass, Scores
-from mmcnb.samples import LabelsWriter, Samples
+from mmcnb.samples import Samples
 from mmcnb.samples.derived import scaled_matrix
 
 FITTED = ("objective", "gamma", "converged", "report")
@@ -149,16 +150,15 @@ class Estimator(FittedAttributes, BaseEstimator):
         return self.model_.features(read_input(self, X, reset=False)), self.model_.rule
 
     def _predict(self, X: Any, out: Any) -> np.ndarray | None:
-        """Labels of rows; None where they are written to a Zarr array, block by block."""
+        """Labels of rows; None where they are written to a file, block by block."""
         features, rule = self._features(X)
         if out is None:
             return self._run(LabelsPass(rule), features, "labels")
-        with LabelsWriter(out, features.n_samples) as writer, self._open_engine(self.n_jobs) as engine:
-            writer.finish_chunks(engine.run(LabelsPass(rule, writer.sink()), features, "labels"))
+        write_rows(self, X, features, rule, out)
         return None
 
 
-class DecisionMixin:
+class DecisionMixin(FrameMixin):
     """Decision values, for estimators whose model has a rule."""
 
     if TYPE_CHECKING:
@@ -280,7 +280,9 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
             Rows with the columns of the fit.
         out : path or None, default=None
-            Path of a new Zarr array for the labels, written block by block; it must not exist.
+            Path of a new file, written block by block. A path that ends with ``.csv`` or ``.parquet`` is a
+            table with the columns of `to_frame`, each row under its number or its name. Others are a Zarr
+            array.
 
         Returns
         -------

@@ -7,8 +7,9 @@ import numpy as np
 
 from mmcnb.engine.session import FitSession
 from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
-from mmcnb.features.confidence import calibrated, kept_shares, margins_of
+from mmcnb.features.confidence import calibrated, kept_shares
 from mmcnb.features.model import Model
+from mmcnb.features.rules import margins_of
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.all_rows import constrained_scores
 from mmcnb.samples import open_samples

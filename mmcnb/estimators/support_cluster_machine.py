@@ -233,8 +233,9 @@ class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
         X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
             Rows with the columns of the fit.
         out : path or None, default=None
-            Where to write the numbers of the classes in ``classes_`` as a Zarr array, block by block; it
-            must not exist.
+            Path of a new file, written block by block. A path that ends with ``.csv`` or ``.parquet`` is a
+            table with the columns of `to_frame`; others are a Zarr array of the numbers of the classes in
+            ``classes_``.
 
         Returns
         -------

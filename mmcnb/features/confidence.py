@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb.engine.passes import CollectingPass
 from mmcnb.errors import InputError
-from mmcnb.features.rules import Hyperplane, Scores
+from mmcnb.features.rules import Hyperplane, Scores, clusters_of, margins_of
 
 MOST_KNOTS = 20
 DAMAGED = "the model holds no confidence that a fit writes; fit again with n_refits=2 or more."
@@ -82,32 +83,28 @@ class ConfidenceRule:
         return self.confidence.shares_of(margins_of(self.rule.decide(rows)))
 
 
-def margins_of(values: np.ndarray) -> np.ndarray:
-    """Margins of rows from their decision values: |f|, or the largest score minus the second.
+@dataclass(frozen=True)
+class TablePass(CollectingPass):
+    """Cluster, margin and, where there is one, confidence of each row, as the columns of a table.
 
     Parameters
     ----------
-    values : ndarray of shape (m,) or (m, k)
-        Decision values of two clusters, or scores.
-
-    Returns
-    -------
-    ndarray of shape (m,), float64
-        Margins, not negative; 0 with one cluster.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.features.confidence import margins_of
-    >>> margins_of(np.array([[1.0, 4.0, 2.0]])), margins_of(np.array([-3.0]))
-    (array([2.]), array([3.]))
+    rule : Hyperplane or Scores
+        Labels the rows.
+    confidence : Confidence or None, default=None
+        From margins to shares.
     """
-    if values.ndim == 1:
-        return np.abs(values)
-    if values.shape[1] == 1:
-        return np.zeros(values.shape[0])
-    two = np.partition(values, -2, axis=1)[:, -2:]
-    return np.asarray(two[:, 1] - two[:, 0])
+
+    rule: Hyperplane | Scores
+    confidence: Confidence | None = None
+
+    def block(self, rows: Any, start: int, stop: int) -> list[dict[str, np.ndarray]]:
+        """The columns of one block."""
+        values = self.rule.decide(rows)
+        columns = {"cluster": clusters_of(values), "margin": margins_of(values)}
+        if self.confidence is not None:
+            columns["confidence"] = self.confidence.shares_of(columns["margin"])
+        return [columns]
 
 
 def matched(labels: np.ndarray, to: np.ndarray, n_clusters: int) -> np.ndarray:

@@ -35,7 +35,7 @@ class Hyperplane:
 
     def label(self, rows: Any) -> np.ndarray:
         """Cluster of each row (int32): 1 where the decision value is at least 0, otherwise 0."""
-        return (self.decide(rows) >= 0).astype(np.int32)
+        return clusters_of(self.decide(rows))
 
     def shifted(self, q: float) -> "Hyperplane":
         """The hyperplane with its threshold at q instead of 0."""
@@ -69,7 +69,7 @@ class Scores:
 
     def label(self, rows: Any) -> np.ndarray:
         """Cluster of each row (int32); the first of equal scores."""
-        return self.decide(rows).argmax(axis=1).astype(np.int32)
+        return clusters_of(self.decide(rows))
 
     def shifted(self, b: np.ndarray) -> "Scores":
         """The scores minus b."""
@@ -78,6 +78,42 @@ class Scores:
     def ordered(self, clusters: Sequence[int] | np.ndarray) -> "Scores":
         """The scores of the given clusters, in this order."""
         return Scores(np.ascontiguousarray(self.coef[:, clusters]), self.offset[clusters])
+
+
+def clusters_of(values: np.ndarray) -> np.ndarray:
+    """Cluster of each row (int32) from its decision value, of shape (m,), or its scores, of shape (m, k)."""
+    chosen = values >= 0 if values.ndim == 1 else values.argmax(axis=1)
+    return chosen.astype(np.int32)
+
+
+def margins_of(values: np.ndarray) -> np.ndarray:
+    """Margins of rows: the score of the cluster of a row minus the best other score.
+
+    Where two clusters have one decision function f, their scores differ by it: the margin is abs(f).
+
+    Parameters
+    ----------
+    values : ndarray of shape (m,) or (m, k)
+        Decision values of two clusters, or scores.
+
+    Returns
+    -------
+    ndarray of shape (m,), float64
+        Margins, not negative; 0 on a boundary, and with one cluster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.rules import margins_of
+    >>> margins_of(np.array([[1.0, 4.0, 2.0]])), margins_of(np.array([-3.0]))
+    (array([2.]), array([3.]))
+    """
+    if values.ndim == 1:
+        return np.abs(values)
+    if values.shape[1] == 1:
+        return np.zeros(values.shape[0])
+    two = np.partition(values, -2, axis=1)[:, -2:]
+    return np.asarray(two[:, 1] - two[:, 0])
 
 
 class Labels(Protocol):

@@ -69,8 +69,8 @@ def atomic_write(path: PathLike, *, sync: bool = False, part: Path | None = None
 
 
 def _beside(target: Path) -> Path:
-    """A new hidden name in the same folder."""
-    return target.with_name(f".{target.name}.part-{secrets.token_hex(4)}")
+    """A new hidden name in the same folder, with the ending of the target."""
+    return target.with_name(f".part-{secrets.token_hex(4)}-{target.name}")
 
 
 def _sync_folder(folder: Path) -> None:
@@ -164,7 +164,8 @@ class AtomicOutput:
         if not os.path.lexists(self.target):
             self.path.rename(self.target)
             return
-        old = self.path.with_name(self.path.name.replace(".part-", ".old-"))  # a folder cannot be replaced
+        # a folder cannot be replaced
+        old = self.path.with_name(self.path.name.replace(".part-", ".old-", 1))
         self.target.rename(old)
         try:
             self.path.rename(self.target)

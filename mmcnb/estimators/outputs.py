@@ -1,0 +1,131 @@
+"""What becomes of the rows: clusters, margins and confidence, as a frame or as a file."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mmcnb.errors import InputError
+from mmcnb.features.confidence import Confidence, TablePass
+from mmcnb.features.rules import Hyperplane, LabelsPass, Scores
+from mmcnb.samples import LabelsWriter, Samples
+from mmcnb.samples._label_table import TableWriter, is_table
+
+
+class FrameMixin:
+    """Rows with their clusters as a pandas frame, for estimators whose model has a rule."""
+
+    if TYPE_CHECKING:
+        _features: Any
+        _open_engine: Any
+        n_jobs: Any
+
+    def to_frame(self, X: Any = None) -> Any:
+        """Cluster, margin and confidence of rows, as a pandas frame.
+
+        The margin of a row is the score of its cluster minus the best other score; with one decision function
+        f for two clusters it is abs(f). It is 0 on a boundary.
+
+        Parameters
+        ----------
+        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features), or None, default=None
+            Rows with the columns of the fit; they are streamed. None is the rows of the fit: as nothing but
+            their labels is kept, the frame has the column ``cluster`` alone.
+
+        Returns
+        -------
+        DataFrame of shape (n_samples, 1 to 3)
+            ``cluster`` (int32; of a classifier ``class``), ``margin`` (float64), and ``confidence`` (float64)
+            where the model was fitted with refits. The index is that of a pandas frame, the ``obs_names`` of
+            an AnnData object, the index that a store keeps beside its rows, or the row numbers.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be read, or there is no X and the rows of the fit were not labelled.
+
+        Examples
+        --------
+        >>> import mmcnb
+        >>> X = [[0.0], [0.1], [2.0], [2.1]]
+        >>> model = mmcnb.CPMMC(random_state=0).fit(X)
+        >>> model.to_frame(X)["cluster"].tolist()
+        [0, 0, 1, 1]
+        >>> model.to_frame(X).columns.tolist(), model.to_frame().columns.tolist()
+        (['cluster', 'margin'], ['cluster'])
+        """
+        import pandas as pd
+
+        check_is_fitted(self, "model_")
+        if X is None:
+            if not hasattr(self, "labels_"):
+                raise InputError(
+                    "this model holds no labels of the rows of its fit; give to_frame the rows, X."
+                )
+            return pd.DataFrame({"cluster": self.labels_})
+        features, rule = self._features(X)
+        with self._open_engine(self.n_jobs) as engine:
+            blocks = engine.run(TablePass(rule, confidence_of(self)), features, "labels")
+        return pd.DataFrame(columns_of(self, blocks), index=index_of(X, features.root))
+
+
+def write_rows(
+    estimator: Any, X: Any, features: Samples, rule: Hyperplane | Scores, out: str | os.PathLike[str]
+) -> None:
+    """Write the clusters of rows: a Zarr array of labels, or a table with margins, by the ending of ``out``.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        Fitted.
+    X : object
+        The rows, as they were given.
+    features : Samples
+        The rows in the features of the rule.
+    rule : Hyperplane or Scores
+        Labels the rows.
+    out : path
+        Must not exist.
+    """
+    n_samples = features.n_samples
+    if not is_table(out):
+        with LabelsWriter(out, n_samples) as writer, estimator._open_engine(estimator.n_jobs) as engine:
+            writer.finish_chunks(engine.run(LabelsPass(rule, writer.sink()), features, "labels"))
+        return
+    names = index_of(X, features.root)
+    sweep = TablePass(rule, confidence_of(estimator))
+    with (
+        TableWriter(out, n_samples, names, str(getattr(names, "name", None) or "index")) as table,
+        estimator._open_engine(estimator.n_jobs) as engine,
+    ):
+        for group in engine.stream(sweep, features, "labels"):
+            table.append(columns_of(estimator, group))
+
+
+def confidence_of(estimator: Any) -> Confidence | None:
+    """The confidence of a model that was fitted with refits."""
+    knots = estimator.report_.get("confidence")
+    return None if knots is None else Confidence.from_dict(knots)
+
+
+def columns_of(estimator: Any, blocks: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The columns of some blocks of rows; those of a classifier name the class."""
+    columns = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    classes = getattr(estimator, "classes_", None)
+    return columns if classes is None else {"class": classes[columns.pop("cluster")]} | columns
+
+
+def index_of(X: Any, samples: Samples) -> Sequence[Any] | None:
+    """Names of the rows: of a pandas frame, of AnnData or of a store; None where they have numbers alone."""
+    from mmcnb.samples import _labels
+
+    names: Any = getattr(X, "obs_names", getattr(X, "index", None))
+    if names is None or callable(names):  # a list has a method of this name
+        stored = getattr(_labels, "open_index", None)
+        return None if stored is None else stored(samples)
+    import pandas as pd
+
+    numbers = isinstance(names, pd.RangeIndex) and names.equals(pd.RangeIndex(len(names)))
+    return None if numbers else names

@@ -1,0 +1,209 @@
+"""Clusters of rows as a table, CSV or Parquet: written block by block, and read back."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from mmcnb.errors import InputError
+from mmcnb.samples._inventory import PathLike
+from mmcnb.samples.atomic import AtomicOutput
+
+TABLES = (".csv", ".parquet")
+ROW = "row"  # the column of the row numbers
+NAMES = ("cluster", "class")  # of the column that `read_table_column` takes where none is named
+
+
+def is_table(path: PathLike) -> bool:
+    """Whether labels at a path are a table; otherwise they are a Zarr array.
+
+    Raises
+    ------
+    InputError
+        The ending is of neither.
+
+    Examples
+    --------
+    >>> from mmcnb.samples._label_table import is_table
+    >>> is_table("labels.csv"), is_table("labels.zarr"), is_table("labels")
+    (True, False, False)
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in (*TABLES, ".zarr", ""):
+        raise InputError(
+            f"{path}: labels are not written as {ending!r}; give a path that ends with .csv, .parquet or "
+            ".zarr."
+        )
+    return ending in TABLES
+
+
+class TableWriter:
+    """Write a table of rows, block by block; the ending of its path says in which form.
+
+    The file appears when the ``with`` block ends; after an error nothing is left.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Ends with ``.csv`` or ``.parquet``.
+    n_samples : int
+        Rows to come.
+    index : sequence of length n_samples or None, default=None
+        Names of the rows, in the first column; None is their numbers.
+    index_name : str, default="index"
+        Name of that column; "row" where rows have numbers alone.
+
+    Raises
+    ------
+    InputError
+        The path exists, rows are left out, or the disk is full.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, numpy as np
+    >>> from mmcnb.samples._label_table import TableWriter
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with TableWriter(f"{folder}/labels.csv", n_samples=2) as writer:
+    ...         writer.append({"cluster": np.array([0, 1]), "margin": np.array([0.5, 2.0])})
+    ...     print(pathlib.Path(folder, "labels.csv").read_text().replace('"', ""))
+    row,cluster,margin
+    0,0,0.5
+    1,1,2
+    <BLANKLINE>
+    """
+
+    def __init__(
+        self, path: PathLike, n_samples: int, index: Sequence[Any] | None = None, index_name: str = "index"
+    ) -> None:
+        self._output = AtomicOutput(path)
+        self._expected, self._index, self._index_name = n_samples, index, index_name
+        self._written = 0
+        self._file: Any = None
+
+    def __enter__(self) -> Self:
+        """Begin; the file is made with the first rows, which say its columns."""
+        return self
+
+    def append(self, columns: Mapping[str, np.ndarray]) -> None:
+        """Add the next rows.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray of shape (n_rows,)
+            The same columns each time.
+        """
+        import pyarrow as pa
+
+        n_rows = len(next(iter(columns.values())))
+        table = pa.table({**self._names(n_rows), **columns})
+        if self._file is None:
+            self._file = self._open(table.schema)
+        self._file.write_table(table)
+        self._written += n_rows
+
+    def _names(self, n_rows: int) -> dict[str, Any]:
+        stop = self._written + n_rows
+        if self._index is None:
+            return {ROW: np.arange(self._written, stop)}
+        names = np.asarray(self._index[self._written : stop])
+        return {self._index_name: names if names.dtype.kind in "iufbM" else [str(name) for name in names]}
+
+    def _open(self, schema: Any) -> Any:
+        if self._output.path.suffix.lower() == ".csv":
+            from pyarrow.csv import CSVWriter
+
+            return CSVWriter(str(self._output.path), schema)
+        from pyarrow.parquet import ParquetWriter
+
+        return ParquetWriter(str(self._output.path), schema)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Finish the table and move it to its place, or remove it after an error."""
+        with self._output:
+            try:
+                if self._file is not None:
+                    self._file.close()
+            finally:
+                if error is not None:
+                    raise error
+            if self._written != self._expected:
+                raise InputError(
+                    f"{self._output.target}: {self._written} rows came where {self._expected} were said."
+                )
+
+
+def read_table_column(path: PathLike, column: str | None = None) -> np.ndarray:
+    """One column of a table, CSV or Parquet, with one value a row.
+
+    Parameters
+    ----------
+    path : path
+        The table.
+    column : str or None, default=None
+        Its name. None is "cluster" or "class", or the only column beside those of row numbers.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Numbers or text, in the order of the rows.
+
+    Raises
+    ------
+    InputError
+        The table cannot be read, has no such column, a value is missing, or row numbers are out of order.
+    """
+    import pyarrow as pa
+
+    if not Path(path).is_file():
+        raise InputError(f"{path} does not exist: check the path.")
+    try:
+        known = _columns_of(path)
+        column = _chosen(path, column, known)
+        table = _read(path, [column, *({ROW} & set(known) - {column})])
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path} cannot be read as a table ({str(error).splitlines()[0]}).") from error
+    values = table[column]
+    if values.null_count:
+        row = int(np.argmax(np.asarray(values.is_null())))
+        raise InputError(f"{path}: row {row} has no {column}; give one value a row.")
+    if ROW in table.column_names and column != ROW:
+        rows = table[ROW].to_numpy()
+        if rows.dtype.kind not in "iu" or not np.array_equal(rows, np.arange(len(rows))):
+            raise InputError(f'{path}: the column "{ROW}" does not count from 0; sort the table by it.')
+    return np.asarray(values.to_numpy())
+
+
+def _is_csv(path: PathLike) -> bool:
+    return Path(path).suffix.lower() != ".parquet"
+
+
+def _columns_of(path: PathLike) -> list[str]:
+    if _is_csv(path):
+        from pyarrow.csv import open_csv
+
+        with open_csv(str(path)) as reader:
+            return list(reader.schema.names)
+    from pyarrow.parquet import read_schema
+
+    return list(read_schema(str(path)).names)
+
+
+def _chosen(path: PathLike, column: str | None, known: list[str]) -> str:
+    if column is None:
+        others = [name for name in known if name not in (ROW, "index")]
+        column = next((name for name in NAMES if name in known), others[0] if len(others) == 1 else None)
+    if column not in known:
+        which = "" if column is None else f" {column!r}"
+        raise InputError(f"{path} has no column{which} to take; name one of {', '.join(known)}.")
+    return column
+
+
+def _read(path: PathLike, columns: list[str]) -> Any:
+    if _is_csv(path):
+        from pyarrow.csv import ConvertOptions, read_csv
+
+        return read_csv(str(path), convert_options=ConvertOptions(include_columns=columns))
+    from pyarrow.parquet import read_table
+
+    return read_table(str(path), columns=columns)
