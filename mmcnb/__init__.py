@@ -20,6 +20,7 @@ _MODULES = {
     "SparseKernelMMC": "mmcnb.estimators.sparse_kernel_mmc",
     "SupportClusterMachine": "mmcnb.estimators.support_cluster_machine",
     "UnsupervisedRLS": "mmcnb.estimators.unsupervised_rls",
+    "annotate": "mmcnb.estimators.annotate",
     "load": "mmcnb.estimators.persistence",
     "open_samples": "mmcnb.samples",
     "config": "mmcnb._config",

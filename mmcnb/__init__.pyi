@@ -2,6 +2,7 @@ from mmcnb import baselines as baselines
 from mmcnb._config import config as config
 from mmcnb.errors import ClusterWarning as ClusterWarning
 from mmcnb.errors import InputError as InputError
+from mmcnb.estimators.annotate import annotate as annotate
 from mmcnb.estimators.cpmmc import CPMMC as CPMMC
 from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC as CrammerSingerMMC
 from mmcnb.estimators.evolutionary_mmc import EvolutionaryMMC as EvolutionaryMMC
@@ -34,6 +35,7 @@ __all__ = [
     "SupportClusterMachine",
     "UnsupervisedRLS",
     "__version__",
+    "annotate",
     "baselines",
     "config",
     "load",

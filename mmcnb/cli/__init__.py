@@ -17,10 +17,10 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import mmcnb
-from mmcnb.cli import convert, demo, doctor, fit, info, plan, predict, verify
+from mmcnb.cli import convert, demo, doctor, fit, info, plan, predict, score, verify
 from mmcnb.errors import is_interrupt
 
-_MODULES: tuple[ModuleType, ...] = (convert, info, verify, plan, fit, predict, demo, doctor)
+_MODULES: tuple[ModuleType, ...] = (convert, info, verify, plan, fit, predict, score, demo, doctor)
 VERBS = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
 
 BAD_INPUT = 2

@@ -8,11 +8,12 @@ import numpy as np
 
 from mmcnb.errors import InputError
 from mmcnb.samples._inventory import PathLike
+from mmcnb.samples._labels import read_column
 from mmcnb.samples.atomic import AtomicOutput
 
 TABLES = (".csv", ".parquet")
 ROW = "row"  # the column of the row numbers
-NAMES = ("cluster", "class")  # of the column that `read_table_column` takes where none is named
+NAMES = ("cluster", "class")  # of the column that `read_values` takes where none is named
 
 
 def is_table(path: PathLike) -> bool:
@@ -133,15 +134,15 @@ class TableWriter:
                 )
 
 
-def read_table_column(path: PathLike, column: str | None = None) -> np.ndarray:
-    """One column of a table, CSV or Parquet, with one value a row.
+def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
+    """One value a row: a column of a table, CSV or Parquet, or a Zarr array.
 
     Parameters
     ----------
     path : path
-        The table.
+        The table or array.
     column : str or None, default=None
-        Its name. None is "cluster" or "class", or the only column beside those of row numbers.
+        Name of the column. None is "cluster" or "class", or the only column beside those of row numbers.
 
     Returns
     -------
@@ -155,6 +156,8 @@ def read_table_column(path: PathLike, column: str | None = None) -> np.ndarray:
     """
     import pyarrow as pa
 
+    if Path(path).suffix.lower() not in TABLES:
+        return read_column(path, "labels")
     if not Path(path).is_file():
         raise InputError(f"{path} does not exist: check the path.")
     try:

@@ -232,6 +232,13 @@ def open_class_labels(source: Any) -> np.ndarray | None:
     return labels if labels.dtype.kind in "iu" else np.unique(labels, return_inverse=True)[1]
 
 
+def stored_classes(source: Any) -> np.ndarray | None:
+    """The classes that `open_class_labels` finds, by their names where the store has them."""
+    labels, array = open_class_labels(source), class_labels_array(source)
+    names: Any = None if array is None else array.attrs.get("class_names")
+    return labels if labels is None or names is None else np.asarray(names)[labels]
+
+
 def read_column(source: Any, name: str) -> np.ndarray:
     """One number a row, out of a Zarr array or its path; ``name`` is the parameter's, for messages."""
     node = open_node(source)

@@ -1,0 +1,150 @@
+"""Compare the clusters of a store with known classes, and tell how well they part the rows."""
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from mmcnb.cli._common import add_store
+from mmcnb.errors import InputError
+
+SAMPLE_ROWS = 5000  # of the silhouette
+MOST_SHOWN = 20  # classes and clusters of a confusion that is printed; --json has them all
+MEASURES = {
+    "balanced_error": "mean error rate of the classes, each matched to one cluster",
+    "adjusted_rand_index": "1 is perfect, 0 is chance",
+    "normalized_mutual_information": "1 is perfect",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mmcnb score``."""
+    add_store(parser)
+    parser.add_argument(
+        "labels",
+        metavar="LABELS",
+        help="what mmcnb fit or predict wrote with --labels: .csv, .parquet or Zarr",
+    )
+    parser.add_argument(
+        "--classes",
+        metavar="FILE",
+        help="known classes: CSV, Parquet or a Zarr array, one a row (default: those that STORE keeps)",
+    )
+    parser.add_argument(
+        "--label-column", metavar="NAME", help="column that holds the classes, of FILE or otherwise of LABELS"
+    )
+    parser.add_argument(
+        "--sample-size",
+        type=int,
+        default=SAMPLE_ROWS,
+        metavar="ROWS",
+        help=f"rows of the sample for the silhouette (default: {SAMPLE_ROWS:,})",
+    )
+    parser.add_argument("--random-state", type=int, default=0, metavar="SEED", help="seed of that sample")
+
+
+def run(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Score the clusters."""
+    import numpy as np
+
+    from mmcnb import open_samples
+    from mmcnb.metrics import sampled_silhouette
+    from mmcnb.samples._label_table import read_values
+
+    samples = open_samples(arguments.store, arguments.element)
+    labels = _one_a_row(read_values(arguments.labels), arguments.labels, samples)
+    clusters, counts = np.unique(labels, return_counts=True)
+    report = {
+        "store": arguments.store,
+        "labels": arguments.labels,
+        "n_samples": samples.n_samples,
+        "n_features": samples.n_features,
+        "sizes": dict(zip(map(str, clusters.tolist()), counts.tolist(), strict=True)),
+    }
+    classes = _classes(arguments, samples)
+    if classes is not None:
+        report |= _against(classes, labels)
+    silhouette, reason = None, None
+    try:
+        seed = arguments.random_state
+        silhouette = sampled_silhouette(samples, labels, sample_size=arguments.sample_size, random_state=seed)
+    except InputError as error:
+        reason = str(error)
+    rows = min(arguments.sample_size, samples.n_samples)
+    return report | {"silhouette": silhouette, "silhouette_rows": rows, "no_silhouette": reason}
+
+
+def _classes(arguments: argparse.Namespace, samples: Any) -> Any:
+    """The known classes, one a row; None where there are none."""
+    from mmcnb.samples._label_table import read_values
+    from mmcnb.samples._labels import stored_classes
+
+    if arguments.classes is None and arguments.label_column is None:
+        return stored_classes(samples)
+    source = arguments.classes or arguments.labels
+    return _one_a_row(read_values(source, arguments.label_column), source, samples)
+
+
+def _one_a_row(values: Any, source: str, samples: Any) -> Any:
+    if len(values) != samples.n_samples:
+        raise InputError(
+            f"{source} has {len(values):,} rows and {samples.name} has {samples.n_samples:,}; give one label "
+            "a row, in the order of the rows."
+        )
+    if values.dtype.kind == "f" and (values % 1).any():
+        raise InputError(
+            f"{source} has labels such as {values[values % 1 != 0][0]:g}; give whole numbers or names."
+        )
+    return values
+
+
+def _against(classes: Any, labels: Any) -> dict[str, Any]:
+    """The measures against known classes."""
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+    from mmcnb.metrics import balanced_clustering_error, matched_confusion
+
+    scores = (
+        balanced_clustering_error(classes, labels),
+        adjusted_rand_score(classes, labels),
+        normalized_mutual_info_score(classes, labels),
+    )
+    confusion = matched_confusion(classes, labels)
+    named = {"classes": confusion.index, "clusters": confusion.columns, "counts": confusion.to_numpy()}
+    return {
+        **{name: float(score) for name, score in zip(MEASURES, scores, strict=True)},
+        "confusion": {name: values.tolist() for name, values in named.items()},
+    }
+
+
+def lines(report: dict[str, Any]) -> Iterator[str]:
+    """Word the scores."""
+    n = report["n_samples"]
+    yield f"{n:,} rows x {report['n_features']:,} features of {report['store']}"
+    shares = (f"{name}: {size:,} ({size / n:.1%})" for name, size in report["sizes"].items())
+    yield f"cluster sizes  {', '.join(shares)}"
+    if "confusion" in report:
+        for name, meaning in MEASURES.items():
+            value = f"{report[name]:.1%}" if name == "balanced_error" else f"{report[name]:.3f}"
+            yield f"{name.replace('_', ' '):<31}{value:>6}  ({meaning})"
+    else:
+        yield "no known classes: the store keeps none; give them with --classes FILE"
+    if report["silhouette"] is None:
+        yield f"silhouette: none; {report['no_silhouette']}"
+    else:
+        rows = f"of {report['silhouette_rows']:,} rows; -1 to 1, high where clusters are round and apart"
+        yield f"{'silhouette':<31}{report['silhouette']:>6.3f}  ({rows})"
+    if "confusion" in report:
+        yield from _table(**report["confusion"])
+
+
+def _table(classes: list[Any], clusters: list[Any], counts: list[list[int]]) -> Iterator[str]:
+    """Rows of each class in each cluster, the matched ones on the diagonal."""
+    if max(len(classes), len(clusters)) > MOST_SHOWN:
+        yield f"confusion of {len(classes)} classes and {len(clusters)} clusters: see --json"
+        return
+    rows = [["class / cluster", *map(str, clusters)]]
+    rows += [[str(name), *(f"{n:,}" for n in row)] for name, row in zip(classes, counts, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *cells in rows:
+        numbers = (f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True))
+        yield f"{first:<{widths[0]}}  {'  '.join(numbers)}"

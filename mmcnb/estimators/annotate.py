@@ -1,0 +1,131 @@
+"""Clusters of the observations of an AnnData object, written where scanpy's users look for them."""
+
+from typing import Any
+
+import numpy as np
+
+from mmcnb.errors import InputError
+from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.parameters import RUNTIME_NAMES
+
+
+def annotate(
+    adata: Any,
+    n_clusters: int | str | None = None,
+    *,
+    element: str = "X",
+    key_added: str = "mmcnb",
+    estimator: StreamedClusterer | None = None,
+    copy: bool = False,
+    **parameters: Any,
+) -> Any:
+    """Cluster the observations of an AnnData object, and write the clusters into it.
+
+    Parameters
+    ----------
+    adata : AnnData
+        The object; its rows are clustered as they are, so normalise counts first.
+    n_clusters : int, "auto" or None, default=None
+        Number of clusters; None and "auto" choose it. With an estimator, None is the estimator's own.
+    element : str, default="X"
+        What holds the rows: "X", or for instance "layers/counts" or "obsm/X_pca".
+    key_added : str, default="mmcnb"
+        Name under which the results are written.
+    estimator : estimator or None, default=None
+        A clusterer of the package, which is fitted. None is `MaximumMarginClustering`.
+    copy : bool, default=False
+        Whether to write into a copy.
+    **parameters
+        Parameters of the estimator, such as ``random_state``.
+
+    Returns
+    -------
+    AnnData or None
+        The copy; None where ``adata`` itself is written into. It then has
+
+        ``obs[key_added]``
+            Cluster of each observation: a categorical of "0", "1", ….
+        ``obs[f"{key_added}_margin"]``, ``obs[f"{key_added}_confidence"]``
+            Margin (float64), and confidence where there is one; see ``to_frame`` of the estimator.
+        ``uns[key_added]``
+            "params", "objective", "n_clusters" and, of `MaximumMarginClustering`, "trust".
+
+    Raises
+    ------
+    InputError
+        If ``adata`` is no AnnData object, has no such element, or its rows or a parameter cannot be used.
+
+    Examples
+    --------
+    >>> import anndata, mmcnb
+    >>> from mmcnb.synthetic import make_shape
+    >>> X, _ = make_shape("two-moons", 200, random_state=0)
+    >>> adata = anndata.AnnData(X)
+    >>> mmcnb.annotate(adata, n_clusters=2, random_state=0)
+    >>> adata.obs["mmcnb"].cat.categories.tolist()
+    ['0', '1']
+    """
+    import pandas as pd
+
+    if not (hasattr(adata, "obs_names") and hasattr(adata, "uns")):
+        raise InputError(f"adata is a {type(adata).__name__}; give an AnnData object.")
+    if estimator is None:
+        from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
+
+        estimator = MaximumMarginClustering(n_clusters=n_clusters)
+    elif not isinstance(estimator, StreamedClusterer):
+        raise InputError(f"estimator={estimator!r} is no clusterer of mmcnb; give one, or None.")
+    elif n_clusters is not None:
+        parameters = {"n_clusters": n_clusters} | parameters
+    try:
+        estimator.set_params(**parameters)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    rows = element_of(adata, element)
+    frame = estimator.fit(rows).to_frame(rows)
+    adata = adata.copy() if copy else adata
+    names = [str(k) for k in range(int(frame["cluster"].max()) + 1)]
+    adata.obs[key_added] = pd.Categorical.from_codes(frame.pop("cluster"), names)
+    for name in frame:
+        adata.obs[f"{key_added}_{name}"] = frame[name].to_numpy()
+    adata.uns[key_added] = _described(estimator, element)
+    return adata if copy else None
+
+
+def element_of(adata: Any, element: str) -> Any:
+    """An element of an AnnData object, such as ``X`` or ``obsm/X_pca``."""
+    container, _, key = element.strip("/").partition("/")
+    if container == "X" and not key:
+        return adata.X
+    if container not in ("layers", "obsm") or key not in getattr(adata, container):
+        known = ", ".join(
+            ["X", *(f"{part}/{name}" for part in ("layers", "obsm") for name in getattr(adata, part))]
+        )
+        raise InputError(f"adata has no element {element!r}; it has: {known}.")
+    return getattr(adata, container)[key]
+
+
+def _described(estimator: Any, element: str) -> dict[str, Any]:
+    """The fit in numbers, text and arrays, which AnnData's files hold."""
+    given = estimator.get_params(deep=False).items()
+    kept = {name: _plain(value) for name, value in given if name not in RUNTIME_NAMES and value is not None}
+    trust = estimator.report_.get("trust")
+    return {
+        "params": {"method": type(estimator).__name__, "element": element} | kept,
+        "objective": float(estimator.objective_),
+        "n_clusters": int(np.max(estimator.labels_)) + 1,
+        **(
+            {}
+            if trust is None
+            else {"trust": {name: _plain(value) for name, value in trust.items() if value is not None}}
+        ),
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    array = np.asarray(value) if isinstance(value, list | tuple | np.ndarray) else None
+    return str(value) if array is None or array.dtype.kind not in "biuf" else array

@@ -1,0 +1,255 @@
+"""Clusters as frames, tables and columns of AnnData: the same figures, whatever holds them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import zarr
+
+import mmcnb
+from mmcnb.errors import InputError
+from mmcnb.samples import create_dense_store
+from mmcnb.samples._label_table import TableWriter, is_table, read_values
+from mmcnb.synthetic import make_shape
+
+ROWS = 5000  # more than one block
+
+
+@pytest.fixture(scope="module")
+def X():
+    return make_shape("two-moons", ROWS, random_state=0)[0].astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def two(X):
+    return mmcnb.MaximumMarginClustering(n_refits=2, random_state=0).fit(X)
+
+
+@pytest.fixture(scope="module")
+def three(X):
+    return mmcnb.UnsupervisedRLS(3, n_init=2, sample_size=300, random_state=0).fit(X)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def read(path):
+    frame = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+    return frame.set_index(frame.columns[0])
+
+
+def test_the_frame_has_the_labels_and_what_they_follow_from(X, two, three):
+    frame = two.to_frame(X)
+    assert frame.columns.tolist() == ["cluster", "margin", "confidence"]
+    np.testing.assert_array_equal(frame["cluster"], two.labels_)
+    np.testing.assert_array_equal(frame["margin"], np.abs(two.decision_function(X)))
+    np.testing.assert_array_equal(frame["confidence"], two.confidence(X))
+    frame, scores = three.to_frame(X), three.decision_function(X)
+    assert frame.dtypes.to_dict() == {"cluster": np.dtype("int32"), "margin": np.dtype("float64")}
+    np.testing.assert_array_equal(frame["cluster"], three.labels_)
+    own = scores[np.arange(ROWS), three.labels_]
+    scores[np.arange(ROWS), three.labels_] = -np.inf
+    np.testing.assert_array_equal(frame["margin"], own - scores.max(axis=1))
+
+
+def test_without_rows_the_frame_has_the_labels_of_the_fit(X, two, tmp_path):
+    pd.testing.assert_frame_equal(two.to_frame(), two.to_frame(X)[["cluster"]])
+    two.save(tmp_path / "model")
+    with pytest.raises(InputError, match=r"^this model holds no labels [^\n]*give to_frame the rows, X\.$"):
+        mmcnb.load(tmp_path / "model").to_frame()
+
+
+def test_a_classifier_names_the_class(X):
+    y = np.where(X[:, 0] > 1, "far", "near")
+    model = mmcnb.SupportClusterMachine(n_clusters=20, random_state=0).fit(X, y)
+    frame = model.to_frame(X)
+    assert frame.columns.tolist() == ["class", "margin"]
+    np.testing.assert_array_equal(frame["class"], model.predict(X))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "CSV"])
+@pytest.mark.parametrize("form", ["memory", "store", "sparse"])
+def test_a_table_has_the_figures_of_the_frame(ending, form, X, two, tmp_path):
+    rows = {"memory": X, "store": tmp_path / "rows.zarr", "sparse": scipy.sparse.csr_array(X)}[form]
+    if form == "store":
+        with create_dense_store(rows, 2, chunk_rows=700) as writer:
+            writer.append(X)
+    out = tmp_path / f"labels.{ending}"
+    assert two.predict(rows, out=out) is None
+    table = read(out.rename(out.with_suffix(out.suffix.lower())))
+    assert table.index.name == "row"
+    assert table.index.tolist() == list(range(ROWS))
+    pd.testing.assert_frame_equal(
+        table, two.to_frame(rows), check_dtype=False, check_names=False, check_index_type=False
+    )
+
+
+def test_a_table_on_a_cluster_is_that_of_threads(X, two, tmp_path, dask_client):
+    with create_dense_store(tmp_path / "rows.zarr", 2) as writer:
+        writer.append(X)
+    for name, engine in {"threads": None, "cluster": dask_client(2)}.items():
+        with mmcnb.config(engine=engine):
+            two.predict(tmp_path / "rows.zarr", out=tmp_path / f"{name}.parquet")
+    pd.testing.assert_frame_equal(
+        *(pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("threads", "cluster"))
+    )
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.Index([f"r,{i}" for i in range(40)], name="customer"),
+        pd.Index(np.arange(40) * 7),
+        pd.date_range("2020-01-01", periods=40),
+        pd.Index([1, "a"] * 20, dtype=object),
+    ],
+    ids=["named", "numbers", "dates", "mixed"],
+)
+def test_rows_keep_the_index_of_their_frame(index, ending, X, three, tmp_path):
+    frame = pd.DataFrame(X[:40], index=index)
+    pd.testing.assert_index_equal(three.to_frame(frame).index, index, exact=False)
+    three.predict(frame, out=tmp_path / f"l.{ending}")
+    table = read(tmp_path / f"l.{ending}")
+    assert table.index.name == (index.name or "index")
+    kept = pd.to_datetime(table.index) if isinstance(index, pd.DatetimeIndex) else table.index
+    assert list(map(str, kept)) == list(map(str, index))
+    np.testing.assert_array_equal(read_values(tmp_path / f"l.{ending}"), three.to_frame(frame)["cluster"])
+
+
+def test_other_endings_are_zarr_or_refused(X, three, tmp_path):
+    for name in ("labels", "labels.zarr"):
+        three.predict(X, out=tmp_path / name)
+        np.testing.assert_array_equal(zarr.open_array(tmp_path / name, mode="r")[:], three.labels_)
+        np.testing.assert_array_equal(read_values(tmp_path / name), three.labels_)
+    before = names(tmp_path)
+    for name in ("labels.txt", "labels.csv.gz"):
+        with pytest.raises(
+            InputError, match=r"^[^\n]* give a path that ends with \.csv, \.parquet or \.zarr\.$"
+        ):
+            three.predict(X, out=tmp_path / name)
+    assert names(tmp_path) == before
+    assert is_table("a.Parquet")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_appears_whole_or_not_at_all(ending, tmp_path):
+    path = tmp_path / f"l.{ending}"
+    block = {"cluster": np.array([0, 1], np.int32)}
+
+    def write(n_samples, error=None):
+        with TableWriter(path, n_samples) as writer:
+            writer.append(block)
+            assert not path.exists()
+            if error is not None:
+                raise error
+
+    with pytest.raises(KeyboardInterrupt):
+        write(2, KeyboardInterrupt())
+    with pytest.raises(InputError, match="the disk is full"):
+        write(2, OSError(28, "No space left on device"))
+    with pytest.raises(InputError, match="2 rows came where 3 were said"):
+        write(3)
+    assert names(tmp_path) == []
+    write(2)
+    with pytest.raises(InputError, match="exists already"):
+        write(2)
+    assert names(tmp_path) == [f"l.{ending}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "sentence"),
+    [
+        ("a,b\n1,2\n", None, "has no column to take; name one of a, b"),
+        ("a,b\n1,2\n", "c", "has no column 'c' to take; name one of a, b"),
+        ("cluster\n1\n\n", "cluster", None),
+        ("cluster,b\n1,2\n,3\n", None, "row 1 has no cluster"),
+        ("row,cluster\n1,0\n0,1\n", None, 'the column "row" does not count from 0; sort the table by it'),
+        ("a,b\n1\n", "a", "cannot be read as a table"),
+        ("", None, "cannot be read as a table"),
+    ],
+)
+def test_tables_that_hold_no_labels_are_refused(text, column, sentence, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    if sentence is None:
+        assert read_values(tmp_path / "t.csv", column).tolist() == [1]
+        return
+    with pytest.raises(InputError, match=rf"^[^\n]*t\.csv[^\n]*{sentence}[^\n]*\.$"):
+        read_values(tmp_path / "t.csv", column)
+
+
+# AnnData
+
+anndata = pytest.importorskip("anndata", reason="anndata is an extra")
+
+
+@pytest.fixture
+def cells():
+    X, y = make_shape("two-moons", 300, random_state=0)
+    held = {"layers": {"counts": scipy.sparse.csr_matrix(np.abs(X))}, "obsm": {"X_pca": X}}
+    return anndata.AnnData(
+        np.abs(X), obs=pd.DataFrame({"y": y}, index=[f"cell{i}" for i in range(300)]), **held
+    )
+
+
+def test_annotate_writes_what_scanpys_users_expect_and_a_file_keeps_it(cells, tmp_path):
+    assert mmcnb.annotate(cells, 2, element="obsm/X_pca", random_state=0, n_refits=2) is None
+    expected = mmcnb.MaximumMarginClustering(2, random_state=0, n_refits=2).fit(cells.obsm["X_pca"])
+    frame = expected.to_frame(cells.obsm["X_pca"])
+    assert cells.obs["mmcnb"].cat.categories.tolist() == ["0", "1"]
+    assert not cells.obs["mmcnb"].cat.ordered
+    np.testing.assert_array_equal(cells.obs["mmcnb"].astype(int), expected.labels_)
+    for name in ("margin", "confidence"):
+        np.testing.assert_array_equal(cells.obs[f"mmcnb_{name}"], frame[name])
+    told = cells.uns["mmcnb"]
+    assert told["objective"] == expected.objective_
+    assert told["trust"] == expected.report_["trust"]
+    assert told["params"].items() >= {"element": "obsm/X_pca", "n_clusters": 2, "random_state": 0}.items()
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    again = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    assert again.obs["mmcnb"].tolist() == cells.obs["mmcnb"].tolist()
+    assert again.uns["mmcnb"]["trust"] == told["trust"]
+    assert again.uns["mmcnb"]["params"] == told["params"]
+
+
+def test_annotate_takes_an_estimator_and_may_copy(cells, tmp_path):
+    method = mmcnb.UnsupervisedRLS(cluster_sizes=[0.5, 0.3, 0.2], random_state=0, n_init=2)
+    given = {"element": "layers/counts", "key_added": "rls", "estimator": method, "copy": True}
+    copied = mmcnb.annotate(cells, 3, **given, n_landmarks=50)
+    assert cells.obs.columns.tolist() == ["y"]
+    assert "rls" not in cells.uns
+    assert copied.obs["rls"].cat.categories.tolist() == ["0", "1", "2"]
+    np.testing.assert_array_equal(copied.obs["rls"].astype(int), method.labels_)
+    assert method.n_landmarks == copied.uns["rls"]["params"]["n_landmarks"] == 50
+    assert "trust" not in copied.uns["rls"]
+    copied.write_h5ad(tmp_path / "copied.h5ad")
+    kept = anndata.read_h5ad(tmp_path / "copied.h5ad").uns["rls"]["params"]["cluster_sizes"]
+    assert kept.tolist() == [0.5, 0.3, 0.2]
+
+
+def test_the_number_of_clusters_is_chosen_where_none_is_given(cells):
+    mmcnb.annotate(cells, element="obsm/X_pca", max_clusters=3, random_state=0)
+    assert cells.uns["mmcnb"]["n_clusters"] == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"element": "obsm/X_umap"}, "has no element 'obsm/X_umap'"),
+        ({"element": "var"}, "has no element 'var'"),
+        ({"estimator": "leiden"}, "estimator='leiden' is no clusterer of mmcnb; give one, or None"),
+        ({"resolution": 1.0}, "Invalid parameter 'resolution'"),
+        ({"n_clusters": 301}, "n_clusters=301 is more than the 300 rows"),
+    ],
+)
+def test_annotate_refuses_in_one_sentence_and_writes_nothing(given, sentence, cells):
+    with pytest.raises(InputError, match=rf"^[^\n]*{sentence}[^\n]*$"):
+        mmcnb.annotate(cells, **given)
+    assert cells.obs.columns.tolist() == ["y"]
+    assert list(cells.uns) == []
+
+
+def test_annotate_wants_an_anndata_object(X):
+    with pytest.raises(InputError, match="adata is a ndarray; give an AnnData object"):
+        mmcnb.annotate(X)
