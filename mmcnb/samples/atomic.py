@@ -164,7 +164,7 @@ class AtomicOutput:
         if not os.path.lexists(self.target):
             self.path.rename(self.target)
             return
-        # a folder cannot be replaced
+        # A folder cannot be replaced in one step.
         old = self.path.with_name(self.path.name.replace(".part-", ".old-", 1))
         self.target.rename(old)
         try:
