@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from mmcnb._config import LIBRARIES, format_bytes, n_threads, resolve_memory_limit
+from mmcnb.engine.plan_sample import sample_bytes
 from mmcnb.engine.run import READ_AHEAD, TASK_BYTES, task_rows
 from mmcnb.errors import MemoryLimitError
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
@@ -94,6 +95,8 @@ class FitNeeds:
         Rows of the sample that are held dense, as they are and as float64; None is all of them.
     held_rows : int, default=0
         Rows that are held in their own type and form, such as those of a sample that is not made dense.
+    stays_sparse : bool, default=False
+        Whether a sample of sparse rows, and sparse basis vectors of very many columns, are not made dense.
     work_bytes : float, default=0.0
         Bytes that work on the sample holds before any sweep over all rows, and gives back.
     libraries : int, default=0
@@ -116,6 +119,7 @@ class FitNeeds:
     sample_bytes: float = 0.0
     dense_rows: int | None = None
     held_rows: int = 0
+    stays_sparse: bool = False
     work_bytes: float = 0.0
     libraries: int = 0
     larger_rows: int = 0
@@ -231,20 +235,12 @@ class _Costs:
     def __init__(self, rows: RowShape, needs: FitNeeds, limit: int) -> None:
         self.rows, self.limit = rows, limit
         self.n_landmarks, self.row_flops = needs.n_landmarks, needs.row_flops
-        p, kernel_bytes = needs.n_landmarks, needs.n_landmarks * 4
+        kernel_bytes = needs.n_landmarks * 4
         self.feature_bytes = kernel_bytes or rows.row_bytes
         self.cache = rows.n_samples * self.feature_bytes
         self.libraries, self.work = LIBRARIES + needs.libraries, needs.work_bytes
         self.row_state = ROW_STATE if rows.is_reopenable else 0
-        # A copy of the sample's kernel columns holds float32 values and as many float64 coordinates.
-        size = min(needs.sample_size, rows.n_samples)
-        dense_rows = size if needs.dense_rows is None else min(needs.dense_rows, size)
-        self.sample: float = dense_rows * rows.n_features * (rows.itemsize + 8)
-        self.sample += size * needs.sample_copies * 3 * kernel_bytes
-        # CSR rows are held once more while they are put together.
-        self.sample += min(needs.held_rows, rows.n_samples) * rows.row_bytes * (1 + rows.is_sparse)
-        self.sample += p * (2 * p + 3 * rows.n_features) * 8  # the basis and its kernel matrix
-        self.sample += 2 * needs.larger_rows * self.feature_bytes + needs.sample_bytes
+        self.sample = sample_bytes(rows, needs)
         # A thread holds decoded rows, a second copy inside the decoder, and one block's features.
         task = max(
             min(TASK_BYTES, rows.n_samples * rows.row_bytes), BLOCK_ROWS * rows.row_bytes, rows.chunk_bytes

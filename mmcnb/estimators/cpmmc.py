@@ -105,7 +105,7 @@ class CPMMC(StreamedClusterer):
 
     def _needs(self, n_samples: int) -> FitNeeds:
         rows = self.sample_size or SAMPLE_ROWS
-        return FitNeeds(sample_size=rows, larger_rows=larger_sample(n_samples))
+        return FitNeeds(sample_size=rows, stays_sparse=True, larger_rows=larger_sample(n_samples))
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(self, session)

@@ -197,7 +197,8 @@ def needs_of_landmarks(estimator: Any, n_samples: int) -> FitNeeds:
     rows = estimator.sample_size or SAMPLE_ROWS
     given = check_landmarks(getattr(estimator, "landmarks", None))
     n_landmarks = basis_size(estimator.n_landmarks, min(n_samples, rows)) if given is None else len(given)
-    return FitNeeds(n_landmarks, rows, larger_rows=larger_sample(n_samples))
+    sparse = given is None and getattr(estimator, "basis", "own") == "landmarks"
+    return FitNeeds(n_landmarks, rows, stays_sparse=sparse, larger_rows=larger_sample(n_samples))
 
 
 def fit_on_landmarks(
@@ -210,7 +211,7 @@ def fit_on_landmarks(
     size = basis_size(estimator.n_landmarks, rows.shape[0])
     own = getattr(estimator, "landmarks", None)
     if own is None:
-        basis = choose_landmarks(rows, size, session.random_state, weights)
+        basis = choose_landmarks(rows, size, session.random_state, weights, may_be_sparse=growing is None)
     else:
         basis = scaled_landmarks(own, rows, session.mean, session.deviation)
     if growing is not None:

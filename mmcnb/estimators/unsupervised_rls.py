@@ -255,7 +255,8 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         # The first pass reads, one more labels.
         own = check_landmarks(self.landmarks)
         n_landmarks = min(rows, self.n_landmarks) if own is None else len(own)
-        return FitNeeds(n_landmarks, rows, sample_copies=2, work_bytes=held, sweeps=sweeps)
+        given: dict[str, Any] = {"sample_copies": 2, "stays_sparse": own is None}
+        return FitNeeds(n_landmarks, rows, **given, work_bytes=held, sweeps=sweeps)
 
     def _plan(self, samples: Samples | RowShape) -> FitPlan:
         rows = min(self.sample_size or rows_of_sample(self.n_clusters), samples.n_samples)

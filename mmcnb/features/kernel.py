@@ -5,10 +5,12 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import DerivedSamples
+from mmcnb.samples.matrix import as_csr_block, squared_sums
 
 FEATURE_DTYPE = np.dtype(np.float32)  # sums over the features are float64
 
@@ -52,12 +54,12 @@ class Kernel:
     degree: int = 3
     coef0: float = 1.0
 
-    def __call__(self, rows: Any, basis: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
-        """Kernel values between dense or CSR rows and a dense basis, of shape (rows, p)."""
+    def __call__(self, rows: Any, basis: Any, dtype: Any = np.float64) -> np.ndarray:
+        """Kernel values between dense or CSR rows and a basis, of shape (rows, p)."""
         return self.against(basis).block(rows, dtype)
 
-    def against(self, basis: np.ndarray) -> "BasisMap":
-        """The map of rows to their kernel values against a dense basis of shape (p, d)."""
+    def against(self, basis: Any) -> "BasisMap":
+        """The map of rows to their kernel values against a basis of shape (p, d), dense or CSR."""
         return BasisMap(self, basis)
 
     def values(self, rows: Any, vectors: "BasisVectors", dtype: Any) -> np.ndarray:
@@ -83,10 +85,47 @@ class Kernel:
 
 
 class BasisVectors:
-    """A dense basis; what CSR rows need of it is computed once for all kernels that share it."""
+    """A basis; what CSR rows need of it is computed once for all kernels that share it.
 
-    def __init__(self, basis: np.ndarray) -> None:
-        self.dense = np.ascontiguousarray(basis)
+    Of a sparse basis only the columns are held in which some vector is not 0. What a row has in the others
+    adds to its distance from each vector and to no inner product.
+
+    Parameters
+    ----------
+    basis : ndarray or csr_array of shape (p, d)
+        The vectors.
+    """
+
+    def __init__(self, basis: Any) -> None:
+        self.basis, self.columns = basis, None
+        if sp.issparse(basis):
+            self.columns = np.unique(basis.indices)
+            self.dense = np.ascontiguousarray(basis[:, self.columns].toarray())
+        else:
+            self.dense = np.ascontiguousarray(basis)
+
+    @cached_property
+    def _places(self) -> np.ndarray:
+        """Where each column stands among those held; -1 for the others."""
+        places = np.full(self.basis.shape[1], -1, np.int32)
+        places[self.columns] = np.arange(self.dense.shape[1])
+        return places
+
+    def within(self, rows: Any) -> tuple[Any, np.ndarray | None]:
+        """Rows in the columns held, and the sum of squares of what each has in the others."""
+        rows = as_csr_block(rows) if sp.issparse(rows) else rows
+        if self.columns is None:
+            return rows, None
+        if not isinstance(rows, CSRBlock):
+            held = np.ascontiguousarray(rows[:, self.columns])
+            return held, np.maximum(squared_sums(rows) - squared_sums(held), 0)
+        places = self._places[rows.indices]
+        there = places >= 0
+        row_of = np.repeat(np.arange(len(rows.indptr) - 1), np.diff(rows.indptr))
+        squares = np.square(rows.data[~there], dtype=np.float64)
+        others = np.bincount(row_of[~there], squares, len(rows.indptr) - 1)
+        indptr = np.concatenate(([0], np.cumsum(there)))[rows.indptr]
+        return CSRBlock(rows.data[there], places[there], indptr, self.dense.shape[1]), others
 
     @cached_property
     def for_csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -99,16 +138,20 @@ class BasisVectors:
 class BasisMap:
     """Values of a kernel against one basis; what blocks share is computed once."""
 
-    def __init__(self, kernel: Any, basis: np.ndarray) -> None:
+    def __init__(self, kernel: Any, basis: Any) -> None:
         self.kernel, self.vectors = kernel, BasisVectors(basis)
         self.n_features: int = basis.shape[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BasisMap, (self.kernel, self.vectors.dense)
+        return BasisMap, (self.kernel, self.vectors.basis)
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Kernel values of shape (rows, p)."""
-        return self.kernel.values(rows, self.vectors, dtype)
+        rows, others = self.vectors.within(rows)
+        values: np.ndarray = self.kernel.values(rows, self.vectors, dtype)
+        if others is not None and self.kernel.name == "rbf":
+            values *= np.exp(-self.kernel.gamma * others)[:, None].astype(dtype)
+        return values
 
 
 class KernelSamples(DerivedSamples):

@@ -10,6 +10,7 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 from mmcnb.errors import InputError
 from mmcnb.features.graph import GraphMap
@@ -35,8 +36,8 @@ class Model:
         Gives the cluster of a row.
     kernel : Kernel, MultipleKernels or None, default=None
         The kernel or kernels; None for a linear model on the columns.
-    basis : ndarray of shape (p, d) or None, default=None
-        Basis vectors.
+    basis : ndarray or csr_array of shape (p, d), or None, default=None
+        Basis vectors; sparse ones where there are very many columns.
     mean, deviation : ndarray of shape (d,) or None, default=None
         Scaling of the columns.
     feature_dtype : str, default="float32"
@@ -51,7 +52,7 @@ class Model:
 
     rule: Hyperplane | Scores
     kernel: Kernel | MultipleKernels | None = None
-    basis: np.ndarray | None = None
+    basis: Any = None
     mean: np.ndarray | None = None
     deviation: np.ndarray | None = None
     feature_dtype: str = "float32"
@@ -90,7 +91,7 @@ class Model:
         arrays = {
             "coef": self.rule.coef,
             "offset": np.asarray(self.rule.offset, np.float64),
-            "basis": self.basis,
+            **_basis_arrays(self.basis),
             "mean": self.mean,
             "deviation": self.deviation,
             "ridge_matrix": None if self.ridge is None else self.ridge.matrix,
@@ -116,7 +117,7 @@ class Model:
         return cls(
             Hyperplane(coef, float(offset)) if offset.ndim == 0 else Scores(coef, offset),
             kernel_from_dict(header["kernel"]) if header["kernel"] else None,
-            arrays.get("basis"),
+            _basis_of(arrays),
             arrays.get("mean"),
             arrays.get("deviation"),
             header["feature_dtype"],
@@ -124,6 +125,29 @@ class Model:
             arrays.get("kernel_weights"),
             graph,
         )
+
+
+SPARSE_BASIS = ("basis_data", "basis_indices", "basis_indptr")
+
+
+def _basis_arrays(basis: Any) -> dict[str, Any]:
+    """The arrays of a basis, dense or CSR."""
+    if not issparse(basis):
+        return {"basis": basis}
+    parts = dict(zip(SPARSE_BASIS, (basis.data, basis.indices, basis.indptr), strict=True))
+    return {**parts, "basis_shape": np.array(basis.shape)}
+
+
+def _basis_of(arrays: Mapping[str, np.ndarray]) -> Any:
+    """The basis of some arrays; None where they hold none."""
+    if "basis_shape" not in arrays:
+        return arrays.get("basis")
+    try:
+        basis = csr_array(tuple(arrays[name] for name in SPARSE_BASIS), shape=tuple(arrays["basis_shape"]))
+        basis.check_format(full_check=True)
+    except ValueError as error:
+        raise KeyError("basis") from error
+    return basis
 
 
 def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb.engine.plan_sample import WIDE_COLUMNS
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import as_matrix, dense, row_blocks, to_dense
 
@@ -48,7 +49,7 @@ class Axes:
         matrix = as_matrix(rows)
         if self.axes is None:
             return np.ascontiguousarray(to_dense(matrix) - self.mean.astype(matrix.dtype))
-        axes, mean = self.axes.astype(matrix.dtype), self.mean.astype(matrix.dtype)
+        axes, mean = (part.astype(matrix.dtype, copy=False) for part in (self.axes, self.mean))
         if hasattr(matrix, "toarray"):
             return np.ascontiguousarray(matrix @ axes - mean @ axes)
         return np.ascontiguousarray((matrix - mean) @ axes)
@@ -73,11 +74,21 @@ def _principal_axes(sample: Any, mean: np.ndarray, random_state: np.random.Rando
             centred = dense(rows) - mean
             covariance += centred.T @ centred
         return np.asarray(eigh(covariance, subset_by_index=[d - LEADING_AXES, d - 1])[1][:, ::-1])
-    axes = random_state.standard_normal((d, LEADING_AXES + SPARE_AXES))
+    axes, columns = random_state.standard_normal((d, LEADING_AXES + SPARE_AXES)), None
+    if hasattr(sample, "indices") and d > WIDE_COLUMNS:
+        columns = np.unique(sample.indices)  # the axes are 0 in the others
+        columns = columns if columns.shape[0] > axes.shape[1] else None
+    if columns is not None:
+        sample, mean, axes = sample[:, columns], mean[columns], axes[columns]
     for _ in range(POWER_STEPS):
         axes, _ = np.linalg.qr(_covariance_times(sample, mean, axes))
     _, turned = eigh(axes.T @ _covariance_times(sample, mean, axes))
-    return np.asarray(axes @ turned[:, ::-1][:, :LEADING_AXES])
+    found = axes @ turned[:, ::-1][:, :LEADING_AXES]
+    if columns is None:
+        return np.asarray(found)
+    whole = np.zeros((d, LEADING_AXES))
+    whole[columns] = found
+    return whole
 
 
 def _covariance_times(sample: Any, mean: np.ndarray, axes: np.ndarray) -> np.ndarray:

@@ -1,10 +1,13 @@
 """The Nyström map: landmarks, the normalization of their kernel matrix, and principal axes of features."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
+from mmcnb.engine.plan_sample import WIDE_COLUMNS
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import FEATURE_DTYPE, Kernel, KernelSamples
 from mmcnb.features.rules import Scores
@@ -78,13 +81,13 @@ def check_places(n_places: int, n_clusters: int, size: str = "sample_size") -> N
 SMALLEST_EIGENVALUE = 1e-7  # share of the largest, of the landmarks' kernel matrix: rounding of float32
 
 
-def kernel_values(sample: Any, kernel: Kernel, basis: np.ndarray, dtype: Any = FEATURE_DTYPE) -> np.ndarray:
+def kernel_values(sample: Any, kernel: Kernel, basis: Any, dtype: Any = FEATURE_DTYPE) -> np.ndarray:
     """Kernel values of rows in memory, dense or CSR, against basis vectors."""
     rows = KernelSamples(open_samples(sample), kernel.against(basis), dtype)
     return np.asarray(rows.block(0, rows.n_samples))
 
 
-def landmark_values(sample: Any, kernel: Kernel, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def landmark_values(sample: Any, kernel: Kernel, basis: Any) -> tuple[np.ndarray, np.ndarray]:
     """Kernel values of rows against landmarks, and their normalization M (see `normalization_of`)."""
     values, basis = kernel_values(sample, kernel, basis).astype(np.float64), basis.astype(np.float64)
     return values, normalization_of(kernel(basis, basis), SMALLEST_EIGENVALUE)
@@ -132,8 +135,12 @@ PROJECTED_COLUMNS = 64  # k-means++ projects more columns to so many at random
 
 
 def choose_landmarks(
-    X: Any, n_landmarks: int, random_state: np.random.RandomState, weights: np.ndarray | None = None
-) -> np.ndarray:
+    X: Any,
+    n_landmarks: int,
+    random_state: np.random.RandomState,
+    weights: np.ndarray | None = None,
+    may_be_sparse: bool = False,
+) -> Any:
     """Basis vectors by k-means++ on a sample.
 
     Parameters
@@ -146,10 +153,12 @@ def choose_landmarks(
         Source of randomness.
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
+    may_be_sparse : bool, default=False
+        Whether vectors of very many columns stay sparse where the rows are.
 
     Returns
     -------
-    ndarray of shape (p, d)
+    ndarray or csr_array of shape (p, d)
         Distinct rows of the sample.
 
     Examples
@@ -167,9 +176,21 @@ def choose_landmarks(
         _, rows = kmeans_plusplus(points, n_landmarks, sample_weight=weights, random_state=random_state)
     else:
         rows = np.arange(X.shape[0])
+    if may_be_sparse and issparse(X) and X.shape[1] > WIDE_COLUMNS:
+        return _distinct_sparse(X[np.sort(rows)])
     chosen = to_dense(X[np.sort(rows)])
     _, first = np.unique(chosen, axis=0, return_index=True)
     return np.ascontiguousarray(chosen[np.sort(first)])
+
+
+def _distinct_sparse(rows: Any) -> Any:
+    """The distinct rows of a CSR matrix, in their order."""
+    rows.eliminate_zeros()
+    given = (slice(start, stop) for start, stop in pairwise(rows.indptr))
+    first: dict[tuple[bytes, bytes], int] = {}
+    for number, part in enumerate(given):
+        first.setdefault((rows.indices[part].tobytes(), rows.data[part].tobytes()), number)
+    return rows[list(first.values())]
 
 
 def _few_columns(X: Any, random_state: np.random.RandomState) -> np.ndarray:
@@ -313,6 +334,7 @@ def total_variance_of(z: Any, weights: np.ndarray | None) -> float:
     return float(np.asarray(shares @ squares).sum() - centre @ centre)
 
 
+ROUNDING = 1e-7  # of the standard deviation along an axis, as a share of the largest: there is none
 MANY_COLUMNS = 1000  # beyond it an iterative solver finds the leading components
 
 
@@ -333,6 +355,8 @@ def principal_directions(z: Any, count: int, weights: np.ndarray | None = None) 
     shares = row_shares(z.shape[0], weights)
     mean, size = np.asarray(shares @ z).ravel(), z.shape[1]
     count = min(count, size)
+    if size > max(WIDE_COLUMNS, z.shape[0]):
+        return _scores_by_rows(z, shares, mean, min(count, z.shape[0]))
     if size <= MANY_COLUMNS:
         weighted = diags_array(shares) @ z
         covariance = np.asarray((weighted.T @ z).todense() if hasattr(z, "todense") else weighted.T @ z)
@@ -349,3 +373,35 @@ def principal_directions(z: Any, count: int, weights: np.ndarray | None = None) 
     largest = np.abs(vectors).argmax(axis=0)
     vectors = vectors * np.sign(vectors[largest, np.arange(count)])
     return np.asarray(z @ vectors) - mean @ vectors
+
+
+def _scores_by_rows(z: Any, shares: np.ndarray, mean: np.ndarray, count: int) -> np.ndarray:
+    """The same from the inner products of the rows: no more than a few vectors of the columns are held."""
+    from scipy.linalg import eigh
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    m, roots = z.shape[0], np.sqrt(shares)
+
+    def axis_of(u: np.ndarray) -> np.ndarray:
+        return np.asarray(z.T @ (roots * u) - mean * (roots @ u))
+
+    def product(u: np.ndarray) -> np.ndarray:
+        axis = axis_of(u.ravel())
+        return np.asarray(roots * (z @ axis - mean @ axis))
+
+    gram = LinearOperator((m, m), product, dtype=np.float64)
+    if m <= 2 * count + 1:
+        _, vectors = eigh(gram @ np.eye(m), subset_by_index=[m - count, m - 1])
+    else:
+        _, vectors = eigsh(gram, count, v0=np.arange(1.0, m + 1))
+    scores, largest = np.zeros((m, count)), 0.0
+    for k, u in enumerate(vectors.T[::-1]):
+        axis = axis_of(u)
+        length = float(np.linalg.norm(axis))
+        largest = max(largest, length)
+        if length <= ROUNDING * largest:
+            continue
+        axis /= length
+        axis *= np.sign(axis[np.abs(axis).argmax()])
+        scores[:, k] = z @ axis - mean @ axis
+    return scores

@@ -94,15 +94,19 @@ class WorkingSet(ABC):
     def keep(self, kept: np.ndarray) -> None:
         """Drop all cutting planes but those marked; basis vectors stay."""
         self.generators = [generator for generator, keep in zip(self.generators, kept, strict=True) if keep]
+        shared = self.coefs is self.centred
         self.s, self.t = self.s[kept], self.t[kept]
-        self.centred, self.coefs = self.centred[kept], self.coefs[kept]
+        self.centred = self.centred[kept]
+        self.coefs = self.centred if shared else self.coefs[kept]
 
     def add(self, found: Any) -> None:
         """Add a cutting plane that `find_most_violated` returned."""
         generator, statistics, centred, coef = found
         self.generators.append(generator)
         self.s, self.t = np.append(self.s, statistics.active), np.append(self.t, statistics.signed)
-        self.centred, self.coefs = np.vstack([self.centred, centred]), np.vstack([self.coefs, coef])
+        shared = self.coefs is self.centred and coef is centred  # rows are their own features
+        self.centred = np.vstack([self.centred, centred])
+        self.coefs = self.centred if shared else np.vstack([self.coefs, coef])
 
 
 class FixedBasisWorkingSet(WorkingSet):

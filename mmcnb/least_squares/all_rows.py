@@ -170,7 +170,7 @@ def landmark_sample(
         )
     basis = given
     if basis is None:
-        basis = choose_landmarks(sample, n_landmarks, random_state, weights)
+        basis = choose_landmarks(sample, n_landmarks, random_state, weights, may_be_sparse=True)
         check_places(basis.shape[0], n_clusters)
     return sample_on_landmarks(sample, weights, kernel, basis)
 

@@ -179,7 +179,7 @@ def stable_settings(
         candidates = [replace(kernel, gamma=1 / (2 * width**2 * distance)) for width in widths]
     random_state = deepcopy(random_state)  # what follows goes on as if the setting had been given
     subsets = draw_subsets(sample.shape[0], config.n_clusters, SUBSETS, random_state)
-    basis = choose_landmarks(sample, n_landmarks, random_state, weights)
+    basis = choose_landmarks(sample, n_landmarks, random_state, weights, may_be_sparse=True)
     seed = int(random_state.randint(2**31 - 1))
     config = replace(config, n_init=min(config.n_init, SUBSET_STARTS))
     settings = []

@@ -307,6 +307,16 @@ def as_matrix(rows: Any) -> Any:
     return sp.csr_array(rows[:3], shape=(rows.indptr.shape[0] - 1, rows.n_features))
 
 
+def as_csr_block(rows: Any) -> CSRBlock:
+    """A CSR matrix of SciPy as a block."""
+    return CSRBlock(rows.data, rows.indices, rows.indptr.astype(np.int64), rows.shape[1])
+
+
+def squared_sums(rows: np.ndarray) -> np.ndarray:
+    """Sum of squares of each row, float64."""
+    return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+
+
 def stack(parts: list[Any]) -> Any:
     """Arrays or SciPy matrices one below the other; a list of arrays is emptied, which holds none twice."""
     if not isinstance(parts[0], np.ndarray):
