@@ -1,0 +1,47 @@
+"""
+When should you not believe the clusters?
+=========================================
+
+When the report says so. Every method returns the clusters it is asked for, even from one cloud of rows. The trust of a fit asks whether
+rows are sparse between the clusters, and whether several searches agree.
+"""
+
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import mmcnb
+
+random = np.random.default_rng(0)
+gaps = {0.0: "one cloud", 4.0: "two that overlap", 7.0: "two apart"}
+models = {}
+for gap, name in gaps.items():
+    X = random.normal(size=(600, 2))
+    X[:300, 0] += gap
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", mmcnb.ClusterWarning)
+        models[name] = X, mmcnb.MaximumMarginClustering(n_clusters=2, random_state=0).fit(X)
+    print(f"{name}: {models[name][1].report_['trust']['level']}")
+    for warning in said:
+        print("   ", warning.message)
+
+# %%
+# At the lowest level the fit warns, as it does here for the cloud. The colours alone would not have told.
+
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
+for ax, (name, (X, model)) in zip(axes, models.items(), strict=True):
+    ax.scatter(*X.T, c=model.labels_, cmap="coolwarm", s=6)
+    ax.set(title=f"{name}: trust {model.report_['trust']['level']}", xticks=[], yticks=[])
+plt.show()
+
+# %%
+# The confidence of a row says how often it keeps its cluster when the fit is repeated on another sample. Rows near the boundary
+# have less of it.
+
+X, _ = models["two that overlap"]
+model = mmcnb.MaximumMarginClustering(n_clusters=2, n_refits=3, random_state=0).fit(X)
+figure, ax = plt.subplots(figsize=(5, 3.6), layout="constrained")
+points = ax.scatter(*X.T, c=model.confidence(X), cmap="viridis", s=8)
+figure.colorbar(points, label="confidence")
+plt.show()

@@ -1,0 +1,53 @@
+"""
+How do I cluster a table that does not fit in memory?
+=====================================================
+
+Write it to a Zarr store in blocks, and set a limit. Here 400,000 rows are made block by block, so at no time are all of them in memory. A
+fit reads them a few times in blocks and streams the labels to disk.
+"""
+
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import psutil
+import zarr
+
+import mmcnb
+from mmcnb.metrics import balanced_clustering_error
+from mmcnb.plotting import ClusterDisplay
+from mmcnb.samples import create_dense_store, open_class_labels
+from mmcnb.synthetic import make_block
+
+folder = tempfile.TemporaryDirectory()
+rows, labels = Path(folder.name) / "rows.zarr", Path(folder.name) / "labels.zarr"
+with create_dense_store(rows, n_features=32, dtype="float32") as store:
+    for start in range(0, 400_000, 50_000):
+        store.append(*make_block("rings", start, start + 50_000, n_features=32))
+
+# %%
+# The plan says what the fit will hold and read, before any work. A limit that is too small is refused, with the least that works.
+# The limit counts the whole process. This one holds the gallery, so it is set above what is in use already.
+
+used = psutil.Process().memory_info().rss
+model = mmcnb.SparseKernelMMC(memory_limit=used + 2**28, random_state=0)
+print(model.plan(rows))
+try:
+    mmcnb.SparseKernelMMC(memory_limit="100MiB").plan(rows)
+except mmcnb.InputError as refusal:
+    print(refusal)
+
+# %%
+# Labels go to a Zarr array, so they need no memory either.
+
+model.fit(rows).predict(rows, out=labels)
+found = zarr.open_array(labels)[:]
+print(f"{len(found):,} labels, error {balanced_clustering_error(open_class_labels(rows)[:], found):.1%}")
+
+# %%
+# A row in a hundred, by the label that was written.
+
+shown = zarr.open_array(rows / "X")[::100]
+ClusterDisplay.from_predictions(shown, found[::100], s=3).ax_.set_aspect("equal")
+plt.show()
+folder.cleanup()
