@@ -2,8 +2,9 @@
 Can it cluster one-hot columns without making them dense?
 =========================================================
 
-Yes: SciPy's CSR rows stay sparse up to the compiled routines. The rows are a draw of the UCI adult data where MMCNB_DATA_DIR names a
-folder that holds them, 14 questions about each person as 123 columns. Elsewhere they are made here, in the same form.
+Yes: SciPy's CSR rows stay sparse up to the compiled routines. The rows are a draw of the UCI adult data
+where MMCNB_DATA_DIR names a folder that holds them, 14 questions about each person as 123 columns.
+Elsewhere they are made here, in the same form.
 """
 
 import os
@@ -33,7 +34,7 @@ if os.environ.get("MMCNB_DATA_DIR"):
     X, y = load("adult", rows=10_000)
 else:
     X, y = made_answers(10_000)
-print(f"{X.shape[0]:,} rows, {X.shape[1]} columns, {X.nnz / np.prod(X.shape):.0%} of the entries are not zero")
+print(f"{X.shape[0]:,} rows, {X.shape[1]} columns, {X.nnz / np.prod(X.shape):.0%} of them not zero")
 
 # %%
 # :class:`mmcnb.CPMMC` is linear: no kernel and no basis, so a pass costs as much as there are entries.

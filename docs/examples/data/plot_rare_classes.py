@@ -2,8 +2,9 @@
 How do I train an SVM where one class is rare?
 ==============================================
 
-Keep all rare rows, and cluster the common ones. :class:`mmcnb.SupportClusterMachine` trains on a few representatives of the clusters, and
-clusters again near the boundary. It needs labels: it is a classifier. Try ``LinearSVC`` first where a straight boundary may do.
+Keep all rare rows, and cluster the common ones. :class:`mmcnb.SupportClusterMachine` trains on a few
+representatives of the clusters, and clusters again near the boundary. It needs labels: it is a classifier.
+Try ``LinearSVC`` first where a straight boundary may do.
 """
 
 import matplotlib.pyplot as plt
@@ -18,6 +19,9 @@ X, y = make_circles((8000, 160), noise=0.2, factor=0.4, random_state=0)  # 1 is 
 new_X, new_y = make_circles((8000, 160), noise=0.2, factor=0.4, random_state=1)
 
 model = mmcnb.SupportClusterMachine(n_clusters=40, random_state=0).fit(X, y)
+# %%
+# For comparison, ``SVC`` sees all rows, at the same bandwidth.
+
 peers = {
     "SVC, all rows": SVC(gamma=model.gamma_, class_weight="balanced").fit(X, y),
     "LinearSVC": LinearSVC(class_weight="balanced").fit(X, y),

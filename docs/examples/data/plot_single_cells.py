@@ -2,8 +2,8 @@
 How do I cluster single cells in AnnData?
 =========================================
 
-Normalise the counts, take logarithms, write the store, and name the matrix. Sparse counts stay sparse. The cells are made here: 1,200 of
-four types, one of them rare, with 500 genes of which 60 tell the types apart.
+Normalise the counts, take logarithms, write the store, and name the matrix. Sparse counts stay sparse. The
+cells are made here: 1,200 of four types, one of them rare, with 500 genes of which 60 tell the types apart.
 """
 
 import tempfile

@@ -2,8 +2,9 @@
 How do I cluster texts?
 =======================
 
-Count words, weigh them by TF-IDF, and give the sparse matrix. Raw counts part long texts from short ones. The texts are made here: 1,500
-of three topics, each a mixture of words of its own and of words that all topics share.
+Count words, weigh them by TF-IDF, and give the sparse matrix. Raw counts part long texts from short ones.
+The texts are made here: 1,500 of three topics, each a mixture of words of its own and of words that all
+topics share.
 """
 
 import matplotlib.pyplot as plt
@@ -16,9 +17,9 @@ import mmcnb
 
 random = np.random.default_rng(0)
 OWN = [
-    "orbit launch rocket moon crew engine planet thrust".split(),
-    "flour oven butter dough sugar bake crust yeast".split(),
-    "goal match league striker keeper penalty pitch coach".split(),
+    ["orbit", "launch", "rocket", "moon", "crew", "engine", "planet", "thrust"],
+    ["flour", "oven", "butter", "dough", "sugar", "bake", "crust", "yeast"],
+    ["goal", "match", "league", "striker", "keeper", "penalty", "pitch", "coach"],
 ]
 SHARED = [f"word{number}" for number in range(400)]
 

@@ -2,8 +2,8 @@
 Can a few known labels help?
 ============================
 
-Yes, where the rows alone do not decide. Two views of the same rows are equally good here: each pair of columns has two groups. Known
-labels of a dozen rows say which groups are meant.
+Yes, where the rows alone do not decide. Two views of the same rows are equally good here: each pair of
+columns has two groups. Known labels of a dozen rows say which groups are meant.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,8 @@ for name, model in {"no labels": alone, "24 labels": helped}.items():
     print(f"{name}: index with the groups that are meant {adjusted_rand_score(right, model.labels_):.2f}")
 
 # %%
-# Stars are the rows whose labels were given. Pairs of rows do as well: ``fit(X, must_link=..., cannot_link=...)``.
+# Stars are the rows whose labels were given. Pairs of rows do as well: ``fit(X, must_link=...,
+# cannot_link=...)``.
 
 rows = list(known)
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")

@@ -2,8 +2,8 @@
 How many clusters are there?
 ============================
 
-``n_clusters=None`` tries the numbers from 2 to ``max_clusters`` on a sample and takes the one on which two signs agree best. They are
-evidence and not proof: the page :doc:`/choice` says how often they are right.
+``n_clusters=None`` tries the numbers from 2 to ``max_clusters`` on a sample and takes the one on which two
+signs agree best. They are evidence and not proof: the page :doc:`/choice` says how often they are right.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,8 @@ model = mmcnb.MaximumMarginClustering(n_clusters=None, random_state=0).fit(X)
 print(model.n_clusters_, "clusters of", model.report_["sizes"], "rows")
 
 # %%
-# The first sign is the agreement of several searches, the second the valley between the two clusters that are parted least.
+# The first sign is the agreement of several searches, the second the valley between the two clusters that
+# are parted least.
 
 SelectionDisplay.from_estimator(model)
 plt.show()
@@ -29,6 +30,7 @@ ClusterDisplay.from_estimator(model, X)
 plt.show()
 
 # %%
-# With many classes, or classes of several groups each, the number is often wrong by one or more. Where you know it, give it.
+# With many classes, or classes of several groups each, the number is often wrong by one or more. Where you
+# know it, give it.
 
 print(mmcnb.MaximumMarginClustering(n_clusters=5, random_state=0).fit(X).report_["trust"])

@@ -2,8 +2,8 @@
 When should you not believe the clusters?
 =========================================
 
-When the report says so. Every method returns the clusters it is asked for, even from one cloud of rows. The trust of a fit asks whether
-rows are sparse between the clusters, and whether several searches agree.
+When the report says so. Every method returns the clusters it is asked for, even from one cloud of rows. The
+trust of a fit asks whether rows are sparse between the clusters, and whether several searches agree.
 """
 
 import warnings
@@ -36,8 +36,8 @@ for ax, (name, (X, model)) in zip(axes, models.items(), strict=True):
 plt.show()
 
 # %%
-# The confidence of a row says how often it keeps its cluster when the fit is repeated on another sample. Rows near the boundary
-# have less of it.
+# The confidence of a row says how often it keeps its cluster when the fit is repeated on another sample.
+# Rows near the boundary have less of it.
 
 X, _ = models["two that overlap"]
 model = mmcnb.MaximumMarginClustering(n_clusters=2, n_refits=3, random_state=0).fit(X)

@@ -2,17 +2,16 @@
 Does a Dask cluster give the same labels?
 =========================================
 
-The same, bit by bit, with any number of workers. The workers of this cluster are threads of this process; on real machines, pass the address
-of the scheduler to ``Client``, and put the store where all workers see it.
+The same, bit by bit, with any number of workers. The workers of this cluster are threads of this process;
+on real machines, pass the address of the scheduler to ``Client``, and put the store where all workers see
+it.
 """
 
 import tempfile
 from pathlib import Path
 
-import dask
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from distributed import Client, LocalCluster
 
 import mmcnb
@@ -21,10 +20,9 @@ from mmcnb.synthetic import make_block, write_synthetic
 
 folder = tempfile.TemporaryDirectory()
 rows = Path(folder.name) / "rows.zarr"
-write_synthetic(rows, "moons", 150_000, n_features=2, random_state=0)
+write_synthetic("moons", rows, 60_000, n_features=2, random_state=0)
 
 threads = mmcnb.SparseKernelMMC(random_state=0).fit(rows)
-dask.config.set({"distributed.admin.log-format": "%(message)s"})
 with (
     LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
     Client(cluster) as client,
@@ -37,14 +35,15 @@ print("same labels:", np.array_equal(threads.labels_, workers.labels_))
 print("same objective, to the last bit:", threads.objective_ == workers.objective_)
 
 # %%
-# Little is sent: where the rows are, the basis once a fit, and a hyperplane once a sweep. The workers read the rows themselves.
+# Little is sent: where the rows are, the basis once a fit, and a hyperplane once a sweep. The workers read
+# the rows themselves.
 
-print(pd.DataFrame(workers.history_).tail(3).T)
+print(workers.history_[["stage", "sweeps", "reads", "seconds"]].tail(3))
 
 # %%
 # A model that was fitted on a cluster knows nothing of it: it labels rows anywhere.
 
-new, _ = make_block("moons", 150_000, 152_000, n_features=2)
+new, _ = make_block("moons", 60_000, 62_000, n_features=2)
 ClusterDisplay.from_estimator(workers, new, s=4).ax_.set_aspect("equal")
 plt.show()
 folder.cleanup()

@@ -2,8 +2,8 @@
 How do I cluster a table that does not fit in memory?
 =====================================================
 
-Write it to a Zarr store in blocks, and set a limit. Here 400,000 rows are made block by block, so at no time are all of them in memory. A
-fit reads them a few times in blocks and streams the labels to disk.
+Write it to a Zarr store in blocks, and set a limit. Here 400,000 rows are made block by block, so at no
+time are all of them in memory. A fit reads them a few times in blocks and streams the labels to disk.
 """
 
 import tempfile
@@ -26,8 +26,9 @@ with create_dense_store(rows, n_features=32, dtype="float32") as store:
         store.append(*make_block("rings", start, start + 50_000, n_features=32))
 
 # %%
-# The plan says what the fit will hold and read, before any work. A limit that is too small is refused, with the least that works.
-# The limit counts the whole process. This one holds the gallery, so it is set above what is in use already.
+# The plan says what the fit will hold and read, before any work. A limit that is too small is refused, with
+# the least that works. The limit counts the whole process. This one holds the gallery, so it is set above
+# what is in use already.
 
 used = psutil.Process().memory_info().rss
 model = mmcnb.SparseKernelMMC(memory_limit=used + 2**28, random_state=0)
