@@ -1,27 +1,31 @@
-"""Write LIBSVM text, CSV, .npy, .npz or another store as a checksummed Zarr store."""
+"""Write a table (CSV, Parquet, Arrow), LIBSVM text, .npy, .npz or another store as a checked Zarr store."""
 
 import argparse
+from collections.abc import Iterator
 from typing import Any
 
 from mmcnb.cli._common import add_options
-from mmcnb.cli._common import table as lines
+from mmcnb.cli._common import table as described
 from mmcnb.cli._outputs import check_paths
 
-__all__ = ["add_arguments", "lines", "run"]
+OF_TABLES = (
+    *("columns", "drop", "label_column", "index_column"),
+    *("missing", "categories", "delimiter", "decimal"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mmcnb convert``."""
     parser.add_argument(
-        "source", metavar="IN", help="LIBSVM text or CSV (plain, .gz, .bz2, .xz), .npy, .npz, Zarr"
+        "source",
+        metavar="IN",
+        help="CSV or LIBSVM text (plain, .gz, .bz2, .xz, .zst), Parquet, Arrow, .npy, .npz, Zarr",
     )
     parser.add_argument("out", metavar="OUT", help="Zarr store to write")
     parser.add_argument(
         "--layout", choices=["auto", "dense", "csr"], default="auto", help="how rows are stored"
     )
-    parser.add_argument(
-        "--label-column", help="CSV column that holds the classes: its name or number, from 0"
-    )
+    _add_table_arguments(parser.add_argument_group("tables (CSV, Parquet, Arrow)"))
     parser.add_argument(
         "--zero-based", action="store_true", help="LIBSVM column numbers begin at 0 instead of 1"
     )
@@ -34,6 +38,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "element", "memory-limit", "overwrite")
 
 
+def _add_table_arguments(group: Any) -> None:
+    several = {"action": "append", "metavar": "NAMES"}
+    group.add_argument(
+        "--columns",
+        **several,
+        help="features to take, by name or number from 0, between commas or by several such options "
+        "(default: all); a name with a comma in it stands alone",
+    )
+    group.add_argument("--drop", **several, help="columns to leave out, given as those of --columns")
+    group.add_argument("--label-column", metavar="NAME", help="column that holds the classes")
+    group.add_argument("--index-column", metavar="NAME", help="column that holds the names of rows")
+    group.add_argument(
+        "--missing",
+        choices=["refuse", "drop", "mean"],
+        default="refuse",
+        help="empty, NaN and infinite cells: refuse them, drop their rows, or take the mean of the column",
+    )
+    group.add_argument(
+        "--categories", choices=["one-hot"], help="write a column of text as one 0/1 column for each text"
+    )
+    group.add_argument(
+        "--delimiter", metavar="MARK", help="what divides cells (default: a comma; a tab for .tsv)"
+    )
+    group.add_argument("--decimal", choices=[".", ","], default=".", help="decimal point")
+
+
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Convert, then describe what was written."""
     check_paths([arguments.out], [arguments.source])
@@ -41,8 +71,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     from mmcnb._config import parse_bytes
     from mmcnb.samples import convert, describe_store
 
-    limit, column = arguments.memory_limit, arguments.label_column
-    convert(
+    limit = arguments.memory_limit
+    taken = convert(
         arguments.source,
         arguments.out,
         layout=arguments.layout,
@@ -52,6 +82,19 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         n_features=arguments.features,
         dtype=arguments.dtype,
         memory_limit=None if limit is None else parse_bytes(limit),
-        label_column=int(column) if column is not None and column.lstrip("-").isdigit() else column,
+        **{name: getattr(arguments, name) for name in OF_TABLES},
     )
-    return describe_store(arguments.out)
+    return taken | describe_store(arguments.out)
+
+
+def lines(report: dict[str, Any]) -> Iterator[str]:
+    """Word what was taken, and what was written."""
+    from mmcnb.samples._columns import shown_names
+
+    shown = dict(report)
+    for name in ("numbers", "one_hot", "left_out"):
+        found = shown.get(name)
+        shown[name] = f"{len(found)}: {shown_names(list(found))}" if found else None
+    for name in ("rows_dropped", "cells_filled"):
+        shown[name] = shown.get(name) or None
+    return described(shown)

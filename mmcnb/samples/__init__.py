@@ -6,7 +6,7 @@ stores, and `convert`, `verify_store` and `describe_store` are what the command 
 
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples._convert import convert
-from mmcnb.samples._labels import LabelsSink, LabelsWriter, open_class_labels
+from mmcnb.samples._labels import LabelsSink, LabelsWriter, open_class_labels, open_index
 from mmcnb.samples._open import open_samples
 from mmcnb.samples._report import describe_store, verify_store
 from mmcnb.samples._write import create_csr_store, create_dense_store
@@ -24,6 +24,7 @@ __all__ = [
     "create_dense_store",
     "describe_store",
     "open_class_labels",
+    "open_index",
     "open_samples",
     "slice_rows",
     "verify_store",

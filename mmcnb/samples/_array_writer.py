@@ -35,6 +35,7 @@ class ArrayWriter:
         self._chunk_rows, self._row_shape = chunk_rows, () if width is None else (width,)
         self._waiting: list[np.ndarray] = []
         self._n_waiting = 0
+        self.n_rows = 0
         self._array: zarr.Array | None = None
         self.attributes: dict[str, Any] = {}
         self.hashes: list[str] = []
@@ -42,6 +43,7 @@ class ArrayWriter:
     def append(self, values: np.ndarray) -> None:
         """Add values; they are copied unless they make whole chunks."""
         begin = 0
+        self.n_rows += len(values)
         while begin < len(values):
             end = min(len(values), begin + self._chunk_rows - self._n_waiting)
             part = np.ascontiguousarray(values[begin:end], dtype=self._dtype)
@@ -103,6 +105,8 @@ def create_array(
 
 def _fill_value(dtype: np.dtype) -> Any:
     """A value that data seldom or never hold, so that a missing chunk shows."""
+    if dtype.kind == "T":
+        return ""
     if dtype.kind == "f":
         return float("nan")
     limits = np.iinfo(dtype)

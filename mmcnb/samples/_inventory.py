@@ -111,7 +111,9 @@ def _attributes(store: Store, root: str) -> dict[str, Any]:
 
 
 def chunk_digest(values: np.ndarray) -> str:
-    """blake2b of a chunk's values, without the padding of the last chunk."""
+    """blake2b of a chunk's values, without the padding of the last chunk; of texts as JSON lists them."""
+    if values.dtype.kind == "T":
+        return hashlib.blake2b(json.dumps(values.tolist()).encode(), digest_size=8).hexdigest()
     return hashlib.blake2b(np.ascontiguousarray(values).data, digest_size=8).hexdigest()
 
 

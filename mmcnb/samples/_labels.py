@@ -250,14 +250,55 @@ def read_column(source: Any, name: str) -> np.ndarray:
 
 def class_labels_array(source: Any) -> zarr.Array | None:
     """The array ``y`` beside rows, not yet read."""
+    return _array_beside(source, "y")
+
+
+def open_index(source: Any) -> np.ndarray | None:
+    """Names of rows stored beside the rows of a store.
+
+    Parameters
+    ----------
+    source : path, zarr.Group, zarr.Array or Samples
+        The store, or its rows.
+
+    Returns
+    -------
+    ndarray of int64 or text of shape (n_samples,), or None
+        The array ``index`` of the group the rows are in. None where there is none, and for data in memory.
+
+    Raises
+    ------
+    DamagedStoreError
+        The names are not what was written.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.samples import open_index, open_samples
+    >>> open_index(open_samples(np.eye(2))) is None
+    True
+    """
+    array = _array_beside(source, "index")
+    if array is None:
+        return None
+    stored = stored_array(array)
+    if array.dtype.kind in "iu":
+        return stored.read(0, stored.length)
+    step = stored.chunk_length
+    parts = [stored.read(start, start + step) for start in range(0, stored.length, step)]
+    return np.concatenate(parts) if parts else None
+
+
+def _array_beside(source: Any, name: str) -> zarr.Array | None:
+    """A 1-D array of the group the rows are in."""
     if isinstance(source, Samples):
         source = source.path
     if not isinstance(source, str | os.PathLike | zarr.Array | zarr.Group):
         return None
     node = open_node(source)
-    y: Any = None
+    found: Any = None
     if node.path:
         node = reopen(node.store, node.path.rpartition("/")[0])
     if isinstance(node, zarr.Group):
-        y = node.get("y")
-    return y if isinstance(y, zarr.Array) and y.ndim == 1 else None
+        found = node.get(name)
+    return found if isinstance(found, zarr.Array) and found.ndim == 1 else None

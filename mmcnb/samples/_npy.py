@@ -13,11 +13,11 @@ import numpy as np
 
 from mmcnb.errors import InputError
 from mmcnb.samples import matrix
-from mmcnb.samples.matrix import CSRBlock
+from mmcnb.samples.matrix import Rows
 
 STEP_BYTES = 2**23  # two chunks of a store
 
-Blocks = Iterator[tuple[np.ndarray | CSRBlock, np.ndarray | None]]
+Blocks = Iterator[Rows]
 
 
 def step_rows(row_bytes: float) -> int:
@@ -165,7 +165,7 @@ class NumpyFile:
                 self._rows.read(stop - start) if whole is None else np.ascontiguousarray(whole[start:stop])
             )
             matrix.check_finite(block, self._name, start)
-            yield block, self._labels(stop - start)
+            yield Rows(block, self._labels(stop - start))
 
     def _sparse_blocks(self) -> Blocks:
         step = step_rows(self._rows.shape[0] / self.n_samples * (self.dtype.itemsize + 8) + 8)
@@ -175,4 +175,4 @@ class NumpyFile:
             data, indices = self._rows.read(count), self._indices.read(count)
             block = matrix.csr_block(data, indices, indptr - indptr[0], self.n_features, self._name, start)
             matrix.check_finite(block, self._name, start)
-            yield block, self._labels(len(indptr) - 1)
+            yield Rows(block, self._labels(len(indptr) - 1))

@@ -288,7 +288,7 @@ class StoredArray(ChunkedRows):
         # A missing chunk reads as the fill value, so only chunks that begin with it are looked up.
         fill = self._array.fill_value
         for first in range(start, start + len(values), self.chunk_length):
-            value = values[first - start].reshape(-1)[0]
+            value = values[first - start : first - start + 1].reshape(-1)[0]
             if value == fill or (value != value and fill != fill):
                 key = self.chunk_key(first // self.chunk_length, *[0] * (values.ndim - 1))
                 if read_key(self._array.store, key) is None:

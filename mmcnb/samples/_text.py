@@ -1,11 +1,9 @@
-"""Text files, plain or compressed: LIBSVM text and CSV tables, read piece by piece.
+"""Text files, plain or compressed, read in pieces of whole lines; and LIBSVM text.
 
-A line of LIBSVM text is ``label index:value index:value ...``; a CSV table has an optional header and an
-optional column of class labels.
+A line of LIBSVM text is ``label index:value index:value ...``.
 """
 
 import bz2
-import csv
 import gzip
 import io
 import lzma
@@ -13,7 +11,6 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,15 +18,21 @@ import numpy as np
 
 from mmcnb._progress import progress
 from mmcnb.errors import InputError
-from mmcnb.samples.matrix import CSRBlock, all_finite
+from mmcnb.samples.matrix import CSRBlock, Rows, all_finite
 
 PIECE_BYTES = 2**21  # text parsed at once: small beside the memory that conversion needs anyway
-CELLS_AT_ONCE = 2**16  # cells of a CSV table held as Python strings
+LONGEST_LINE = 2**26  # bytes of a line, or of a cell of several lines in quotes
 LARGEST_INDEX = 2**31 - 2  # with it the number of columns is still an int32, as SciPy's indices are
 _LINE = re.compile(rb"\s*[-+.\d]\S*(\s+(qid:\d+|\d+:\S+))*\s*(#.*)?$")
-_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
-Row = tuple[int, list[str]]  # number of its line, from 1, and its cells
+
+def _open_zstd(raw: IO[bytes], mode: str) -> Any:
+    import pyarrow
+
+    return pyarrow.CompressedInputStream(pyarrow.PythonFile(raw, mode="r"), "zstd")
+
+
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zstd}
 
 
 def plain_name(path: Path) -> str:
@@ -70,35 +73,60 @@ def opened(path: Path, show_progress: bool | None = None) -> Iterator[tuple[IO[b
             yield text, tell
 
 
-def read_pieces(path: Path, show_progress: bool | None = None) -> Iterator[tuple[int, bytes]]:
+def read_pieces(
+    path: Path, show_progress: bool | None = None, n_bytes: int | None = None, quoted: bool = False
+) -> Iterator[tuple[int, bytes]]:
     """Read a text file in pieces of whole lines.
 
     Parameters
     ----------
     path : Path
-        Plain, .gz, .bz2 or .xz.
+        Plain, .gz, .bz2, .xz or .zst.
     show_progress : bool or None, default=None
         None shows a bar on a terminal.
+    n_bytes : int or None, default=None
+        To read at once; None is ``PIECE_BYTES``.
+    quoted : bool, default=False
+        Cells in double quotes may hold line breaks, at which no piece ends.
 
     Yields
     ------
     line, piece : int, bytes
         Number of the piece's first line, from 1, and its lines.
+
+    Raises
+    ------
+    InputError
+        A line has no end, or a quote in it has none.
     """
     with opened(path, show_progress) as (text, tell):
         line, rest = 1, b""
-        while data := text.read(PIECE_BYTES):
+        while data := text.read(n_bytes or PIECE_BYTES):
             tell()
-            end = data.rfind(b"\n") + 1
-            if not end:
-                rest += data
-                continue
-            piece = rest + data[:end]
-            rest = data[end:]
-            yield line, piece
-            line += piece.count(b"\n")
+            rest += data
+            end = _end_of_lines(rest, quoted)
+            if end:
+                yield line, rest[:end]
+                line += rest.count(b"\n", 0, end)
+                rest = rest[end:]
+            elif len(rest) > LONGEST_LINE:
+                raise InputError(
+                    f"{path}, line {line}: no line ends in the next {len(rest) >> 20} MiB: "
+                    "see that it is text, and that each quote in it is closed."
+                )
         if rest:
             yield line, rest
+
+
+def _end_of_lines(text: bytes, quoted: bool) -> int:
+    """Where the last line ends that is complete, and is no part of a cell in quotes."""
+    end = text.rfind(b"\n") + 1
+    is_open = quoted and text.count(b'"', 0, end) % 2 == 1
+    while end and is_open:
+        before = text.rfind(b"\n", 0, end - 1) + 1
+        is_open ^= text.count(b'"', before, end) % 2 == 1
+        end = before
+    return end
 
 
 def first_line(path: Path) -> bytes:
@@ -119,7 +147,7 @@ def read_libsvm(
     zero_based: bool = False,
     n_features: int | None = None,
     show_progress: bool | None = None,
-) -> Iterator[tuple[CSRBlock, np.ndarray]]:
+) -> Iterator[Rows]:
     """Read LIBSVM text, piece by piece.
 
     Blank lines and ``#`` comments are passed over; columns must rise within a line, as LIBSVM
@@ -139,7 +167,7 @@ def read_libsvm(
 
     Yields
     ------
-    block, labels : CSRBlock, ndarray of int64
+    Rows
 
     Raises
     ------
@@ -161,7 +189,7 @@ def read_libsvm(
         if not good:
             _explain(path, line, piece, dtype, zero_based, n_features)
         if len(labels):
-            yield CSRBlock(X.data, X.indices, X.indptr.astype(np.int64), width), labels
+            yield Rows(CSRBlock(X.data, X.indices, X.indptr.astype(np.int64), width), labels)
 
 
 def _explain(
@@ -227,146 +255,3 @@ def _is_finite(value: float, dtype: np.dtype) -> bool:
 
 def _show(text: bytes) -> str:
     return repr(text[:40].decode("utf-8", "replace"))
-
-
-class CSVTable:
-    """Rows of a CSV or TSV file.
-
-    The first line is a header when a cell outside the label column is not a number. Class labels stay as
-    they are where the first one is a whole number. Otherwise they are names, numbered in the order of their
-    first appearance.
-
-    Parameters
-    ----------
-    path : Path
-        Plain, .gz, .bz2 or .xz; a tab divides the cells of a .tsv file, a comma those of others.
-    dtype : dtype
-        float32 or float64.
-    label_column : str, int or None, default=None
-        Name in the header, or number from 0 (negative from the end), of the column of labels.
-    show_progress : bool or None, default=None
-
-    Attributes
-    ----------
-    n_features : int
-    class_names : list of str or None
-        Names of the labels read so far; None where labels are numbers.
-    """
-
-    def __init__(
-        self, path: Path, dtype: np.dtype, label_column: str | int | None, show_progress: bool | None = None
-    ) -> None:
-        self.path, self._dtype, self._show_progress = path, dtype, show_progress
-        self._delimiter = "\t" if plain_name(path).endswith(".tsv") else ","
-        head = list(islice(self._rows(show_progress=False), 2))
-        if not head:
-            raise InputError(f"{path} has no rows: give it at least one.")
-        top = head[0][1]
-        self._width = len(top)
-        self._label = self._label_number(label_column, top)
-        numbers = all(_number(cell) is not None for column, cell in enumerate(top) if column != self._label)
-        self._has_header = isinstance(label_column, str) or not numbers
-        self._header = top if self._has_header else None
-        self.n_features = self._width - (self._label is not None)
-        body = head[self._has_header :]
-        if not body:
-            raise InputError(f"{path} has a header and no rows: give it at least one.")
-        first, label = body[0][1], self._label
-        named = label is not None and len(first) == self._width and not _is_whole(first[label])
-        self.class_names: list[str] | None = [] if named else None
-        self._codes: dict[str, int] = {}
-
-    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
-        """Rows and class labels, some at a time."""
-        rows = self._rows(self._show_progress)
-        if self._has_header:
-            next(rows)
-        at_once = max(1, CELLS_AT_ONCE // self._width)
-        while part := list(islice(rows, at_once)):
-            self._check_widths(part)
-            labels = None if self._label is None else self._labels(part)
-            yield self._numbers(part), labels
-
-    def _rows(self, show_progress: bool | None) -> Iterator[Row]:
-        with (
-            opened(self.path, show_progress) as (data, tell),
-            io.TextIOWrapper(data, encoding="utf-8-sig", newline="") as text,
-        ):
-            lines = csv.reader(text, delimiter=self._delimiter, skipinitialspace=True)
-            try:
-                for cells in lines:
-                    if cells and (len(cells) > 1 or cells[0].strip()):
-                        yield lines.line_num, cells
-                    tell()
-            except csv.Error as error:
-                raise InputError(f"{self.path}, line {lines.line_num}: {error}; correct it.") from error
-
-    def _label_number(self, label_column: str | int | None, first: list[str]) -> int | None:
-        if label_column is None:
-            return None
-        names = [cell.strip() for cell in first]
-        if isinstance(label_column, str):
-            if label_column in names:
-                return names.index(label_column)
-            raise InputError(
-                f"{self.path}, line 1: no column is named {label_column!r} among {', '.join(names[:10])}: "
-                "name one of these, or give its number from 0 (--label-column)."
-            )
-        if not -self._width <= label_column < self._width:
-            raise InputError(
-                f"{self.path}: there is no column {label_column} among {self._width}: "
-                "count from 0, or from -1 backwards (--label-column)."
-            )
-        return label_column % self._width
-
-    def _check_widths(self, part: list[Row]) -> None:
-        for line, cells in part:
-            if len(cells) != self._width:
-                raise InputError(
-                    f"{self.path}, line {line}: {len(cells)} cells where the first line has {self._width}: "
-                    "correct or remove the line."
-                )
-
-    def _labels(self, part: list[Row]) -> np.ndarray:
-        column = self._label
-        assert column is not None
-        texts = [cells[column].strip() for _, cells in part]
-        if self.class_names is None:
-            for (line, _), text in zip(part, texts, strict=True):
-                if not _is_whole(text):
-                    raise InputError(
-                        f"{self.path}, line {line}: label {text!r} is not a whole number as those before: "
-                        "correct it, or use names in all lines."
-                    )
-            return np.array([int(float(text)) for text in texts], dtype=np.int64)
-        for text in texts:
-            if text not in self._codes:
-                self._codes[text] = len(self._codes)
-                self.class_names.append(text)
-        return np.array([self._codes[text] for text in texts], dtype=np.int64)
-
-    def _numbers(self, part: list[Row]) -> np.ndarray:
-        label = self._label
-        rows = (cells if label is None else cells[:label] + cells[label + 1 :] for _, cells in part)
-        try:
-            values = np.fromiter(map(float, chain.from_iterable(rows)), np.float64)
-        except ValueError:
-            self._raise_fault(part)
-        with np.errstate(over="ignore"):
-            block = values.astype(self._dtype, copy=False).reshape(len(part), self.n_features)
-        if not np.isfinite(block).all():
-            self._raise_fault(part)
-        return block
-
-    def _raise_fault(self, part: list[Row]) -> None:
-        for line, cells in part:
-            for column, cell in enumerate(cells):
-                value = _number(cell)
-                if column == self._label or (value is not None and _is_finite(value, self._dtype)):
-                    continue
-                name = f" ({self._header[column].strip()!r})" if self._header else ""
-                what = "not a number" if value is None else "not a finite number"
-                raise InputError(
-                    f"{self.path}, line {line}, column {column}{name}: {cell!r} is {what} ({self._dtype}): "
-                    "correct it, drop the row, or name the column of class labels with --label-column."
-                )

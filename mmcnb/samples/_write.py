@@ -18,6 +18,8 @@ from mmcnb.samples.matrix import CSRBlock
 
 CSR_CHUNK_VALUES = 2**18  # smaller, as rows do not begin where chunks do
 LABEL_CHUNK_ROWS = 2**18  # 2 MiB of int64
+INDEX_CHUNK_ROWS = 2**16  # names of some bytes each
+TEXT = np.dtypes.StringDType()
 
 
 class StoreWriter(ABC):
@@ -36,6 +38,7 @@ class StoreWriter(ABC):
         self._n_samples = 0
         self._n_nonzero = 0
         self._labels: ArrayWriter | None = None
+        self._index: ArrayWriter | None = None
         self.class_names: list[str] | None = None
         self.feature_names: list[str] | None = None
 
@@ -70,6 +73,13 @@ class StoreWriter(ABC):
             if self.class_names is not None:
                 self._labels.attributes["class_names"] = self.class_names
             inventory["y"] = self._labels.close()
+        if self._index is not None:
+            inventory["index"] = self._index.close()
+            if self._index.n_rows != self._n_samples:
+                raise InputError(
+                    f"{self._output.name}: {self._index.n_rows} names of rows came where X has "
+                    f"{self._n_samples} rows: give one a row."
+                )
         self._root.update_attributes(self._attributes)
         record = {
             "n_samples": self._n_samples,
@@ -105,6 +115,22 @@ class StoreWriter(ABC):
         if self._labels is None:
             self._labels = ArrayWriter(self._store, "y", np.int64, LABEL_CHUNK_ROWS)
         self._labels.append(labels.astype(np.int64))
+
+    def append_index(self, index: np.ndarray) -> None:
+        """Add names of rows, kept as array ``index`` of the store.
+
+        Parameters
+        ----------
+        index : array of int or text of shape (n_rows,)
+            In all, one a row.
+        """
+        names = np.asarray(index)
+        is_text = names.dtype.kind in "TUO"
+        if self._index is None:
+            self._index = ArrayWriter(self._store, "index", TEXT if is_text else np.int64, INDEX_CHUNK_ROWS)
+            encoding = "string-array" if is_text else "array"
+            self._index.attributes = {"encoding-type": encoding, "encoding-version": "0.2.0"}
+        self._index.append(names.astype(TEXT if is_text else np.int64))
 
 
 class DenseStoreWriter(StoreWriter):

@@ -34,6 +34,23 @@ class CSRBlock(NamedTuple):
     n_features: int
 
 
+class Rows(NamedTuple):
+    """Rows on their way into a store.
+
+    Attributes
+    ----------
+    block : ndarray or CSRBlock
+    y : ndarray of int64 of shape (n_rows,), or None
+        Class labels.
+    names : ndarray of int64 or text of shape (n_rows,), or None
+        Names of the rows.
+    """
+
+    block: np.ndarray | CSRBlock
+    y: np.ndarray | None = None
+    names: np.ndarray | None = None
+
+
 def slice_rows(rows: np.ndarray | CSRBlock, start: int, stop: int) -> np.ndarray | CSRBlock:
     """Rows of a dense or CSR block, without a copy of the values.
 

@@ -1,0 +1,173 @@
+"""Tables in columns: Parquet files, folders of them, and Arrow IPC (Feather) files."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+
+from mmcnb.errors import InputError
+from mmcnb.samples._npy import step_rows
+from mmcnb.samples._table import Part, Table
+
+BUFFER_BYTES = 2**20  # read at once of each column of a Parquet file
+ROW_NAMES = "__index_level_"  # how pandas names an index that has no name
+
+
+@contextmanager
+def arrow_errors(name: str) -> Iterator[None]:
+    """One sentence about a file that pyarrow cannot read."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, EOFError) as error:
+        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise InputError(f"{name} cannot be read ({reason}): get or write the file again.") from error
+
+
+class ArrowTable(Table):
+    """What Parquet and Arrow files share: the columns of a schema."""
+
+    has_names = True
+
+    def _describe(self, name: str, schema: pa.Schema, n_rows: int | None) -> None:
+        self.name, self.names, self.types, self.n_rows = name, schema.names, schema.types, n_rows
+        self.index_columns = index_columns(schema)
+        if not self.names:
+            raise InputError(f"{name} has no columns: give it at least one.")
+        if n_rows == 0:
+            raise InputError(f"{name} has no rows: give it at least one.")
+
+    def _parts(
+        self, batches: Iterator[pa.RecordBatch], wanted: Mapping[int, pa.DataType], positions: list[int]
+    ) -> Iterator[Part]:
+        """Parts of a few megabytes; ``positions`` are the columns of the batches."""
+        first, step = 0, step_rows(8 * len(wanted))
+        places = [positions.index(position) for position in wanted]
+        for batch in batches:
+            for start in range(0, batch.num_rows, step):
+                part = batch.slice(start, step)
+                columns = [
+                    pa.chunked_array([_cast(part.column(place), kind)])
+                    for place, kind in zip(places, wanted.values(), strict=True)
+                ]
+                yield Part(columns, part.num_rows, partial(_row_name, first))
+                first += part.num_rows
+
+
+def _row_name(first: int, row: int) -> str:
+    return f"row {first + row}"
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if column.type == kind:
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(kind)
+
+
+def index_columns(schema: pa.Schema) -> tuple[int, ...]:
+    """Columns that hold the index of a frame, as pandas says in the schema."""
+    try:
+        said: Any = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    except (ValueError, AttributeError):
+        said = []
+    named = [name for name in said if isinstance(name, str)]
+    return tuple(p for p, name in enumerate(schema.names) if name in named or name.startswith(ROW_NAMES))
+
+
+class ParquetTable(ArrowTable):
+    """Rows of a Parquet file, or of all those in a folder, in the order of their names.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._files = parquet_files(path)
+        self.schema, self.metadata = read_schemas(self._files)
+        self._describe(str(path), self.schema, sum(one.num_rows for one in self.metadata))
+
+    def parts(self, wanted: Mapping[int, pa.DataType]) -> Iterator[Part]:
+        """Read columns, some rows at a time, without holding a row group."""
+        positions = sorted(wanted)
+        names = [self.names[position] for position in positions]
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for path, metadata in zip(self._files, self.metadata, strict=True):
+                with arrow_errors(str(path)):
+                    file = pa.parquet.ParquetFile(path, metadata=metadata, buffer_size=BUFFER_BYTES)
+                    yield from file.iter_batches(step_rows(8 * len(wanted)), columns=names)
+
+        yield from self._parts(batches(), wanted, positions)
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """A file, or the Parquet files below a folder; names that begin with . or _ hold no rows."""
+    if not path.is_dir():
+        return [path]
+    return sorted(
+        file
+        for file in path.rglob("*.parquet")
+        if not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+    )
+
+
+def read_schemas(files: list[Path]) -> tuple[pa.Schema, list[Any]]:
+    """The schema that Parquet files share, and the metadata of each."""
+    schemas, metadata = [], []
+    for path in files:
+        with arrow_errors(str(path)):
+            one = pa.parquet.read_metadata(path)
+            schemas.append(one.schema.to_arrow_schema())
+            metadata.append(one)
+        if schemas[-1].names != schemas[0].names or schemas[-1].types != schemas[0].types:
+            raise InputError(
+                f"{path} has other columns than {files[0]}: keep files of the same columns in a folder."
+            )
+    names = schemas[0].names
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{files[0]}: several columns are named {twice!r}: rename all but one.")
+    return schemas[0], metadata
+
+
+class IPCTable(ArrowTable):
+    """Rows of an Arrow IPC file (Feather), or of an Arrow stream.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with arrow_errors(str(path)), self._opened() as reader:
+            self._describe(str(path), reader.schema, None)
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        with pa.OSFile(str(self._path)) as file:
+            mark = file.read(6)
+            file.seek(0)
+            opener = pa.ipc.open_file if mark == b"ARROW1" else pa.ipc.open_stream
+            with opener(file) as reader:
+                yield reader
+
+    def parts(self, wanted: Mapping[int, pa.DataType]) -> Iterator[Part]:
+        """Read columns, batch by batch."""
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            with arrow_errors(self.name), self._opened() as reader:
+                if hasattr(reader, "num_record_batches"):
+                    yield from (reader.get_batch(number) for number in range(reader.num_record_batches))
+                else:
+                    yield from reader
+
+        yield from self._parts(batches(), wanted, list(range(len(self.names))))

@@ -1,0 +1,356 @@
+"""What becomes of the columns of a table, in each format; what cannot be used is named by line and column."""
+
+import bz2
+import gzip
+import json
+import lzma
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from mmcnb.errors import InputError
+from mmcnb.samples import convert, open_class_labels, open_index, open_samples, verify_store
+
+
+def zstd(text):
+    """Text as a .zst file holds it."""
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(text)
+    return sink.getvalue().to_pybytes()
+
+
+COMPRESS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd}
+FORMATS = ("csv", "parquet", "arrow")
+
+
+def write(table, path):
+    """Write an Arrow table in the format that the file's name says."""
+    writers = {
+        ".csv": pa.csv.write_csv,
+        ".parquet": lambda table, path: pa.parquet.write_table(table, path, row_group_size=70),
+        ".arrow": lambda table, path: pa.feather.write_feather(table, path, chunksize=90),
+    }
+    writers[path.suffix](table, path)
+    return path
+
+
+@pytest.fixture(params=["one piece", "many pieces"])
+def pieces(request, monkeypatch):
+    """Files come whole, and cut into small pieces."""
+    if request.param == "many pieces":
+        from mmcnb.samples import _csv, _npy, _text
+
+        monkeypatch.setattr(_text, "PIECE_BYTES", 60)
+        monkeypatch.setattr(_csv, "HEAD_BYTES", 60)
+        monkeypatch.setattr(_npy, "STEP_BYTES", 100)
+
+
+def rows_of(path):
+    """All rows of a store."""
+    samples = open_samples(path)
+    return samples.block(0, samples.n_samples)
+
+
+@pytest.fixture
+def taken(tmp_path):
+    """A function that converts text and gives rows, feature names and the report."""
+
+    def convert_text(text, **options):
+        source = tmp_path / "a.csv"
+        source.write_bytes(text if isinstance(text, bytes) else text.encode())
+        report = convert(source, tmp_path / "a.zarr", **options)
+        verify_store(tmp_path / "a.zarr")
+        return rows_of(tmp_path / "a.zarr").tolist(), open_samples(tmp_path / "a.zarr").feature_names, report
+
+    return convert_text
+
+
+# --- the same numbers in each format -------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize("missing", ["refuse", "drop", "mean"])
+def test_all_formats_give_the_same_store(rng, tmp_path, missing):
+    X = rng.normal(size=(300, 4)).astype(np.float32)
+    kinds, names = np.array(["red", "green", "blue"])[rng.integers(0, 3, 300)], [f"r{i}" for i in range(300)]
+    if missing != "refuse":
+        X[rng.integers(0, 300, 20), rng.integers(0, 4, 20)] = np.nan
+    columns = {f"x{j}": pa.array(X[:, j], from_pandas=True) for j in range(4)}
+    table = pa.table({"name": names, **columns, "kind": kinds, "class": kinds})
+    options = {"index_column": "name", "label_column": "class", "categories": "one-hot", "missing": missing}
+    stores = []
+    for form in FORMATS:
+        convert(write(table, tmp_path / f"a.{form}"), tmp_path / f"{form}.zarr", **options)
+        assert verify_store(tmp_path / f"{form}.zarr")["checksummed"]
+        stores.append(open_samples(tmp_path / f"{form}.zarr"))
+    one_hot = [f"kind_{kind}" for kind in ("blue", "green", "red")]
+    rows = [store.block(0, store.n_samples) for store in stores]
+    for store, block in zip(stores, rows, strict=True):
+        assert store.feature_names == ["x0", "x1", "x2", "x3", *one_hot]
+        assert block.dtype == np.float32
+        assert block.tobytes() == rows[0].tobytes()
+        assert open_class_labels(store).tolist() == open_class_labels(stores[0]).tolist()
+        assert open_index(store).tolist() == open_index(stores[0]).tolist()
+    whole = np.isfinite(X).all(axis=1)
+    if missing == "drop":
+        assert open_index(stores[0]).tolist() == np.array(names)[whole].tolist()
+        assert np.array_equal(rows[0][:, :4], X[whole])
+    else:
+        filled = np.where(np.isfinite(X), X, np.nanmean(X, axis=0, dtype=np.float64).astype(np.float32))
+        assert rows[0][:, :4] == pytest.approx(filled, rel=1e-6)
+    assert rows[0][:, 4:].sum(axis=1).tolist() == [1.0] * len(rows[0])
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize("ending", COMPRESS)
+def test_compressed_text(tmp_path, ending):
+    text = "a,b\n" + "".join(f"{i},{i / 8}\n" for i in range(100))
+    (tmp_path / f"a.csv{ending}").write_bytes(COMPRESS[ending](text.encode()))
+    convert(tmp_path / f"a.csv{ending}", tmp_path / "a.zarr")
+    assert rows_of(tmp_path / "a.zarr").tolist() == [[i, i / 8] for i in range(100)]
+
+
+def test_numbers_are_those_of_python(rng, tmp_path):
+    values = rng.normal(size=2000) * 10.0 ** rng.integers(-300, 300, 2000)
+    (tmp_path / "a.csv").write_text("a\n" + "".join(f"{value!r}\n" for value in values.tolist()))
+    convert(tmp_path / "a.csv", tmp_path / "a.zarr", dtype="float64")
+    assert rows_of(tmp_path / "a.zarr")[:, 0].tolist() == values.tolist()
+
+
+def test_types_of_parquet_and_arrow(tmp_path):
+    table = pa.table(
+        {
+            "small": pa.array([1, 2], pa.int8()),
+            "flag": [True, False],
+            "half": pa.array(np.array([0.5, 2], np.float16)),
+            "price": pa.array([1, 2], pa.decimal128(10, 2)),
+            "code": pa.array([3, 4]).dictionary_encode(),
+        }
+    )
+    for form in ("parquet", "arrow"):
+        convert(write(table, tmp_path / f"a.{form}"), tmp_path / f"{form}.zarr")
+        assert rows_of(tmp_path / f"{form}.zarr").tolist() == [[1, 1, 0.5, 1, 3], [2, 0, 2, 2, 4]]
+        convert(tmp_path / f"a.{form}", tmp_path / f"{form}8.zarr", columns="small")
+        assert open_samples(tmp_path / f"{form}8.zarr").stored_dtype == np.int8
+
+
+def test_a_folder_of_parquet_is_one_table(tmp_path):
+    (tmp_path / "rows" / "part=1").mkdir(parents=True)
+    for number, name in enumerate(["a.parquet", "b.parquet", "part=1/c.parquet", "_metadata.parquet"]):
+        write(pa.table({"a": [number], "b": [0.5]}), tmp_path / "rows" / name)
+    convert(tmp_path / "rows", tmp_path / "a.zarr")
+    assert rows_of(tmp_path / "a.zarr").tolist() == [[0, 0.5], [1, 0.5], [2, 0.5]]
+    write(pa.table({"a": [1], "c": [2]}), tmp_path / "rows" / "d.parquet")
+    with pytest.raises(InputError, match=r"d\.parquet has other columns than .*a\.parquet"):
+        convert(tmp_path / "rows", tmp_path / "b.zarr")
+
+
+def test_an_arrow_stream_is_read(tmp_path):
+    table = pa.table({"a": [1.0, 2.0]})
+    with pa.OSFile(str(tmp_path / "a.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+    convert(tmp_path / "a.arrow", tmp_path / "a.zarr")
+    assert rows_of(tmp_path / "a.zarr").tolist() == [[1], [2]]
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_the_index_of_a_frame_names_rows(tmp_path, form):
+    frame = pd.DataFrame({"a": [1.0, 2.0]}, index=["x", "y"])
+    write(pa.Table.from_pandas(frame), tmp_path / f"a.{form}")
+    assert convert(tmp_path / f"a.{form}", tmp_path / "a.zarr")["index"] == "__index_level_0__"
+    assert open_index(tmp_path / "a.zarr").tolist() == ["x", "y"]
+    assert open_samples(tmp_path / "a.zarr").feature_names == ["a"]
+
+
+# --- which columns -------------------------------------------------------------------------------
+
+TABLE = 'id,size,"b, c",kind\n7,1,2.5,x\n8,3,4,y\n'
+
+
+@pytest.mark.parametrize(
+    ("options", "names", "left_out"),
+    [
+        ({"drop": ["id", "kind"]}, ["size", "b, c"], ["id", "kind"]),
+        ({"drop": "id,kind"}, ["size", "b, c"], ["id", "kind"]),
+        ({"drop": [0, -1]}, ["size", "b, c"], ["id", "kind"]),
+        ({"drop": "0, 3"}, ["size", "b, c"], ["id", "kind"]),
+        ({"columns": "b, c"}, ["b, c"], ["id", "size", "kind"]),
+        ({"columns": '"b, c",size'}, ["b, c", "size"], ["id", "kind"]),
+        ({"columns": ["b, c", "size"], "label_column": "kind"}, ["b, c", "size"], ["id"]),
+        ({"index_column": "id", "label_column": 3}, ["size", "b, c"], []),
+        ({"categories": "one-hot"}, ["id", "size", "b, c", "kind_x", "kind_y"], []),
+    ],
+)
+def test_columns_are_chosen(taken, options, names, left_out):
+    rows, found, report = taken(TABLE, **options)
+    assert (found, report["left_out"], report["header"]) == (names, left_out, True)
+    values = {"id": 7, "size": 1, "b, c": 2.5, "kind_x": 1, "kind_y": 0}
+    assert rows[0] == [values[name] for name in names]
+
+
+def test_names_of_rows_are_kept(taken, tmp_path):
+    taken(TABLE, index_column="id", drop="kind")
+    assert open_index(tmp_path / "a.zarr").tolist() == [7, 8]
+    convert(tmp_path / "a.zarr", tmp_path / "b.zarr")
+    assert open_index(open_samples(tmp_path / "b.zarr")).tolist() == [7, 8]
+    assert open_index(np.eye(2)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "header", "names"),
+    [
+        ("1,2\n3,4\n", False, None),
+        ("0,1,2\n5,6,7\n", True, ["0", "1", "2"]),
+        ("1990,x\n3,4\n", True, ["1990", "x"]),
+        ("\ufeffa,b\n1,2\n", True, ["a", "b"]),
+        ("\n a , b \n\n1,2\n\n", True, ["a", "b"]),
+        ('"a\n1",b\n1,2\n', True, ["a\n1", "b"]),
+    ],
+)
+def test_headers(taken, text, header, names):
+    rows, found, report = taken(text)
+    assert (report["header"], found) == (header, names)
+    assert len(rows) == (1 if header else 2)
+
+
+def test_missing_values_and_flags(taken):
+    text = "a,b,c\n1,True,0.5\n,false,NA\n3,True,inf\n"
+    rows, _, report = taken(text, missing="mean")
+    assert rows == [[1, 1, 0.5], [2, 0, 0.5], [3, 1, 0.5]]
+    assert (report["cells_filled"], report["rows_dropped"]) == (3, 0)
+
+
+def test_rows_with_missing_values_are_dropped(taken, tmp_path):
+    text = "a,kind,y\n1,x,p\n,y,q\n3,,p\n4,z,\n5,x,r\n"
+    rows, names, report = taken(text, missing="drop", categories="one-hot", label_column="y")
+    assert (rows, names, report["rows_dropped"]) == ([[1, 1], [5, 1]], ["a", "kind_x"], 3)
+    assert open_class_labels(tmp_path / "a.zarr").tolist() == [0, 1]
+
+
+def test_decimal_commas(taken):
+    assert taken("a;b\n1,5;2\n-3,25e1;,5\n", delimiter=";", decimal=",")[0] == [[1.5, 2], [-32.5, 0.5]]
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize(
+    ("text", "options", "match"),
+    [
+        (",a\n0,1\n1,2\n", {}, "column 0 has no name, as df.to_csv.* --index-column 0, .* --drop 0"),
+        ("Unnamed: 0,a\n0,1\n", {}, "column 0 is named 'Unnamed: 0', as .* --drop 0"),
+        ("a,b,\n1,2,\n", {}, "column 2 has no name: .* --drop 2"),
+        ("a,a\n1,2\n", {}, "columns 0 and 1 are both named 'a': .*--drop 1"),
+        ("a,b\n1,x\n2,y\n", {}, r"line 2, column 1 \('b'\): 'x' is not a number: .*one-hot, .*--drop b "),
+        ("a,my b\n1,x\n", {}, "--drop 'my b' "),
+        ("a\n" + "1\n" * 40 + "oops\n2\n", {}, "line 42, column 0 .*'oops' is not a number: .*--drop a"),
+        ("a,b\n1,2\n1_000,2\n3,3\n", {}, r"line 3, column 0 \('a'\): '1_000' is not a number"),
+        ("a,b\n1,2\n٣,2\n3,3\n", {}, r"line 3, column 0 \('a'\): '٣' is not a number"),
+        ("a,b\n1,2\n2,0x1F\n3,3\n", {}, r"line 3, column 1 \('b'\): '0x1F' is not a number"),
+        ("a,b\n1,2\n,2\n", {}, r"line 3, column 0 \('a'\) holds no value: .*--missing drop.*--missing mean"),
+        ("a,b\n1,2\n3,inf\n", {}, r"line 3, column 1 \('b'\) holds infinity: .*--missing"),
+        ("a,b\n1,2\n3,1e99\n", {"missing": "mean"}, "line 3, .* 1e.99 is too large for float32.*float64"),
+        ("a,b\n1,2\n1,2,3\n", {}, "line 3: 3 cells where the first line has 2"),
+        ('a,b\n1,"x\ny"\n1\n', {"drop": "b"}, "line 4: 1 cells where the first line has 2"),
+        ("a;b\n1;2\n", {}, "';' seems to divide the cells and not ',': give --delimiter ';'"),
+        ("a;b\n1,5;2,5\n", {"delimiter": ";"}, "line 2, .* '1,5' is not a number: give --decimal ','"),
+        ("a,day\n1,2024-01-31\n", {}, "line 2, column 1 .*'2024-01-31' is a date .*--drop day"),
+        ("a,f\n1,True\n" + "2,False\n" * 9 + "3,maybe\n", {}, "line 12, .*'maybe' is neither true nor false"),
+        ("a,b\n1,\n2,\n", {"missing": "mean"}, r"column 1 \('b'\) holds no value, so it has no mean"),
+        ("a,b\n1,\n2,\n", {"missing": "drop"}, "all 2 rows have a missing cell"),
+        ("a,y\n1,p\n2,\n", {"label_column": "y"}, r"line 3, column 1 \('y'\): the class is empty"),
+        ("a,b\n1,2\n", {"drop": "sise"}, "no column is named 'sise' among a, b"),
+        ("size,b\n1,2\n", {"drop": "sise"}, "perhaps 'size' is meant .--drop"),
+        ("1,2\n", {"columns": 5}, "there is no column 5 among 2: count from 0"),
+        ("a,b\n1,2\n", {"drop": "a,b"}, "no column is left"),
+        ("a,b\n1,2\n", {"drop": "a", "columns": "a,b"}, "column 0 .* is both used and dropped"),
+        ("a,b\n1,2\n", {"label_column": "a", "index_column": 0}, "cannot hold both"),
+        ("a,b\n1,2\n", {"missing": "zero"}, "missing='zero' is unknown"),
+        ("a,b\n1,2\n", {"categories": "hash"}, "categories='hash' is unknown"),
+        ("a,b\n1,2\n", {"delimiter": ";;"}, "delimiter=';;' is no single character"),
+        ("a,b\n1,2\n", {"decimal": ","}, "',' cannot divide both cells and decimals"),
+        ("a,b\n1,2\n".encode("utf-16"), {}, "line 1: this is not UTF-8 text .it looks like UTF-16."),
+        (b"a,b\n1,2\n1,\xff\n", {}, "line 3: this is not UTF-8 text"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_named(taken, tmp_path, text, options, match):
+    with pytest.raises(InputError, match=match) as caught:
+        taken(text, **options)
+    assert "\n" not in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    ("columns", "options", "match"),
+    [
+        ({"a": [1, None]}, {}, r"row 1, column 0 \('a'\) holds no value: .*--missing"),
+        ({"a": [1, np.nan]}, {}, r"row 1, column 0 \('a'\) holds NaN: .*--missing"),
+        ({"a": ["1", "x"]}, {}, r"row 1, column 0 \('a'\): 'x' is not a number: .*one-hot"),
+        ({"a": [1], "b": [[1, 2]]}, {}, r"row 0, column 1 \('b'\): \[1, 2\] is of type list.*--drop b"),
+        ({"a": [pd.Timestamp("2024-01-31")]}, {}, r"row 0, column 0 \('a'\): '2024-01-31.* is a date"),
+        ({"a": [1]}, {"decimal": ","}, "decimal is of CSV files"),
+        ({"a": pa.array([], pa.float64())}, {}, "has no rows|0 sample"),
+    ],
+)
+def test_what_cannot_be_used_of_columns(tmp_path, form, columns, options, match):
+    write(pa.table(columns), tmp_path / f"a.{form}")
+    with pytest.raises(InputError, match=match):
+        convert(tmp_path / f"a.{form}", tmp_path / "a.zarr", **options)
+    assert [path.name for path in tmp_path.iterdir()] == [f"a.{form}"]
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather"])
+def test_damaged_files(tmp_path, name):
+    write(pa.table({"a": np.arange(5000.0)}), tmp_path / name.replace("feather", "arrow"))
+    whole = (tmp_path / name.replace("feather", "arrow")).read_bytes()
+    for data in (b"", b"junk", whole[: len(whole) // 2]):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(InputError, match=f"{name} cannot be read"):
+            convert(tmp_path / name, tmp_path / "a.zarr")
+    assert not (tmp_path / "a.zarr").exists()
+
+
+def test_too_many_categories(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n" + "".join(f"1,t{i}\n" for i in range(1001)))
+    with pytest.raises(InputError, match=r"column 1 \('b'\) holds more than 1000 different texts.*--drop b"):
+        convert(tmp_path / "a.csv", tmp_path / "a.zarr", categories="one-hot")
+
+
+def test_options_of_tables_are_of_tables(tmp_path):
+    with pytest.raises(InputError, match="drop is of CSV, Parquet and Arrow files"):
+        convert(np.eye(3), tmp_path / "a.zarr", drop="a")
+
+
+def test_the_command_tells_what_it_took(tmp_path):
+    (tmp_path / "a.csv").write_text("id,a,kind,note\nx,1,p,n\ny,,q,n\n")
+    options = [
+        "--index-column",
+        "id",
+        "--drop",
+        "note",
+        "--categories",
+        "one-hot",
+        "--missing",
+        "mean",
+        "--json",
+    ]
+    command = [sys.executable, "-m", "mmcnb", "convert", tmp_path / "a.csv", tmp_path / "a.zarr", *options]
+    report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    told = {
+        name: report[name]
+        for name in ("numbers", "one_hot", "index", "left_out", "cells_filled", "n_samples")
+    }
+    assert told == {
+        "numbers": ["a"], "one_hot": {"kind": 2}, "index": "id", "left_out": ["note"], "cells_filled": 1,
+        "n_samples": 2,
+    }  # fmt: skip

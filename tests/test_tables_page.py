@@ -1,0 +1,22 @@
+"""What the page of tables says is done by its code."""
+
+import re
+from pathlib import Path
+
+from mmcnb.samples import open_class_labels, open_index, open_samples
+
+PAGE = (Path(__file__).parent.parent / "docs/tables.md").read_text()
+
+
+def test_its_examples_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said: dict = {}
+    parts = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+    exec(parts[0], said)
+    assert said["houses"].feature_names == ["rooms", "area", "heating_gas", "heating_wood"]
+    assert open_class_labels(said["houses"]).tolist() == [0, 1, 0, 1]
+    assert open_index(said["houses"]).tolist() == ["a", "b", "c", "d"]
+    assert said["taken"]["cells_filled"] == 1
+    for code in parts[1:]:
+        exec(code, said)
+    assert open_samples("houses.zarr").dtype == "float64"
