@@ -26,8 +26,9 @@ from mmcnb.estimators.parameters import (
     search_config,
 )
 from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS, refuse_landmarks_of_graph
+from mmcnb.features.landmarks import check_landmarks, scaled_landmarks
 from mmcnb.features.model import Model
-from mmcnb.features.nystroem import check_landmarks, choose_landmarks, scaled_landmarks
+from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.features.rules import GivenLabels, Hyperplane
 from mmcnb.hinge.growing import GrowingWorkingSet, growing_candidates
 from mmcnb.hinge.sample_search import RestartResult
@@ -195,7 +196,7 @@ class SparseKernelMMC(StreamedClusterer):
 def needs_of_landmarks(estimator: Any, n_samples: int) -> FitNeeds:
     """What a fit on landmarks of a sample needs."""
     rows = estimator.sample_size or SAMPLE_ROWS
-    given = check_landmarks(getattr(estimator, "landmarks", None))
+    given = getattr(estimator, "landmarks", None)
     n_landmarks = basis_size(estimator.n_landmarks, min(n_samples, rows)) if given is None else len(given)
     sparse = given is None and getattr(estimator, "basis", "own") == "landmarks"
     return FitNeeds(n_landmarks, rows, stays_sparse=sparse, larger_rows=larger_sample(n_samples))

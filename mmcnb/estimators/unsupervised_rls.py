@@ -26,7 +26,7 @@ from mmcnb.estimators.parameters import (
     graph_kernel,
 )
 from mmcnb.features.kernel import Kernel, kernel_matrix
-from mmcnb.features.nystroem import check_landmarks, scaled_landmarks
+from mmcnb.features.landmarks import check_landmarks, scaled_landmarks
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import (
     LANDMARKS,
@@ -253,7 +253,7 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         if graph is not None:
             return graph_needs(graph, int(self.n_clusters), n_samples, rows, sweeps)
         # The first pass reads, one more labels.
-        own = check_landmarks(self.landmarks)
+        own = self.landmarks
         n_landmarks = min(rows, self.n_landmarks) if own is None else len(own)
         given: dict[str, Any] = {"sample_copies": 2, "stays_sparse": own is None}
         return FitNeeds(n_landmarks, rows, **given, work_bytes=held, sweeps=sweeps)

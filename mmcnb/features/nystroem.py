@@ -13,7 +13,6 @@ from mmcnb.features.kernel import FEATURE_DTYPE, Kernel, KernelSamples
 from mmcnb.features.rules import Scores
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import open_samples
-from mmcnb.samples.derived import scaled_matrix
 from mmcnb.samples.matrix import as_matrix, row_shares, to_dense
 
 
@@ -91,44 +90,6 @@ def landmark_values(sample: Any, kernel: Kernel, basis: Any) -> tuple[np.ndarray
     """Kernel values of rows against landmarks, and their normalization M (see `normalization_of`)."""
     values, basis = kernel_values(sample, kernel, basis).astype(np.float64), basis.astype(np.float64)
     return values, normalization_of(kernel(basis, basis), SMALLEST_EIGENVALUE)
-
-
-def check_landmarks(landmarks: Any) -> np.ndarray | None:
-    """Landmarks that a user gives, as an array of finite numbers; None where there are none."""
-    if landmarks is None:
-        return None
-    try:
-        rows = np.asarray(landmarks, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError("landmarks are no array of numbers; give rows of shape (p, n_features).") from error
-    if rows.ndim != 2 or rows.shape[0] < 2:
-        raise InputError(f"landmarks have shape {rows.shape}; give at least two rows, (p, n_features).")
-    if not np.isfinite(rows).all():
-        row, column = np.argwhere(~np.isfinite(rows))[0]
-        raise InputError(f"landmarks hold {rows[row, column]} in row {row}, column {column}; leave it out.")
-    return rows
-
-
-def scaled_landmarks(landmarks: Any, sample: Any, mean: Any, deviation: Any) -> np.ndarray:
-    """Landmarks that a user gives, scaled as the sample is, in its type; repeated ones count once.
-
-    Raises
-    ------
-    InputError
-        If they have other columns than the sample.
-    """
-    rows = check_landmarks(landmarks)
-    assert rows is not None
-    if rows.shape[1] != sample.shape[1]:
-        raise InputError(
-            f"landmarks have {rows.shape[1]} columns where the rows have {sample.shape[1]}; give landmarks "
-            "with the columns of the rows."
-        )
-    if hasattr(sample, "indptr") and deviation is not None:
-        mean = np.zeros_like(mean)  # sparse columns are not centred
-    scaled = scaled_matrix(rows.astype(sample.dtype), mean, deviation)
-    _, first = np.unique(scaled, axis=0, return_index=True)
-    return np.ascontiguousarray(scaled[np.sort(first)])
 
 
 PROJECTED_COLUMNS = 64  # k-means++ projects more columns to so many at random

@@ -7,6 +7,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mmcnb
 from mmcnb._config import format_bytes, parse_bytes
 from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample, most_sweeps, plan_fit
 from mmcnb.errors import InputError, MemoryLimitError
@@ -188,3 +189,17 @@ def test_a_limit_of_many_gibibytes_is_told_in_these():
 @given(st.integers(1, 2**50))
 def test_format_bytes_is_read_back_to_three_digits(size):
     assert parse_bytes(format_bytes(size)) == pytest.approx(size, rel=0.006)
+
+
+def test_more_landmarks_than_memory_are_refused_with_a_number_that_works():
+    rows = RowShape(1_000_000, 50)
+    many = {"n_landmarks": 100_000, "sample_size": 100_000, "memory_limit": "1GiB"}
+    with pytest.raises(MemoryLimitError) as error:
+        mmcnb.SparseKernelMMC(**many).plan(rows)
+    least = least_that_works(error)
+    assert mmcnb.SparseKernelMMC(**many | {"memory_limit": least}).plan(rows).peak <= parse_bytes(least)
+    many.pop("n_landmarks")
+    with pytest.raises(MemoryLimitError, match=r"give sample_size=\d+ or raise memory_limit") as error:
+        mmcnb.UnsupervisedRLS(10, **many).plan(rows)
+    size = int(re.search(r"sample_size=(\d+)", str(error.value)).group(1))
+    assert mmcnb.UnsupervisedRLS(10, **many | {"sample_size": size}).plan(rows).peak <= 2**30

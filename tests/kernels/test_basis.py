@@ -86,3 +86,10 @@ def test_nan_is_never_hidden():
         assert np.all(np.isnan(numerator))
     assert np.isnan(kernels.weighted_row_sum(X, np.ones(4))[2])
     assert np.isnan(kernels.weighted_row_sum_csr(*csr, np.ones(4), 3)[2])
+
+
+def test_a_long_sum_of_float32_keeps_its_digits():
+    # Added up in float32, 20 million terms of .1 end near 2.1 million.
+    X = np.full((20_000_000, 1), 0.1, np.float32)
+    exact = X.shape[0] * float(np.float32(0.1))
+    assert kernels.weighted_row_sum(X, np.ones(X.shape[0]))[0] == pytest.approx(exact, rel=1e-9)
