@@ -9,7 +9,6 @@ import functools
 import inspect
 import math
 import numbers
-import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -70,8 +69,10 @@ class Array:
     written: bool = False
 
     @cached_property
-    def axes(self) -> list[str]:
-        return [axis for axis in self.shape.strip("()").replace(" ", "").split(",") if axis]
+    def axes(self) -> list[tuple[str, int]]:
+        """The name of each size, and what is added to it."""
+        axes = [axis.partition(" + ") for axis in self.shape.strip("()").split(",") if axis]
+        return [(name.strip(), int(more or 0)) for name, _, more in axes]
 
     @cached_property
     def dtypes(self) -> list[np.dtype]:
@@ -105,8 +106,11 @@ class Array:
             raise InputError(
                 f"{name} is read-only and is to be written to; give an array that can be written."
             )
-        for axis, size, word in zip(self.axes, value.shape, AXES[value.ndim], strict=True):
-            _agree(name, axis, size, sizes, f"{name} of shape {self.shape} has {size} {word}")
+        for k, (axis, size) in enumerate(zip(self.axes, value.shape, strict=True)):
+            remedy = _agree(name, axis, size, sizes)
+            if remedy:
+                has = f"{name} of shape {self.shape} has {size} {AXES[value.ndim][k]}"
+                raise InputError(f"{has}; {remedy}.")
         return value
 
     def check(self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]) -> None:
@@ -191,8 +195,10 @@ class Whole:
                 f"{name}={value!r} is out of range; give a whole number of at least {self.least}."
             )
         if self.size:
-            _agree(name, self.size, int(value), sizes, f"{name}={value}")
-        return operator.index(value)
+            remedy = _agree(name, (self.size, 0), int(value), sizes)
+            if remedy:
+                raise InputError(f"{name}={value!r} does not fit; {remedy}.")
+        return int(value)
 
 
 @dataclass(frozen=True)
@@ -208,19 +214,20 @@ class Flag:
         return bool(value)
 
 
-def _agree(name: str, axis: str, found: int, sizes: Sizes, words: str) -> None:
-    """Compare a size with that of earlier arguments, or remember it for the later ones."""
-    symbol, _, more = axis.partition("+")
-    beyond = int(more or 0)
-    known = Size(int(symbol), "") if symbol.isdigit() else sizes.get(symbol)
+def _agree(name: str, axis: tuple[str, int], found: int, sizes: Sizes) -> str:
+    """Compare a size with that of earlier arguments, or remember it for later ones; what to give instead."""
+    symbol, beyond = axis
+    known = sizes.get(symbol)
+    if known is None and symbol.isdigit():
+        known = Size(int(symbol), "")
     if known is None:
         least = beyond + (symbol not in MAY_BE_EMPTY)
-        if found < least:
-            raise InputError(f"{words}; give at least {least}.")
         sizes[symbol] = Size(found - beyond, name)
-    elif found != known.value + beyond:
-        reason = f", as {symbol}={known.value} in {known.source}" if known.source else ""
-        raise InputError(f"{words}; give {known.value + beyond}{reason}.")
+        return "" if found >= least else f"give at least {least}"
+    if found == known.value + beyond:
+        return ""
+    reason = f", as {symbol}={known.value} in {known.source}" if known.source else ""
+    return f"give {known.value + beyond}{reason}"
 
 
 def takes(rule: Callable[[dict[str, Any]], None] | None = None, **arguments: Any) -> Callable:
@@ -245,20 +252,21 @@ def csr(columns: str) -> dict[str, Array]:
 def checked(routine: Any) -> Callable:
     """A function that checks its arguments and calls the routine."""
     function = getattr(routine, "py_func", routine)
-    signature = inspect.signature(function)
+    kinds, rule, signature = function.takes, function.rule, inspect.signature(function)
+    arrays = {name: kind for name, kind in kinds.items() if isinstance(kind, Array)}
 
     @functools.wraps(function)
     def check_and_call(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        given, sizes = bound.arguments, {}
-        for name, value in given.items():
-            given[name] = function.takes[name].fit(name, value, sizes)
-        for name, value in given.items():
-            if isinstance(function.takes[name], Array):
-                function.takes[name].check(name, value, sizes, given)
-        if function.rule:
-            function.rule(given)
+        if kwargs or len(args) != len(kinds):
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            args = bound.args
+        sizes: Sizes = {}
+        given = {name: kinds[name].fit(name, value, sizes) for name, value in zip(kinds, args, strict=True)}
+        for name, kind in arrays.items():
+            kind.check(name, given[name], sizes, given)
+        if rule:
+            rule(given)
         return routine(*given.values())
 
     check_and_call.__module__ = __package__  # where it is imported from, so that it can be pickled

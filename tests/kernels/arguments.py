@@ -17,11 +17,11 @@ def good_arguments(name, seed=0, dtype="float64"):
     sizes = {}
 
     def size(axis):
-        symbol, _, more = axis.partition("+")
+        symbol, more = axis
         if symbol.isdigit():
             return int(symbol)
         least = 6 if symbol in "mn" else 2  # rows of a search, more than it has clusters
-        return sizes.setdefault(symbol, int(rng.integers(least, least + 4))) + int(more or 0)
+        return sizes.setdefault(symbol, int(rng.integers(least, least + 4))) + more
 
     def make(kind):
         if isinstance(kind, Flag):
@@ -29,14 +29,14 @@ def good_arguments(name, seed=0, dtype="float64"):
         if isinstance(kind, Number):
             return rng.random() + 0.1
         if not isinstance(kind, Array):
-            return size(kind.size) if kind.size else int(rng.integers(2, 6))
+            return size((kind.size, 0)) if kind.size else int(rng.integers(2, 6))
         shape = tuple(size(axis) for axis in kind.axes)
         if isinstance(kind, Signs):
             return rng.choice(np.array([-1, 1], np.int8), shape)
         if isinstance(kind, Starts):
-            return np.sort(rng.integers(0, size(kind.below) + 1, shape))
+            return np.sort(rng.integers(0, size((kind.below, 0)) + 1, shape))
         if kind.below is not None:
-            return rng.integers(kind.least, size(kind.below), shape)
+            return rng.integers(kind.least, size((kind.below, 0)), shape)
         if "int" in kind.dtype:
             return np.zeros(shape, kind.dtypes[-1])
         values = rng.random(shape) if kind.least is not None else rng.standard_normal(shape)

@@ -64,15 +64,15 @@ def with_first(value, number):
 
 def other_sizes(kind, value, others):
     """One more along each axis whose size is in another shape too, or is a number."""
-    known = [axis.partition("+")[0] for other in others for axis in axes_of(other)]
+    known = [symbol for other in others for symbol, _ in axes_of(other)]
     for k, axis in enumerate(kind.axes):
-        symbol = axis.partition("+")[0]
+        symbol = axis[0]
         if symbol.isdigit() or symbol in known or kind.axes.count(axis) > 1:
             yield np.concatenate([value, np.take(value, [0], axis=k)], axis=k)
 
 
 def axes_of(kind):
-    return kind.axes if isinstance(kind, Array) else [getattr(kind, "size", "")]
+    return kind.axes if isinstance(kind, Array) else [(getattr(kind, "size", ""), 0)]
 
 
 def wrong_arrays(kind, value, others):
@@ -132,7 +132,9 @@ def test_each_argument_that_does_not_fit_is_named(name):
 def test_arrays_of_nothing_are_refused_or_give_no_rows(name):
     routine, given = getattr(kernels, name), good_arguments(name)
     empty = {key: value[:0] if isinstance(value, np.ndarray) else value for key, value in given.items()}
-    rows_alone = all(kind.axes[0] == "rows" for kind in routine.takes.values() if isinstance(kind, Array))
+    rows_alone = all(
+        kind.axes[0] == ("rows", 0) for kind in routine.takes.values() if isinstance(kind, Array)
+    )
     if rows_alone:
         assert sum(np.sum(value) for value in call(routine, empty) if isinstance(value, np.ndarray)) == 0
     else:
