@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,14 +31,7 @@ RAISES = """Raises
     """
 
 
-class Size(NamedTuple):
-    """What a name in a shape stands for, and the argument that fixed it."""
-
-    value: int
-    source: str
-
-
-Sizes = dict[str, Size]
+Sizes = dict[str, tuple[int, str]]  # what a name in a shape stands for, and the argument that fixed it
 
 
 @dataclass(frozen=True)
@@ -106,8 +99,8 @@ class Array:
             raise InputError(
                 f"{name} is read-only and is to be written to; give an array that can be written."
             )
-        for k, (axis, size) in enumerate(zip(self.axes, value.shape, strict=True)):
-            remedy = _agree(name, axis, size, sizes)
+        for k, size in enumerate(value.shape):
+            remedy = _agree(name, self.axes[k], size, sizes)
             if remedy:
                 has = f"{name} of shape {self.shape} has {size} {AXES[value.ndim][k]}"
                 raise InputError(f"{has}; {remedy}.")
@@ -123,7 +116,7 @@ class Array:
             value = value[first:last]
         if value.size == 0:
             return
-        below = math.inf if self.below is None else sizes[self.below].value
+        below = math.inf if self.below is None else sizes[self.below][0]
         least = given[self.least] if isinstance(self.least, str) else self.least
         low_enough = (value >= least).all() if isinstance(self.least, str) else value.min() >= least
         if not (low_enough and value.max() < below):
@@ -154,7 +147,7 @@ class Starts(Array):
         return f"rising from at least 0 to at most {self.below}"
 
     def check(self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]) -> None:
-        size = sizes[str(self.below)].value
+        size = sizes[str(self.below)][0]
         if value[0] < 0 or value[-1] > size or (value[1:] < value[:-1]).any():
             raise InputError(f"{name} goes from {value[0]} to {value[-1]}; give values {self.bounds}={size}.")
 
@@ -217,17 +210,14 @@ class Flag:
 def _agree(name: str, axis: tuple[str, int], found: int, sizes: Sizes) -> str:
     """Compare a size with that of earlier arguments, or remember it for later ones; what to give instead."""
     symbol, beyond = axis
-    known = sizes.get(symbol)
-    if known is None and symbol.isdigit():
-        known = Size(int(symbol), "")
-    if known is None:
+    if symbol.isdigit():
+        return "" if found == int(symbol) else f"give {symbol}"
+    if symbol not in sizes:
         least = beyond + (symbol not in MAY_BE_EMPTY)
-        sizes[symbol] = Size(found - beyond, name)
+        sizes[symbol] = found - beyond, name
         return "" if found >= least else f"give at least {least}"
-    if found == known.value + beyond:
-        return ""
-    reason = f", as {symbol}={known.value} in {known.source}" if known.source else ""
-    return f"give {known.value + beyond}{reason}"
+    value, source = sizes[symbol]
+    return "" if found == value + beyond else f"give {value + beyond}, as {symbol}={value} in {source}"
 
 
 def takes(rule: Callable[[dict[str, Any]], None] | None = None, **arguments: Any) -> Callable:
