@@ -3,11 +3,12 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
+from mmcnb.errors import InputError
 from mmcnb.samples import matrix
 from mmcnb.samples.matrix import CSRBlock
 
@@ -134,6 +135,19 @@ class ChunkedSamples(Samples):
 
     _rows: Any
 
+    def identity(self) -> str:
+        """A hash by which rows that are opened again are known to be the same."""
+        raise InputError(f"{self.name} cannot be opened again: give a path.")
+
+    def opener(self) -> Any:
+        """The function of path and element that opens the rows again."""
+        raise InputError(f"{self.name} cannot be opened again: give a path.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is None:
+            raise InputError(f"{self.name} cannot be sent to another process: open it by its path instead.")
+        return open_again, (self.opener(), self.path, self.element, self.identity())
+
     def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:
         """Read the rows ``start <= row < stop``."""
         return self._checked(self._read(start, min(stop, self.n_samples)), start)
@@ -149,7 +163,7 @@ class ChunkedSamples(Samples):
             block: Any = matrix.csr_block(data, indices, indptr, self.n_features, self.name, rows)
         else:
             block = matrix.as_block(values)
-        matrix.check_finite(block, self.name, rows)
+        matrix.check_finite(block, self.name, rows, lambda: self.feature_names)
         return block
 
     def _read(self, start: int, stop: int) -> Any:
@@ -157,6 +171,21 @@ class ChunkedSamples(Samples):
 
     def _gather(self, rows: np.ndarray) -> Any:
         return self._rows.gather(rows)
+
+
+@lru_cache(maxsize=4)
+def open_again(opener: Any, path: str, element: str | None, identity: str) -> Samples:
+    """Open pickled rows, once in a process.
+
+    Raises
+    ------
+    InputError
+        The rows are not those that were pickled.
+    """
+    samples = opener(path, element)
+    if samples.identity() != identity:
+        raise InputError(f"{samples.name} was replaced by another store since it was opened: open it again.")
+    return samples
 
 
 class ContentDigest:
@@ -185,19 +214,23 @@ class ContentDigest:
 
 
 class ArraySamples(Samples):
-    """Rows of a NumPy array; blocks of a C-ordered float array are views."""
+    """Rows of a NumPy array, or of a list of rows; blocks of a C-ordered float array are views."""
 
     is_sparse = False
     checksummed = True
     chunk_rows = BLOCK_ROWS
 
-    def __init__(self, array: np.ndarray, name: str = "array") -> None:
-        self._array = np.asarray(array)
+    def __init__(self, array: Any, name: str = "array", feature_names: list[str] | None = None) -> None:
+        self._array = (
+            array if type(array) is np.ndarray and array.dtype.kind in "biufc" else _plain(array, name)
+        )
         self._describe(name, self._array.shape, self._array.dtype)
+        self.feature_names = matrix.check_feature_names(feature_names, self.n_features, name)
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
         if self.stored_dtype.kind == "f":
             for start in range(0, self.n_samples, BLOCK_ROWS):
-                matrix.check_finite(self.block(start, start + BLOCK_ROWS), name, start)
+                block = self.block(start, start + BLOCK_ROWS)
+                matrix.check_finite(block, name, start, lambda: self.feature_names)
 
     def block(self, start: int, stop: int) -> np.ndarray:
         """Read the rows ``start <= row < stop``."""
@@ -208,6 +241,12 @@ class ArraySamples(Samples):
         return matrix.as_block(self._array[matrix.check_rows(rows, self.n_samples)])
 
 
+def _plain(source: Any, name: str) -> np.ndarray:
+    from mmcnb.samples._arrays import plain_array
+
+    return plain_array(source, name)
+
+
 class CSRSamples(Samples):
     """Rows of a SciPy sparse matrix or array, with any integer type of index."""
 
@@ -215,9 +254,10 @@ class CSRSamples(Samples):
     checksummed = True
     chunk_rows = BLOCK_ROWS
 
-    def __init__(self, source: Any, name: str = "array") -> None:
+    def __init__(self, source: Any, name: str = "array", feature_names: list[str] | None = None) -> None:
         csr = source.tocsr()
         self._describe(name, csr.shape, csr.dtype)
+        self.feature_names = matrix.check_feature_names(feature_names, self.n_features, name)
         matrix.check_index_dtypes(name, indices=csr.indices, indptr=csr.indptr)
         self._indptr = csr.indptr.astype(np.int64, copy=False)
         # SciPy allows unused capacity behind the last value, in both arrays or in none.
@@ -228,7 +268,8 @@ class CSRSamples(Samples):
         matrix.check_indptr(self._indptr, self.n_samples, len(self._data), len(self._indices), name)
         self.row_bytes = len(self._data) / self.n_samples * (self.dtype.itemsize + 4) + 8
         for start in range(0, self.n_samples, BLOCK_ROWS):
-            matrix.check_finite(self.block(start, start + BLOCK_ROWS), name, start)
+            block = self.block(start, start + BLOCK_ROWS)
+            matrix.check_finite(block, name, start, lambda: self.feature_names)
 
     def block(self, start: int, stop: int) -> CSRBlock:
         """Read the rows ``start <= row < stop``."""

@@ -3,7 +3,7 @@
 import os
 import zipfile
 from collections.abc import Callable, Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,12 @@ from zarr.storage import LocalStore, ZipStore
 
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import matrix
-from mmcnb.samples._base import BLOCK_ROWS, ArraySamples, ChunkedSamples, CSRSamples, Samples
+from mmcnb.samples._base import ArraySamples, ChunkedSamples, CSRSamples, Samples
 from mmcnb.samples._dask import DaskSamples
 from mmcnb.samples._inventory import REMEDY, Inventory, find_inventory, is_store_folder, join
 from mmcnb.samples._remote import RemoteStore, open_address
 from mmcnb.samples._stored import EdgeChunks, StoredArray, edge_bytes
+from mmcnb.samples._stored_csr import StoredCSRSamples
 
 Node = zarr.Array | zarr.Group
 
@@ -46,7 +47,7 @@ class _ZarrSamples(ChunkedSamples):
             from mmcnb.samples._anndata import stored_names
 
             names = stored_names(self.node, self.name)
-        return matrix.check_feature_names(names, self.n_features, self.name)
+        return None if names is None else matrix.check_feature_names(names, self.n_features, self.name)
 
     def identity(self) -> str:
         """A hash of what the store says of its arrays, which covers the digests of chunks it records."""
@@ -55,10 +56,9 @@ class _ZarrSamples(ChunkedSamples):
         documents = [array.metadata.to_dict() for array in self.arrays]
         return blake2b(repr((self.n_features, documents)).encode(), digest_size=16).hexdigest()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        if self.path is None:
-            raise InputError(f"{self.name} cannot be sent to another process: open it by its path instead.")
-        return open_again, (self.path, self.element, self.identity())
+    def opener(self) -> Any:
+        """The function that opens the store again."""
+        return open_samples
 
 
 class ZarrArraySamples(_ZarrSamples):
@@ -75,10 +75,8 @@ class ZarrArraySamples(_ZarrSamples):
         self.edge_bytes = edge_bytes([self._rows.chunk_bytes], self._rows.length * self._rows.row_bytes)
 
 
-class ZarrCSRSamples(_ZarrSamples):
+class ZarrCSRSamples(StoredCSRSamples, _ZarrSamples):
     """Rows of a group in AnnData's ``csr_matrix`` encoding, read by contiguous slices."""
-
-    is_sparse = True
 
     def __init__(self, group: zarr.Group, name: str, inventory: Inventory | None) -> None:
         parts = {part: _part(group, part, name) for part in ("data", "indices", "indptr")}
@@ -86,36 +84,11 @@ class ZarrCSRSamples(_ZarrSamples):
         matrix.check_index_dtypes(name, indices=parts["indices"], indptr=parts["indptr"])
         self._set_arrays(group, list(parts.values()), inventory)
         edges = EdgeChunks(3)
-        self._data = StoredArray(parts["data"], inventory, name, edges)
-        self._indices = StoredArray(parts["indices"], inventory, name, edges)
-        self._indptr = StoredArray(parts["indptr"], inventory, name, edges, lookahead=1)
-        n_data = self._data.length
-        matrix.check_indptr_length(self._indptr.length, self.n_samples, n_data, self._indices.length, name)
-        ends = self._indptr.gather(np.array([0, self.n_samples])).astype(np.int64)
-        matrix.check_indptr_ends(int(ends[0]), int(ends[1]), n_data, name)
-        stored = [self._data, self._indices, self._indptr]
-        self.edge_bytes = edge_bytes(
-            [part.chunk_bytes for part in stored], sum(part.length * part.row_bytes for part in stored)
+        data, indices, indptr = (
+            StoredArray(array, inventory, name, edges, lookahead=int(part == "indptr"))
+            for part, array in parts.items()
         )
-        row_values = max(self._data.length / self.n_samples, 1e-9)
-        self.row_bytes = row_values * (self.dtype.itemsize + 4) + 8
-        rows = min(self._data.chunk_length / row_values, self.n_samples)
-        self.chunk_rows = BLOCK_ROWS * max(1, int(rows // BLOCK_ROWS))
-
-    def _read(self, start: int, stop: int) -> matrix.CSRParts:
-        indptr = self._indptr.read(start, stop).astype(np.int64, copy=False)
-        matrix.check_indptr_rises(indptr[:-1], indptr[1:], self._data.length, self.name, start)
-        first, last = int(indptr[0]), int(indptr[-1])
-        return self._data.read(first, last), self._indices.read(first, last), indptr - first
-
-    def _gather(self, rows: np.ndarray) -> matrix.CSRParts:
-        around = np.union1d(rows, rows + 1)
-        pointers = self._indptr.gather(around).astype(np.int64)
-        starts, stops = (pointers[np.searchsorted(around, place)] for place in (rows, rows + 1))
-        matrix.check_indptr_rises(starts, stops, self._data.length, self.name, rows)
-        matrix.check_indptr_rises(stops[:-1], starts[1:], self._data.length, self.name, rows)
-        positions, indptr = matrix.row_positions(starts, stops)
-        return self._data.gather(positions), self._indices.gather(positions), indptr
+        self._set_parts(data, indices, indptr)
 
 
 def _part(group: zarr.Group, part: str, name: str) -> zarr.Array:
@@ -194,21 +167,6 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
     elif element not in (None, ""):
         raise InputError(f"{describe(node)} is an array and has no element {element!r}: leave element out.")
     return _read_node(node, inventory)
-
-
-@lru_cache(maxsize=4)
-def open_again(path: str, element: str | None, identity: str) -> Samples:
-    """Open pickled rows, once in a process.
-
-    Raises
-    ------
-    InputError
-        The store is not the one that was pickled.
-    """
-    samples: Any = open_samples(path, element)
-    if samples.identity() != identity:
-        raise InputError(f"{samples.name} was replaced by another store since it was opened: open it again.")
-    return samples
 
 
 def _read_node(node: Node, inventory: Inventory | None) -> Samples:

@@ -177,19 +177,17 @@ class ChunkedRows(ABC):
         return upto, chunk[begin - first : upto - first]
 
 
-class StoredArray(ChunkedRows):
-    """Slices along the first axis of a Zarr array; safe to read from several threads.
-
-    Zarr's own settings stay as the user has them: they are global to the process, so that changing
-    them around a read would reach other threads.
+class SlicedRows(ChunkedRows):
+    """Slices along the first axis of an array in chunks of one length.
 
     Parameters
     ----------
-    array : zarr.Array
-    inventory : Inventory or None
-        Where the store has one, a missing chunk raises instead of reading as the fill value.
     name : str
-        For messages.
+        Tells the chunks of arrays apart that share ``edges``.
+    array : object
+        It has a shape, a dtype, and gives its values by slices.
+    chunk_length : int
+        Rows of a chunk.
     edges : EdgeChunks or None, default=None
         Caches chunks that are needed in part; None is a cache for this array alone.
     lookahead : int, default=0
@@ -197,18 +195,10 @@ class StoredArray(ChunkedRows):
     """
 
     def __init__(
-        self,
-        array: zarr.Array,
-        inventory: Inventory | None,
-        name: str,
-        edges: EdgeChunks | None = None,
-        lookahead: int = 0,
+        self, name: str, array: Any, chunk_length: int, edges: EdgeChunks | None = None, lookahead: int = 0
     ) -> None:
-        super().__init__(array.path, int(array.shape[0]), edges or EdgeChunks(), lookahead)
-        self._array, self._name = array, name
-        self._recorded = inventory is not None and inventory.hashes(array.path) is not None
-        self._plain = has_plain_files(array)
-        self.chunk_length = int(array.chunks[0])
+        super().__init__(name, int(array.shape[0]), edges or EdgeChunks(), lookahead)
+        self._array, self.chunk_length = array, int(chunk_length)
         self.row_bytes = int(np.prod(array.shape[1:])) * array.dtype.itemsize
         self.chunk_bytes = self.row_bytes * min(self.chunk_length, self.length)
 
@@ -235,6 +225,60 @@ class StoredArray(ChunkedRows):
 
     def _empty(self, length: int) -> np.ndarray:
         return np.empty((length, *self._array.shape[1:]), dtype=self._array.dtype.newbyteorder("="))
+
+    def _load_into(self, out: np.ndarray, start: int, stop: int) -> None:
+        out[...] = self.load(start, stop)
+
+    def gather(self, positions: np.ndarray) -> np.ndarray:
+        """Values at strictly increasing positions; each chunk is read at most once."""
+        out = self._empty(len(positions))
+        chunks = positions // self.chunk_length
+        most = max(1, GATHER_BYTES // max(1, self.row_bytes * self.chunk_length))
+        begin = 0
+        while begin < len(positions):
+            end = self._run_end(chunks, begin, most)
+            first, last = self.chunk_at(int(positions[begin]))[0], self.chunk_at(int(positions[end - 1]))[1]
+            out[begin:end] = self.load(first, last)[positions[begin:end] - first]
+            begin = end
+        return out
+
+    @staticmethod
+    def _run_end(chunks: np.ndarray, begin: int, most: int) -> int:
+        """End of the longest run of neighbouring chunks, at most ``most`` of them."""
+        limit = int(np.searchsorted(chunks, chunks[begin] + most))
+        gaps = np.flatnonzero(np.diff(chunks[begin:limit]) > 1)
+        return begin + int(gaps[0]) + 1 if len(gaps) else limit
+
+
+class StoredArray(SlicedRows):
+    """Slices along the first axis of a Zarr array; safe to read from several threads.
+
+    Zarr's own settings stay as the user has them: they are global to the process, so that changing
+    them around a read would reach other threads.
+
+    Parameters
+    ----------
+    array : zarr.Array
+    inventory : Inventory or None
+        Where the store has one, a missing chunk raises instead of reading as the fill value.
+    name : str
+        For messages.
+    edges, lookahead
+        As in `SlicedRows`.
+    """
+
+    def __init__(
+        self,
+        array: zarr.Array,
+        inventory: Inventory | None,
+        name: str,
+        edges: EdgeChunks | None = None,
+        lookahead: int = 0,
+    ) -> None:
+        super().__init__(array.path, array, array.chunks[0], edges, lookahead)
+        self._name = name
+        self._recorded = inventory is not None and inventory.hashes(array.path) is not None
+        self._plain = has_plain_files(array)
 
     def load(self, start: int, stop: int) -> np.ndarray:
         """Decode whole chunks, each time anew."""
@@ -308,26 +352,6 @@ class StoredArray(ChunkedRows):
             except Exception:
                 return damaged_chunks(self._name, [self.chunk_key(*place)], f"damaged ({_short(error)})")
         return DamagedStoreError(f"{self._name} could not be read ({_short(error)}): {REMEDY}.")
-
-    def gather(self, positions: np.ndarray) -> np.ndarray:
-        """Values at strictly increasing positions; each chunk is read at most once."""
-        out = self._empty(len(positions))
-        chunks = positions // self.chunk_length
-        most = max(1, GATHER_BYTES // max(1, self.row_bytes * self.chunk_length))
-        begin = 0
-        while begin < len(positions):
-            end = self._run_end(chunks, begin, most)
-            first, last = self.chunk_at(int(positions[begin]))[0], self.chunk_at(int(positions[end - 1]))[1]
-            out[begin:end] = self.load(first, last)[positions[begin:end] - first]
-            begin = end
-        return out
-
-    @staticmethod
-    def _run_end(chunks: np.ndarray, begin: int, most: int) -> int:
-        """End of the longest run of neighbouring chunks, at most ``most`` of them."""
-        limit = int(np.searchsorted(chunks, chunks[begin] + most))
-        gaps = np.flatnonzero(np.diff(chunks[begin:limit]) > 1)
-        return begin + int(gaps[0]) + 1 if len(gaps) else limit
 
 
 def _short(error: Exception) -> str:

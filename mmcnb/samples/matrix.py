@@ -1,6 +1,6 @@
 """Blocks of rows, dense and CSR: their form, their checks, and how NumPy and SciPy know them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,12 +99,18 @@ def n_bytes_of(block: Any) -> int:
 
 def check_dtype(dtype: np.dtype, name: str) -> None:
     """Refuse text, complex numbers and whatever else is not real numbers."""
-    if np.dtype(dtype).kind not in "biuf":
-        kinds = {"c": "complex numbers", "U": "text", "S": "text", "O": "objects", "T": "text"}
-        what = kinds.get(np.dtype(dtype).kind, f"{dtype} values")
-        raise InputError(
-            f"{name} holds {what} (dtype {dtype}), which are not supported: convert them to real numbers."
-        )
+    kind = np.dtype(dtype).kind
+    if kind not in "biuf":
+        text = "text", "convert them to real numbers, such as by X.astype(float)"
+        kinds = {
+            "c": ("complex numbers", "convert them to real numbers"),
+            "O": ("objects", "convert them to real numbers"),
+            "M": ("dates", "convert them to numbers, such as the days since the first one"),
+            "m": ("durations", "convert them to numbers, such as seconds"),
+            "V": ("records", "give the fields as the columns of one array of numbers"),
+        } | dict.fromkeys("UST", text)
+        what, remedy = kinds.get(kind, (f"{dtype} values", "convert them to real numbers"))
+        raise InputError(f"{name} holds {what} (dtype {dtype}), which are not supported: {remedy}.")
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
@@ -143,10 +149,13 @@ def all_finite(values: np.ndarray) -> bool:
     return bool(np.isfinite(total)) or bool(np.isfinite(values).all())
 
 
-def check_finite(block: np.ndarray | CSRBlock, name: str, rows: int | np.ndarray) -> None:
+def check_finite(
+    block: np.ndarray | CSRBlock, name: str, rows: int | np.ndarray, names: Callable[[], Any] | None = None
+) -> None:
     """Refuse NaN and infinity, naming the first row and column.
 
-    ``rows`` is the number of the block's first row, or the number of each of its rows.
+    ``rows`` is the number of the block's first row, or the number of each of its rows; ``names`` gives the
+    names of the columns, and is called where a value is refused.
     """
     values = block.data if isinstance(block, CSRBlock) else block
     if all_finite(values):
@@ -157,8 +166,10 @@ def check_finite(block: np.ndarray | CSRBlock, name: str, rows: int | np.ndarray
     else:
         row, column = divmod(where, block.shape[1])
     kind = "NaN" if np.isnan(values.reshape(-1)[where]) else "infinity"
+    listed = None if names is None else names()
+    shown = f"{column}" if listed is None else f"{column} ({listed[column]!r})"
     raise InputError(
-        f"Input X contains {kind} at row {_number(rows, row)}, column {column} of {name}: "
+        f"Input X contains {kind} at row {_number(rows, row)}, column {shown} of {name}: "
         "fill in or drop such rows before clustering (inf and NaN are not accepted)."
     )
 

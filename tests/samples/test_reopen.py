@@ -11,7 +11,7 @@ import zarr
 
 from mmcnb.errors import InputError
 from mmcnb.samples import create_csr_store, create_dense_store, open_samples
-from mmcnb.samples._open import open_again
+from mmcnb.samples._base import open_again
 
 
 @pytest.fixture(params=["dense", "csr", "foreign", "zip"])
