@@ -170,7 +170,7 @@ class DecisionMixin(FrameMixin):
 
         Parameters
         ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
 
         Returns
@@ -207,7 +207,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
 
         Parameters
         ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             The rows.
         y : None
             Ignored; for compatibility with scikit-learn.
@@ -234,7 +234,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
 
         Parameters
         ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             The rows.
         sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
             Weight of each row.
@@ -254,7 +254,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
 
         Parameters
         ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             The rows; or a `RowShape`, the shape of rows that do not exist yet.
 
         Returns
@@ -277,7 +277,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
 
         Parameters
         ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
         out : path or None, default=None
             Path of a new file, written block by block. A path that ends with ``.csv`` or ``.parquet`` is a

@@ -9,6 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from mmcnb.errors import InputError
 from mmcnb.samples import Samples
+from mmcnb.samples._arrays import plain_array
 
 LISTED = 5  # names in one message, as in scikit-learn's
 
@@ -61,6 +62,8 @@ def _listed(names: list[str]) -> Iterable[str]:
 
 def checked_array(estimator: Any, X: Any, reset: bool, least_rows: int) -> Any:
     """An array that passed the checks of scikit-learn; an error becomes one sentence."""
+    if isinstance(X, np.ndarray | list | tuple):
+        X = plain_array(X, "X", numbers=False)
     try:
         return validate_data(
             estimator,

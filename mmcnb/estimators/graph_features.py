@@ -77,7 +77,7 @@ class GraphFeatures(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Estimator
 
         Parameters
         ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             The rows.
         y : None
             Ignored; for compatibility with scikit-learn.
@@ -123,7 +123,7 @@ class GraphFeatures(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Estimator
 
         Parameters
         ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
 
         Returns

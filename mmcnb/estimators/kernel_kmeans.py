@@ -170,7 +170,7 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
 
         Parameters
         ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
 
         Returns

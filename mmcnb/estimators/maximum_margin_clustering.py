@@ -158,7 +158,7 @@ class MaximumMarginClustering(StreamedClusterer):
 
         Parameters
         ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             The rows.
         y : None
             Ignored, also where labels are given; for compatibility with scikit-learn.
@@ -208,7 +208,7 @@ class MaximumMarginClustering(StreamedClusterer):
 
         Parameters
         ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit; they are streamed.
 
         Returns

@@ -31,6 +31,7 @@ from mmcnb.hinge.sample_search import SearchConfig
 from mmcnb.hinge.starts import INITS
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples._labels import read_column
+from mmcnb.samples._objects import is_array
 
 KERNELS = ("rbf", "linear", "poly")
 
@@ -289,11 +290,13 @@ def is_stored(X: Any) -> bool:
     return module.split(".")[0] == "zarr" or module.startswith("dask.array")
 
 
-def read_input(estimator: Any, X: Any, reset: bool, least_rows: int = 1) -> Samples:
+def read_input(
+    estimator: Any, X: Any, reset: bool, least_rows: int = 1, element: str | None = None
+) -> Samples:
     """The rows of any input; arrays pass the checks of scikit-learn."""
-    if not is_stored(X):
-        return open_samples(checked_array(estimator, X, reset, least_rows))
-    samples = open_samples(X)
+    if not is_stored(X) and is_array(X):
+        return open_samples(checked_array(estimator, X, reset, least_rows), element)
+    samples = open_samples(X, element)
     if samples.n_samples < least_rows:
         raise InputError(
             f"{samples.name} holds {samples.n_samples} sample(s), while a minimum of {least_rows} is "

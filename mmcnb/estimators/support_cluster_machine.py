@@ -169,7 +169,7 @@ class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
 
         Parameters
         ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             The rows.
         y : array, Zarr array or path of one, of shape (n_samples,), or None
             The class of each row; None takes the labels that a store keeps beside its rows.
@@ -230,7 +230,7 @@ class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
 
         Parameters
         ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
         out : path or None, default=None
             Path of a new file, written block by block. A path that ends with ``.csv`` or ``.parquet`` is a
@@ -250,7 +250,7 @@ class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
 
         Parameters
         ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
         y : array, Zarr array or path of one, of shape (n_samples,), or None
             The class of each row; None takes the labels that a store keeps beside its rows.

@@ -96,7 +96,7 @@ class ClusterMapDisplay:
         ----------
         estimator : object
             Fitted estimator of mmcnb.
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit; only the sample is read.
         sample_size : int, default=2000
             Rows drawn at most.

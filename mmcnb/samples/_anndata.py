@@ -1,4 +1,4 @@
-"""What AnnData keeps beside the rows of an element: the names of its variables."""
+"""AnnData: its elements in memory and backed, and the names of its variables."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -40,3 +40,44 @@ def stored_names(node: zarr.Array | zarr.Group, name: str) -> list[str] | None:
         return None
     except Exception as error:  # each codec and each store has its own exceptions
         raise DamagedStoreError(f"{name}: the names in {path} cannot be read: {REMEDY}.") from error
+
+
+def element_of(data: Any, element: str | None) -> tuple[Any, list[str] | None, str]:
+    """Rows of an element of an AnnData object, names of their columns, and a name for messages.
+
+    Parameters
+    ----------
+    data : anndata.AnnData
+        In memory, backed, or a view of either.
+    element : str or None
+        ``"X"``, ``"raw/X"``, ``"layers/NAME"`` or ``"obsm/NAME"``; None is ``"X"``.
+
+    Raises
+    ------
+    InputError
+        The object has no such element; the message lists those it has.
+    """
+    path = (element or "X").strip("/")
+    kind, _, name = path.partition("/")
+    found: Any = None
+    if path == "X":
+        found = data.file["X"] if data.isbacked and not data.is_view else data.X
+    elif path == "raw/X" and data.raw is not None:
+        found = data.raw.X
+    elif kind in ("layers", "obsm") and name in getattr(data, kind):
+        found = getattr(data, kind)[name]
+    if found is None:
+        has = [] if data.X is None else ["X"]
+        has += [] if data.raw is None else ["raw/X"]
+        has += [f"{group}/{name}" for group in ("layers", "obsm") for name in getattr(data, group)]
+        known = ", ".join(has) or "none"
+        raise InputError(f"AnnData has no element {path!r}; it has: {known}. Name one with element.")
+    variables = {"X": data, "layers": data, "raw": data.raw}.get(kind)
+    names = None if variables is None else plain_names(variables.var_names)
+    return stored_rows(found), names, f"AnnData's {path}"
+
+
+def stored_rows(rows: Any) -> Any:
+    """The group of a file or store that AnnData's own sparse rows stand for; others as they are."""
+    is_backed = type(rows).__module__.startswith("anndata") and type(rows).__name__.endswith("Dataset")
+    return rows.group if is_backed else rows

@@ -217,7 +217,7 @@ def _format(source: Any) -> str:
     table = table_format(path)
     if table is not None:
         return table
-    if not path.is_file() or name.endswith(".zip"):
+    if not path.is_file() or name.endswith((".zip", ".h5", ".hdf5", ".h5ad")):
         return "store"
     if name.endswith(LIBSVM_NAMES):
         return "libsvm"

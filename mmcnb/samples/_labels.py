@@ -292,8 +292,9 @@ def open_index(source: Any) -> np.ndarray | None:
 def _array_beside(source: Any, name: str) -> zarr.Array | None:
     """A 1-D array of the group the rows are in."""
     if isinstance(source, Samples):
-        source = source.path
-    if not isinstance(source, str | os.PathLike | zarr.Array | zarr.Group):
+        source = source.root
+        source = source.path if isinstance(source, ZarrArraySamples | ZarrCSRSamples) else None
+    if not isinstance(source, str | os.PathLike | zarr.Array | zarr.Group) or is_file_of_rows(source):
         return None
     node = open_node(source)
     found: Any = None

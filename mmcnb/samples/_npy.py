@@ -25,16 +25,19 @@ def step_rows(row_bytes: float) -> int:
     return max(1, int(STEP_BYTES / max(row_bytes, 1.0)))
 
 
+def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Shape, whether it is stored by columns, and type of an array in .npy format; the numbers follow."""
+    version = np.lib.format.read_magic(file)
+    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    return header(file)
+
+
 class _Member:
     """An array in .npy format, read from its beginning to its end."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        version = np.lib.format.read_magic(file)
-        header = (
-            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        )
-        self.shape, self.by_columns, self.dtype = header(file)
+        self.shape, self.by_columns, self.dtype = read_header(file)
 
     def read(self, n_rows: int) -> np.ndarray:
         """The next rows."""

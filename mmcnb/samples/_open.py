@@ -1,5 +1,6 @@
 """Open whatever holds rows: arrays, matrices, Dask arrays, and Zarr stores of version 2 or 3."""
 
+import importlib
 import os
 import zipfile
 from collections.abc import Callable, Iterator
@@ -121,13 +122,16 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
 
     Parameters
     ----------
-    source : array, sparse matrix, dask array, zarr.Array, zarr.Group, path or Samples
-        An array of shape (n_samples, n_features); a SciPy sparse matrix or array; a Dask array of either;
-        a Zarr array or group, opened, as a path or as an address such as ``"https://host/rows.zarr"``
-        (which needs ``mmcnb[remote]``): a 2-D array, a CSR group in AnnData's encoding, or a group that
-        holds such an element, as an AnnData store does.
+    source : array, sparse matrix, data frame, AnnData, file, Zarr store or Samples
+        An array of shape (n_samples, n_features) or a list of rows; a SciPy sparse matrix or array; a data
+        frame of pandas, polars, pyarrow or another library that narwhals knows; an AnnData object, in memory
+        or backed; a Dask array or frame; an xarray DataArray; a dataset or group of h5py; the path of a
+        ``.npy``, ``.h5``, ``.hdf5`` or ``.h5ad`` file; a Zarr array or group, opened, as a path or as an
+        address such as ``"https://host/rows.zarr"`` (which needs ``mmcnb[remote]``): a 2-D array, a CSR
+        group in AnnData's encoding, or a group that holds such an element, as an AnnData store does.
     element : str, default=None
-        Element of a group, such as ``"X"``, ``"layers/counts"`` or ``"obsm/X_pca"``; None is ``"X"``.
+        Element of a group, file or AnnData object, such as ``"X"``, ``"layers/counts"``, ``"obsm/X_pca"`` or
+        ``"raw/X"``; None is ``"X"``.
 
     Returns
     -------
@@ -150,13 +154,18 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
     """
     if isinstance(source, Samples):
         return source
-    if isinstance(source, np.ndarray):
-        return ArraySamples(source)
-    if scipy.sparse.issparse(source):
-        return CSRSamples(source)
-    if type(source).__module__.startswith("dask.array"):
-        return DaskSamples(source)
-    node = open_node(source)
+    if isinstance(source, zarr.Array | zarr.Group):
+        return _open_zarr(source, element)
+    if isinstance(source, str | os.PathLike):
+        if is_file_of_rows(source):
+            return importlib.import_module(FILES[Path(source).suffix.lower()]).open_file(source, element)
+        return _open_zarr(open_node(source), element)
+    if isinstance(source, np.ndarray) or scipy.sparse.issparse(source):
+        return _open_array(source, element)
+    return _open_object(source, element)
+
+
+def _open_zarr(node: Node, element: str | None) -> Samples:
     inventory = find_inventory(node, describe(node))
     if inventory is not None:
         inventory.check_metadata()
@@ -167,6 +176,58 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
     elif element not in (None, ""):
         raise InputError(f"{describe(node)} is an array and has no element {element!r}: leave element out.")
     return _read_node(node, inventory)
+
+
+def _refuse_element(what: str, element: str | None) -> None:
+    if element is not None:
+        raise InputError(f"X is {what} and has no element {element!r}: leave element out.")
+
+
+def _samples_of(array: Any, *described: Any) -> Samples:
+    return (CSRSamples if scipy.sparse.issparse(array) else ArraySamples)(array, *described)
+
+
+def _open_array(array: Any, element: str | None) -> Samples:
+    _refuse_element("an array", element)
+    if isinstance(array, np.memmap):
+        return importlib.import_module("mmcnb.samples._npy_samples").open_memmap(array)
+    return _samples_of(array)
+
+
+def _open_object(source: Any, element: str | None) -> Samples:
+    """Rows of an object of another library, known by its package or by what it holds."""
+    package = type(source).__module__.partition(".")[0]
+    if package == "h5py":
+        return importlib.import_module("mmcnb.samples._hdf5").open_object(source, element)
+    if type(source).__module__.startswith("dask.array"):
+        _refuse_element("a Dask array", element)
+        return DaskSamples(source)
+    from mmcnb.samples._objects import unwrap
+
+    rows = unwrap(source, element)
+    if isinstance(rows.source, np.ndarray) or scipy.sparse.issparse(rows.source):
+        return _samples_of(rows.source, rows.name or "array", rows.names)
+    samples = open_samples(rows.source)
+    samples.name = rows.name or samples.name
+    if rows.names is not None:
+        samples.feature_names = matrix.check_feature_names(rows.names, samples.n_features, samples.name)
+    return samples
+
+
+FILES = {
+    ".npy": "mmcnb.samples._npy_samples",
+    ".h5": "mmcnb.samples._hdf5",
+    ".hdf5": "mmcnb.samples._hdf5",
+    ".h5ad": "mmcnb.samples._hdf5",
+}
+"""Modules that read files of rows, by ending; each has ``open_file(path, element)``."""
+
+
+def is_file_of_rows(source: Any) -> bool:
+    """Whether a source is the path of a file that one of the modules reads."""
+    if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
+        return False
+    return Path(source).suffix.lower() in FILES and not Path(source).is_dir()
 
 
 def _read_node(node: Node, inventory: Inventory | None) -> Samples:

@@ -39,7 +39,7 @@ def select_n_clusters(
     ----------
     estimator : estimator
         Clusterer with the parameter ``n_clusters``, ``fit`` and ``predict``; it is cloned, not changed.
-    X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+    X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
         The rows; a sample of them is read once.
     n_clusters : iterable of int, default=range(2, 13)
         Numbers of clusters to examine, each at least 2.

@@ -77,7 +77,7 @@ def select_parameters(
     ----------
     estimator : estimator
         Clusterer with ``gamma`` among its parameters, ``fit`` and ``predict``; it is cloned, not changed.
-    X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features)
+    X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
         The rows; a sample of them is read once.
     widths : sequence of float, default=(0.4, 0.55, 0.75)
         Bandwidths sigma to try, in units of the root mean squared distance between two rows.

@@ -1,0 +1,120 @@
+"""Objects of other libraries, taken apart into arrays and matrices."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from mmcnb.errors import InputError
+
+READ_AS_THEY_ARE = ("zarr", "h5py")
+
+
+class Rows(NamedTuple):
+    """What an object holds: rows that have a reader, names of the columns, and a name for messages."""
+
+    source: Any
+    names: list[str] | None = None
+    name: str | None = None
+
+
+def packages(source: Any) -> set[str]:
+    """The packages that define the type of an object and its bases."""
+    return {base.__module__.partition(".")[0] for base in type(source).__mro__}
+
+
+def is_array(source: Any) -> bool:
+    """Whether an object is no more than an array: no file, no names, no elements.
+
+    Parameters
+    ----------
+    source : object
+        What is given as rows, but no path.
+
+    Returns
+    -------
+    bool
+    """
+    if isinstance(source, np.ndarray):
+        return not isinstance(source, np.memmap)
+    if isinstance(source, list | tuple) or scipy.sparse.issparse(source):
+        return True
+    known = packages(source)
+    return (
+        known.isdisjoint((*READ_AS_THEY_ARE, *OBJECTS)) and known != {"builtins"} and _frame(source) is None
+    )
+
+
+def unwrap(source: Any, element: str | None) -> Rows:
+    """What an object holds, for its reader.
+
+    Raises
+    ------
+    InputError
+        It holds no rows, or has no such element.
+    """
+    take = next((OBJECTS[package] for package in OBJECTS if package in packages(source)), None)
+    if take is not None and "pandas" not in packages(source):  # AnnData's views are frames
+        return take(source, element)
+    frame = _frame(source)
+    if element is not None:
+        what = "a data frame" if frame is not None else f"a {type(source).__name__}"
+        raise InputError(f"X is {what} and has no element {element!r}: leave element out.")
+    if frame is not None:
+        from mmcnb.samples._frames import FRAME, read_frame
+
+        return Rows(*read_frame(frame), FRAME)
+    if isinstance(source, list | tuple) or hasattr(source, "__array__"):
+        from mmcnb.samples._arrays import plain_array
+
+        return Rows(plain_array(source, "array"))
+    raise InputError(
+        f"X is a {type(source).__name__}, which cannot be read: give an array, a SciPy CSR matrix, a data "
+        "frame, AnnData, a Zarr array or group, or a path."
+    )
+
+
+def _frame(source: Any) -> Any:
+    if isinstance(source, list | tuple) or type(source).__module__ == "builtins":
+        return None
+    from mmcnb.samples._frames import as_frame
+
+    return as_frame(source)
+
+
+def _anndata(source: Any, element: str | None) -> Rows:
+    from mmcnb.samples._anndata import element_of, stored_rows
+
+    return Rows(*element_of(source, element)) if hasattr(source, "obsm") else Rows(stored_rows(source))
+
+
+def _dask(source: Any, element: str | None) -> Rows:
+    if hasattr(source, "to_dask_array"):
+        return _dask_frame(source)
+    raise InputError(f"X is a Dask {type(source).__name__}, which has no rows: give a Dask array or frame.")
+
+
+def _dask_frame(source: Any) -> Rows:
+    from mmcnb.samples._frames import column_names
+
+    if source.ndim != 2:
+        raise InputError("X is one column of a Dask frame: give a frame, such as by X.to_frame().")
+    for name, dtype in source.dtypes.items():
+        if getattr(dtype, "kind", "O") not in "biuf" or not isinstance(dtype, np.dtype):
+            raise InputError(
+                f"column {name!r} of the Dask frame holds {dtype}, no plain numbers: convert it by "
+                "X.astype('float64'), or drop it."
+            )
+    common = np.result_type(*source.dtypes)
+    rows = source.astype("uint8" if common.kind == "b" else common).to_dask_array(lengths=True)
+    return Rows(rows, column_names(list(source.columns)), "the Dask frame")
+
+
+def _xarray(source: Any, element: str | None) -> Rows:
+    if not hasattr(source, "data") or not hasattr(source, "dims"):
+        raise InputError(f"X is an xarray {type(source).__name__}: give one DataArray, such as by X['name'].")
+    return Rows(source.data, None, "the DataArray")
+
+
+OBJECTS = {"anndata": _anndata, "dask": _dask, "xarray": _xarray}
+"""How objects are taken apart, by their package."""
