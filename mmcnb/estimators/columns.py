@@ -78,7 +78,7 @@ def checked_array(estimator: Any, X: Any, reset: bool, least_rows: int) -> Any:
         )
     except ValueError as error:
         first, *rest = str(error).splitlines()
-        if not rest or first.startswith("The feature names"):
+        if not rest:
             raise
         if "1D array" in first or "scalar array" in first:
             first = f"{first.rstrip(':')}. Reshape your data to rows and columns, such as X.reshape(-1, 1)"

@@ -13,7 +13,15 @@ from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples._array_writer import create_array, set_record
 from mmcnb.samples._base import GROUP_ROWS, ContentDigest, Samples
 from mmcnb.samples._inventory import PathLike, chunk_digest
-from mmcnb.samples._open import describe, open_node, reopen, stored_array
+from mmcnb.samples._open import (
+    ZarrArraySamples,
+    ZarrCSRSamples,
+    describe,
+    is_file_of_rows,
+    open_node,
+    reopen,
+    stored_array,
+)
 from mmcnb.samples._stored import StoredArray
 from mmcnb.samples.atomic import AtomicOutput, write_error
 

@@ -57,9 +57,7 @@ def unwrap(source: Any, element: str | None) -> Rows:
     if take is not None and "pandas" not in packages(source):  # AnnData's views are frames
         return take(source, element)
     frame = _frame(source)
-    if element is not None:
-        what = "a data frame" if frame is not None else f"a {type(source).__name__}"
-        raise InputError(f"X is {what} and has no element {element!r}: leave element out.")
+    _refuse_element(source, element)
     if frame is not None:
         from mmcnb.samples._frames import FRAME, read_frame
 
@@ -72,6 +70,13 @@ def unwrap(source: Any, element: str | None) -> Rows:
         f"X is a {type(source).__name__}, which cannot be read: give an array, a SciPy CSR matrix, a data "
         "frame, AnnData, a Zarr array or group, or a path."
     )
+
+
+def _refuse_element(source: Any, element: str | None) -> None:
+    if element is not None:
+        raise InputError(
+            f"X is a {type(source).__name__}, which has no element {element!r}: leave element out."
+        )
 
 
 def _frame(source: Any) -> Any:
@@ -89,6 +94,7 @@ def _anndata(source: Any, element: str | None) -> Rows:
 
 
 def _dask(source: Any, element: str | None) -> Rows:
+    _refuse_element(source, element)
     if hasattr(source, "to_dask_array"):
         return _dask_frame(source)
     raise InputError(f"X is a Dask {type(source).__name__}, which has no rows: give a Dask array or frame.")
@@ -111,6 +117,7 @@ def _dask_frame(source: Any) -> Rows:
 
 
 def _xarray(source: Any, element: str | None) -> Rows:
+    _refuse_element(source, element)
     if not hasattr(source, "data") or not hasattr(source, "dims"):
         raise InputError(f"X is an xarray {type(source).__name__}: give one DataArray, such as by X['name'].")
     return Rows(source.data, None, "the DataArray")

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency
 
 import mmcnb
 from mmcnb.errors import InputError
@@ -49,7 +50,7 @@ def test_names_are_set_saved_and_read_back(named, X, tmp_path):
     again = mmcnb.load(tmp_path / "model")
     assert again.feature_names_in_.tolist() == NAMES
     assert again.predict(named(X, NAMES)).tobytes() == model.labels_.tobytes()
-    with pytest.raises(ValueError, match="same order"):
+    with pytest.raises(InputError, match="same order"):
         again.predict(named(X, NAMES[::-1]))
 
 
@@ -64,7 +65,7 @@ def test_a_fit_without_names_forgets_those_of_the_fit_before(named, X, stored, t
 def test_names_in_another_order_are_refused(named, X):
     model = make("CPMMC").fit(named(X, NAMES))
     for ask in (model.predict, model.decision_function):
-        with pytest.raises(ValueError, match=r"Feature names must be in the same order as they were in fit"):
+        with pytest.raises(InputError, match=r"Feature names must be in the same order as they were in fit"):
             ask(named(X, NAMES[::-1]))
 
 
@@ -84,6 +85,13 @@ def test_rows_with_names_and_rows_without_are_told_apart_by_a_warning(named, sto
             assert with_names.predict(bare).tobytes() == with_names.labels_.tobytes()
     with pytest.warns(UserWarning, match="^X has feature names, but CPMMC was fitted without"):
         without.predict(named(X, NAMES))
+
+
+@pytest.mark.parametrize(
+    "name", ["CPMMC", "SparseKernelMMC", "UnsupervisedRLS", "KernelKMeans", "GraphFeatures"]
+)
+def test_scikit_learns_check_of_names(name):
+    check_dataframe_column_names_consistency(name, getattr(mmcnb, name)())
 
 
 def test_numbers_are_no_names(X):

@@ -1,0 +1,298 @@
+"""The same float32 table gives the same bits as any object or file, and what is no table is refused."""
+
+import pickle
+import warnings
+
+import anndata
+import dask.dataframe
+import h5py
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+
+from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.samples import convert, open_class_labels, open_samples
+from mmcnb.samples._base import open_again
+
+NAMES = ["height", "weight", "age", "größe", "no. 5", "x", "y"]
+
+
+@pytest.fixture
+def files(X, tmp_path):
+    """Files of the dense rows, and of sparse ones in a layer."""
+    np.save(tmp_path / "c.npy", X)
+    np.save(tmp_path / "f.npy", np.asfortranarray(X))
+    with h5py.File(tmp_path / "rows.h5", "w") as file:
+        file["X"] = X
+        file.create_dataset("group/chunked", data=X, chunks=(777, 2), compression="gzip")
+        file.create_dataset("big endian", data=X.astype(">f4"))
+        file["y"] = np.arange(len(X))
+    data = anndata.AnnData(X.copy(), var=pd.DataFrame(index=NAMES))
+    data.layers["counts"] = scipy.sparse.csr_matrix(np.maximum(X, 0))
+    data.layers["by columns"] = scipy.sparse.csc_matrix(np.maximum(X, 0))
+    data.obsm["X_pca"] = X[:, :2].copy()
+    data.obsm["frame"] = pd.DataFrame(X, columns=NAMES[::-1], index=data.obs_names)
+    data.raw = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what anndata will write in its next version
+        data.write_h5ad(tmp_path / "cells.h5ad")
+    return tmp_path, data
+
+
+def frame_of(X):
+    return pd.DataFrame(X, columns=NAMES)
+
+
+def columns_of(X):
+    return {name: X[:, column].copy() for column, name in enumerate(NAMES)}
+
+
+FRAMES = {
+    "pandas": frame_of,
+    "pandas by columns": lambda X: pd.DataFrame(columns_of(X)),
+    "pandas nullable": lambda X: frame_of(X).astype("Float32"),
+    "pandas on Arrow": lambda X: frame_of(X).convert_dtypes(dtype_backend="pyarrow"),
+    "pandas sliced": lambda X: frame_of(np.repeat(X, 2, axis=0)).iloc[::2],
+    "polars": lambda X: pl.DataFrame(columns_of(X)),
+    "Arrow": lambda X: pa.table(columns_of(X)),
+    "Arrow batch": lambda X: pa.record_batch(columns_of(X)),
+    "Dask": lambda X: dask.dataframe.from_pandas(frame_of(X), npartitions=3),
+}
+FILES = {
+    "npy": lambda folder, data: folder / "c.npy",
+    "npy by columns": lambda folder, data: str(folder / "f.npy"),
+    "memory map": lambda folder, data: np.load(folder / "c.npy", mmap_mode="r"),
+    "memory map by columns": lambda folder, data: np.load(folder / "f.npy", mmap_mode="r"),
+    "memory map to write": lambda folder, data: np.load(folder / "c.npy", mmap_mode="r+"),
+    "part of a memory map": lambda folder, data: np.load(folder / "c.npy", mmap_mode="r")[:],
+    "HDF5": lambda folder, data: folder / "rows.h5",
+    "HDF5 file": lambda folder, data: h5py.File(folder / "rows.h5"),
+    "HDF5 dataset": lambda folder, data: h5py.File(folder / "rows.h5")["group/chunked"],
+    "h5ad": lambda folder, data: folder / "cells.h5ad",
+    "AnnData": lambda folder, data: data,
+    "view of AnnData": lambda folder, data: data[:],
+    "backed AnnData": lambda folder, data: anndata.read_h5ad(folder / "cells.h5ad", backed="r"),
+    "AnnData to write": lambda folder, data: anndata.read_h5ad(folder / "cells.h5ad", backed="r+"),
+}
+
+
+def assert_same_rows(samples, X):
+    rows = np.array([0, 3, 4, 4097, 8999])
+    assert samples.dtype == np.float32
+    assert samples.block(4000, 4200).tobytes() == X[4000:4200].tobytes()
+    assert samples.gather(rows).tobytes() == X[rows].tobytes()
+    assert samples.gather(rows[:0]).shape == (0, 7)
+    assert samples.digest == open_samples(X).digest
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_are_their_numbers_and_names(X, kind):
+    samples = open_samples(FRAMES[kind](X))
+    assert_same_rows(samples, X)
+    assert samples.feature_names == NAMES
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_files_and_annotated_rows_are_their_numbers(X, files, kind):
+    samples = open_samples(FILES[kind](*files))
+    assert_same_rows(samples, X)
+    annotated = "AnnData" in kind or kind == "h5ad"
+    assert samples.feature_names == (NAMES if annotated else None)
+    assert open_class_labels(samples) is None
+    if samples.is_reopenable:
+        sent = pickle.dumps(samples)
+        open_again.cache_clear()
+        assert len(sent) < 2000
+        assert pickle.loads(sent).digest == samples.digest
+    elif kind != "AnnData" and "view" not in kind:
+        with pytest.raises(InputError, match=r"cannot be sent to another process: [^\n]*\.$"):
+            pickle.dumps(samples)
+
+
+@pytest.mark.parametrize("element", ["group/chunked", "big endian"])
+def test_elements_of_hdf5(X, files, element):
+    assert_same_rows(open_samples(files[0] / "rows.h5", element), X)
+
+
+def test_elements_of_anndata_in_memory_backed_and_in_files_are_the_same(X, files):
+    folder, data = files
+    counts = open_samples(scipy.sparse.csr_array(np.maximum(X, 0)))
+    for source in (data, anndata.read_h5ad(folder / "cells.h5ad", backed="r"), folder / "cells.h5ad"):
+        sparse = open_samples(source, "layers/counts")
+        assert (sparse.digest, sparse.feature_names) == (counts.digest, NAMES)
+        for got, expected in zip(
+            sparse.gather(np.array([1, 5000])), counts.gather(np.array([1, 5000])), strict=True
+        ):
+            assert np.array_equal(got, expected)
+        assert_same_rows(open_samples(source, "raw/X"), X)
+        assert open_samples(source, "raw/X").feature_names == NAMES
+        assert open_samples(source, "obsm/X_pca").feature_names is None
+    assert open_samples(data, "obsm/frame").feature_names == NAMES[::-1]
+
+
+def test_backed_sparse_rows(X, files):
+    folder, data = files
+    data.X = data.layers["counts"]
+    data.write_h5ad(folder / "sparse.h5ad")
+    backed = anndata.read_h5ad(folder / "sparse.h5ad", backed="r")
+    digest = open_samples(data).digest
+    assert {open_samples(one).digest for one in (backed, backed.X, backed[:])} == {digest}
+
+
+def test_a_frame_that_is_one_array_is_not_copied(X):
+    assert np.shares_memory(open_samples(pd.DataFrame(X, columns=NAMES, copy=False)).block(0, 9), X)
+
+
+def test_a_sparse_frame_stays_sparse(X):
+    sparse = scipy.sparse.csr_array(np.maximum(X, 0))
+    samples = open_samples(pd.DataFrame.sparse.from_spmatrix(sparse, columns=NAMES))
+    assert samples.is_sparse
+    assert (samples.digest, samples.feature_names) == (open_samples(sparse).digest, NAMES)
+
+
+def test_whole_numbers_truth_values_and_decimals_of_frames_are_numbers():
+    frame = pd.DataFrame({"a": [1, 2], "b": [True, False], "c": pd.Series([1, 2.5], dtype=object)})
+    assert open_samples(frame).block(0, 2).tolist() == [[1, 1, 1], [2, 0, 2.5]]
+    decimals = pl.DataFrame({"a": ["1.5", "2"]}).select(pl.col("a").cast(pl.Decimal(10, 2)))
+    assert open_samples(decimals).block(0, 2).tolist() == [[1.5], [2]]
+    assert open_samples(pl.DataFrame({"a": [1, 2]}, schema={"a": pl.Int8})).dtype == np.float32
+
+
+def test_files_are_converted_with_their_names(X, files, tmp_path):
+    folder, data = files
+    for number, source in enumerate((folder / "cells.h5ad", data, frame_of(X))):
+        convert(source, tmp_path / f"{number}.zarr", progress=False)
+        assert_same_rows(open_samples(tmp_path / f"{number}.zarr"), X)
+        assert open_samples(tmp_path / f"{number}.zarr").feature_names == NAMES
+
+
+def first(**columns):
+    return pd.DataFrame({"fine": np.arange(0, 3, 1.0) * 2, **columns})
+
+
+REFUSED = {
+    "text": (lambda: first(city=list("xyz")), "column 'city' of the data frame holds text or categories"),
+    "polars text": (lambda: pl.DataFrame({"city": ["x", "y"]}), "column 'city' of the data frame holds text"),
+    "categories": (lambda: first(c=pd.Categorical([1, 2, 1])), "column 'c' .* holds text or categories"),
+    "dates": (lambda: first(day=pd.to_datetime(["2020-01-01"] * 3)), "column 'day' .* holds dates or times"),
+    "lists": (lambda: pl.DataFrame({"a": [[1], [2]]}), "column 'a' .* holds values of type List"),
+    "mixed": (lambda: first(a=[1, "x", 2]), "column 'a' .* holds no number in row 1, but 'x'"),
+    "missing": (lambda: first(a=[1, None, 2]), "row 1, column 'a' of the data frame"),
+    "missing whole number": (lambda: first(a=pd.array([1, 2, None], "Int64")), "row 2, column 'a' of"),
+    "polars missing": (lambda: pl.DataFrame({"a": [1, None]}), "row 1, column 'a' of the data frame"),
+    "polars NaN": (lambda: pl.DataFrame({"a": [1.0, np.nan]}), r"NaN at row 1, column 0 \('a'\) of the data"),
+    "NaN in one array": (
+        lambda: pd.DataFrame([[1, 2], [3, np.nan]], columns=["a", "b"]),
+        r"at row 1, column (1 \()?'b'\)? of the data frame",
+    ),
+    "two of a name": (lambda: pd.DataFrame(np.eye(2), columns=["a", "a"]), "names, got: - 'a' 2 times"),
+    "some names": (lambda: pd.DataFrame(np.eye(2), columns=["a", 1]), "the data frame has a column 1"),
+    "an index": (lambda: pd.DataFrame({"Unnamed: 0": [0, 1], "b": [1, 3]}), "only counts its rows"),
+    "a query": (lambda: pl.LazyFrame({"a": [1]}), "is lazy, a query without rows: call its collect"),
+    "sparse ones": (lambda: pd.DataFrame({"a": pd.arrays.SparseArray([1.0, 2], fill_value=1)}), "to_dense"),
+    "Dask text": (
+        lambda: dask.dataframe.from_pandas(pd.DataFrame({"a": ["x", "y"]}), npartitions=1),
+        "column 'a' of the Dask frame holds",
+    ),
+    "matrix": (lambda: np.matrix(np.eye(2)), r"is an np\.matrix, which is not supported"),
+    "masked": (lambda: np.ma.masked_equal(np.eye(2), 1), "2 masked values, the first at row 0, column 0"),
+    "records": (lambda: np.zeros(3, dtype=[("a", "f4"), ("b", "f4")]), "holds records"),
+    "dates in an array": (lambda: np.array([["2020-01-01"]], dtype="M8[D]"), "holds dates"),
+    "digits": (lambda: np.array([["1", "2"], ["2", "3"]]), "holds text .* such as by X.astype"),
+    "digits in a list": (lambda: [["1", "2"], ["2", "3"]], "holds text"),
+    "digits among objects": (
+        lambda: np.array([[1, "2"]], dtype=object),
+        "holds text, '2' at row 0, column 1",
+    ),
+    "unequal rows": (lambda: [[1, 2], [3]], "has rows of different lengths"),
+    "mapping": (lambda: {"a": [1]}, "X is a dict, which cannot be read"),
+    "nothing": (lambda: None, "X is a NoneType, which cannot be read"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_no_table_of_numbers_is_refused_in_one_sentence(kind):
+    make, match = REFUSED[kind]
+    with pytest.raises(InputError, match=match) as error:
+        open_samples(make())
+    assert "\n" not in str(error.value)
+
+
+def test_a_mask_that_hides_nothing_is_no_mask(X):
+    assert open_samples(np.ma.masked_array(X)).digest == open_samples(X).digest
+
+
+@pytest.mark.parametrize(
+    ("name", "element", "match"),
+    [
+        ("rows.h5", "nothing", "no element 'nothing'; it has: X, big endian, group/chunked"),
+        ("rows.h5", "y", "1-D array"),
+        ("rows.h5", "group", "group is encoded as a plain group, which has no reader"),
+        ("cells.h5ad", "layers/by columns", r"stored by columns \(CSC\).*tocsr"),
+        ("c.npy", "X", "has no element 'X': leave element out"),
+        ("missing.h5", None, "missing.h5 does not exist"),
+        ("missing.npy", None, "missing.npy does not exist"),
+    ],
+)
+def test_files_and_elements_that_are_not_there(files, name, element, match):
+    with pytest.raises(InputError, match=match) as error:
+        open_samples(files[0] / name, element)
+    assert "\n" not in str(error.value)
+
+
+def test_elements_are_for_what_has_them(X, files):
+    with pytest.raises(
+        InputError, match=r"no element 'layers/z'; it has: X, raw/X, layers/counts, .*obsm/X_pca"
+    ):
+        open_samples(files[1], "layers/z")
+    for source in (X, frame_of(X), scipy.sparse.csr_array(X), X.tolist(), FRAMES["Dask"](X)):
+        with pytest.raises(InputError, match="leave element out"):
+            open_samples(source, "obsm/X_pca")
+
+
+@pytest.mark.parametrize("name", ["c.npy", "f.npy", "rows.h5", "cells.h5ad"])
+def test_damaged_files_end_in_one_sentence(files, name):
+    path = files[0] / name
+    whole = path.read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"", b"no such format" * 100):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=name) as error:
+            open_samples(path).digest
+        assert "\n" not in str(error.value)
+
+
+def test_a_damaged_chunk_is_named(files):
+    path = files[0] / "rows.h5"
+    with h5py.File(path) as file:
+        chunk = file["group/chunked"].id.get_chunk_info(3)
+    with path.open("r+b") as file:
+        file.seek(chunk.byte_offset)
+        file.write(b"\0" * chunk.size)
+    with pytest.raises(DamagedStoreError, match=r"rows\.h5/group/chunked: .* cannot be read"):
+        open_samples(path, "group/chunked").digest
+
+
+@pytest.mark.parametrize("name", ["c.npy", "rows.h5"])
+def test_a_file_put_in_its_place_is_noticed(X, files, name):
+    sent = pickle.dumps(open_samples(files[0] / name))
+    if name == "c.npy":
+        np.save(files[0] / name, X[:-1])
+    else:
+        with h5py.File(files[0] / name, "w") as file:
+            file["X"] = X[:-1]
+    open_again.cache_clear()
+    with pytest.raises(InputError, match=f"{name} was replaced|{name} is shorter"):
+        pickle.loads(sent)
+
+
+def test_a_bad_number_is_named_by_row_column_and_name(X, files):
+    folder, data = files
+    data.X[4100, 2] = np.nan
+    data.write_h5ad(folder / "bad.h5ad")
+    for source in (data, folder / "bad.h5ad"):
+        with pytest.raises(InputError, match=r"NaN at row 4100, column 2 \('age'\) of "):
+            open_samples(source).digest
