@@ -10,8 +10,16 @@ from sklearn.utils.validation import validate_data
 from mmcnb.errors import InputError
 from mmcnb.samples import Samples
 from mmcnb.samples._arrays import plain_array
+from mmcnb.samples._objects import names_in_frame
 
 LISTED = 5  # names in one message, as in scikit-learn's
+
+
+def check_frame_names(estimator: Any, X: Any) -> None:
+    """Refuse a data frame with other names than those of the fit, before its numbers are read."""
+    fitted, given = getattr(estimator, "feature_names_in_", None), names_in_frame(X)
+    if fitted is not None and given is not None:
+        _check_names(fitted.tolist(), given)
 
 
 def check_columns(estimator: Any, samples: Samples) -> None:

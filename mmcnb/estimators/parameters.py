@@ -16,7 +16,7 @@ from mmcnb.engine.journal import described, fingerprint
 from mmcnb.engine.run import n_threads
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import InputError
-from mmcnb.estimators.columns import check_columns, checked_array
+from mmcnb.estimators.columns import check_columns, check_frame_names, checked_array
 from mmcnb.features.bandwidth import (
     GAMMA_NAMES,
     candidate_gammas,
@@ -296,6 +296,8 @@ def read_input(
     """The rows of any input; arrays pass the checks of scikit-learn."""
     if not is_stored(X) and is_array(X):
         return open_samples(checked_array(estimator, X, reset, least_rows), element)
+    if not reset:
+        check_frame_names(estimator, X)  # before its numbers
     samples = open_samples(X, element)
     if samples.n_samples < least_rows:
         raise InputError(

@@ -54,8 +54,7 @@ def read_frame(frame: Any) -> Table:
     InputError
         A column holds no numbers, a value is missing, or names are no names.
     """
-    native = frame.to_native()
-    columns = list(native.column_names if hasattr(native, "column_names") else native.columns)
+    native, columns = frame.to_native(), list(frame.columns)
     names = column_names(columns)
     if frame.implementation.is_pandas() and len(columns):
         import pandas as pd

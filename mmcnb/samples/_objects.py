@@ -45,6 +45,18 @@ def is_array(source: Any) -> bool:
     )
 
 
+def names_in_frame(source: Any) -> list[str] | None:
+    """Names of the columns of a data frame, whose numbers are not read; None for anything else."""
+    if not packages(source).isdisjoint((*READ_AS_THEY_ARE, *OBJECTS)):
+        return None
+    frame = _frame(source)
+    if frame is None:
+        return None
+    from mmcnb.samples._frames import column_names
+
+    return column_names(frame.columns)
+
+
 def unwrap(source: Any, element: str | None) -> Rows:
     """What an object holds, for its reader.
 
