@@ -15,7 +15,7 @@ from mmcnb.errors import InputError
 from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.features.graph import GraphKernel
 from mmcnb.features.model import Model, read_model, write_model
-from mmcnb.samples.matrix import check_feature_names
+from mmcnb.samples._arrays import check_feature_names
 
 CLASSES = (
     *("SparseKernelMMC", "CrammerSingerMMC", "KernelCPMMC", "CPMMC", "UnsupervisedRLS", "EvolutionaryMMC"),

@@ -1,4 +1,4 @@
-"""Arrays in memory that are more or less than numbers: masked, of records, of objects, lists of rows."""
+"""Arrays in memory that are more or less than numbers, and names of columns."""
 
 from typing import Any
 
@@ -68,3 +68,16 @@ def _from_objects(array: np.ndarray, name: str, numbers: bool) -> np.ndarray:
         raise InputError(
             f"{name} holds objects that are no numbers: convert them to real numbers."
         ) from error
+
+
+def check_feature_names(names: Any, n_features: int, name: str) -> list[str] | None:
+    """Names of columns as a list of text, one a column; None where there are none."""
+    if names is None:
+        return None
+    listed = list(names) if np.iterable(names) and not isinstance(names, str) else []
+    if len(listed) != n_features or not all(isinstance(one, str) for one in listed):
+        raise InputError(
+            f"{name}: feature_names has {len(listed)} entries for {n_features} columns: "
+            "give one text a column, or None."
+        )
+    return [str(one) for one in listed]

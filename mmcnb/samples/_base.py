@@ -225,7 +225,8 @@ class ArraySamples(Samples):
             array if type(array) is np.ndarray and array.dtype.kind in "biufc" else _plain(array, name)
         )
         self._describe(name, self._array.shape, self._array.dtype)
-        self.feature_names = matrix.check_feature_names(feature_names, self.n_features, name)
+        if feature_names is not None:
+            self.feature_names = _checked_names(feature_names, self.n_features, name)
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
         if self.stored_dtype.kind == "f":
             for start in range(0, self.n_samples, BLOCK_ROWS):
@@ -239,6 +240,12 @@ class ArraySamples(Samples):
     def gather(self, rows: np.ndarray) -> np.ndarray:
         """Read rows by number."""
         return matrix.as_block(self._array[matrix.check_rows(rows, self.n_samples)])
+
+
+def _checked_names(names: Any, n_features: int, name: str) -> list[str] | None:
+    from mmcnb.samples._arrays import check_feature_names
+
+    return check_feature_names(names, n_features, name)
 
 
 def _plain(source: Any, name: str) -> np.ndarray:
@@ -257,7 +264,8 @@ class CSRSamples(Samples):
     def __init__(self, source: Any, name: str = "array", feature_names: list[str] | None = None) -> None:
         csr = source.tocsr()
         self._describe(name, csr.shape, csr.dtype)
-        self.feature_names = matrix.check_feature_names(feature_names, self.n_features, name)
+        if feature_names is not None:
+            self.feature_names = _checked_names(feature_names, self.n_features, name)
         matrix.check_index_dtypes(name, indices=csr.indices, indptr=csr.indptr)
         self._indptr = csr.indptr.astype(np.int64, copy=False)
         # SciPy allows unused capacity behind the last value, in both arrays or in none.

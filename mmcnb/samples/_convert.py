@@ -17,13 +17,13 @@ from mmcnb.samples._base import Samples
 from mmcnb.samples._columns import TableOptions
 from mmcnb.samples._inventory import PathLike, is_store_folder
 from mmcnb.samples._labels import class_labels_array, open_class_labels, open_index
-from mmcnb.samples._npy import Blocks, NumpyFile, step_rows
+from mmcnb.samples._npy import Blocks, NumpyFile, Rows, step_rows
 from mmcnb.samples._open import open_samples
 from mmcnb.samples._table_files import open_table, table_format
 from mmcnb.samples._text import first_line, looks_like_libsvm, plain_name, read_libsvm
 from mmcnb.samples._write import CSRStoreWriter, DenseStoreWriter, StoreWriter
 from mmcnb.samples.atomic import AtomicOutput
-from mmcnb.samples.matrix import CSRBlock, Rows, as_matrix, block_dtype, n_rows_of
+from mmcnb.samples.matrix import CSRBlock, as_matrix, block_dtype, n_rows_of
 
 WORK_BYTES = 160 * 2**20  # pieces, chunks and libraries on top of what the process holds, measured
 DENSE_FROM = 0.5  # share of values from which layout="auto" writes sparse sources dense

@@ -13,6 +13,7 @@ import numpy as np
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import matrix
 from mmcnb.samples._anndata import annotation_of, plain_names
+from mmcnb.samples._arrays import check_feature_names
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, ChunkedSamples, Samples
 from mmcnb.samples._inventory import REMEDY, join
 from mmcnb.samples._stored import EdgeChunks, SlicedRows, edge_bytes
@@ -77,7 +78,7 @@ class _HDF5Samples(ChunkedSamples):
             names = plain_names(group[group.attrs["_index"]][:])
         except Exception as error:  # as for the rows
             raise DamagedStoreError(f"{self.name}: the names in {path} cannot be read: {REMEDY}.") from error
-        return matrix.check_feature_names(names, self.n_features, self.name)
+        return check_feature_names(names, self.n_features, self.name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_reopenable:

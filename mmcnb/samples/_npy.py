@@ -7,15 +7,33 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 
 from mmcnb.errors import InputError
 from mmcnb.samples import matrix
-from mmcnb.samples.matrix import Rows
+from mmcnb.samples.matrix import CSRBlock
 
 STEP_BYTES = 2**23  # two chunks of a store
+
+
+class Rows(NamedTuple):
+    """Rows on their way into a store.
+
+    Attributes
+    ----------
+    block : ndarray or CSRBlock
+    y : ndarray of int64 of shape (n_rows,), or None
+        Class labels.
+    names : ndarray of int64 or text of shape (n_rows,), or None
+        Names of the rows.
+    """
+
+    block: np.ndarray | CSRBlock
+    y: np.ndarray | None = None
+    names: np.ndarray | None = None
+
 
 Blocks = Iterator[Rows]
 

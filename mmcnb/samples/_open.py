@@ -16,6 +16,7 @@ from zarr.storage import LocalStore, ZipStore
 
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import matrix
+from mmcnb.samples._arrays import check_feature_names
 from mmcnb.samples._base import ArraySamples, ChunkedSamples, CSRSamples, Samples
 from mmcnb.samples._dask import DaskSamples
 from mmcnb.samples._inventory import REMEDY, Inventory, find_inventory, is_store_folder, join
@@ -48,7 +49,7 @@ class _ZarrSamples(ChunkedSamples):
             from mmcnb.samples._anndata import stored_names
 
             names = stored_names(self.node, self.name)
-        return None if names is None else matrix.check_feature_names(names, self.n_features, self.name)
+        return None if names is None else check_feature_names(names, self.n_features, self.name)
 
     def identity(self) -> str:
         """A hash of what the store says of its arrays, which covers the digests of chunks it records."""
@@ -210,7 +211,7 @@ def _open_object(source: Any, element: str | None) -> Samples:
     samples = open_samples(rows.source)
     samples.name = rows.name or samples.name
     if rows.names is not None:
-        samples.feature_names = matrix.check_feature_names(rows.names, samples.n_features, samples.name)
+        samples.feature_names = check_feature_names(rows.names, samples.n_features, samples.name)
     return samples
 
 

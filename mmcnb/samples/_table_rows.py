@@ -12,6 +12,7 @@ from mmcnb.errors import InputError
 from mmcnb.samples import matrix
 from mmcnb.samples._base import BLOCK_ROWS
 from mmcnb.samples._columns import TableOptions, select_columns
+from mmcnb.samples._npy import Rows
 from mmcnb.samples._table import (
     Classes,
     Part,
@@ -25,7 +26,6 @@ from mmcnb.samples._table import (
     row_names,
     trimmed,
 )
-from mmcnb.samples.matrix import Rows
 
 MOST_CATEGORIES = 1000  # more different texts than these are no categories
 

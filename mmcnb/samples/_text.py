@@ -18,7 +18,8 @@ import numpy as np
 
 from mmcnb._progress import progress
 from mmcnb.errors import InputError
-from mmcnb.samples.matrix import CSRBlock, Rows, all_finite
+from mmcnb.samples._npy import Rows
+from mmcnb.samples.matrix import CSRBlock, all_finite
 
 PIECE_BYTES = 2**21  # text parsed at once: small beside the memory that conversion needs anyway
 LONGEST_LINE = 2**26  # bytes of a line, or of a cell of several lines in quotes

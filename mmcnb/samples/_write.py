@@ -11,6 +11,7 @@ from zarr.storage import LocalStore
 from mmcnb.errors import InputError
 from mmcnb.samples import matrix
 from mmcnb.samples._array_writer import ArrayWriter, chunk_rows_for, set_record
+from mmcnb.samples._arrays import check_feature_names
 from mmcnb.samples._base import ContentDigest
 from mmcnb.samples._inventory import PathLike
 from mmcnb.samples.atomic import AtomicOutput
@@ -67,7 +68,7 @@ class StoreWriter(ABC):
 
     def _finish(self) -> None:
         matrix.check_shape((self._n_samples, self.n_features), self._output.name)
-        names = matrix.check_feature_names(self.feature_names, self.n_features, self._output.name)
+        names = check_feature_names(self.feature_names, self.n_features, self._output.name)
         inventory = self._close_arrays({} if names is None else {"feature_names": names})
         if self._labels is not None:
             if self.class_names is not None:

@@ -34,23 +34,6 @@ class CSRBlock(NamedTuple):
     n_features: int
 
 
-class Rows(NamedTuple):
-    """Rows on their way into a store.
-
-    Attributes
-    ----------
-    block : ndarray or CSRBlock
-    y : ndarray of int64 of shape (n_rows,), or None
-        Class labels.
-    names : ndarray of int64 or text of shape (n_rows,), or None
-        Names of the rows.
-    """
-
-    block: np.ndarray | CSRBlock
-    y: np.ndarray | None = None
-    names: np.ndarray | None = None
-
-
 def slice_rows(rows: np.ndarray | CSRBlock, start: int, stop: int) -> np.ndarray | CSRBlock:
     """Rows of a dense or CSR block, without a copy of the values.
 
@@ -127,19 +110,6 @@ def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
                 f"give it {parts}."
             )
     return int(shape[0]), int(shape[1])
-
-
-def check_feature_names(names: Any, n_features: int, name: str) -> list[str] | None:
-    """Names of columns as a list of text, one a column; None where there are none."""
-    if names is None:
-        return None
-    listed = list(names) if np.iterable(names) and not isinstance(names, str) else []
-    if len(listed) != n_features or not all(isinstance(one, str) for one in listed):
-        raise InputError(
-            f"{name}: feature_names has {len(listed)} entries for {n_features} columns: "
-            "give one text a column, or None."
-        )
-    return [str(one) for one in listed]
 
 
 def all_finite(values: np.ndarray) -> bool:
