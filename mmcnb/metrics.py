@@ -128,7 +128,12 @@ def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> Any:
 
 
 def sampled_silhouette(
-    X: Any, labels: ArrayLike, *, sample_size: int | None = 5000, random_state: Any = None
+    X: Any,
+    labels: ArrayLike,
+    *,
+    sample_size: int | None = 5000,
+    scale: str | None = None,
+    random_state: Any = None,
 ) -> float:
     """Mean silhouette of a random sample of rows, for data of any size.
 
@@ -144,6 +149,8 @@ def sampled_silhouette(
         Cluster of each row.
     sample_size : int or None, default=5000
         Rows of the sample, drawn without replacement; None is all rows. Time grows with its square.
+    scale : {None, "standard"}, default=None
+        "standard" divides columns by their deviation in the sample, for fits that scale theirs.
     random_state : int, RandomState or None, default=None
         Seed of the sample.
 
@@ -172,6 +179,7 @@ def sampled_silhouette(
     from sklearn.utils.random import sample_without_replacement
 
     from mmcnb.samples import open_samples
+    from mmcnb.samples.derived import standardized
     from mmcnb.samples.matrix import as_matrix
 
     samples = open_samples(X if hasattr(X, "shape") or not isinstance(X, list | tuple) else np.asarray(X))
@@ -180,6 +188,8 @@ def sampled_silhouette(
         raise InputError(f"labels has {len(labels)} rows and X has {n}; give one label a row.")
     if sample_size is not None and sample_size < 2:
         raise InputError(f"sample_size={sample_size} is out of range; give at least 2, or None for all rows.")
+    if scale not in (None, "standard"):
+        raise InputError(f"scale={scale!r} is unknown; give None or 'standard'.")
     rows = np.arange(n)
     if sample_size is not None and sample_size < n:
         drawn = sample_without_replacement(n, sample_size, random_state=check_random_state(random_state))
@@ -192,7 +202,7 @@ def sampled_silhouette(
             f"{n_clusters}."
         )
     with config_context(working_memory=WORK_MIB):
-        return float(silhouette_score(as_matrix(samples.gather(rows)), taken))
+        return float(silhouette_score(standardized(as_matrix(samples.gather(rows)), scale), taken))
 
 
 def imbalance_degree(y: ArrayLike) -> float:

@@ -149,6 +149,22 @@ def test_one_cluster_has_no_silhouette(folder, tmp_path, capsys):
     assert "silhouette: none; a silhouette needs 2 clusters or more" in capsys.readouterr().out
 
 
+def test_labels_of_other_rows_are_refused_by_their_names(tmp_path, capsys):
+    X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0], [9.0]], 30, axis=0)
+    table = pd.DataFrame(X, columns=["a", "b"], index=pd.Index([f"r{i}" for i in range(60)], name="who"))
+    table.to_csv(tmp_path / "rows.csv")
+    store, labels = tmp_path / "rows.zarr", tmp_path / "l.csv"
+    run(capsys, "convert", tmp_path / "rows.csv", store, "--index-column", "who")
+    run(capsys, "fit", store, "--method", "cpmmc", "--model", tmp_path / "m", "--labels", labels)
+    assert run(capsys, "score", store, labels, "--scale", "standard")["silhouette"] > 0.5
+    written = pd.read_csv(labels)
+    assert written["index"].tolist() == table.index.tolist()
+    written.iloc[::-1].to_csv(labels, index=False)
+    said = refuse(capsys, "score", store, labels)
+    assert "has other rows than" in said
+    assert "row 0 is r59, not r0; give the labels of these rows, in their order" in said
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

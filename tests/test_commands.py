@@ -55,6 +55,6 @@ def test_the_commands_of_the_readme_make_labels_of_a_csv(tmp_path, monkeypatch, 
     for words in typed:
         assert main(words) == 0, capsys.readouterr().err
     (labels,) = (words[words.index("--labels") + 1] for words in typed if "--labels" in words)
-    expected = mmcnb.load(tmp_path / "rows.model").predict(X.astype(np.float32))
+    expected = mmcnb.load(tmp_path / "rows.model").predict(tmp_path / "rows.zarr")
     np.testing.assert_array_equal(read_values(tmp_path / labels), expected)
     assert adjusted_rand_score(np.arange(300) // 100, expected) == 1

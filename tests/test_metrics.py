@@ -131,6 +131,9 @@ def test_the_silhouette_of_a_sample_is_that_of_scikit_learn(form, tmp_path):
             writer.append(X)
     sampled = sampled_silhouette(source, labels, sample_size=90, random_state=5)
     assert sampled == pytest.approx(silhouette_score(X[rows], labels[rows]), abs=1e-7)
+    wide = X * [1, 1, 1, 1000]
+    scaled = sampled_silhouette(wide, labels, sample_size=None, scale="standard")
+    assert scaled == pytest.approx(silhouette_score(X / X.std(axis=0), labels), abs=1e-7)
     for size in (None, 700, 10**6):
         whole = sampled_silhouette(source, labels.astype(str), sample_size=size)
         assert whole == pytest.approx(silhouette_score(X, labels), abs=1e-7)
@@ -143,6 +146,7 @@ def test_the_silhouette_of_a_sample_is_that_of_scikit_learn(form, tmp_path):
         (lambda: sampled_silhouette(np.eye(3), [0, 0, 0]), "the 3 sampled rows have 1"),
         (lambda: sampled_silhouette(np.eye(3), [0, 1, 2]), "the 3 sampled rows have 3"),
         (lambda: sampled_silhouette(np.eye(3), [0, 1, 1], sample_size=1), "sample_size=1 is out of range"),
+        (lambda: sampled_silhouette(np.eye(3), [0, 1, 1], scale="minmax"), "scale='minmax' is unknown"),
         (lambda: balanced_clustering_error([0, 1], [0, 1, 1]), "y_true has 2 rows and labels has 3"),
         (lambda: clustering_accuracy([], []), "at least one row"),
         (lambda: clustering_accuracy([[0, 1]], [0, 1]), "y_true has shape"),

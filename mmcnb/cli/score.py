@@ -39,6 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ROWS",
         help=f"rows of the sample for the silhouette (default: {SAMPLE_ROWS:,})",
     )
+    scale = "scale the columns for the silhouette, as a fit with this option did"
+    parser.add_argument("--scale", choices=["standard"], help=scale)
     parser.add_argument("--random-state", type=int, default=0, metavar="SEED", help="seed of that sample")
 
 
@@ -65,8 +67,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         report |= _against(classes, labels)
     silhouette, reason = None, None
     try:
-        seed = arguments.random_state
-        silhouette = sampled_silhouette(samples, labels, sample_size=arguments.sample_size, random_state=seed)
+        given = {name: getattr(arguments, name) for name in ("sample_size", "scale", "random_state")}
+        silhouette = sampled_silhouette(samples, labels, **given)
     except InputError as error:
         reason = str(error)
     rows = min(arguments.sample_size, samples.n_samples)
@@ -94,7 +96,28 @@ def _one_a_row(values: Any, source: str, samples: Any) -> Any:
         raise InputError(
             f"{source} has labels such as {values[values % 1 != 0][0]:g}; give whole numbers or names."
         )
+    _check_names(source, samples)
     return values
+
+
+def _check_names(source: str, samples: Any) -> None:
+    """Refuse a table whose rows have other names than those of the store, where both have some."""
+    import numpy as np
+
+    from mmcnb.samples import open_index
+    from mmcnb.samples._label_table import read_names
+
+    given, kept = read_names(source), open_index(samples)
+    if given is None or kept is None:
+        return
+    text = np.dtypes.StringDType()
+    other = given.astype(text) != kept.astype(text)
+    if other.any():
+        row = int(other.argmax())
+        raise InputError(
+            f"{source} has other rows than {samples.name}: row {row} is {given[row]}, not {kept[row]}; give "
+            "the labels of these rows, in their order."
+        )
 
 
 def _against(classes: Any, labels: Any) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """What becomes of the rows: clusters, margins and confidence, as a frame or as a file."""
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from mmcnb.errors import InputError
 from mmcnb.features.confidence import Confidence, TablePass
 from mmcnb.features.rules import Hyperplane, LabelsPass, Scores
 from mmcnb.samples import LabelsWriter, Samples
-from mmcnb.samples._label_table import TableWriter, is_table
+from mmcnb.samples._label_table import INDEX, StoredNames, TableWriter, is_table, names_of
 
 
 class FrameMixin:
@@ -68,7 +67,9 @@ class FrameMixin:
         features, rule = self._features(X)
         with self._open_engine(self.n_jobs) as engine:
             blocks = engine.run(TablePass(rule, confidence_of(self)), features, "labels")
-        return pd.DataFrame(columns_of(self, blocks), index=index_of(X, features.root))
+        names = index_of(X, features.root)
+        names = names[0 : len(names)].astype(object) if isinstance(names, StoredNames) else names
+        return pd.DataFrame(columns_of(self, blocks), index=names)
 
 
 def write_rows(
@@ -97,7 +98,7 @@ def write_rows(
     names = index_of(X, features.root)
     sweep = TablePass(rule, confidence_of(estimator))
     with (
-        TableWriter(out, n_samples, names, str(getattr(names, "name", None) or "index")) as table,
+        TableWriter(out, n_samples, names, str(getattr(names, "name", None) or INDEX)) as table,
         estimator._open_engine(estimator.n_jobs) as engine,
     ):
         for group in engine.stream(sweep, features, "labels"):
@@ -117,14 +118,11 @@ def columns_of(estimator: Any, blocks: list[dict[str, np.ndarray]]) -> dict[str,
     return columns if classes is None else {"class": classes[columns.pop("cluster")]} | columns
 
 
-def index_of(X: Any, samples: Samples) -> Sequence[Any] | None:
+def index_of(X: Any, samples: Samples) -> Any:
     """Names of the rows: of a pandas frame, of AnnData or of a store; None where they have numbers alone."""
-    from mmcnb.samples import _labels
-
     names: Any = getattr(X, "obs_names", getattr(X, "index", None))
     if names is None or callable(names):  # a list has a method of this name
-        stored = getattr(_labels, "open_index", None)
-        return None if stored is None else stored(samples)
+        return names_of(samples)
     import pandas as pd
 
     numbers = isinstance(names, pd.RangeIndex) and names.equals(pd.RangeIndex(len(names)))

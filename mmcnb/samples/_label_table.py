@@ -1,18 +1,21 @@
 """Clusters of rows as a table, CSV or Parquet: written block by block, and read back."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import zarr
 
 from mmcnb.errors import InputError
 from mmcnb.samples._inventory import PathLike
-from mmcnb.samples._labels import read_column
+from mmcnb.samples._labels import index_array, read_column
+from mmcnb.samples._open import stored_array
 from mmcnb.samples.atomic import AtomicOutput
 
 TABLES = (".csv", ".parquet")
-ROW = "row"  # the column of the row numbers
+ROW, INDEX = "row", "index"  # the columns of the numbers and the names of rows
 NAMES = ("cluster", "class")  # of the column that `read_values` takes where none is named
 
 
@@ -39,6 +42,33 @@ def is_table(path: PathLike) -> bool:
     return ending in TABLES
 
 
+class StoredNames:
+    """The names of rows that a store keeps, read by slices, a chunk at a time.
+
+    Parameters
+    ----------
+    array : zarr.Array
+        The array ``index``.
+    """
+
+    def __init__(self, array: zarr.Array) -> None:
+        self._stored = stored_array(array)
+
+    def __len__(self) -> int:
+        return self._stored.length
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        step, stop = self._stored.chunk_length, min(rows.stop, len(self))
+        cuts = [rows.start, *range(rows.start + step - rows.start % step, stop, step), stop]
+        return np.concatenate([self._stored.read(*ends) for ends in itertools.pairwise(cuts)])
+
+
+def names_of(source: Any) -> StoredNames | None:
+    """The names of rows beside those of a store; None where there are none."""
+    array = index_array(source)
+    return None if array is None else StoredNames(array)
+
+
 class TableWriter:
     """Write a table of rows, block by block; the ending of its path says in which form.
 
@@ -50,7 +80,7 @@ class TableWriter:
         Ends with ``.csv`` or ``.parquet``.
     n_samples : int
         Rows to come.
-    index : sequence of length n_samples or None, default=None
+    index : sequence or StoredNames of length n_samples or None, default=None
         Names of the rows, in the first column; None is their numbers.
     index_name : str, default="index"
         Name of that column; "row" where rows have numbers alone.
@@ -75,7 +105,11 @@ class TableWriter:
     """
 
     def __init__(
-        self, path: PathLike, n_samples: int, index: Sequence[Any] | None = None, index_name: str = "index"
+        self,
+        path: PathLike,
+        n_samples: int,
+        index: Sequence[Any] | StoredNames | None = None,
+        index_name: str = INDEX,
     ) -> None:
         self._output = AtomicOutput(path)
         self._expected, self._index, self._index_name = n_samples, index, index_name
@@ -177,6 +211,13 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
     return np.asarray(values.to_numpy())
 
 
+def read_names(path: PathLike) -> np.ndarray | None:
+    """The names of the rows of a table, its column "index"; None where it has none."""
+    if Path(path).suffix.lower() not in TABLES or INDEX not in _columns_of(path):
+        return None
+    return np.asarray(_read(path, [INDEX])[INDEX].to_numpy())
+
+
 def _is_csv(path: PathLike) -> bool:
     return Path(path).suffix.lower() != ".parquet"
 
@@ -194,7 +235,7 @@ def _columns_of(path: PathLike) -> list[str]:
 
 def _chosen(path: PathLike, column: str | None, known: list[str]) -> str:
     if column is None:
-        others = [name for name in known if name not in (ROW, "index")]
+        others = [name for name in known if name not in (ROW, INDEX)]
         column = next((name for name in NAMES if name in known), others[0] if len(others) == 1 else None)
     if column not in known:
         which = "" if column is None else f" {column!r}"

@@ -286,7 +286,7 @@ def open_index(source: Any) -> np.ndarray | None:
     >>> open_index(open_samples(np.eye(2))) is None
     True
     """
-    array = _array_beside(source, "index")
+    array = index_array(source)
     if array is None:
         return None
     stored = stored_array(array)
@@ -295,6 +295,11 @@ def open_index(source: Any) -> np.ndarray | None:
     step = stored.chunk_length
     parts = [stored.read(start, start + step) for start in range(0, stored.length, step)]
     return np.concatenate(parts) if parts else None
+
+
+def index_array(source: Any) -> zarr.Array | None:
+    """The array ``index`` beside rows, not yet read."""
+    return _array_beside(source, "index")
 
 
 def _array_beside(source: Any, name: str) -> zarr.Array | None:

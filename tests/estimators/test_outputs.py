@@ -8,7 +8,7 @@ import zarr
 
 import mmcnb
 from mmcnb.errors import InputError
-from mmcnb.samples import create_dense_store
+from mmcnb.samples import GROUP_ROWS, create_dense_store
 from mmcnb.samples._label_table import TableWriter, is_table, read_values
 from mmcnb.synthetic import make_shape
 
@@ -116,6 +116,24 @@ def test_rows_keep_the_index_of_their_frame(index, ending, X, three, tmp_path):
     kept = pd.to_datetime(table.index) if isinstance(index, pd.DatetimeIndex) else table.index
     assert list(map(str, kept)) == list(map(str, index))
     np.testing.assert_array_equal(read_values(tmp_path / f"l.{ending}"), three.to_frame(frame)["cluster"])
+
+
+@pytest.mark.parametrize("kind", ["text", "numbers"])
+def test_rows_keep_the_names_that_their_store_keeps(kind, X, three, tmp_path):
+    many = np.resize(X, (GROUP_ROWS + 300, 2))
+    names = [f"r{i}" for i in range(len(many))] if kind == "text" else list(range(7, len(many) + 7))
+    with create_dense_store(tmp_path / "rows.zarr", 2) as writer:
+        for start in range(0, len(many), 50_000):
+            writer.append(many[start : start + 50_000])
+            writer.append_index(np.array(names[start : start + 50_000]))
+    for ending in ("csv", "parquet"):
+        three.predict(tmp_path / "rows.zarr", out=tmp_path / f"l.{ending}")
+        table = read(tmp_path / f"l.{ending}")
+        assert table.index.name == "index"
+        assert table.index.tolist() == names
+    frame = three.to_frame(tmp_path / "rows.zarr")
+    assert frame.index.tolist() == names
+    np.testing.assert_array_equal(frame["cluster"], table["cluster"])
 
 
 def test_other_endings_are_zarr_or_refused(X, three, tmp_path):
