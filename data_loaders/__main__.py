@@ -1,4 +1,4 @@
-"""``python -m data_loaders NAME --out NAME.zarr``: write a data set to a Zarr store."""
+"""``python -m mmcnb.datasets NAME --out NAME.zarr``: write a data set to a Zarr store."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import json
 import sys
 from typing import Any
 
-import data_loaders
-from data_loaders import Source
 from mmcnb import InputError
+
+from . import Source, __doc__, registry, write
+from ._registry import SYNTHETIC
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -39,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m data_loaders", description=data_loaders.__doc__)
+    parser = argparse.ArgumentParser(prog=f"python -m {__package__}", description=__doc__)
     add = parser.add_argument
     add("name", metavar="NAME", help="a data set, two digits such as mnist-1v7, or 'list'")
     add("--out", metavar="PATH", help="the Zarr store to write")
@@ -55,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _list(source: Source, as_json: bool) -> None:
-    facts = data_loaders.registry(source)
+    facts = registry(source)
     if as_json:
         print(json.dumps(facts, indent=2))
         return
@@ -65,13 +66,13 @@ def _list(source: Source, as_json: bool) -> None:
         classes = _classes(fact["class_counts"])
         print(f"{fact['name']:<20}{fact['n_samples']:>8}{fact['n_features']:>10}  {here:<6}{classes}")
     print("Two digits of mnist, usps and optdigits are called mnist-1v7, optdigits-tes-3v8 and so on.")
-    print(f"Made, with --rows and --features: {', '.join(data_loaders.SYNTHETIC)}.")
+    print(f"Made, with --rows and --features: {', '.join(SYNTHETIC)}.")
 
 
 def _write(options: argparse.Namespace, source: Source) -> None:
     if options.out is None:
         raise InputError(f"--out is missing; give the store to write, such as --out {options.name}.zarr.")
-    facts = data_loaders.write(
+    facts = write(
         options.name,
         options.out,
         rows=options.rows,

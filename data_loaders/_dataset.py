@@ -47,7 +47,7 @@ class DataSet:
     Parameters
     ----------
     name : str
-        What `data_loaders.load` calls it.
+        What `load` calls it.
     n_features : int
         Number of columns.
     class_counts : mapping of int to int

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from data_loaders._dataset import File
 from mmcnb import InputError
+
+from ._dataset import File
 
 DATA_DIR_VARIABLE = "MMCNB_DATA_DIR"
 _UNPACK: dict[str, Callable[[bytes], bytes]] = {
@@ -37,11 +38,20 @@ class Source:
         Server with the layout of a data folder, in place of the publishers' own addresses.
     cache_dir : path-like or None, default=None
         Folder for downloads; None is the user's cache folder.
+    download : bool, default=True
+        Ask the publisher for a file that is not here.
+
+    Examples
+    --------
+    >>> from mmcnb.datasets import Source
+    >>> Source("data", download=False).data_dir
+    'data'
     """
 
     data_dir: str | os.PathLike[str] | None = None
     base_url: str | None = None
     cache_dir: str | os.PathLike[str] | None = None
+    download: bool = True
 
     def content(self, file: File, page: str) -> bytes:
         """Content of a file, found or downloaded, checked and unpacked.
@@ -141,6 +151,8 @@ class Source:
         if url is None:
             raise InputError(f"{missing}, and its publisher serves it only packed (.Z): {remedy}, unpacked.")
         cache = self._cache
+        if not self.download and not self.has(file):
+            raise InputError(f"{missing}, and downloads are switched off: allow them, or {remedy}.")
         if cache is None:
             raise InputError(f"{missing}, and downloads need pooch: pip install 'mmcnb[data]', or {remedy}.")
         import pooch

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import re
 
-from data_loaders import adult, mnist, optdigits, ringnorm, uci, uci_copies, usps
-from data_loaders._dataset import DataSet
 from mmcnb import InputError
+
+from . import adult, mnist, optdigits, ringnorm, uci, uci_copies, usps
+from ._dataset import DataSet
 
 _MODULES = (adult, mnist, optdigits, ringnorm, uci, uci_copies, usps)
 DATASETS = {dataset.name: dataset for module in _MODULES for dataset in module.DATASETS}
 SYNTHETIC = ("rings", "moons", "blobs")
 _PAIR = re.compile(r"(?P<name>.+)-(?P<first>\d)v(?P<second>\d)")
 PAPER_PAIRS = ("mnist-1v7", "mnist-2v7", "mnist-3v8", "mnist-8v9")
+
+
+def module_of(name: str) -> str:
+    """The module that has a data set of the registry.
+
+    Examples
+    --------
+    >>> from mmcnb.datasets._registry import module_of
+    >>> module_of("a9a.t")
+    'adult'
+    """
+    home = next(module for module in _MODULES if any(one.name == name for one in module.DATASETS))
+    return home.__name__.rpartition(".")[2]
 
 
 def find_dataset(name: str) -> DataSet:
@@ -35,7 +49,7 @@ def find_dataset(name: str) -> DataSet:
 
     Examples
     --------
-    >>> from data_loaders._registry import find_dataset
+    >>> from mmcnb.datasets._registry import find_dataset
     >>> find_dataset("mnist-1v7").class_counts
     {1: 7877, 7: 7293}
     """

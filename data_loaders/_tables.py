@@ -22,7 +22,7 @@ def fields(content: bytes, separator: str | None = ",") -> list[list[str]]:
 
     Examples
     --------
-    >>> from data_loaders._tables import fields
+    >>> from mmcnb.datasets._tables import fields
     >>> fields(b"1, 2,yes\\r\\n\\r\\n3,4,no\\r\\n")
     [['1', '2', 'yes'], ['3', '4', 'no']]
     """
@@ -53,7 +53,7 @@ def numbers(
 
     Examples
     --------
-    >>> from data_loaders._tables import numbers
+    >>> from mmcnb.datasets._tables import numbers
     >>> X, y = numbers([["0.5", "2", "yes"], ["1.5", "4", "no"]], classes={"no": 0, "yes": 1})
     >>> X.tolist(), y.tolist()
     ([[0.5, 2.0], [1.5, 4.0]], [1, 0])

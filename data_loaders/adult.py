@@ -13,7 +13,7 @@ from io import BytesIO
 
 from sklearn.datasets import load_svmlight_file
 
-from data_loaders._dataset import Block, DataSet, File
+from ._dataset import Block, DataSet, File
 
 N_FEATURES = 123
 PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html"
@@ -37,7 +37,7 @@ def read_libsvm(content: bytes) -> Iterator[Block]:
 
     Examples
     --------
-    >>> from data_loaders.adult import read_libsvm
+    >>> from mmcnb.datasets.adult import read_libsvm
     >>> [(X, y)] = read_libsvm(b"-1 3:1 11:1 \\n+1 5:1 \\n")
     >>> X.shape, X.indices.tolist(), y.tolist()
     ((2, 123), [2, 10, 4], [-1, 1])

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from data_loaders._dataset import Block, published_files, whole_and_parts
 from mmcnb.samples import BLOCK_ROWS
+
+from ._dataset import Block, published_files, whole_and_parts
 
 PAGE = "http://yann.lecun.com/exdb/mnist/"
 # The publisher's page no longer serves the files; this copy has the published checksums.

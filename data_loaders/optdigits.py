@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from data_loaders._dataset import Block, published_files, whole_and_parts
-from data_loaders._tables import fields, numbers
+from ._dataset import Block, published_files, whole_and_parts
+from ._tables import fields, numbers
 
 PAGE = "https://archive.ics.uci.edu/dataset/80/optical+recognition+of+handwritten+digits"
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/optdigits"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from data_loaders._dataset import Block, DataSet, published_files
-from data_loaders._tables import fields, numbers
+from ._dataset import Block, DataSet, published_files
+from ._tables import fields, numbers
 
 # One commit, so that the bytes stay what they are.
 _COMMIT = "ea5a06d19c62de8bf28a43b2c948a011fd896fda"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from data_loaders._dataset import Block, DataSet, File, Reader
-from data_loaders._tables import codes, fields, numbers
+from ._dataset import Block, DataSet, File, Reader
+from ._tables import codes, fields, numbers
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _PAGE = "https://archive.ics.uci.edu/dataset"

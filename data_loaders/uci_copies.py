@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from data_loaders._dataset import Block, DataSet, Reader, published_files, whole_and_parts
-from data_loaders._tables import fields, numbers
-from data_loaders.uci import read_class_last, read_spaced_class_last
+from ._dataset import Block, DataSet, Reader, published_files, whole_and_parts
+from ._tables import fields, numbers
+from .uci import read_class_last, read_spaced_class_last
 
 # One commit each, so that the bytes stay what they are.
 _RAW = "https://raw.githubusercontent.com"

@@ -17,8 +17,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from data_loaders._dataset import Block, DataSet, published_files, whole_and_parts
 from mmcnb.samples import BLOCK_ROWS
+
+from ._dataset import Block, DataSet, published_files, whole_and_parts
 
 PAGE = "https://hastie.su.domains/ElemStatLearn/data.html"
 _URL = "https://hastie.su.domains/ElemStatLearn/datasets"
@@ -90,7 +91,7 @@ def shifted(images: np.ndarray, rows: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from data_loaders.usps import shifted
+    >>> from mmcnb.datasets.usps import shifted
     >>> shifted(np.ones((1, 256)), np.array([120])).reshape(26, 26)[9:11, 9:11]
     array([[0., 0.],
            [0., 1.]])

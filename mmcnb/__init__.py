@@ -5,7 +5,7 @@ Names load on first use, so that ``import mmcnb`` stays quick; see ``__init__.py
 
 from importlib import import_module
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MODULES = {
     "CPMMC": "mmcnb.estimators.cpmmc",
@@ -28,12 +28,12 @@ _MODULES = {
     "ClusterWarning": "mmcnb.errors",
 }
 
-__all__ = ["__version__", "baselines", *_MODULES]
+__all__ = ["__version__", "baselines", "datasets", *_MODULES]
 
 
 def __getattr__(name: str) -> object:
-    if name == "baselines":
-        return import_module("mmcnb.baselines")
+    if name in ("baselines", "datasets"):
+        return import_module(f"mmcnb.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module 'mmcnb' has no attribute {name!r}")
     value = getattr(import_module(_MODULES[name]), name)

@@ -1,4 +1,5 @@
 from mmcnb import baselines as baselines
+from mmcnb import datasets as datasets
 from mmcnb._config import config as config
 from mmcnb.errors import ClusterWarning as ClusterWarning
 from mmcnb.errors import InputError as InputError
@@ -38,6 +39,7 @@ __all__ = [
     "annotate",
     "baselines",
     "config",
+    "datasets",
     "load",
     "open_samples",
 ]

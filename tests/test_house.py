@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -22,6 +23,7 @@ SOURCES = sorted(
 PUBLIC_MODULES = [
     "mmcnb",
     "mmcnb.baselines",
+    "mmcnb.datasets",
     "mmcnb.kernels",
     "mmcnb.kernels.unchecked",
     "mmcnb.metrics",
@@ -71,8 +73,44 @@ def test_the_first_lines_a_reader_copies_run(page, tmp_path, monkeypatch):
 
 def test_the_wheel_holds_the_library_alone():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    assert settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == ["mmcnb"]
-    assert settings["project"]["version"] == mmcnb.__version__
+    wheel = settings["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["packages"] == ["mmcnb"]
+    # The loaders stand at the top of a checkout alone, so what leads there stays out of the wheel.
+    assert wheel["force-include"] == {"data_loaders": "mmcnb/datasets"}
+    assert wheel["exclude"] == ["/mmcnb/datasets"]
+    assert [path.name for path in (ROOT / "mmcnb" / "datasets").glob("*.py")] == ["__init__.py"]
+
+
+def test_the_version_stands_in_one_place():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert settings["project"]["dynamic"] == ["version"]
+    assert settings["tool"]["hatch"]["version"]["path"] == "mmcnb/__init__.py"
+    assert f"\nversion: {mmcnb.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_what_is_imported_is_declared_and_the_reverse():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [
+        one
+        for name in ("plot", "data", "anndata", "hdf5", "dask", "remote")
+        for one in project["optional-dependencies"][name]
+    ]
+    core, optional = (
+        {re.match(r"[\w-]+", one)[0] for one in part} for part in (project["dependencies"], extras)
+    )
+    found = {
+        module.partition(".")[0]
+        for room in ("mmcnb", "data_loaders")
+        for source in (ROOT / room).rglob("*.py")
+        for module, _ in imported(source)
+    }
+    others = found - set(sys.stdlib_module_names) - {"mmcnb", "data_loaders"}
+    names = {"sklearn": "scikit-learn"}
+    named = {names.get(module, module) for module in others}
+    assert named - core - optional == set()
+    assert core - named - {"narwhals", "pyarrow"} == set()
+    # Zarr reaches addresses through fsspec, and AnnData objects are the user's.
+    assert optional - named - {"anndata", "fsspec", "h5py"} == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
