@@ -16,6 +16,7 @@ from mmcnb.estimators.persistence import load as load
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC as SparseKernelMMC
 from mmcnb.estimators.support_cluster_machine import SupportClusterMachine as SupportClusterMachine
 from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS as UnsupervisedRLS
+from mmcnb.estimators.warmup import warmup as warmup
 from mmcnb.features.graph import GraphKernel as GraphKernel
 from mmcnb.samples import open_samples as open_samples
 
@@ -42,4 +43,5 @@ __all__ = [
     "datasets",
     "load",
     "open_samples",
+    "warmup",
 ]

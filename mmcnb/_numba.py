@@ -6,16 +6,30 @@ cache where the machine allows one.
 
 import logging
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numba
 from llvmlite import ir
-from numba.core import cgutils
+from numba.core import cgutils, event
 from numba.extending import intrinsic
 
+from mmcnb._compiling import CLOCK
+
 logger = logging.getLogger("mmcnb")
+
+
+class _WindClock(event.Listener):
+    def on_start(self, event: event.Event) -> None:
+        CLOCK.start()
+
+    def on_end(self, event: event.Event) -> None:
+        CLOCK.stop()
+
+
+event.register("numba:compile", _WindClock())
 
 LAYERS = {"tbb": "tbbpool", "omp": "omppool", "workqueue": "workqueue"}
 
@@ -39,7 +53,6 @@ def njit(**options: Any) -> Callable[[Callable], Callable]:
     callable
         A decorator.
     """
-
     options |= {"nogil": True, "no_cfunc_wrapper": True}
 
     def decorate(function: Callable) -> Callable:
@@ -48,10 +61,19 @@ def njit(**options: Any) -> Callable[[Callable], Callable]:
         try:
             return _taking_turns(numba.njit(cache=True, **options)(function))
         except RuntimeError as error:  # no folder for the cache: read-only or zipped installs
-            logger.info("kernel %s is compiled anew in each process: %s", function.__name__, error)
+            logger.debug("no cache for %s: %s", function.__name__, error)
+            _say_once_that_nothing_is_kept()
             return numba.njit(**options)(function)
 
     return decorate
+
+
+@cache
+def _say_once_that_nothing_is_kept() -> None:
+    logger.warning(
+        "the compile cache cannot be written, so each process compiles anew; "
+        "set NUMBA_CACHE_DIR to a folder that can be written."
+    )
 
 
 def _taking_turns(dispatcher: Any) -> Any:
@@ -73,6 +95,26 @@ def _taking_turns(dispatcher: Any) -> Any:
 
     file.save = save_alone
     return dispatcher
+
+
+def is_compiled(routine: Any) -> bool:
+    """Whether this process or the cache has machine code of a routine, for whatever types.
+
+    Examples
+    --------
+    >>> from mmcnb import kernels
+    >>> from mmcnb._numba import is_compiled
+    >>> norms = kernels.squared_norms([[3.0, 4.0]])
+    >>> is_compiled(kernels.unchecked.squared_norms)
+    True
+    """
+    if routine.overloads:
+        return True
+    kept = getattr(getattr(routine, "_cache", None), "_cache_file", None)
+    try:
+        return bool(kept and kept._load_index())
+    except OSError:
+        return False
 
 
 def threading_layers() -> dict[str, str]:

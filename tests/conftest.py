@@ -1,6 +1,7 @@
 """Settings for all tests."""
 
 import os
+import time
 from contextlib import ExitStack
 
 import pytest
@@ -11,6 +12,17 @@ os.environ["MPLBACKEND"] = "Agg"
 # The same examples in every run, and no deadline: the first call of a kernel compiles it.
 settings.register_profile("mmcnb", deadline=None, derandomize=True)
 settings.load_profile("mmcnb")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fits_that_need_no_compilation():
+    """Equal fits have equal reports, whichever of them compiled: they see a compile clock that stands still.
+
+    `test_compile_seconds.py` has the tests of the clock, in processes of their own.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mmcnb.engine.session.times", lambda: (time.perf_counter(), 0.0))
+        yield
 
 
 # With Dask's own settings, which look at a process up to a hundred times a second, the clusters that wait for

@@ -200,7 +200,7 @@ def test_doctor_reports_this_installation(capsys):
     report = run(capsys, "doctor")
     assert report["versions"]["mmcnb"] == mmcnb.__version__
     assert report["versions"]["numpy"] == np.__version__
-    assert report["tiny_fit"]["balanced_error"] <= 0.05
+    assert report["routine"]["agrees_with_numpy"]
     assert report["thread_pools"]
     assert report["versions"].keys() >= {"dask", "distributed", "fsspec"}
     numba = report["numba"]
@@ -208,8 +208,14 @@ def test_doctor_reports_this_installation(capsys):
     assert numba["threading_layers"]["workqueue"] == "can be loaded"
     assert numba["threading_layer_active"].startswith("none")
     assert numba["compile_cache_can_be_written"] == os.access(numba["compile_cache"], os.W_OK)
-    assert main(["doctor"]) == 0
-    assert "tiny fit:" in capsys.readouterr().out
+    assert main(["doctor", "--warm"]) == 0
+    said = capsys.readouterr().out
+    assert "seconds compiling" in said
+    assert "tiny fit:" in said
+    report = run(capsys, "doctor", "--warm")
+    assert report["warm_up"]["seconds_compiling"] == 0
+    assert report["tiny_fit"]["balanced_error"] <= 0.05
+    assert run(capsys, "doctor")["routine"]["compilation_of_the_first_fit"] == "none is left"
 
 
 def test_fit_and_predict_on_a_cluster_give_the_labels_of_threads(fitted, tmp_path, capsys, dask_client):

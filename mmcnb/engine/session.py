@@ -1,6 +1,5 @@
 """One fit: its engine, what its stages share, its result, and its starts."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -8,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from mmcnb._compiling import times
 from mmcnb._config import configured, is_client
 from mmcnb.engine.dask import DaskEngine, connection
 from mmcnb.engine.plan import FitPlan
@@ -75,6 +75,8 @@ def portable(engine: Any) -> Any:
 class History:
     """The history of a fit: a row for each sweep, with the reads and the seconds so far.
 
+    ``seconds`` are those without compilation, and ``compile_seconds`` those of compilation in this process.
+
     Parameters
     ----------
     engine : Engine
@@ -82,13 +84,19 @@ class History:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self.engine, self.started = engine, time.perf_counter()
+        self.engine, self.started = engine, times()
         self.rows: list[dict[str, Any]] = []
 
     def record(self, row: dict[str, Any]) -> None:
         """Add a row; a row recorded in a thread has its own ``clock``."""
-        seconds = row.pop("clock", time.perf_counter()) - self.started
-        self.rows.append(row | self.engine.traffic.to_dict() | {"seconds": seconds})
+        names, clock = ("seconds", "compile_seconds"), row.pop("clock", None) or times()
+        seconds = {name: now - start for name, now, start in zip(names, clock, self.started, strict=True)}
+        self.rows.append(row | self.engine.traffic.to_dict() | seconds)
+
+    @property
+    def compile_seconds(self) -> float:
+        """Seconds that this process has compiled since the fit began."""
+        return times()[1] - self.started[1]
 
 
 @dataclass(frozen=True)
@@ -245,7 +253,7 @@ def run_starts(
 
     def attempt(start: Any) -> tuple[Result, list[dict[str, Any]]]:
         rows: list[dict[str, Any]] = []
-        return run_start(start, lambda row: rows.append(row | {"clock": time.perf_counter()})), rows
+        return run_start(start, lambda row: rows.append(row | {"clock": times()})), rows
 
     attempts = engine.each(attempt, starts) if in_threads else [attempt(start) for start in starts]
     for _, rows in attempts:

@@ -321,6 +321,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
                 self.labels_ = np.concatenate(engine.run(LabelsPass(self.model_.rule), features, "labels"))
         import pandas as pd
 
+        self.report_["compile_seconds"] = history.compile_seconds
         self.history_ = pd.DataFrame(history.rows)
 
     def _session(

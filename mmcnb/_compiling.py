@@ -1,0 +1,59 @@
+"""How long this process has compiled, readable without numba; `mmcnb._numba` starts and stops the clock."""
+
+import logging
+import threading
+import time
+
+logger = logging.getLogger("mmcnb")
+
+
+class CompileClock:
+    """Wall seconds during which at least one thread compiles.
+
+    Examples
+    --------
+    >>> from mmcnb._compiling import CompileClock
+    >>> CompileClock().seconds
+    0.0
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running, self._since, self._total = 0, 0.0, 0.0
+
+    def start(self) -> None:
+        """A routine begins to be compiled; routines that it calls are compiled meanwhile."""
+        with self._lock:
+            if self._running == 0:
+                self._since = time.perf_counter()
+                if self._total == 0.0:
+                    logger.info("compiling (once)")
+            self._running += 1
+
+    def stop(self) -> None:
+        """A routine is compiled."""
+        with self._lock:
+            self._running -= 1
+            if self._running == 0:
+                self._total += time.perf_counter() - self._since
+
+    @property
+    def running(self) -> bool:
+        """Whether a thread compiles now."""
+        return self._running > 0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of this process so far."""
+        with self._lock:
+            now = time.perf_counter() - self._since if self._running else 0.0
+            return self._total + now
+
+
+CLOCK = CompileClock()
+
+
+def times() -> tuple[float, float]:
+    """A clock that stands still while this process compiles, and the seconds that it has compiled."""
+    compiled = CLOCK.seconds
+    return time.perf_counter() - compiled, compiled

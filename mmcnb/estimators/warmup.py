@@ -1,0 +1,61 @@
+"""Compile ahead what fits need."""
+
+from typing import Any
+
+from mmcnb._compiling import times
+
+ROWS, FEATURES, SAMPLE = 300, 4, 150
+RESET = {"checkpoint": None, "engine": None, "landmarks": None, "verbose": 0}
+
+
+def warmup(estimator: Any = None) -> float:
+    """Compile what fits of an estimator need, into the cache on disk where it can be written.
+
+    The first fit of a new installation compiles for a while, and so does the first one after an upgrade. This
+    does it ahead, for instance in the build of a container. It fits 300 made rows, once in float32 and once
+    in float64; the estimator that is given stays as it is.
+
+    Parameters
+    ----------
+    estimator : estimator or None, default=None
+        What will be fitted. None is `MaximumMarginClustering`, with the kernels that it chooses from.
+
+    Returns
+    -------
+    float
+        Seconds of compilation; 0 where nothing was left to compile.
+
+    Raises
+    ------
+    InputError
+        If a parameter of the estimator is invalid.
+
+    Examples
+    --------
+    >>> import mmcnb
+    >>> seconds = mmcnb.warmup(mmcnb.CPMMC())
+    >>> mmcnb.warmup(mmcnb.CPMMC())
+    0.0
+    """
+    import warnings
+
+    from sklearn.base import clone
+
+    from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
+    from mmcnb.synthetic import make_block
+
+    compiled = times()[1]
+    X, y = make_block("blobs", 0, ROWS, FEATURES, random_state=0)
+    kinds = [estimator]
+    if estimator is None:
+        kinds = [MaximumMarginClustering(kernel=kernel) for kernel in ("auto", "rbf")]
+    for kind in map(clone, kinds):
+        given = kind.get_params()
+        # A sample smaller than the data, so that the passes over all rows are compiled as well.
+        few = RESET | {"random_state": 0} | ({} if given.get("sample_size") else {"sample_size": SAMPLE})
+        kind.set_params(**{name: few[name] for name in few.keys() & given.keys()})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is wrong with made rows is nobody's concern
+            for dtype in ("float32", "float64"):
+                kind.fit(X.astype(dtype), y)
+    return times()[1] - compiled
