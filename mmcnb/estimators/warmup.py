@@ -39,13 +39,14 @@ def warmup(estimator: Any = None) -> float:
     """
     import warnings
 
+    import numpy as np
     from sklearn.base import clone
 
     from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
-    from mmcnb.synthetic import make_block
 
     compiled = times()[1]
-    X, y = make_block("blobs", 0, ROWS, FEATURES, random_state=0)
+    y = np.arange(ROWS) % 2
+    X = np.random.default_rng(0).normal(size=(ROWS, FEATURES)) + 6 * y[:, None]
     kinds = [estimator]
     if estimator is None:
         kinds = [MaximumMarginClustering(kernel=kernel) for kernel in ("auto", "rbf")]
