@@ -7,6 +7,7 @@ import numpy as np
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.parameters import RUNTIME_NAMES
+from mmcnb.samples import open_samples
 
 
 def annotate(
@@ -24,17 +25,17 @@ def annotate(
     Parameters
     ----------
     adata : AnnData
-        The object; its rows are clustered as they are, so normalise counts first.
+        The object, in memory or backed. Its rows are clustered as they are, so normalise counts first.
     n_clusters : int, "auto" or None, default=None
         Number of clusters; None and "auto" choose it. With an estimator, None is the estimator's own.
     element : str, default="X"
-        What holds the rows: "X", or for instance "layers/counts" or "obsm/X_pca".
+        What holds the rows: "X", or for instance "layers/counts", "obsm/X_pca" or "raw/X".
     key_added : str, default="mmcnb"
         Name under which the results are written.
     estimator : estimator or None, default=None
         A clusterer of the package, which is fitted. None is `MaximumMarginClustering`.
     copy : bool, default=False
-        Whether to write into a copy.
+        Whether to write into a copy; a backed object has none in memory.
     **parameters
         Parameters of the estimator, such as ``random_state``.
 
@@ -69,6 +70,8 @@ def annotate(
 
     if not (hasattr(adata, "obs_names") and hasattr(adata, "uns")):
         raise InputError(f"adata is a {type(adata).__name__}; give an AnnData object.")
+    if copy and adata.isbacked:
+        raise InputError("adata is backed and is not copied; leave copy out, or read it to memory first.")
     if estimator is None:
         from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
@@ -81,7 +84,7 @@ def annotate(
         estimator.set_params(**parameters)
     except ValueError as error:
         raise InputError(str(error)) from error
-    rows = element_of(adata, element)
+    rows = open_samples(adata, element)
     frame = estimator.fit(rows).to_frame(rows)
     adata = adata.copy() if copy else adata
     names = [str(k) for k in range(int(frame["cluster"].max()) + 1)]
@@ -90,19 +93,6 @@ def annotate(
         adata.obs[f"{key_added}_{name}"] = frame[name].to_numpy()
     adata.uns[key_added] = _described(estimator, element)
     return adata if copy else None
-
-
-def element_of(adata: Any, element: str) -> Any:
-    """An element of an AnnData object, such as ``X`` or ``obsm/X_pca``."""
-    container, _, key = element.strip("/").partition("/")
-    if container == "X" and not key:
-        return adata.X
-    if container not in ("layers", "obsm") or key not in getattr(adata, container):
-        known = ", ".join(
-            ["X", *(f"{part}/{name}" for part in ("layers", "obsm") for name in getattr(adata, part))]
-        )
-        raise InputError(f"adata has no element {element!r}; it has: {known}.")
-    return getattr(adata, container)[key]
 
 
 def _described(estimator: Any, element: str) -> dict[str, Any]:

@@ -246,6 +246,19 @@ def test_annotate_takes_an_estimator_and_may_copy(cells, tmp_path):
     assert kept.tolist() == [0.5, 0.3, 0.2]
 
 
+def test_annotate_streams_a_backed_object(cells, tmp_path):
+    pytest.importorskip("h5py", reason="h5py is an extra")
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    method = {"estimator": mmcnb.CPMMC(n_init=1, random_state=0)}
+    mmcnb.annotate(backed, **method)
+    mmcnb.annotate(cells, **method)
+    assert backed.obs["mmcnb"].tolist() == cells.obs["mmcnb"].tolist()
+    with pytest.raises(InputError, match="adata is backed and is not copied"):
+        mmcnb.annotate(backed, **method, copy=True)
+    backed.file.close()
+
+
 def test_the_number_of_clusters_is_chosen_where_none_is_given(cells):
     mmcnb.annotate(cells, element="obsm/X_pca", max_clusters=3, random_state=0)
     assert cells.uns["mmcnb"]["n_clusters"] == 2
