@@ -44,7 +44,8 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "get_started": [], "changelog": []}
+html_sidebars = {"index": [], "get_started": [], "comparison": [], "changelog": []}
+toc_object_entries_show_parents = "hide"
 
 autosummary_generate = True
 autodoc_member_order = "bysource"

@@ -2,12 +2,10 @@
 How do I cluster single cells in AnnData?
 =========================================
 
-Normalise the counts, take logarithms, write the store, and name the matrix. Sparse counts stay sparse. The
-cells are made here: 1,200 of four types, one of them rare, with 500 genes of which 60 tell the types apart.
+Normalise the counts, take logarithms, and let :func:`mmcnb.annotate` write the clusters beside the cells.
+Sparse counts stay sparse. The cells are made here: 1,200 of four types, one of them rare, with 500 genes of
+which 60 tell the types apart.
 """
-
-import tempfile
-from pathlib import Path
 
 import anndata
 import matplotlib.pyplot as plt
@@ -27,7 +25,8 @@ depth = random.lognormal(0.0, 0.4, size=(1200, 1))
 counts = sp.csr_matrix(random.poisson(depth * rates[types]).astype("float32"))
 
 adata = anndata.AnnData(counts, obs=pd.DataFrame({"type": types}, index=[f"cell{i}" for i in range(1200)]))
-print(adata, f"{counts.nnz / np.prod(counts.shape):.0%} of the entries are not zero")
+print(adata)
+print(f"{counts.nnz / np.prod(counts.shape):.0%} of the entries are not zero")
 
 # %%
 # Cells differ in their number of molecules, so raw counts would part deep cells from shallow ones.
@@ -36,23 +35,21 @@ per_cell = np.asarray(counts.sum(axis=1)).ravel()
 adata.layers["lognorm"] = sp.csr_matrix(counts.multiply(1e3 / per_cell[:, None])).log1p()
 adata.obsm["X_pca"] = TruncatedSVD(20, random_state=0).fit_transform(adata.layers["lognorm"])
 
-folder = tempfile.TemporaryDirectory()
-path = Path(folder.name) / "cells.zarr"
-anndata.settings.zarr_write_format = 3
-adata.write_zarr(path)
-samples = mmcnb.open_samples(path, element="obsm/X_pca")
-model = mmcnb.MaximumMarginClustering(n_clusters=4, random_state=0).fit(samples)
+# %%
+# One call, and the clusters are where scanpy's users expect them. ``element`` names the matrix that is
+# clustered.
+
+mmcnb.annotate(adata, n_clusters=4, element="obsm/X_pca", random_state=0)
+print(adata.obs.head())
+print(adata.uns["mmcnb"]["trust"])
 
 # %%
-# The clusters go beside the cells, as scanpy's users expect them.
+# The types are known here, and the rare one has a cluster of its own.
 
-adata.obs["mmcnb"] = pd.Categorical(model.labels_.astype(str))
 print(pd.crosstab(adata.obs["type"], adata.obs["mmcnb"]))
-print(model.report_["trust"])
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 for ax, column in zip(axes, ["type", "mmcnb"], strict=True):
     ax.scatter(*adata.obsm["X_pca"][:, 1:3].T, c=adata.obs[column].astype(int), cmap="Set1", s=5)
     ax.set(title=column, xticks=[], yticks=[])
 plt.show()
-folder.cleanup()

@@ -7,6 +7,7 @@ signs agree best. They are evidence and not proof: the page :doc:`/choice` says 
 """
 
 import matplotlib.pyplot as plt
+import pandas as pd
 
 import mmcnb
 from mmcnb.plotting import ClusterDisplay, SelectionDisplay
@@ -30,7 +31,7 @@ ClusterDisplay.from_estimator(model, X)
 plt.show()
 
 # %%
-# With many classes, or classes of several groups each, the number is often wrong by one or more. Where you
-# know it, give it.
+# With many classes, or classes of several groups each, the number is often wrong by one or more. The
+# figures of all numbers are in the report; where you know the number, give it.
 
-print(mmcnb.MaximumMarginClustering(n_clusters=5, random_state=0).fit(X).report_["trust"])
+print(pd.DataFrame(model.report_["numbers"]).round(2))

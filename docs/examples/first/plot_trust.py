@@ -39,7 +39,8 @@ plt.show()
 # The confidence of a row says how often it keeps its cluster when the fit is repeated on another sample.
 # Rows near the boundary have less of it.
 
-X, _ = models["two that overlap"]
+X, _ = models["two apart"]
+X[:300, 0] -= 2.0
 model = mmcnb.MaximumMarginClustering(n_clusters=2, n_refits=3, random_state=0).fit(X)
 figure, ax = plt.subplots(figsize=(5, 3.6), layout="constrained")
 points = ax.scatter(*X.T, c=model.confidence(X), cmap="viridis", s=8)
