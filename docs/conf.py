@@ -6,6 +6,8 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+
 project = "mmcnb"
 author = "The mmcnb developers"
 copyright = author
@@ -48,6 +50,7 @@ html_sidebars = {"index": [], "get_started": [], "comparison": [], "changelog": 
 toc_object_entries_show_parents = "hide"
 
 autosummary_generate = True
+default_role = "obj"  # `name` in a docstring leads to its page
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say the types, with shapes
 numpydoc_show_class_members = False  # templates/autosummary/class.rst lists them
@@ -95,6 +98,17 @@ def escape_bars(app: object, what: str, name: str, obj: object, options: object,
     ]
 
 
+def link_names(app: Any, doctree: nodes.document, page: str) -> None:
+    """Make ``mmcnb.load`` and ``UnsupervisedRLS`` lead to their pages, wherever they are written as code."""
+    objects = app.env.domains["py"].objects
+    for literal in list(doctree.findall(nodes.literal)):
+        text = literal.astext().removesuffix("()")
+        entry = objects.get(text if "." in text else f"mmcnb.{text}")
+        if entry and entry.docname != page and not isinstance(literal.parent, nodes.reference | nodes.title):
+            address = app.builder.get_relative_uri(page, entry.docname) + f"#{entry.node_id}"
+            literal.replace_self(nodes.reference("", "", literal.deepcopy(), refuri=address, internal=True))
+
+
 def first_paragraph(page: Any) -> str:
     """Text of the first paragraph that is neither in a table nor in a note."""
     prose = (
@@ -123,4 +137,5 @@ def write_llms_txt(app: Any, exception: Exception | None) -> None:
 def setup(app: Any) -> None:
     """Hook into the reading of docstrings, after numpydoc, and into the end of a build."""
     app.connect("autodoc-process-docstring", escape_bars, priority=900)
+    app.connect("doctree-resolved", link_names)
     app.connect("build-finished", write_llms_txt)
