@@ -38,7 +38,9 @@ def add_options(parser: argparse.ArgumentParser, *names: str, **more: Any) -> No
 
 def add_store(parser: argparse.ArgumentParser, **options: Any) -> None:
     """Add the argument STORE and its ``--element``."""
-    parser.add_argument("store", metavar="STORE", help="Zarr store that holds the rows", **options)
+    parser.add_argument(
+        "store", metavar="STORE", help="Zarr store or table of numbers that holds the rows", **options
+    )
     add_options(parser, "element")
 
 

@@ -1,7 +1,7 @@
 """Tables in columns: Parquet files, folders of them, and Arrow IPC (Feather) files."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -42,13 +42,17 @@ class ArrowTable(Table):
         if n_rows == 0:
             raise InputError(f"{name} has no rows: give it at least one.")
 
-    def _parts(
-        self, batches: Iterator[pa.RecordBatch], wanted: Mapping[int, pa.DataType], positions: list[int]
-    ) -> Iterator[Part]:
-        """Parts of a few megabytes; ``positions`` are the columns of the batches."""
+    def places(self, schema: pa.Schema, positions: Iterable[int]) -> list[int]:
+        """Where columns of the table stand in what was read of it."""
+        if schema.names == self.names:
+            return list(positions)
+        return [schema.get_field_index(self.names[position]) for position in positions]
+
+    def _parts(self, batches: Iterator[pa.RecordBatch], wanted: Mapping[int, pa.DataType]) -> Iterator[Part]:
+        """Parts of a few megabytes."""
         first, step = 0, step_rows(8 * len(wanted))
-        places = [positions.index(position) for position in wanted]
         for batch in batches:
+            places = self.places(batch.schema, wanted)
             for start in range(0, batch.num_rows, step):
                 part = batch.slice(start, step)
                 columns = [
@@ -90,22 +94,21 @@ class ParquetTable(ArrowTable):
     """
 
     def __init__(self, path: Path) -> None:
-        self._files = parquet_files(path)
-        self.schema, self.metadata = read_schemas(self._files)
+        self.files = parquet_files(path)
+        self.schema, self.metadata = read_schemas(self.files)
         self._describe(str(path), self.schema, sum(one.num_rows for one in self.metadata))
 
     def parts(self, wanted: Mapping[int, pa.DataType]) -> Iterator[Part]:
         """Read columns, some rows at a time, without holding a row group."""
-        positions = sorted(wanted)
-        names = [self.names[position] for position in positions]
+        names = [self.names[position] for position in wanted]
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for path, metadata in zip(self._files, self.metadata, strict=True):
+            for path, metadata in zip(self.files, self.metadata, strict=True):
                 with arrow_errors(str(path)):
                     file = pa.parquet.ParquetFile(path, metadata=metadata, buffer_size=BUFFER_BYTES)
                     yield from file.iter_batches(step_rows(8 * len(wanted)), columns=names)
 
-        yield from self._parts(batches(), wanted, positions)
+        yield from self._parts(batches(), wanted)
 
 
 def parquet_files(path: Path) -> list[Path]:
@@ -170,4 +173,4 @@ class IPCTable(ArrowTable):
                 else:
                     yield from reader
 
-        yield from self._parts(batches(), wanted, list(range(len(self.names))))
+        yield from self._parts(batches(), wanted)

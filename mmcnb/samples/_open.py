@@ -23,6 +23,7 @@ from mmcnb.samples._inventory import REMEDY, Inventory, find_inventory, is_store
 from mmcnb.samples._remote import RemoteStore, open_address
 from mmcnb.samples._stored import EdgeChunks, StoredArray, edge_bytes
 from mmcnb.samples._stored_csr import StoredCSRSamples
+from mmcnb.samples._table_files import table_format
 
 Node = zarr.Array | zarr.Group
 
@@ -127,9 +128,10 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
         An array of shape (n_samples, n_features) or a list of rows; a SciPy sparse matrix or array; a data
         frame of pandas, polars, pyarrow or another library that narwhals knows; an AnnData object, in memory
         or backed; a Dask array or frame; an xarray DataArray; a dataset or group of h5py; the path of a
-        ``.npy``, ``.h5``, ``.hdf5`` or ``.h5ad`` file; a Zarr array or group, opened, as a path or as an
-        address such as ``"https://host/rows.zarr"`` (which needs ``mmcnb[remote]``): a 2-D array, a CSR
-        group in AnnData's encoding, or a group that holds such an element, as an AnnData store does.
+        ``.npy``, ``.h5``, ``.hdf5`` or ``.h5ad`` file, or of a table of numbers: Parquet (a file, or a folder
+        of files), Arrow IPC or Feather, or CSV of at most 256 MiB; a Zarr array or group, opened, as a path
+        or as an address such as ``"https://host/rows.zarr"`` (which needs ``mmcnb[remote]``): a 2-D array, a
+        CSR group in AnnData's encoding, or a group that holds such an element, as an AnnData store does.
     element : str, default=None
         Element of a group, file or AnnData object, such as ``"X"``, ``"layers/counts"``, ``"obsm/X_pca"`` or
         ``"raw/X"``; None is ``"X"``.
@@ -159,7 +161,8 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
         return _open_zarr(source, element)
     if isinstance(source, str | os.PathLike):
         if is_file_of_rows(source):
-            return importlib.import_module(FILES[Path(source).suffix.lower()]).open_file(source, element)
+            module = FILES.get(Path(source).suffix.lower(), TABLES)
+            return importlib.import_module(module).open_file(source, element)
         return _open_zarr(open_node(source), element)
     if isinstance(source, np.ndarray) or scipy.sparse.issparse(source):
         return _open_array(source, element)
@@ -221,14 +224,17 @@ FILES = {
     ".hdf5": "mmcnb.samples._hdf5",
     ".h5ad": "mmcnb.samples._hdf5",
 }
-"""Modules that read files of rows, by ending; each has ``open_file(path, element)``."""
+"""Modules that read files of rows, by ending; each has ``open_file(path, element)``, as `TABLES` has."""
+
+TABLES = "mmcnb.samples._columnar"
 
 
 def is_file_of_rows(source: Any) -> bool:
     """Whether a source is the path of a file that one of the modules reads."""
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return False
-    return Path(source).suffix.lower() in FILES and not Path(source).is_dir()
+    path = Path(source)
+    return (path.suffix.lower() in FILES and not path.is_dir()) or table_format(path) is not None
 
 
 def _read_node(node: Node, inventory: Inventory | None) -> Samples:

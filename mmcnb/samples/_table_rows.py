@@ -59,7 +59,10 @@ class TableRows:
         self._wanted = self._wanted_types()
         numbers = [number_dtype(table.types[p]) for p, kind in self._kinds.items() if kind == "number"]
         texts = [np.dtype(np.uint8)] if "text" in self._kinds.values() else []
-        self.stored_dtype = np.result_type(*numbers, *texts)
+        types = set(numbers + texts)
+        self.stored_dtype = (
+            types.pop() if len(types) == 1 else np.result_type(*map(matrix.block_dtype, types))
+        )
         if options.missing == "mean":  # of whole numbers it is none
             self.stored_dtype = matrix.block_dtype(self.stored_dtype)
         self._dtype = np.dtype(dtype or matrix.block_dtype(self.stored_dtype))
@@ -245,7 +248,7 @@ class TableRows:
         positions = [position for position, kind in self._kinds.items() if kind == "number"]
         block = np.empty((part.n_rows, len(positions)), self._dtype)
         for place, position in enumerate(positions):
-            _put(block[:, place], self._column(part, position))
+            put_column(block[:, place], self._column(part, position))
         return block
 
     def _block(self, part: Part) -> np.ndarray:
@@ -255,7 +258,7 @@ class TableRows:
         block, place = np.zeros((part.n_rows, self.n_features), self._dtype), 0
         for position, kind in self._kinds.items():
             if kind == "number":
-                _put(block[:, place], self._column(part, position))
+                put_column(block[:, place], self._column(part, position))
                 place += 1
                 continue
             known = {category: number for number, category in enumerate(self.categories[position])}
@@ -326,7 +329,7 @@ def _kept(part: Part, kept: np.ndarray) -> Part:
     return Part(columns, len(rows), lambda row: part.place(int(rows[row])))
 
 
-def _put(out: np.ndarray, column: pa.ChunkedArray) -> None:
+def put_column(out: np.ndarray, column: pa.ChunkedArray) -> None:
     """Write a column of a table into one of a block, some rows at a time, as both fit in the cache then."""
     start = 0
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is looked at in the whole block
