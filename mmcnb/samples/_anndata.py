@@ -20,9 +20,14 @@ def annotation_of(path: str) -> str | None:
     return join(*above[:-1], "var") if above and above[-1] == "layers" else None
 
 
+def plain_text(values: Iterable[Any]) -> list[str]:
+    """Names as text, also those that HDF5 gives as bytes."""
+    return [value.decode() if isinstance(value, bytes) else str(value) for value in values]
+
+
 def plain_names(values: Iterable[Any]) -> list[str] | None:
     """Names as text; None where they are the numbers of the columns, which AnnData gives by default."""
-    names = [value.decode() if isinstance(value, bytes) else str(value) for value in values]
+    names = plain_text(values)
     return None if names == [str(column) for column in range(len(names))] else names
 
 
@@ -40,6 +45,28 @@ def stored_names(node: zarr.Array | zarr.Group, name: str) -> list[str] | None:
         return None
     except Exception as error:  # each codec and each store has its own exceptions
         raise DamagedStoreError(f"{name}: the names in {path} cannot be read: {REMEDY}.") from error
+
+
+def observation_names(samples: Any) -> Any:
+    """The array of the names of the observations beside rows of an AnnData store or file, not yet read."""
+    node = getattr(samples.root, "node", None)
+    if node is None:
+        return None
+    in_zarr = isinstance(node, zarr.Array | zarr.Group)
+    path = (node.path if in_zarr else node.name).strip("/")
+    if path not in ("X", "raw/X") and path.partition("/")[0] not in ("layers", "obsm"):
+        return None
+    try:
+        root: Any = zarr.open_group(node.store, mode="r", use_consolidated=False) if in_zarr else node.file
+        group = root.get("obs")
+        name = None if group is None else group.attrs.get("_index")
+        return None if name is None else group[str(name)]
+    except InputError:  # of a store that could not be reached
+        raise
+    except FileNotFoundError:
+        return None
+    except Exception as error:  # as for the names of variables
+        raise DamagedStoreError(f"{samples.name}: the names in obs cannot be read: {REMEDY}.") from error
 
 
 def element_of(data: Any, element: str | None) -> tuple[Any, list[str] | None, str]:

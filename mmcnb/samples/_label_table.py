@@ -1,14 +1,16 @@
 """Clusters of rows as a table, CSV or Parquet: written block by block, and read back."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import zarr
 
 from mmcnb.errors import InputError
+from mmcnb.samples._anndata import observation_names, plain_text
+from mmcnb.samples._base import GROUP_ROWS, Samples
 from mmcnb.samples._inventory import PathLike
 from mmcnb.samples._labels import index_array, read_column
 from mmcnb.samples._open import stored_array
@@ -42,31 +44,41 @@ def is_table(path: PathLike) -> bool:
     return ending in TABLES
 
 
+@dataclass(frozen=True)
 class StoredNames:
     """The names of rows that a store keeps, read by slices, a chunk at a time.
 
     Parameters
     ----------
-    array : zarr.Array
-        The array ``index``.
+    read : callable
+        Gives the names from one row to another of the same chunk.
+    length, chunk_length : int
+        Number of all rows, and of those in a chunk.
     """
 
-    def __init__(self, array: zarr.Array) -> None:
-        self._stored = stored_array(array)
+    read: Callable[[int, int], Any]
+    length: int
+    chunk_length: int
 
     def __len__(self) -> int:
-        return self._stored.length
+        return self.length
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        step, stop = self._stored.chunk_length, min(rows.stop, len(self))
+        step, stop = self.chunk_length, min(rows.stop, len(self))
         cuts = [rows.start, *range(rows.start + step - rows.start % step, stop, step), stop]
-        return np.concatenate([self._stored.read(*ends) for ends in itertools.pairwise(cuts)])
+        return np.concatenate([np.asarray(self.read(*ends)) for ends in itertools.pairwise(cuts)])
 
 
-def names_of(source: Any) -> StoredNames | None:
-    """The names of rows beside those of a store; None where there are none."""
-    array = index_array(source)
-    return None if array is None else StoredNames(array)
+def names_of(samples: Samples) -> StoredNames | None:
+    """The names of rows beside those of a store: its array ``index``, or AnnData's names of observations."""
+    array = index_array(samples)
+    if array is not None:
+        stored = stored_array(array)
+        return StoredNames(stored.read, stored.length, stored.chunk_length)
+    names = observation_names(samples)
+    if names is None or names.shape != (samples.n_samples,):
+        return None
+    return StoredNames(lambda start, stop: plain_text(names[start:stop]), samples.n_samples, GROUP_ROWS)
 
 
 class TableWriter:

@@ -1,5 +1,7 @@
 """Clusters as frames, tables and columns of AnnData: the same figures, whatever holds them."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -244,6 +246,21 @@ def test_annotate_takes_an_estimator_and_may_copy(cells, tmp_path):
     copied.write_h5ad(tmp_path / "copied.h5ad")
     kept = anndata.read_h5ad(tmp_path / "copied.h5ad").uns["rls"]["params"]["cluster_sizes"]
     assert kept.tolist() == [0.5, 0.3, 0.2]
+
+
+@pytest.mark.parametrize("element", ["X", "layers/counts", "obsm/X_pca"])
+@pytest.mark.parametrize("ending", ["zarr", "h5ad"])
+def test_a_table_of_stored_cells_has_their_names(ending, element, cells, tmp_path):
+    pytest.importorskip("h5py", reason="h5py is an extra")
+    path = tmp_path / f"cells.{ending}"
+    with warnings.catch_warnings():  # of anndata, about its next version
+        warnings.simplefilter("ignore")
+        cells.write_zarr(path) if ending == "zarr" else cells.write_h5ad(path)
+    samples = mmcnb.open_samples(path, element)
+    model = mmcnb.CPMMC(n_init=1, random_state=0).fit_model(samples)
+    model.predict(samples, out=tmp_path / "l.csv")
+    assert read(tmp_path / "l.csv").index.tolist() == cells.obs_names.tolist()
+    assert model.to_frame(samples).index.tolist() == cells.obs_names.tolist()
 
 
 def test_annotate_streams_a_backed_object(cells, tmp_path):
