@@ -1,6 +1,11 @@
 """How long a fit will take beside its sweeps over all rows: rough rates that a plan is made of."""
 
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mmcnb.engine.plan import FitNeeds, RowShape
 
 # CPU seconds of one processor core to compile what fits use: `python -m benchmarks startup` prints their sum.
 COMPILE_SECONDS = {
@@ -10,11 +15,104 @@ COMPILE_SECONDS = {
     "rbf_kernel_block_into": 3.5,
     "most_violated_constraint": 4.0,  # with those of the cutting planes
 }
-GRAPH = ("nearest_nodes_into",)
-KERNEL = ("rbf_kernel_block_into",)
-PARTITION = ("size_multipliers", "refine")
-MARGIN = ("most_violated_constraint",)
-DEFAULT = GRAPH + KERNEL + PARTITION + MARGIN
+OF_GRAPH = ("nearest_nodes_into",)
+OF_KERNEL = ("rbf_kernel_block_into",)
+OF_PARTITION = ("size_multipliers", "refine")
+OF_MARGIN = ("most_violated_constraint",)
+DEFAULT = OF_GRAPH + OF_KERNEL + OF_PARTITION + OF_MARGIN
+
+
+# Rough rates of one core: they rank plans, no more. `python -m benchmarks engine` measures reads and products
+# (435 MB a second of Zstandard chunks, 56 to 86 GFLOP a second for blocks of 4,096 rows).
+READ_BYTES = 400e6
+PRODUCT_FLOPS = 40e9
+EXP_SECONDS = 0.8e-9
+SWEEP_BYTES = 8e9
+SCRATCH_BYTES = 0.9e9
+# Seconds of one core, from CPU seconds of fits to 1,500 x 30 and 20,000 x 50 rows with 2 and 10 clusters.
+MARGIN_SECONDS, PARTITION_SECONDS = 0.35, 0.7  # on a sample of 2,000 rows
+NODE_SECONDS = 3.3e-4  # of the graph and its coordinates, a node
+
+
+def read_seconds(rows: "RowShape") -> float:
+    """Seconds of one core to read all rows, from storage or from memory."""
+    return rows.n_samples * rows.row_bytes / READ_BYTES * (1.0 if rows.is_reopenable else 0.1)
+
+
+def sweep_seconds(
+    store: str, threads: int, sweeps: int, flops: float, values: float, size: float, read: float
+) -> float:
+    """Seconds of two reads and some sweeps over kernel columns, by where these are.
+
+    Parameters
+    ----------
+    store : {"memory", "scratch", "recompute"}
+        Where the columns are.
+    threads, sweeps : int
+        Threads, and sweeps after the first.
+    flops, values : float
+        Operations that give the columns, and the number of their values.
+    size : float
+        Bytes of the columns.
+    read : float
+        Seconds of one read of the rows.
+
+    Returns
+    -------
+    float
+    """
+    columns, sweep = flops / PRODUCT_FLOPS + values * EXP_SECONDS, size / SWEEP_BYTES
+    if store == "recompute":
+        return (2 * read + sweeps * (columns + read + sweep)) / threads
+    scratch = size / SCRATCH_BYTES if store == "scratch" else 0.0
+    return (2 * read + columns + sweeps * sweep) / threads + (1 + sweeps) * scratch
+
+
+def margin_seconds(rows: int, n_features: int = 0) -> float:
+    """Seconds of the starts of the hinge methods on a sample."""
+    return MARGIN_SECONDS * rows / 2000 * (1 + n_features / 500)
+
+
+def partition_seconds(rows: int, n_clusters: int) -> float:
+    """Seconds of the search for a partition of a sample by least squares."""
+    return PARTITION_SECONDS * (rows / 2000) ** 2 * (1 + 0.1 * (n_clusters - 2))
+
+
+def graph_seconds(nodes: int, n_clusters: int) -> float:
+    """Seconds of the graph of some nodes and of its clusters, without the search on a sample of the nodes."""
+    return NODE_SECONDS * nodes * (1 + 0.05 * (n_clusters - 2))
+
+
+def both_searches(one: "FitNeeds", other: "FitNeeds") -> list["FitNeeds"]:
+    """The needs of two methods that are both tried, each with the search and the compilation of both."""
+    seconds = [needs.search_seconds for needs in (one, other) if needs.search_seconds is not None]
+    routines = tuple(dict.fromkeys(one.routines + other.routines))
+    return [replace(needs, search_seconds=sum(seconds), routines=routines) for needs in (one, other)]
+
+
+def stage_seconds(rows: "RowShape", needs: "FitNeeds", threads: int, passes: float) -> dict[str, float]:
+    """Seconds of each stage of a fit.
+
+    Parameters
+    ----------
+    rows : RowShape
+        The rows.
+    needs : FitNeeds
+        What the method does.
+    threads : int
+        Threads that read.
+    passes : float
+        Seconds of all reads and sweeps over all rows, with that which draws the sample.
+
+    Returns
+    -------
+    dict of str to float
+    """
+    sample, search = read_seconds(rows) / threads, needs.search_seconds
+    if search is None:
+        search = margin_seconds(min(needs.sample_size, rows.n_samples), rows.n_features)
+    compiling = compile_estimate(needs.routines)
+    return {"compiling": compiling, "sample": sample, "search": search, "passes": passes - sample}
 
 
 def compile_estimate(routines: Iterable[str]) -> float:

@@ -9,19 +9,12 @@ from typing import Any, Self
 import numpy as np
 
 from mmcnb._config import LIBRARIES, format_bytes, n_threads, resolve_memory_limit
+from mmcnb.engine.estimates import OF_MARGIN, read_seconds, stage_seconds, sweep_seconds
 from mmcnb.engine.plan_sample import sample_bytes
 from mmcnb.engine.run import READ_AHEAD, TASK_BYTES, task_rows
 from mmcnb.errors import MemoryLimitError
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 
-# Rough rates of one core: they rank plans, no more. `python -m benchmarks engine` measures reads and products
-# (435 MB a second of Zstandard chunks, 56 to 86 GFLOP a second for blocks of 4,096 rows).
-READ_BYTES = 400e6
-PRODUCT_FLOPS = 40e9
-EXP_SECONDS = 0.8e-9
-SWEEP_BYTES = 8e9
-SCRATCH_BYTES = 0.9e9
-SAMPLE_SECONDS = 1.0  # starts and bandwidths on the sample, whatever the number of rows
 ROW_STATE = 2**20  # labels of the rows on their way, in bytes
 CACHED_BYTES = 2**30  # kernel columns up to this size are cached, and swept as often as the fit needs
 STORES = ("memory", "scratch", "recompute")
@@ -111,6 +104,10 @@ class FitNeeds:
         Most threads for which the method has memory; None is any number.
     row_flops : float, default=0.0
         Operations that the features of a row take beyond those of kernel values.
+    search_seconds : float or None, default=None
+        Seconds of one core for all work on the sample; None is that of the hinge methods.
+    routines : tuple of str
+        Compiled routines that the fit calls, out of those that `compile_estimate` knows.
     """
 
     n_landmarks: int = 0
@@ -127,6 +124,8 @@ class FitNeeds:
     likely_sweeps: int | None = None
     max_threads: int | None = None
     row_flops: float = 0.0
+    search_seconds: float | None = None
+    routines: tuple[str, ...] = OF_MARGIN
 
 
 @dataclass(frozen=True)
@@ -151,8 +150,8 @@ class FitPlan:
         Bytes written to a scratch file.
     sweeps, reads, bytes : int
         Most sweeps over the kernel columns, most reads of the rows, and decoded bytes of all those reads.
-    seconds : float
-        Estimated seconds.
+    stages : dict of str to float
+        Estimated seconds of compilation, of drawing the sample, of the search on it, and of the passes.
     """
 
     n_samples: int
@@ -173,7 +172,12 @@ class FitPlan:
     sweeps: int
     reads: int
     bytes: int
-    seconds: float
+    stages: dict[str, float]
+
+    @property
+    def seconds(self) -> float:
+        """Estimated seconds of all stages."""
+        return sum(self.stages.values())
 
     @property
     def few(self) -> bool:
@@ -187,7 +191,7 @@ class FitPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain numbers and strings."""
-        return asdict(self) | {"peak": self.peak}
+        return asdict(self) | {"peak": self.peak, "seconds": self.seconds}
 
     def _columns(self) -> str:
         """Where kernel columns are cached, and what each place would cost."""
@@ -213,7 +217,8 @@ class FitPlan:
             f"sweeps over kernel columns at most {self.sweeps}",
             "peak memory": f"about {format_bytes(self.peak)} of {format_bytes(self.memory_limit)} allowed "
             f"({parts})",
-            "time": f"about {self.seconds:.3g} s on {self.threads} threads",
+            "time": f"about {self.seconds:.3g} s on {self.threads} threads "
+            f"({', '.join(f'{name} {seconds:.2g} s' for name, seconds in self.stages.items() if seconds)})",
         }
 
     def lines(self) -> list[str]:
@@ -282,13 +287,8 @@ class _Costs:
     def _seconds(self, store: str, threads: int, sweeps: int) -> float:
         rows, p = self.rows, self.n_landmarks
         flops = rows.n_samples * (2.0 * rows.row_bytes / rows.itemsize * p + self.row_flops)
-        columns = flops / PRODUCT_FLOPS + rows.n_samples * p * EXP_SECONDS
-        read = rows.n_samples * rows.row_bytes / READ_BYTES * (1.0 if rows.is_reopenable else 0.1)
-        sweep = rows.n_samples * max(self.feature_bytes, 8) / SWEEP_BYTES
-        if store == "recompute":
-            return (2 * read + sweeps * (columns + read + sweep)) / threads
-        scratch = self.cache / SCRATCH_BYTES if store == "scratch" else 0.0
-        return (2 * read + columns + sweeps * sweep) / threads + (1 + sweeps) * scratch
+        columns, size = (flops, rows.n_samples * p), max(self.cache, rows.n_samples * 8.0)
+        return sweep_seconds(store, threads, sweeps, *columns, size, read_seconds(rows))
 
 
 def plan_fit(
@@ -365,7 +365,7 @@ def plan_fit(
         sweeps=sweeps,
         reads=reads,
         bytes=int(reads * rows.n_samples * rows.row_bytes),
-        seconds=SAMPLE_SECONDS + costs[store],
+        stages=stage_seconds(rows, needs, threads, costs[store]),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from mmcnb.engine.estimates import OF_KERNEL, OF_PARTITION, margin_seconds, partition_seconds
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
@@ -182,8 +183,13 @@ class CrammerSingerMMC(StreamedClusterer):
         graph = graph_kernel(self.kernel)
         if graph is not None:
             return graph_needs(graph, int(self.n_clusters), n_samples, rows)
-        larger = larger_sample(n_samples)
-        return FitNeeds(self._landmarks(rows), size, sample_bytes=matrix_bytes(rows), larger_rows=larger)
+        return FitNeeds(
+            *(self._landmarks(rows), size),
+            sample_bytes=matrix_bytes(rows),
+            larger_rows=larger_sample(n_samples),
+            search_seconds=partition_seconds(rows, int(self.n_clusters)) + margin_seconds(rows),
+            routines=OF_KERNEL + OF_PARTITION,
+        )
 
     def _plan(self, samples: Samples | RowShape) -> FitPlan:
         rows = min(self.sample_size or rows_of_sample(self.n_clusters), samples.n_samples)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from mmcnb.engine.estimates import both_searches
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.session import FitResult, FitSession, connected
 from mmcnb.errors import InputError
@@ -301,13 +302,13 @@ class MaximumMarginClustering(StreamedClusterer):
         if not self._chooses:
             return [self._method(self.kernel)._needs(n_samples)]
         graph, function = (self._method(kernel)._needs(n_samples) for kernel in ("graph", "rbf"))
-        return [graph, replace(function, held_rows=graph.held_rows, libraries=graph.libraries)]
+        return both_searches(graph, replace(function, held_rows=graph.held_rows, libraries=graph.libraries))
 
     def _plan(self, samples: Samples | RowShape) -> FitPlan:
         """The plan of the method that needs most."""
         plans = [self._plan_of(samples, needs) for needs in self._all_needs(samples.n_samples)]
-        most = max(plans, key=lambda plan: plan.peak)
-        return replace(most, threads=min(plan.threads for plan in plans))
+        threads = min(plan.threads for plan in plans)
+        return replace(max(plans, key=lambda plan: plan.peak), threads=threads)
 
     def _plan_of(self, samples: Samples | RowShape, needs: FitNeeds) -> FitPlan:
         return plan_fit(samples, needs, self.memory_limit, self.n_jobs)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mmcnb.engine.estimates import OF_KERNEL, OF_MARGIN, OF_PARTITION
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
@@ -199,7 +200,8 @@ def needs_of_landmarks(estimator: Any, n_samples: int) -> FitNeeds:
     given = getattr(estimator, "landmarks", None)
     n_landmarks = basis_size(estimator.n_landmarks, min(n_samples, rows)) if given is None else len(given)
     sparse = given is None and getattr(estimator, "basis", "own") == "landmarks"
-    return FitNeeds(n_landmarks, rows, stays_sparse=sparse, larger_rows=larger_sample(n_samples))
+    larger, routines = larger_sample(n_samples), OF_KERNEL + OF_PARTITION + OF_MARGIN
+    return FitNeeds(n_landmarks, rows, stays_sparse=sparse, larger_rows=larger, routines=routines)
 
 
 def fit_on_landmarks(

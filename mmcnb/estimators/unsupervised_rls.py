@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from mmcnb.engine.estimates import OF_KERNEL, OF_PARTITION, partition_seconds
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.errors import InputError
@@ -256,6 +257,8 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         own = self.landmarks
         n_landmarks = min(rows, self.n_landmarks) if own is None else len(own)
         given: dict[str, Any] = {"sample_copies": 2, "stays_sparse": own is None}
+        given["search_seconds"] = partition_seconds(rows, int(self.n_clusters))
+        given["routines"] = OF_KERNEL + OF_PARTITION
         return FitNeeds(n_landmarks, rows, **given, work_bytes=held, sweeps=sweeps)
 
     def _plan(self, samples: Samples | RowShape) -> FitPlan:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb.engine.estimates import OF_GRAPH, OF_MARGIN, OF_PARTITION, graph_seconds, partition_seconds
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitSession
@@ -127,6 +128,8 @@ def graph_needs(
         sweeps=sweeps,
         likely_sweeps=None if sweeps is None else sweeps + 1,  # labels want the features once more
         row_flops=search_flops(p),
+        search_seconds=graph_seconds(p, n_clusters) + partition_seconds(min(draw_rows, p), n_clusters),
+        routines=OF_GRAPH + OF_PARTITION + (OF_MARGIN if by_hinge else ()),
     )
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import mmcnb
 from mmcnb._config import format_bytes, parse_bytes
+from mmcnb.engine.estimates import COMPILE_SECONDS, OF_MARGIN, OF_PARTITION
 from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample, most_sweeps, plan_fit
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.samples import open_samples
@@ -203,3 +204,44 @@ def test_more_landmarks_than_memory_are_refused_with_a_number_that_works():
         mmcnb.UnsupervisedRLS(10, **many).plan(rows)
     size = int(re.search(r"sample_size=(\d+)", str(error.value)).group(1))
     assert mmcnb.UnsupervisedRLS(10, **many | {"sample_size": size}).plan(rows).peak <= 2**30
+
+
+def stages(n, d, cold=(), **needs):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mmcnb._numba.is_compiled", lambda routine: routine.__name__ not in cold)
+        return plan_rows(n, d, **needs).stages
+
+
+def test_the_plan_counts_compilation_where_the_cache_is_cold():
+    both = {"routines": (*OF_PARTITION, *OF_MARGIN)}
+    warm, cold = stages(10**4, 20, **both), stages(10**4, 20, OF_PARTITION, **both)
+    assert warm["compiling"] == 0
+    assert cold["compiling"] == sum(COMPILE_SECONDS[name] for name in OF_PARTITION)
+    assert warm == cold | {"compiling": 0}
+
+
+def test_the_seconds_of_a_plan_grow_with_the_work():
+    plans = [plan_rows(n, 20, memory_limit="8GiB") for n in (500, 10**4, 10**5, 10**6, 10**7)]
+    assert [plan.seconds for plan in plans] == sorted({plan.seconds for plan in plans})
+    assert all(plan.seconds == sum(plan.stages.values()) for plan in plans)
+    assert all(seconds >= 0 for plan in plans for seconds in plan.stages.values())
+    sizes = [stages(10**5, 20, sample_size=size)["search"] for size in (1000, 2000, 4000)]
+    assert sizes == sorted(set(sizes))
+
+
+@pytest.mark.parametrize("name", ["SparseKernelMMC", "UnsupervisedRLS", "CrammerSingerMMC"])
+def test_a_larger_sample_takes_longer_to_search(name):
+    shape = RowShape(10**5, 20)
+    plans = [getattr(mmcnb, name)(sample_size=size).plan(shape) for size in (1000, 2000, 4000)]
+    searches = [plan.stages["search"] for plan in plans]
+    assert searches == sorted(set(searches))
+
+
+def test_a_method_that_tries_two_kernels_counts_the_search_of_both():
+    shape = RowShape(10**5, 20)
+    both, graph, function = (
+        mmcnb.MaximumMarginClustering(3, kernel=kernel).plan(shape).stages["search"]
+        for kernel in ("auto", "graph", "rbf")
+    )
+    assert both == pytest.approx(graph + function)
+    assert both < mmcnb.MaximumMarginClustering(10).plan(shape).stages["search"]
