@@ -95,7 +95,7 @@ def _flip(M, matrix, y, product, flips, step, scratch):
     flips=Array("(flips,)", INTEGERS, least=0, below="n"),
 )
 def flip_labels(M, matrix, y, product, flips):
-    """Flip some coordinates of a label vector: the change of y'Ry, and what it is worked out from.
+    """Flip some coordinates of a label vector: the change of y'Ry, by Gieseke et al., Theorem 1.
 
     Parameters
     ----------

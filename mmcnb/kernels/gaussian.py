@@ -140,9 +140,10 @@ def _scale_rows(X, centre, scale, out):
 def rbf_kernel_block_into(X, B, gamma, out):
     """Gaussian kernel between the rows of a block and the basis, exp(-gamma |x - b|²), into ``out``.
 
-    Rows and basis are shifted by the mean of the basis and scaled by sqrt(gamma). One matrix product per
-    tile then gives the distances, however far the data are from the origin. Rows so
-    far from the basis that the product would lose the distance are computed by differences.
+    Wu & Zhang write the kernel with sigma; gamma is 1/(2 sigma²). Rows and basis are shifted by the mean of the
+    basis and scaled by sqrt(gamma). One matrix product per tile then gives the distances, however far the data
+    are from the origin. Rows so far from the basis that the product would lose the distance are computed by
+    differences.
 
     Parameters
     ----------
@@ -310,7 +311,7 @@ def _rbf_far_rows(data, indices, indptr, B_T, x_norms, b_norms, gamma, out):
     out=Array("(rows, p)", FLOATS, written=True),
 )
 def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma, out):
-    """Gaussian kernel between the rows of a CSR block and the basis, into ``out``.
+    """Gaussian kernel between the rows of a CSR block and the basis, exp(-gamma |x - b|²), into ``out``.
 
     Where ``out`` is float32, products of a row x with n non-zeros are summed in float32 if
     (n + 8) gamma (|x|² + max |b|²) is at most 1024. With eps = 2^-24, summing errs by at most

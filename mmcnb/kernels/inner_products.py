@@ -36,7 +36,7 @@ def _csr_products(data, indices, start, stop, B_T, products):
 @njit()
 @takes(X=Array("(rows, d)", FLOATS), B=Array("(p, d)", FLOATS), out=Array("(rows, p)", FLOATS, written=True))
 def linear_kernel_block_into(X, B, out):
-    """Inner products of the rows of a block with the basis, x·b, into ``out``.
+    """Inner products of the rows of a block with the basis, x·b, into ``out``: the linear kernel.
 
     Parameters
     ----------
@@ -113,6 +113,8 @@ def _power(products, gamma, coef0, degree, out):
 )
 def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
     """Polynomial kernel between the rows of a block and the basis, (gamma x·b + coef0)^degree.
+
+    That of Zhao, Kwok and Zhang, *Multiple kernel clustering*, has gamma = coef0 = 1.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ SIZES = {"low": Array("(k,)", INTEGERS, least=1), "high": Array("(k,)", INTEGERS
     weights=Array("(rows,)", "float64"),
 )
 def cluster_row_sums(F, labels, n_clusters, weights):
-    """Weighted sums of rows, cluster by cluster.
+    """Weighted sums of rows, cluster by cluster; of the rows of R they are R e_h: Pahikkala et al., Lemma 2.
 
     Parameters
     ----------
@@ -294,6 +294,8 @@ def steepest_moves(R, labels, low, high, most):
 @takes(**SMOOTHED, **SIZES, most=Whole())
 def refine(R, labels, low, high, most):
     """Steepest single moves on the mean form J = Σ_h e_h'R e_h / n_h, with bounds on sizes.
+
+    The search is Algorithm 2 of Pahikkala et al.; their objective is the sum without the division by n_h.
 
     Parameters
     ----------

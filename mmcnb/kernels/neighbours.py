@@ -147,6 +147,8 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
 def calibrated_weights(distances):
     """Weights exp(-(d - d_1)/s) of the nearest nodes of each row; s makes them sum to log2(r).
 
+    These are the weights of UMAP: McInnes, Healy and Melville, Algorithm 3.
+
     Parameters
     ----------
     distances : ndarray of shape (rows, r), float64
@@ -202,7 +204,7 @@ def calibrated_weights(distances):
     out=Array("(rows, q)", FLOATS, written=True),
 )
 def node_averages_into(numbers, weights, values, out):
-    """Weighted mean of the values of the nearest nodes of each row.
+    """Weighted mean of the values of the nearest nodes of each row, Σ_j w_j v_j / Σ_j w_j.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ def _dot(row, coef):
 @njit()
 @takes(F=Array("(rows, p)", FLOATS), coef=Array("(k, p)", "float64"), offset=Array("(k,)", "float64"))
 def cluster_scores(F, coef, offset):
-    """Scores of the rows of a block, one for each of several hyperplanes.
+    """Scores of the rows of a block, f_h = F coef_h - offset_h for each of several hyperplanes.
 
     Parameters
     ----------
@@ -78,10 +78,10 @@ def _largest(scores, without):
     rho=Number(finite=False),
 )
 def most_violated_runner_ups(F, scores, labels, weights, rho):
-    """The most violated constraint of k scores, with the labels held fixed.
+    """The most violated constraint of the k-cluster margin of Crammer and Singer, with the labels held fixed.
 
-    A row is in it where its margin is at most rho; it adds itself to its cluster and takes itself from its
-    runner-up.
+    The margin of a row is f_c - f_r, with r its runner-up. A row is in the constraint where that is at most
+    rho; it adds itself to its cluster and takes itself from its runner-up.
 
     Parameters
     ----------

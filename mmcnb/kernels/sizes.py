@@ -290,6 +290,9 @@ def _flow(scores, low, high, b):
 def size_multipliers(scores, low, high, weights, start, rounds=5):
     """What to subtract from each cluster's scores so that the largest score gives sizes within bounds.
 
+    With the multipliers b, row i goes to argmax_h (s_ih - b_h). They minimise the dual
+    Σ_i max_h (s_ih - b_h) + Σ_h max(low_h b_h, high_h b_h).
+
     Parameters
     ----------
     scores : ndarray of shape (n, k), float64

@@ -87,7 +87,7 @@ def _weighted_sum(F, rows, scales):
 @njit()
 @takes(F=FEATURES, coef=Array("(p,)", "float64"), offset=Number())
 def decision_values(F, coef, offset):
-    """Decision values of a block of rows.
+    """Decision values of a block of rows, w'φ(x) + b in Wu & Zhang, eq. (12), with the features F for φ.
 
     Parameters
     ----------
@@ -261,10 +261,12 @@ def _plane_rows(values, y, weights, offsets, rhos, s, t):
 def plane_sums(F, y, weights, coefs, offsets, rhos):
     """Rebuild several planes under the labels ``y`` from the hyperplanes that generated them.
 
-    Plane k holds the rows with ``y f_k <= rho_k``. Any choice of rows is a
-    valid plane, so planes found under other labels stay useful after a change.
-    Rows are chosen by decision values in the dtype of F: a row that other values
-    would choose otherwise lies at the threshold, where it adds no violation.
+    Plane k holds the rows with ``y f_k <= rho_k``. With c_k 1 for these rows and 0 for others, its row sum is
+    Σ_i c_ki y_i F_i (Wu & Zhang, eq. (18)), t is Σ_i c_ki y_i (eq. (19)) and s is Σ_i c_ki.
+
+    Any choice of rows is a valid plane, so planes found under other labels stay useful after a change. Rows
+    are chosen by decision values in the dtype of F: a row that other values would choose otherwise lies at
+    the threshold, where it adds no violation.
 
     The sums ``s`` and ``t`` are float64. Where F is float32, so are the row sums
     of 64 rows, which are then added in float64: the error stays below 66 eps,
