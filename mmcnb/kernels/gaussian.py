@@ -140,10 +140,10 @@ def _scale_rows(X, centre, scale, out):
 def rbf_kernel_block_into(X, B, gamma, out):
     """Gaussian kernel between the rows of a block and the basis, exp(-gamma |x - b|²), into ``out``.
 
-    Wu & Zhang write the kernel with sigma; gamma is 1/(2 sigma²). Rows and basis are shifted by the mean of the
-    basis and scaled by sqrt(gamma). One matrix product per tile then gives the distances, however far the data
-    are from the origin. Rows so far from the basis that the product would lose the distance are computed by
-    differences.
+    Wu & Zhang write the kernel with sigma; gamma is 1/(2 sigma²). Rows and basis are shifted by the mean of
+    the basis and scaled by sqrt(gamma). One matrix product per tile then gives the distances, however far the
+    data are from the origin. Rows so far from the basis that the product would lose the distance are computed
+    by differences.
 
     Parameters
     ----------
