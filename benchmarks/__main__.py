@@ -24,7 +24,7 @@ ALL = (
     *("small", "mnist", "adult", "usps", "eta", "evolutionary", "rls", "mkc", "scm", "engine", "routines"),
     *("peers", "graph"),
 )
-STUDIES = (*ALL, "collapse", "basis", "growth", "startup", "widths", "selection", "choice")
+STUDIES = (*ALL, "collapse", "basis", "growth", "startup", "tables", "widths", "selection", "choice")
 PACKAGE = "benchmarks.studies."
 SMOKE_ROWS = 200
 
