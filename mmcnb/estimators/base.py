@@ -1,6 +1,5 @@
 """Base classes of all estimators: fit, predict, plan and save."""
 
-import inspect
 import logging
 import os
 import warnings
@@ -9,7 +8,6 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -24,9 +22,9 @@ from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.run import Engine, Traffic
 from mmcnb.engine.session import FitResult, FitSession, History, connected, open_engine, portable
 from mmcnb.errors import ClusterWarning
+from mmcnb.estimators.declaration import estimator as estimator
 from mmcnb.estimators.outputs import FrameMixin, write_rows
 from mmcnb.estimators.parameters import (
-    RUNTIME_DOCS,
     Rule,
     check_parameters,
     open_checkpoint,
@@ -43,38 +41,6 @@ FITTED = ("objective", "gamma", "converged", "report")
 MARGIN_FITTED = ("objective", "rho", "gamma", "converged", "report")
 LIMITS = ("max_passes", "max_rounds", "max_iter")  # parameters that end a fit
 logger = logging.getLogger("mmcnb")
-
-
-if TYPE_CHECKING:  # the type checker sees a dataclass
-    from dataclasses import dataclass as estimator
-else:
-
-    def estimator(cls: type | None = None, *, kw_only: bool = False) -> Any:
-        """Make a class an estimator: its fields are its parameters, followed by those that all classes share.
-
-        Parameters
-        ----------
-        cls : type or None, default=None
-            The class; ``{runtime}`` in its docstring becomes the documentation of the shared parameters.
-        kw_only : bool, default=False
-            Whether its parameters are keyword-only.
-
-        Returns
-        -------
-        type
-            The class, with its ``__init__``.
-        """
-        if cls is None:
-            return partial(estimator, kw_only=kw_only)
-        made: Any = dataclass(cls, eq=False, repr=False, kw_only=kw_only)
-        shared = [*RUNTIME_DOCS][: None if "checkpoint" in made.__dataclass_fields__ else -1]
-        made.__doc__ = (made.__doc__ or "").replace(
-            "{runtime}", "\n    ".join(RUNTIME_DOCS[name] for name in shared)
-        )
-        signature = inspect.signature(made.__init__)
-        order = sorted(signature.parameters.values(), key=lambda parameter: parameter.name in shared)
-        made.__init__.__signature__ = signature.replace(parameters=order)
-        return made
 
 
 class FittedAttributes:
@@ -144,14 +110,15 @@ class Estimator(FittedAttributes, BaseEstimator):
         with self._open_engine(self.n_jobs) as engine:
             return np.concatenate(engine.run(pass_, features, description))
 
-    def _features(self, X: Any) -> tuple[Samples, Hyperplane | Scores]:
+    def _features(self, X: Any, element: str | None = None) -> tuple[Samples, Hyperplane | Scores]:
         """Rows of a user in the features of the rule, and the rule."""
         check_is_fitted(self, "model_")
-        return self.model_.features(read_input(self, X, reset=False)), self.model_.rule
+        samples = read_input(self, X, reset=False, element=element)
+        return self.model_.features(samples), self.model_.rule
 
-    def _predict(self, X: Any, out: Any) -> np.ndarray | None:
+    def _predict(self, X: Any, out: Any, element: str | None = None) -> np.ndarray | None:
         """Labels of rows; None where they are written to a file, block by block."""
-        features, rule = self._features(X)
+        features, rule = self._features(X, element)
         if out is None:
             return self._run(LabelsPass(rule), features, "labels")
         write_rows(self, X, features, rule, out)
@@ -165,13 +132,15 @@ class DecisionMixin(FrameMixin):
         _features: Any
         _run: Any
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, *, element: str | None = None) -> np.ndarray:
         """Decision values of rows, by which `predict` labels them.
 
         Parameters
         ----------
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
         Returns
         -------
@@ -179,7 +148,7 @@ class DecisionMixin(FrameMixin):
             f(x) = w·φ(x) + b, whose sign gives the cluster (or class); or one score for each, whose largest
             gives it.
         """
-        features, rule = self._features(X)
+        features, rule = self._features(X, element)
         values: np.ndarray = self._run(DecisionPass(rule), features, "labels")
         return values
 
@@ -202,7 +171,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
 
     # -- the estimator -------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, element: str | None = None) -> Self:
         """Find the clusters.
 
         Parameters
@@ -213,6 +182,8 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
             Ignored; for compatibility with scikit-learn.
         sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
             Weight of each row; a weight of 2 has the effect of a duplicate row, and 0 that of none.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
         Returns
         -------
@@ -224,12 +195,12 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         InputError
             If the rows or a parameter are invalid; the message says which, and what to do.
         """
-        samples = read_input(self, X, reset=True, least_rows=2)
+        samples = read_input(self, X, reset=True, least_rows=2, element=element)
         with connected(self.engine):  # one cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, with_labels=True)
         return self
 
-    def fit_model(self, X: Any, sample_weight: Any = None) -> Self:
+    def fit_model(self, X: Any, sample_weight: Any = None, *, element: str | None = None) -> Self:
         """Fit without labelling the rows: nothing of the length of the data is stored.
 
         Parameters
@@ -238,24 +209,28 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
             The rows.
         sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
             Weight of each row.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
         Returns
         -------
         self
             The fitted estimator, without ``labels_``; label rows with `predict`.
         """
-        samples = read_input(self, X, reset=True, least_rows=2)
+        samples = read_input(self, X, reset=True, least_rows=2, element=element)
         self.__dict__.pop("labels_", None)  # of an earlier fit
         self._fit_samples(samples, sample_weight, with_labels=False)
         return self
 
-    def plan(self, X: Any) -> FitPlan:
+    def plan(self, X: Any, *, element: str | None = None) -> FitPlan:
         """Plan a fit: what it would read, cache and write, computed before any work.
 
         Parameters
         ----------
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             The rows; or a `RowShape`, the shape of rows that do not exist yet.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
         Returns
         -------
@@ -270,9 +245,11 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         self._check_parameters()
         if isinstance(X, RowShape):
             return self._plan(X)
-        return self._plan(read_input(copy(self), X, reset=True, least_rows=2))
+        return self._plan(read_input(copy(self), X, reset=True, least_rows=2, element=element))
 
-    def predict(self, X: Any, out: str | os.PathLike[str] | None = None) -> np.ndarray | None:
+    def predict(
+        self, X: Any, out: str | os.PathLike[str] | None = None, *, element: str | None = None
+    ) -> np.ndarray | None:
         """Label rows by their decision values.
 
         Parameters
@@ -283,13 +260,15 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
             Path of a new file, written block by block. A path that ends with ``.csv`` or ``.parquet`` is a
             table with the columns of `to_frame`, each row under its number or its name. Others are a Zarr
             array.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
         Returns
         -------
         ndarray of shape (n_samples,), int32, or None
             Labels; None where they were written to ``out``.
         """
-        return self._predict(X, out)
+        return self._predict(X, out, element)
 
     # -- the fit -------------------------------------------------------------------------------
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import plan_fit
 from mmcnb.estimators.base import Estimator, estimator
+from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.estimators.parameters import COUNT, SCALE, Rule, read_input
 from mmcnb.features.graph import N_NODES, GraphKernel, needs_of_nodes, node_graph
 from mmcnb.features.model import Model
@@ -19,7 +20,7 @@ from mmcnb.samples.derived import scaled_matrix
 
 
 @estimator
-class GraphFeatures(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Estimator):
+class GraphFeatures(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Estimator):
     """Coordinates of rows on the graph of their nearest neighbours.
 
     The leading eigenvectors of the graph of a sample are its coordinates: rows that many short steps connect
@@ -72,7 +73,7 @@ class GraphFeatures(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Estimator
     rules: ClassVar[Mapping[str, Rule]] = {"n_components": COUNT, "scale": SCALE}
     fitted_names: ClassVar[tuple[str, ...]] = ("report",)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, element: str | None = None) -> Self:
         """Build the graph of a sample.
 
         Parameters
@@ -81,6 +82,8 @@ class GraphFeatures(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Estimator
             The rows.
         y : None
             Ignored; for compatibility with scikit-learn.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
         Returns
         -------
@@ -97,7 +100,7 @@ class GraphFeatures(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Estimator
         self._check_parameters()
         kernel = GraphKernel(self.n_neighbors, self.n_nodes, self.filter)
         kernel.check()
-        samples = read_input(self, X, reset=True, least_rows=2)
+        samples = read_input(self, X, reset=True, least_rows=2, element=element)
         random_state = check_random_state(self.random_state)
         size = min(self.n_nodes, samples.n_samples)
         needs = replace(needs_of_nodes(kernel, self.n_components, size), sweeps=1)
@@ -118,20 +121,22 @@ class GraphFeatures(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Estimator
         """Eigenvalues of the normalised graph after the trivial one, falling."""
         return np.array(self.report_["eigenvalues"])
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any, *, element: str | None = None) -> np.ndarray:
         """Coordinates of rows.
 
         Parameters
         ----------
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
         Returns
         -------
         ndarray of shape (n_samples, n_components), float64
             The coordinates.
         """
-        features, identity = self._features(X)
+        features, identity = self._features(X, element)
         return self._run(DecisionPass(identity), features, "features")
 
     @property

@@ -5,12 +5,13 @@ from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, whole_numbers
 from mmcnb.estimators.base import StreamedClusterer, estimator
+from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.estimators.parameters import (
     COUNT,
     OPTIONAL_COUNT,
@@ -33,7 +34,7 @@ BLOCKS = 16  # that have scores, or sums that wait to be added, at a time; about
 
 
 @estimator
-class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedClusterer):
+class KernelKMeans(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedClusterer):
     """k-means in the feature space of a kernel.
 
     In landmark features each row is an explicit vector, so that k-means is exact. With as many landmarks as
@@ -165,20 +166,22 @@ class KernelKMeans(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedCl
         """The inertia, under the name it has in other methods."""
         return self.inertia_
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any, *, element: str | None = None) -> np.ndarray:
         """Distances of rows to the means, in feature space.
 
         Parameters
         ----------
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
         Returns
         -------
         ndarray of shape (n_samples, n_clusters), float64
             |z(x) - m|, for the means by which `predict` labels rows.
         """
-        features, rule = self._features(X)
+        features, rule = self._features(X, element)
         ridge = self.model_.ridge
         assert isinstance(rule, Scores)
         assert ridge is not None

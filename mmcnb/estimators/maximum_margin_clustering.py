@@ -16,6 +16,7 @@ from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator, first_ro
 from mmcnb.estimators.choice import Candidate, Chosen, trust_in, why
 from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC
 from mmcnb.estimators.known_rows import read_known_rows
+from mmcnb.estimators.outputs import ConfidenceMixin
 from mmcnb.estimators.parameters import (
     COUNT,
     SCALE,
@@ -31,8 +32,6 @@ from mmcnb.estimators.parameters import (
 from mmcnb.estimators.refits import confidence_of_refits
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC, fit_on_graph
 from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
-from mmcnb.features.confidence import Confidence, ConfidenceRule
-from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import relative_weights, rows_of_sample
 from mmcnb.least_squares.cluster_numbers import TriedNumber, best_number, try_numbers
 from mmcnb.least_squares.graph_partition import GraphSample, mean_agreement, relative_cut
@@ -42,7 +41,7 @@ from mmcnb.samples import Samples
 
 
 @estimator
-class MaximumMarginClustering(StreamedClusterer):
+class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
     """Clusters with the widest margin between them, in data of any size.
 
     The kernel and the loss are chosen from a sample without labels. The other estimators of the package give
@@ -151,6 +150,7 @@ class MaximumMarginClustering(StreamedClusterer):
         partial_labels: Any = None,
         must_link: Any = None,
         cannot_link: Any = None,
+        element: str | None = None,
     ) -> Self:
         """Find the clusters.
 
@@ -170,6 +170,8 @@ class MaximumMarginClustering(StreamedClusterer):
             rows of one cluster from those of others: clusters are numbered by their first rows all the same.
         must_link, cannot_link : array-like of shape (q, 2) or None, default=None
             Pairs of rows that belong to one cluster, and to two.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
         Returns
         -------
@@ -191,7 +193,7 @@ class MaximumMarginClustering(StreamedClusterer):
         >>> model.report_["candidates"][0]["broken"]
         0.0
         """
-        samples = read_input(self, X, reset=True, least_rows=2)
+        samples = read_input(self, X, reset=True, least_rows=2, element=element)
         self._check_parameters()
         most = self.n_clusters if self._number_is_given else self.max_clusters
         known = read_known_rows(partial_labels, must_link, cannot_link, samples.n_samples, int(most))
@@ -200,42 +202,6 @@ class MaximumMarginClustering(StreamedClusterer):
         with connected(self.engine):  # one cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, with_labels=True, known=known)
         return self
-
-    def confidence(self, X: Any) -> np.ndarray:
-        """How often rows keep their cluster when the fit is repeated on another sample.
-
-        It follows from the margin of a row, by what became of rows of that margin in fits to random parts of
-        the sample. It does not tell whether clusters are known classes.
-
-        Parameters
-        ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
-            Rows with the columns of the fit; they are streamed.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-            Shares in [0, 1].
-
-        Raises
-        ------
-        InputError
-            If the model was fitted without refits.
-
-        Examples
-        --------
-        >>> import mmcnb
-        >>> from mmcnb.synthetic import make_shape
-        >>> X, y = make_shape("two-moons", 400, random_state=0)
-        >>> model = mmcnb.MaximumMarginClustering(n_refits=2, random_state=0).fit(X)
-        >>> bool(model.confidence(X).mean() > 0.95)
-        True
-        """
-        features, rule = self._features(X)
-        knots = self.report_["confidence"]
-        if knots is None:
-            raise InputError("confidence needs refits of the sample; fit with n_refits=2 or more.")
-        return self._run(DecisionPass(ConfidenceRule(rule, Confidence.from_dict(knots))), features, "labels")
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

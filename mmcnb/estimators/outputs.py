@@ -4,11 +4,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mmcnb.errors import InputError
-from mmcnb.features.confidence import Confidence, TablePass
-from mmcnb.features.rules import Hyperplane, LabelsPass, Scores
+from mmcnb.features.confidence import Confidence, ConfidenceRule, TablePass
+from mmcnb.features.rules import DecisionPass, Hyperplane, LabelsPass, Scores
 from mmcnb.samples import LabelsWriter, Samples
 from mmcnb.samples._label_table import INDEX, StoredNames, TableWriter, is_table, names_of
 
@@ -21,7 +22,7 @@ class FrameMixin:
         _open_engine: Any
         n_jobs: Any
 
-    def to_frame(self, X: Any = None) -> Any:
+    def to_frame(self, X: Any = None, *, element: str | None = None) -> Any:
         """Cluster, margin and confidence of rows, as a pandas frame.
 
         The margin of a row is the score of its cluster minus the best other score; with one decision function
@@ -29,9 +30,11 @@ class FrameMixin:
 
         Parameters
         ----------
-        X : ndarray, CSR, path, Zarr array or group, of shape (n_samples, n_features), or None, default=None
+        X : array, CSR, frame, AnnData, path, Zarr node or None, of shape (n_samples, n_features)
             Rows with the columns of the fit; they are streamed. None is the rows of the fit: as nothing but
             their labels is kept, the frame has the column ``cluster`` alone.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
         Returns
         -------
@@ -64,12 +67,87 @@ class FrameMixin:
                     "this model holds no labels of the rows of its fit; give to_frame the rows, X."
                 )
             return pd.DataFrame({"cluster": self.labels_})
-        features, rule = self._features(X)
+        features, rule = self._features(X, element)
         with self._open_engine(self.n_jobs) as engine:
             blocks = engine.run(TablePass(rule, confidence_of(self)), features, "labels")
         names = index_of(X, features.root)
         names = names[0 : len(names)].astype(object) if isinstance(names, StoredNames) else names
         return pd.DataFrame(columns_of(self, blocks), index=names)
+
+
+class ConfidenceMixin:
+    """The confidence of rows, for estimators that refit parts of the sample."""
+
+    if TYPE_CHECKING:
+        _features: Any
+        _run: Any
+        report_: Any
+
+    def confidence(self, X: Any, *, element: str | None = None) -> np.ndarray:
+        """How often rows keep their cluster when the fit is repeated on another sample.
+
+        It follows from the margin of a row, by what became of rows of that margin in fits to random parts of
+        the sample. It does not tell whether clusters are known classes.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+            Rows with the columns of the fit; they are streamed.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            Shares in [0, 1].
+
+        Raises
+        ------
+        InputError
+            If the model was fitted without refits.
+
+        Examples
+        --------
+        >>> import mmcnb
+        >>> from mmcnb.synthetic import make_shape
+        >>> X, y = make_shape("two-moons", 400, random_state=0)
+        >>> model = mmcnb.MaximumMarginClustering(n_refits=2, random_state=0).fit(X)
+        >>> bool(model.confidence(X).mean() > 0.95)
+        True
+        """
+        features, rule = self._features(X, element)
+        knots = self.report_["confidence"]
+        if knots is None:
+            raise InputError("confidence needs refits of the sample; fit with n_refits=2 or more.")
+        return self._run(DecisionPass(ConfidenceRule(rule, Confidence.from_dict(knots))), features, "labels")
+
+
+class RowTransformerMixin(TransformerMixin):
+    """Columns computed from rows, whatever holds them."""
+
+    if TYPE_CHECKING:
+        fit: Any
+
+    def fit_transform(self, X: Any, y: Any = None, *, element: str | None = None, **options: Any) -> Any:
+        """Fit, then transform the same rows.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+            The rows.
+        y : None
+            Ignored; for compatibility with scikit-learn.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+        **options
+            What else ``fit`` takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_columns)
+            What ``transform`` gives.
+        """
+        return self.fit(X, y, element=element, **options).transform(X, element=element)
 
 
 def write_rows(

@@ -164,7 +164,7 @@ class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
         """The classes, in sorted order."""
         return np.asarray(self.report_["classes"])
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, element: str | None = None) -> Self:
         """Train an SVM for each class, or one for two.
 
         Parameters
@@ -173,6 +173,8 @@ class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
             The rows.
         y : array, Zarr array or path of one, of shape (n_samples,), or None
             The class of each row; None takes the labels that a store keeps beside its rows.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
         Returns
         -------
@@ -185,7 +187,7 @@ class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
             If the rows, their classes or a parameter cannot be used; one sentence says which and what to do.
         """
         self._check_parameters()
-        samples = read_input(self, X, reset=True, least_rows=2)
+        samples = read_input(self, X, reset=True, least_rows=2, element=element)
         classes, codes = np.unique(read_classes(y, X, samples), return_inverse=True)
         counts = np.bincount(codes)
         check_class_weight(self.class_weight, classes)
@@ -225,7 +227,9 @@ class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
         }
         return self
 
-    def predict(self, X: Any, out: str | os.PathLike[str] | None = None) -> np.ndarray | None:
+    def predict(
+        self, X: Any, out: str | os.PathLike[str] | None = None, *, element: str | None = None
+    ) -> np.ndarray | None:
         """The class of rows.
 
         Parameters
@@ -236,16 +240,18 @@ class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
             Path of a new file, written block by block. A path that ends with ``.csv`` or ``.parquet`` is a
             table with the columns of `to_frame`; others are a Zarr array of the numbers of the classes in
             ``classes_``.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
         Returns
         -------
         ndarray of shape (n_samples,) or None
             The classes; None where their numbers were written to ``out``.
         """
-        numbers = self._predict(X, out)
+        numbers = self._predict(X, out, element)
         return None if numbers is None else self.classes_[numbers]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, element: str | None = None) -> float:
         """Share of the rows whose class is predicted.
 
         Parameters
@@ -256,6 +262,8 @@ class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
             The class of each row; None takes the labels that a store keeps beside its rows.
         sample_weight : ndarray of shape (n_samples,) or None, default=None
             Weight of each row.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
         Returns
         -------
@@ -264,13 +272,14 @@ class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
         """
         from sklearn.metrics import accuracy_score
 
-        labels = read_classes(y, X, read_input(self, X, reset=False))
-        return float(accuracy_score(labels, self.predict(X), sample_weight=sample_weight))
+        samples = read_input(self, X, reset=False, element=element)
+        labels = read_classes(y, X, samples)
+        return float(accuracy_score(labels, self.predict(samples), sample_weight=sample_weight))
 
-    def _features(self, X: Any) -> tuple[Samples, Hyperplane | Scores]:
+    def _features(self, X: Any, element: str | None = None) -> tuple[Samples, Hyperplane | Scores]:
         """The rows as expansions over all support vectors."""
         check_is_fitted(self, "model_")
-        return self.model_.decisions(read_input(self, X, reset=False))
+        return self.model_.decisions(read_input(self, X, reset=False, element=element))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

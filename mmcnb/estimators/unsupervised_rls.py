@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from mmcnb.engine.estimates import OF_KERNEL, OF_PARTITION, partition_seconds
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer, estimator
+from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.estimators.parameters import (
     COUNT,
     POSITIVE,
@@ -79,7 +80,7 @@ class SampleClusters:
 
 
 @estimator
-class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedClusterer):
+class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedClusterer):
     """Clusters that kernel ridge regression fits best, any number of them (UMC-RLS).
 
     The labels are those for which regularised least squares, trained on them, leaves the smallest error. A
@@ -220,20 +221,22 @@ class UnsupervisedRLS(TransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
         """Rows (or weight) of each cluster."""
         return np.array(self.report_["sizes"])
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any, *, element: str | None = None) -> np.ndarray:
         """Landmark features of rows, in coordinates in which the ridge is the identity.
 
         Parameters
         ----------
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
         Returns
         -------
         ndarray of shape (n_samples, n_components), float64
             z(x): without size constraints a row belongs to the cluster of the nearest mean.
         """
-        features, _ = self._features(X)
+        features, _ = self._features(X, element)
         assert self.model_.ridge is not None
         return self._run(DecisionPass(self.model_.ridge), features, "features")
 
