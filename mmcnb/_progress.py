@@ -1,11 +1,19 @@
-"""A progress bar on a terminal, silence elsewhere."""
+"""How far long work has come: a bar on a terminal or in a notebook, a line now and then elsewhere."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Protocol
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol
+
+from mmcnb._compiling import CLOCK
 
 DELAY = 0.5  # seconds; shorter work shows no bar
+LINE_SECONDS = 30.0  # between two lines
+TICK_SECONDS = 0.25
+NEARLY = 0.95  # of a stage that takes longer than was expected
+COMPILING = "compiling (once)"
 
 
 class Progress(Protocol):
@@ -20,9 +28,76 @@ class _Silent:
         """Ignore the report."""
 
 
+class Lines:
+    """Plain lines on standard error, at most one every 30 s.
+
+    Parameters
+    ----------
+    description : str, default=""
+        What is being done.
+    total : int or None, default=None
+        Units in the whole, where work reports units.
+    clock : callable, default=time.perf_counter
+        Tells the seconds.
+
+    Examples
+    --------
+    >>> from mmcnb._progress import Lines
+    >>> Lines("writing", 10).update(5)  # quick work says nothing
+    """
+
+    def __init__(
+        self, description: str = "", total: int | None = None, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self.description, self.total, self.clock = description, total, clock
+        self.done, self.told = 0, clock()
+
+    def update(self, n: int) -> None:
+        """Report that ``n`` more units are done."""
+        self.done += n
+        share = f"{min(1.0, self.done / self.total):.0%}" if self.total else f"{self.done:,} done"
+        self.say(f"{self.description}, {share}")
+
+    def say(self, line: str) -> None:
+        """Print a line, unless another one came a short while ago."""
+        if self.clock() - self.told >= LINE_SECONDS:
+            self.told = self.clock()
+            print(f"mmcnb: {line}", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Nothing is left to clear away."""
+
+
+class _Terminal:
+    """Whether lines are told where no bar can be: the command line turns it on."""
+
+    lines = False
+
+
+@contextmanager
+def lines_elsewhere() -> Iterator[None]:
+    """Within this block, work tells lines where standard error is no terminal."""
+    before, _Terminal.lines = _Terminal.lines, True
+    try:
+        yield
+    finally:
+        _Terminal.lines = before
+
+
+def shows_bars() -> bool:
+    """Whether a bar can be seen: standard error is a terminal, or this is a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return sys.stderr.isatty() or (shell is not None and "IPKernelApp" in shell.config)
+
+
 @contextmanager
 def progress(
-    total: int | None, description: str, unit: str = "rows", enabled: bool | None = None
+    total: int | None,
+    description: str,
+    unit: str = "rows",
+    enabled: bool | None = None,
+    lines: bool = False,
 ) -> Iterator[Progress]:
     """Show how far a long piece of work has come.
 
@@ -35,19 +110,143 @@ def progress(
     unit : str, default="rows"
         What is counted.
     enabled : bool or None, default=None
-        None shows a bar when standard error is a terminal.
+        None shows a bar on a terminal and in a notebook.
+    lines : bool, default=False
+        Whether lines are told where no bar is; the command line tells them always.
 
     Yields
     ------
     Progress
         An object whose ``update(n)`` reports ``n`` more units.
     """
-    if not (sys.stderr.isatty() if enabled is None else enabled):
-        yield _Silent()
+    if not (shows_bars() if enabled is None else enabled):
+        told = enabled is None and (lines or _Terminal.lines)
+        yield Lines(description, total) if told else _Silent()
         return
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
     with tqdm(
         total=total, desc=description, unit=f" {unit}", unit_scale=True, leave=False, delay=DELAY
     ) as bar:
         yield bar
+
+
+class Stages:
+    """Where a fit is: its stage, and the share of the whole that is done.
+
+    The stages come one after the other, each with the seconds that it is expected to take. Compilation comes
+    in between, wherever a routine is called first. A stage of which nothing is counted goes by its time.
+
+    Parameters
+    ----------
+    expected : mapping of str to float
+        Seconds of each stage, in order; "compiling" among them.
+    units : float, default=1.0
+        Rows that all passes together read.
+    clock : callable, default=time.perf_counter
+        Tells the seconds.
+    compiled : object, default=CLOCK
+        Tells the ``seconds`` of compilation, and whether it is ``running``.
+
+    Examples
+    --------
+    >>> from mmcnb._progress import Stages
+    >>> Stages({"compiling": 0.0, "sample": 1.0, "search": 3.0, "passes": 1.0}).stage
+    'sample'
+    """
+
+    def __init__(
+        self,
+        expected: Mapping[str, float],
+        units: float = 1.0,
+        clock: Callable[[], float] = time.perf_counter,
+        compiled: Any = CLOCK,
+    ) -> None:
+        self.compiling = expected["compiling"]
+        self.expected = {name: max(s, 1e-3) for name, s in expected.items() if name != "compiling"}
+        self.units, self.clock, self.compiled = units, clock, compiled
+        self.started, self.compiled_before = clock(), compiled.seconds
+        self.entered, self.done, self.share = self._working(), 0.0, 0.0
+        self.stage = next(iter(self.expected))
+
+    def enter(self, stage: str) -> None:
+        """The fit begins a stage; those before it are over."""
+        self.entered, self.stage = self._working(), stage
+
+    def update(self, n: float) -> None:
+        """So many more rows were read by the passes."""
+        self.done += n
+
+    def position(self) -> tuple[str, float, float]:
+        """The name of what is being done, the share that is done, and the seconds so far."""
+        compiled = self.compiled.seconds - self.compiled_before
+        names = list(self.expected)
+        before = sum(self.expected[name] for name in names[: names.index(self.stage)])
+        part = (self._working() - self.entered) / self.expected[self.stage]
+        expected = max(self.compiling, compiled)
+        if self.stage == names[-1]:  # nearly all is compiled that ever will be
+            part, expected = self.done / self.units, compiled
+        seconds = before + min(part, NEARLY) * self.expected[self.stage] + compiled
+        whole = sum(self.expected.values()) + expected
+        self.share = max(self.share, min(seconds / whole, 0.99))  # a bar that goes back helps nobody
+        return COMPILING if self.compiled.running else self.stage, self.share, self.clock() - self.started
+
+    def line(self) -> str:
+        """Where the fit is, in words."""
+        name, share, seconds = self.position()
+        whole = sum(self.expected.values()) + self.compiling if share < 0.05 else seconds / share
+        return f"{name}, {share:.0%} of about {max(whole, seconds):.0f} s"
+
+    def _working(self) -> float:
+        """Seconds without compilation."""
+        return self.clock() - self.started - (self.compiled.seconds - self.compiled_before)
+
+
+@contextmanager
+def fit_progress(expected: Mapping[str, float], units: float) -> Iterator[Stages]:
+    """Show one bar for a whole fit, or lines where no bar can be seen.
+
+    Parameters
+    ----------
+    expected : mapping of str to float
+        Seconds of each stage, as in `Stages`.
+    units : float
+        Rows that all passes together read.
+
+    Yields
+    ------
+    Stages
+        What the fit reports to.
+    """
+    stages, over, bars = Stages(expected, units), threading.Event(), shows_bars()
+    shown: list[Any] = [] if bars else [Lines()]
+
+    def show() -> None:
+        if not bars:
+            shown[0].say(stages.line())
+            return
+        name, share, seconds = stages.position()
+        if not shown and seconds >= DELAY:
+            from tqdm.auto import tqdm
+
+            form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
+            shown.append(tqdm(total=100, bar_format=form, smoothing=0, leave=False))
+            shown[0].start_t -= seconds
+        for bar in shown:
+            bar.n = 100 * share
+            bar.set_description_str(f"mmcnb: {name}")
+
+    def tick() -> None:
+        while not over.wait(TICK_SECONDS):
+            with suppress(Exception):  # a fit never fails for its bar
+                show()
+
+    ticker = threading.Thread(target=tick, name="mmcnb-progress", daemon=True)
+    ticker.start()
+    try:
+        yield stages
+    finally:
+        over.set()
+        ticker.join()
+        for bar in shown:
+            bar.close()

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import mmcnb
+from mmcnb._progress import lines_elsewhere
 from mmcnb.cli import convert, demo, doctor, fit, info, plan, predict, score, verify
 from mmcnb.errors import is_interrupt
 
@@ -69,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
     verb = VERBS[arguments.verb]
     try:
-        with _stoppable(), warnings.catch_warnings():
+        with _stoppable(), lines_elsewhere(), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             report = verb.run(arguments)
         if arguments.json:

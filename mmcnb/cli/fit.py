@@ -2,7 +2,6 @@
 
 import argparse
 import logging
-import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -58,7 +57,7 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
 
     for category in (ClusterWarning, ConvergenceWarning):  # the verdict says it
         warnings.simplefilter("ignore", category)
-    estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=int(sys.stderr.isatty()))
+    estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=1)
     samples = open_samples(arguments.store, arguments.element)
     if not samples.checksummed:
         warnings.warn(
@@ -72,7 +71,7 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
         fitted, _ = times()
         if labels is not None:
             estimator.predict(samples, out=labels)
-    estimator.set_params(verbose=0)  # the progress bar belongs to this terminal and not to the model
+    estimator.set_params(verbose=0)  # the progress belongs to this command and not to the model
     estimator.save(model)
     finished, total = times()
     return {

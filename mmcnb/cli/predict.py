@@ -1,7 +1,6 @@
 """Label the rows of a store with a model that was written before."""
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -31,7 +30,7 @@ def _predict(arguments: argparse.Namespace, labels: str) -> dict[str, Any]:
     from mmcnb import load, open_samples
 
     estimator = load(arguments.model)
-    estimator.set_params(**limits_of(arguments), verbose=int(sys.stderr.isatty()))
+    estimator.set_params(**limits_of(arguments), verbose=1)
     samples = open_samples(arguments.store, arguments.element)
     started = time.perf_counter()
     estimator.predict(samples, out=labels)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from mmcnb._config import n_threads
-from mmcnb._progress import progress
+from mmcnb._progress import Progress, Stages, progress
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples.derived import cache_features
 
@@ -75,10 +75,14 @@ class Traffic:
     bytes: int = 0
     resumed: bool = False
 
+    def watches(self, samples: Samples) -> bool:
+        """Whether samples are the watched rows, in whatever features."""
+        return self.watched is not None and samples.root is self.watched.root
+
     def count(self, samples: Samples) -> None:
         """Count one pass."""
         self.resumed = False
-        if self.watched is None or samples.root is not self.watched.root:
+        if self.watched is None or not self.watches(samples):
             return
         if samples.cached:
             self.sweeps += 1
@@ -99,6 +103,8 @@ class Engine(ABC):
     show_progress : bool or None, default=False
         None shows a bar where standard error is a terminal.
     """
+
+    stages: Stages | None = None  # of the fit that runs here, where its progress is shown
 
     def __init__(self, show_progress: bool | None = False) -> None:
         self.show_progress = show_progress
@@ -141,14 +147,21 @@ class Engine(ABC):
     def stream(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Iterator[Total]:
         """The totals of all groups of rows in order, counted and shown as `run` does; none is kept."""
         self.traffic.count(samples)
-        shown: AbstractContextManager[Any] = nullcontext()
-        if description and self.show_progress is not False:
-            shown = progress(samples.n_samples, description, enabled=self.show_progress)
-        with shown as bar:
+        with self._shown(samples, description) as bar:
             for group in self.groups(pass_, samples):
                 yield group
                 if bar is not None:
                     bar.update(GROUP_ROWS)
+
+    def _shown(self, samples: Samples, description: str) -> AbstractContextManager[Progress | None]:
+        """What the rows of a pass are reported to: the bar of the fit, or one of the pass."""
+        if self.stages is not None and self.traffic.watches(samples):
+            if self.stages.stage == "search":
+                self.stages.enter("passes")
+            return nullcontext(self.stages)
+        if self.stages is not None or not description or self.show_progress is False:
+            return nullcontext()
+        return progress(samples.n_samples, description, enabled=self.show_progress, lines=True)
 
 
 def task_rows(samples: Samples, threads: int) -> int:

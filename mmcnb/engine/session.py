@@ -1,7 +1,7 @@
 """One fit: its engine, what its stages share, its result, and its starts."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ import numpy as np
 from mmcnb._compiling import times
 from mmcnb._config import configured, is_client
 from mmcnb.engine.dask import DaskEngine, connection
-from mmcnb.engine.plan import FitPlan
+from mmcnb.engine.plan import LIKELY_SWEEPS, FitPlan
 from mmcnb.engine.run import Engine, ThreadEngine
 from mmcnb.samples import Samples
 
@@ -65,6 +65,32 @@ def connected(engine: Any = None) -> AbstractContextManager[Any]:
     """
     engine = configured("engine", engine)
     return nullcontext() if engine is None else connection(engine)
+
+
+@contextmanager
+def fit_shown(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], None]]:
+    """Show how far a fit has come, where its engine shows progress.
+
+    Parameters
+    ----------
+    engine : Engine
+        Runs the passes of the fit.
+    plan : FitPlan
+        What each stage is expected to take.
+
+    Yields
+    ------
+    callable
+        To be told the name of each stage as it begins.
+    """
+    if engine.show_progress is False:
+        yield lambda stage: None
+        return
+    from mmcnb._progress import fit_progress
+
+    sweeps = 2 + (plan.sweeps if plan.few else LIKELY_SWEEPS)
+    with fit_progress(plan.stages, plan.n_samples * sweeps) as engine.stages:
+        yield engine.stages.enter
 
 
 def portable(engine: Any) -> Any:

@@ -20,7 +20,7 @@ from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.run import Engine, Traffic
-from mmcnb.engine.session import FitResult, FitSession, History, connected, open_engine, portable
+from mmcnb.engine.session import FitResult, FitSession, History, connected, fit_shown, open_engine, portable
 from mmcnb.errors import ClusterWarning
 from mmcnb.estimators.declaration import estimator as estimator
 from mmcnb.estimators.outputs import FrameMixin, write_rows
@@ -284,7 +284,11 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         random_state = check_random_state(self.random_state)
         plan = self._plan(samples)
         given = self, samples, weights, known
-        with self._open_engine(plan.threads) as engine, open_checkpoint(*given) as checkpoint:
+        with (
+            self._open_engine(plan.threads) as engine,
+            open_checkpoint(*given) as checkpoint,
+            fit_shown(engine, plan) as enter,
+        ):
             engine.traffic = Traffic(samples)
             history, recorded = History(engine), engine
             if checkpoint is not None:
@@ -292,8 +296,10 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
                 if self.random_state is None:
                     random_state = check_random_state(checkpoint.seed)
             session = self._session(recorded, samples, weights, plan, history, random_state, known)
+            enter("search")
             result = self._fit(session)
             self._set_attributes(session, result)
+            enter("passes")
             if with_labels:
                 features = result.features
                 features = features if features.cached else self.model_.features(samples)
