@@ -108,9 +108,9 @@ def test_what_is_imported_is_declared_and_the_reverse():
     names = {"sklearn": "scikit-learn"}
     named = {names.get(module, module) for module in others}
     assert named - core - optional == set()
-    assert core - named - {"narwhals", "pyarrow"} == set()
-    # Zarr reaches addresses through fsspec, and AnnData objects are the user's.
-    assert optional - named - {"anndata", "fsspec", "h5py"} == set()
+    assert core - named == set()
+    # Zarr reaches addresses through fsspec, and AnnData objects are made by their users.
+    assert optional - named - {"anndata", "fsspec"} == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
