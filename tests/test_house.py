@@ -145,6 +145,12 @@ def test_links_between_pages_lead_somewhere(page):
         assert source is None or source.exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_tests_that_pages_name_are_there(page):
+    named = re.findall(r"`(tests/[\w/]+\.py)`", page.read_text())
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 PROSE = [page for page in PAGES if page.parent.name != "changes" and page.name != "CHANGELOG.md"]
 
 
