@@ -95,7 +95,7 @@ class TableWriter:
     index : sequence or StoredNames of length n_samples or None, default=None
         Names of the rows, in the first column; None is their numbers.
     index_name : str, default="index"
-        Name of that column; "row" where rows have numbers alone.
+        Name of that column, where no other has it; "row" where rows have numbers alone.
 
     Raises
     ------
@@ -143,6 +143,8 @@ class TableWriter:
         import pyarrow as pa
 
         n_rows = len(next(iter(columns.values())))
+        if self._index_name in (ROW, *columns):
+            self._index_name = INDEX
         table = pa.table({**self._names(n_rows), **columns})
         if self._file is None:
             self._file = self._open(table.schema)

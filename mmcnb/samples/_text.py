@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from mmcnb._config import format_bytes
 from mmcnb._progress import progress
 from mmcnb.errors import InputError
 from mmcnb.samples._npy import Rows
@@ -112,7 +113,7 @@ def read_pieces(
                 rest = rest[end:]
             elif len(rest) > LONGEST_LINE:
                 raise InputError(
-                    f"{path}, line {line}: no line ends in the next {len(rest) >> 20} MiB: "
+                    f"{path}, line {line}: no line ends in the next {format_bytes(len(rest))}: "
                     "see that it is text, and that each quote in it is closed."
                 )
         if rest:

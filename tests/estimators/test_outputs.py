@@ -106,15 +106,17 @@ def test_a_table_on_a_cluster_is_that_of_threads(X, two, tmp_path, dask_client):
         pd.Index(np.arange(40) * 7),
         pd.date_range("2020-01-01", periods=40),
         pd.Index([1, "a"] * 20, dtype=object),
+        pd.Index(np.arange(40)[::-1], name="cluster"),
+        pd.Index(np.arange(40)[::-1], name="row"),
     ],
-    ids=["named", "numbers", "dates", "mixed"],
+    ids=["named", "numbers", "dates", "mixed", "cluster", "row"],
 )
 def test_rows_keep_the_index_of_their_frame(index, ending, X, three, tmp_path):
     frame = pd.DataFrame(X[:40], index=index)
     pd.testing.assert_index_equal(three.to_frame(frame).index, index, exact=False)
     three.predict(frame, out=tmp_path / f"l.{ending}")
     table = read(tmp_path / f"l.{ending}")
-    assert table.index.name == (index.name or "index")
+    assert table.index.name == ("customer" if index.name == "customer" else "index")
     kept = pd.to_datetime(table.index) if isinstance(index, pd.DatetimeIndex) else table.index
     assert list(map(str, kept)) == list(map(str, index))
     np.testing.assert_array_equal(read_values(tmp_path / f"l.{ending}"), three.to_frame(frame)["cluster"])
