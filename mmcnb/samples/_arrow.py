@@ -15,7 +15,9 @@ from mmcnb.errors import InputError
 from mmcnb.samples._npy import step_rows
 from mmcnb.samples._table import Part, Table
 
-BUFFER_BYTES = 2**20  # read at once of each column of a Parquet file
+BUFFER_BYTES = 2**18  # read at once of each column of a Parquet file
+PAGE_BYTES = 2**20  # of a column that is decoded at once, as most writers make it
+FILE_MARK = b"ARROW1"  # at the beginning of an Arrow file; a stream has none
 ROW_NAMES = "__index_level_"  # how pandas names an index that has no name
 
 
@@ -97,6 +99,7 @@ class ParquetTable(ArrowTable):
         self.files = parquet_files(path)
         self.schema, self.metadata = read_schemas(self.files)
         self._describe(str(path), self.schema, sum(one.num_rows for one in self.metadata))
+        self.cached_bytes = max(map(_column_bytes, self.metadata))
 
     def parts(self, wanted: Mapping[int, pa.DataType]) -> Iterator[Part]:
         """Read columns, some rows at a time, without holding a row group."""
@@ -105,10 +108,22 @@ class ParquetTable(ArrowTable):
         def batches() -> Iterator[pa.RecordBatch]:
             for path, metadata in zip(self.files, self.metadata, strict=True):
                 with arrow_errors(str(path)):
-                    file = pa.parquet.ParquetFile(path, metadata=metadata, buffer_size=BUFFER_BYTES)
-                    yield from file.iter_batches(step_rows(8 * len(wanted)), columns=names)
+                    # Buffers of whole column chunks, and threads for columns, hold far more and save nothing.
+                    buffers = {"buffer_size": BUFFER_BYTES, "pre_buffer": False}
+                    with pa.parquet.ParquetFile(path, metadata=metadata, **buffers) as file:
+                        step = step_rows(8 * len(wanted))
+                        yield from file.iter_batches(step, columns=names, use_threads=False)
 
         yield from self._parts(batches(), wanted)
+
+
+def _column_bytes(metadata: Any) -> int:
+    """Bytes of the parts of columns that are in memory at once, by the first row group of a file."""
+    if not metadata.num_row_groups:
+        return 0
+    group = metadata.row_group(0)
+    sizes = (group.column(number).total_uncompressed_size for number in range(group.num_columns))
+    return sum(min(BUFFER_BYTES + PAGE_BYTES, size) for size in sizes)
 
 
 def parquet_files(path: Path) -> list[Path]:
@@ -153,13 +168,22 @@ class IPCTable(ArrowTable):
         self._path = path
         with arrow_errors(str(path)), self._opened() as reader:
             self._describe(str(path), reader.schema, None)
+        self.cached_bytes = 2 * 8 * len(self.names) * self._batch_rows()
+
+    def _batch_rows(self) -> int:
+        """Rows of the first batch, of which one column is read; 0 where batches cannot be picked."""
+        with arrow_errors(self.name), pa.memory_map(str(self._path)) as file:
+            if file.read(6) != FILE_MARK:
+                return 0
+            reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=[0]))
+            return reader.get_batch(0).num_rows if reader.num_record_batches else 0
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
         with pa.OSFile(str(self._path)) as file:
             mark = file.read(6)
             file.seek(0)
-            opener = pa.ipc.open_file if mark == b"ARROW1" else pa.ipc.open_stream
+            opener = pa.ipc.open_file if mark == FILE_MARK else pa.ipc.open_stream
             with opener(file) as reader:
                 yield reader
 

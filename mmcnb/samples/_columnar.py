@@ -13,7 +13,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from mmcnb.errors import InputError
-from mmcnb.samples._arrow import ArrowTable, IPCTable, ParquetTable, arrow_errors
+from mmcnb.samples._arrow import FILE_MARK, ArrowTable, IPCTable, ParquetTable, arrow_errors
 from mmcnb.samples._base import ArraySamples, ChunkedSamples, Samples
 from mmcnb.samples._columns import TableOptions
 from mmcnb.samples._csv import CSVTable
@@ -171,7 +171,7 @@ class _Batches:
     def __init__(self, path: Path) -> None:
         self._path, self.table = path, IPCTable(path)
         with arrow_errors(str(path)), pa.memory_map(str(path)) as file:
-            if file.read(6) != b"ARROW1":
+            if file.read(6) != FILE_MARK:
                 raise InputError(
                     f"{path} is an Arrow stream, which cannot be read by parts: "
                     f"make a store with `mmcnb convert {path} OUT.zarr`."

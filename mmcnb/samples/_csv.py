@@ -67,7 +67,8 @@ class CSVTable(Table):
         show_progress: bool | None = None,
     ) -> None:
         self.name, self._path, self._show_progress = str(path), path, show_progress
-        self._delimiter = delimiter or ("\t" if plain_name(path).endswith(".tsv") else ",")
+        usual = "\t" if plain_name(path).endswith(".tsv") else ","
+        self._delimiter = "\t" if delimiter == r"\t" else delimiter or usual  # a shell leaves \t as it is
         self._decimal = decimal
         self._check_marks()
         head, rows = self._read_head()
@@ -117,10 +118,9 @@ class CSVTable(Table):
             return
         others = [mark for mark in DELIMITERS if min(widths(mark)) > 1 and len(set(widths(mark))) == 1]
         if others and others != [self._delimiter]:
-            mark = {"\t": "$'\\t'"}.get(others[0], f"'{others[0]}'")
             raise InputError(
                 f"{self.name}: {others[0]!r} seems to divide the cells and not {self._delimiter!r}: "
-                f"give --delimiter {mark}."
+                f"give --delimiter {others[0]!r}."
             )
 
     def _is_header(self, cells: list[str], options: TableOptions) -> bool:

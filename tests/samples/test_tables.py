@@ -235,6 +235,28 @@ def test_rows_with_missing_values_are_dropped(taken, tmp_path):
     assert open_class_labels(tmp_path / "a.zarr").tolist() == [0, 1]
 
 
+def test_tabs(taken):
+    for delimiter in ("\t", r"\t"):
+        assert taken("a\tb\n1\t2\n", delimiter=delimiter, overwrite=True)[0] == [[1, 2]]
+
+
+def test_memory_does_not_grow_with_a_row_group(tmp_path):
+    """In a process of its own, as pyarrow's memory is not Python's."""
+    measure = (
+        "import sys, mmcnb.samples, pyarrow; mmcnb.samples.convert(*sys.argv[1:3]); "
+        "print(pyarrow.default_memory_pool().max_memory())"
+    )
+    peaks = []
+    for rows in (2**17, 2**19):
+        path = tmp_path / f"{rows}.parquet"
+        numbers = np.random.default_rng(0).normal(size=(8, rows))
+        table = pa.table({f"x{number}": column for number, column in enumerate(numbers)})
+        pa.parquet.write_table(table, path, row_group_size=rows)
+        command = [sys.executable, "-c", measure, path, tmp_path / f"{rows}.zarr"]
+        peaks.append(int(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+    assert peaks[1] < 1.5 * peaks[0]
+
+
 def test_decimal_commas(taken):
     assert taken("a;b\n1,5;2\n-3,25e1;,5\n", delimiter=";", decimal=",")[0] == [[1.5, 2], [-32.5, 0.5]]
 
