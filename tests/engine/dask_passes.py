@@ -38,7 +38,7 @@ class Deadly(OrderedSum):
         if start == self.at:
             for path in Path(self.folder).iterdir():
                 path.unlink(missing_ok=True)
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
         return super().block(rows, start, stop)
 
 

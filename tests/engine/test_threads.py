@@ -21,6 +21,7 @@ from tests.engine.fakes import OrderedSum
 SECONDS = 90  # what hangs fails then; on a slow machine a first run compiles the kernels
 PARAMETERS = {"gamma": 0.5, "n_init": 1, "n_landmarks": 20, "sample_size": 300, "C": 2.0, "random_state": 0}
 LAYERS = {"workqueue": "workqueue", "omp": "omppool", "tbb": "tbbpool"}
+FORKS = pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks a process with threads safely")
 
 
 def rows(n=3 * BLOCK_ROWS):
@@ -128,7 +129,7 @@ def test_no_more_threads_than_asked_for(n_jobs):
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # newer Pythons warn of any fork
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", [pytest.param("fork", marks=FORKS), "spawn"])
 def test_a_child_process_fits_after_its_parent_did(expected, store, method):
     assert labels(store).tobytes() == expected
     context = multiprocessing.get_context(method)
@@ -137,6 +138,7 @@ def test_a_child_process_fits_after_its_parent_did(expected, store, method):
         assert in_process(context, put_labels) == expected
 
 
+@FORKS
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_child_forked_in_mid_fit_fits_and_gets_its_blas_threads_back(expected, store):
     before = blas_threads()
@@ -150,6 +152,7 @@ def test_a_child_forked_in_mid_fit_fits_and_gets_its_blas_threads_back(expected,
     assert blas_threads() == before
 
 
+@FORKS
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_child_forked_while_another_thread_enters_an_engine_does_not_hang():
     context = multiprocessing.get_context("fork")

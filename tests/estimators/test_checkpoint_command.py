@@ -79,8 +79,9 @@ def many_rows(tmp_path_factory):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_command_that_was_stopped_goes_on(many_rows, tmp_path, number):
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_a_command_that_was_stopped_goes_on(many_rows, tmp_path, name):
+    number = getattr(signal, name)
     words, passes = command(many_rows, tmp_path), tmp_path / "run" / "passes"
     with subprocess.Popen(
         [sys.executable, "-m", "mmcnb", *words],
