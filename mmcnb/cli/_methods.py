@@ -247,14 +247,14 @@ def option_names() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise type(error)(_as_options(str(error))) from error
+        raise type(error)(as_options(str(error))) from error
 
 
 def _option(name: str) -> str:
     return f"--{ELSEWHERE.get(name, name).replace('_', '-')}"
 
 
-def _as_options(sentence: str) -> str:
+def as_options(sentence: str) -> str:
     """``sample_size=5`` as ``--sample-size 5``; a word such as "scale" stays one where it has no value."""
     for name in (*PARAMETERS, *ELSEWHERE):
         sentence = re.sub(rf"(?<![\w/.-]){name}=", f"{_option(name)} ", sentence)

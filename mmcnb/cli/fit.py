@@ -8,7 +8,7 @@ from typing import Any
 
 from mmcnb._machine import peak_memory
 from mmcnb.cli._common import add_options, add_store, words
-from mmcnb.cli._methods import add_method, make_estimator, option_names
+from mmcnb.cli._methods import add_method, as_options, make_estimator, option_names
 from mmcnb.cli._outputs import check_ending, check_paths, whole_outputs
 
 
@@ -48,14 +48,14 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -> dict[str, Any]:
-    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.exceptions import ConvergenceWarning, EfficiencyWarning
 
     from mmcnb import open_samples
     from mmcnb._compiling import times
     from mmcnb.engine.session import connected
     from mmcnb.errors import ClusterWarning
 
-    for category in (ClusterWarning, ConvergenceWarning):  # the verdict says it
+    for category in (ClusterWarning, ConvergenceWarning, EfficiencyWarning):  # the verdict says it
         warnings.simplefilter("ignore", category)
     estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=1)
     samples = open_samples(arguments.store, arguments.element)
@@ -110,7 +110,7 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
         random = words(report["w_norm_random"])
         yield f"|w|              {words(report['w_norm'])}; random labels give {random}"
     for warning in report["warnings"]:
-        yield f"warning          {warning}"
+        yield f"warning          {as_options(warning)}"
     yield f"seconds          {report['fit_seconds']:.1f} to fit" + (
         f", {report['labels_seconds']:.1f} to label all rows" if report["labels"] else ""
     )

@@ -152,6 +152,8 @@ class FitPlan:
         Most sweeps over the kernel columns, most reads of the rows, and decoded bytes of all those reads.
     stages : dict of str to float
         Estimated seconds of compilation, of drawing the sample, of the search on it, and of the passes.
+    place : str, default="this process"
+        Where the passes run.
     """
 
     n_samples: int
@@ -173,6 +175,7 @@ class FitPlan:
     reads: int
     bytes: int
     stages: dict[str, float]
+    place: str = "this process"
 
     @property
     def seconds(self) -> float:
@@ -217,7 +220,7 @@ class FitPlan:
             f"sweeps over kernel columns at most {self.sweeps}",
             "peak memory": f"about {format_bytes(self.peak)} of {format_bytes(self.memory_limit)} allowed "
             f"({parts})",
-            "time": f"about {self.seconds:.3g} s on {self.threads} threads "
+            "time": f"about {self.seconds:.3g} s on {self.threads} threads of {self.place} "
             f"({', '.join(f'{name} {seconds:.2g} s' for name, seconds in self.stages.items() if seconds)})",
         }
 

@@ -22,6 +22,7 @@ from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.run import Engine, Traffic
 from mmcnb.engine.session import FitResult, FitSession, History, connected, fit_shown, open_engine, portable
 from mmcnb.errors import ClusterWarning
+from mmcnb.estimators.advice import advice, place_of_work
 from mmcnb.estimators.declaration import estimator as estimator
 from mmcnb.estimators.outputs import FrameMixin, write_rows
 from mmcnb.estimators.parameters import (
@@ -243,9 +244,9 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
             If a parameter is invalid, or the memory limit is too small.
         """
         self._check_parameters()
-        if isinstance(X, RowShape):
-            return self._plan(X)
-        return self._plan(read_input(copy(self), X, reset=True, least_rows=2, element=element))
+        shape = isinstance(X, RowShape)
+        rows = X if shape else read_input(copy(self), X, reset=True, least_rows=2, element=element)
+        return replace(self._plan(rows), place=place_of_work(self.engine))
 
     def predict(
         self, X: Any, out: str | os.PathLike[str] | None = None, *, element: str | None = None
@@ -342,9 +343,10 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         for name, value in result.attributes.items():
             setattr(self, f"{name}_", value)
         per_cluster = {name: [figures[k] for k in order] for name, figures in result.per_cluster.items()}
-        told = dict.fromkeys(result.warnings, ClusterWarning)
+        told: dict[str, type[Warning]] = dict.fromkeys(result.warnings, ClusterWarning)
         if not result.attributes.get("converged", True):
             told = {result.unsettled or self._unsettled: ConvergenceWarning} | told
+        told |= advice(self, session)
         self.report_ = {**per_cluster, **result.report, "warnings": list(told)}
         for sentence, category in told.items():
             logger.info(sentence)

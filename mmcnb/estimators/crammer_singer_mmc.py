@@ -48,7 +48,7 @@ from mmcnb.least_squares.all_rows import (
     relative_weights,
     rows_of_sample,
 )
-from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, spread_warnings
+from mmcnb.least_squares.graph_partition import GraphSample, graph_needs
 from mmcnb.least_squares.local_search import LEAST_SHARE
 from mmcnb.least_squares.objective import Partition, target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
@@ -233,9 +233,7 @@ class CrammerSingerMMC(StreamedClusterer):
         config = self._config(sample.values.shape[0], session.seed())
         refinement = HingeRefinement(session.engine, sample, clusters.config, config)
         found = refined_by_cut(refinement, sample.graph, clusters.found, session.record)
-        result = self._separate(session, refinement, found, None, {"graph": sample.graph.to_dict()})
-        told = spread_warnings(session.sample) if session.mean is None else []
-        return replace(result, warnings=[*result.warnings, *told])
+        return self._separate(session, refinement, found, None, {"graph": sample.graph.to_dict()})
 
     def _separate(
         self,

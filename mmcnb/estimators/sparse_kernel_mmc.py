@@ -35,7 +35,7 @@ from mmcnb.hinge.growing import GrowingWorkingSet, growing_candidates
 from mmcnb.hinge.sample_search import RestartResult
 from mmcnb.hinge.two_clusters import fit_from, fit_two_clusters, search_starts
 from mmcnb.hinge.working_set import landmark_features, linear_features
-from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, relative_cut, spread_warnings
+from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, relative_cut
 from mmcnb.samples import open_samples
 
 MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
@@ -258,12 +258,10 @@ def fit_on_graph(estimator: Any, session: FitSession, clusters: SampleClusters) 
         return relative_cut(graph, above[graph.node_of].astype(np.int64), 2)
 
     result = fit_from(on_graph, [min(found, key=cut)], config)
-    told = spread_warnings(session.sample) if session.mean is None else []
     return replace(
         result,
         model=replace(model, rule=result.model.rule),
         report={**result.report, "graph": graph.to_dict()},
-        warnings=[*result.warnings, *told],
     )
 
 

@@ -47,7 +47,6 @@ from mmcnb.least_squares.graph_partition import (
     graph_needs,
     graph_sample,
     partition_graph,
-    spread_warnings,
 )
 from mmcnb.least_squares.known import ranked_by_known
 from mmcnb.least_squares.local_search import LEAST_SHARE
@@ -311,8 +310,6 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
         given = session, config, clusters.sample, model.ridge, rows, found[0].labels
         labelled = label_all_rows(*given, 1 if once else int(self.max_passes))
         warnings = self._warnings(labelled.sizes, config)
-        if model.graph is not None and session.mean is None:
-            warnings += spread_warnings(session.sample)
         return FitResult(
             replace(model, rule=labelled.rule),
             rows,

@@ -20,7 +20,6 @@ from mmcnb.least_squares.all_rows import MappedSample, constrained_scores
 from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.least_squares.objective import Partition
 from mmcnb.least_squares.partition import partition_sample
-from mmcnb.samples.matrix import moments
 
 # Chosen on optdigits, MNIST and shapes of the tuning half; `python -m benchmarks graph` measures the result.
 COORDINATES = 6  # a cluster
@@ -38,7 +37,6 @@ LEAST_SHARES, ENOUGH_NODES = (0.1, 0.2), 30
 START_SHARES = (0.1, 0.5)
 UNEVENNESS = 1.0  # price of uneven clusters in `cut_score`
 HINGE_LIBRARIES = 40 * 2**20  # bytes of compiled routines of the hinge loss, beside those of the graph
-DOMINANT_SHARE = 0.99  # of the variance: the other columns hardly move a distance
 
 
 @dataclass(frozen=True)
@@ -143,26 +141,6 @@ def graph_least_share(n_clusters: int, n_nodes: int) -> float:
     [0.2, 0.15, 0.1]
     """
     return float(np.clip(ENOUGH_NODES * n_clusters / n_nodes, *LEAST_SHARES))
-
-
-def spread_warnings(sample: Any) -> list[str]:
-    """A warning where one of three or more columns alone decides which rows are near.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.least_squares.graph_partition import spread_warnings
-    >>> spread_warnings(np.random.default_rng(0).normal(size=(50, 3)))
-    []
-    """
-    mean, square = moments(sample, None)
-    variances = np.maximum(square - mean**2, 0)
-    if np.count_nonzero(variances) < 3 or variances.max() <= DOMINANT_SHARE * variances.sum():
-        return []
-    return [
-        f"column {variances.argmax()} has more than {DOMINANT_SHARE:.0%} of the variance, so it alone "
-        "decides which rows are near; scale='standard' makes all columns count."
-    ]
 
 
 def cut_score(weights: Any, labels: np.ndarray, n_clusters: int) -> float:

@@ -10,6 +10,7 @@ from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import _open
 from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, Samples
+from mmcnb.samples._chunks import chunk_advice
 from mmcnb.samples._inventory import Inventory, PathLike, chunk_digest, damaged_chunks, find_inventory, join
 from mmcnb.samples._labels import class_labels_array
 from mmcnb.samples._stored import StoredArray
@@ -169,7 +170,7 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
         "class_counts": _class_counts(samples),
         "checksummed": samples.checksummed,
         "digest": samples.digest if samples.checksummed else None,
-        "advice": None if samples.checksummed else _unchecked(samples.name),
+        "advice": chunk_advice(samples) or (None if samples.checksummed else _unchecked(samples.name)),
     }
 
 

@@ -18,7 +18,7 @@ WIDE = """
 import json, sys
 import numpy as np, scipy.sparse as sp
 import mmcnb
-from mmcnb.cli.fit import peak_memory
+from mmcnb._machine import peak_memory
 n, d = 2000, 300_000
 X = sp.random_array((n, d), density=1e-4, format="csr", rng=np.random.default_rng(0))
 words = np.where(np.arange(n)[:, None] < n // 2, [0, 1, 2], [3, 4, 5]).ravel()

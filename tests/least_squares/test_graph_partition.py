@@ -16,7 +16,6 @@ from mmcnb.least_squares.graph_partition import (
     graph_sample,
     linked_directions,
     partition_graph,
-    spread_warnings,
 )
 from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.least_squares.objective import smoother
@@ -245,22 +244,3 @@ def test_a_larger_graph_needs_more_memory_and_never_more_than_its_nodes():
     assert graph_needs(GraphKernel(), 3, 500, 0, 3).sample_size == 500
     assert small.sweeps == 1
     assert graph_needs(GraphKernel(), 3, 500, 0, 3).sweeps == 3
-
-
-# -- columns of very different spread ----------------------------------------------------------
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_one_column_with_nearly_all_variance_is_told(sparse):
-    X = np.random.default_rng(0).standard_normal((300, 3)) * [1.0, 30.0, 1.0]
-    X = scipy.sparse.csr_array(X) if sparse else X
-    (sentence,) = spread_warnings(X)
-    assert sentence.startswith("column 1 has more than 99% of the variance")
-    assert "scale='standard'" in sentence
-    assert sentence.count(".") == 1
-
-
-@pytest.mark.parametrize("factors", [[1.0, 5.0, 1.0], [1.0, 1000.0], [0.0, 0.0, 1.0], [30.0, 30.0, 1.0]])
-def test_columns_that_share_the_variance_or_are_too_few_are_not(factors):
-    X = np.random.default_rng(0).standard_normal((300, len(factors))) * factors
-    assert spread_warnings(X) == []
