@@ -57,16 +57,74 @@ def test_rows_are_drawn_in_the_columns_asked_for_and_coloured_by_label():
     [
         (["sample", "all rows", "all rows"], [1, 2]),
         (["sample"] * 3, [0, 1, 2]),
-        (["sample", "sample", "all rows"], [0, 1, 2]),
+        (["sample", "sample", "all rows"], [2]),
     ],
 )
-def test_history_lines_are_the_passes_over_all_rows_or_else_all_of_them(stages, shown):
+def test_history_lines_are_the_passes_over_all_rows_or_else_those_of_the_sample(stages, shown):
     history = Halves.history_.assign(stage=stages)
     display = HistoryDisplay(history).plot()
     for ax, name in zip(display.axes_, ("objective", "violation"), strict=True):
         (line,) = ax.get_lines()
         np.testing.assert_array_equal(line.get_ydata(), history[name].iloc[shown])
         np.testing.assert_array_equal(line.get_xdata(), np.arange(len(shown)) + 1)
+
+
+def test_history_of_a_search_shows_the_end_of_each_start_and_counts_its_steps():
+    X, _ = make_block("blobs", 0, 120, 3)
+    model = mmcnb.SparseKernelMMC(random_state=0, n_init=3).fit(X)
+    history = model.history_
+    ends = history.groupby(["gamma", "start"], sort=False).tail(1)
+    display = HistoryDisplay.from_estimator(model)
+    assert len(ends) < len(history) / 2
+    np.testing.assert_array_equal(display.axes_[0].get_lines()[0].get_ydata(), ends["objective"])
+    title = display.axes_[0].get_title().replace("\n", " ")
+    assert title == f"search on the sample: {len(ends)} starts, {len(history)} steps"
+
+
+def test_history_of_one_pass_over_all_rows_is_that_pass_alone():
+    X, _ = make_block("blobs", 0, 600, 3)
+    model = mmcnb.UnsupervisedRLS(3, sample_size=100, max_passes=1, random_state=0).fit(X)
+    ax, *_ = HistoryDisplay.from_estimator(model).axes_
+    (line,) = ax.get_lines()
+    passes = model.history_[model.history_["stage"] == "all rows"]
+    np.testing.assert_array_equal(line.get_ydata(), passes["objective"])
+    assert len(passes) == 1
+    assert line.get_marker() == "o"
+
+
+@pytest.mark.parametrize("size", [(6.4, 4.8), (2.3, 2.4)])
+def test_a_long_title_is_broken_and_stays_inside_its_figure(size):
+    from mmcnb.plotting._style import new_axes, set_title
+
+    ax = new_axes(figsize=size)
+    title = "search on the sample: 1,835 starts of many kernels at every bandwidth, 123,835 steps of each"
+    set_title(ax, title)
+    ax.figure.canvas.draw()
+    assert ax.get_title().replace("\n", " ") == title
+    inside = ax.figure.bbox
+    box = ax.title.get_window_extent()
+    assert box.x0 >= inside.x0
+    assert box.x1 <= inside.x1
+    assert box.y1 <= inside.y1
+
+
+@pytest.mark.parametrize("form", ["list", "csr", "path", "samples", "frame"])
+def test_clusters_are_drawn_from_any_storage(form, tmp_path):
+    X, y = make_block("rings", 0, 300, 3)
+    write_synthetic("rings", tmp_path / "rows.zarr", 300, 3)
+    rows = {
+        "list": X.tolist,
+        "csr": lambda: scipy.sparse.csr_array(X),
+        "path": lambda: str(tmp_path / "rows.zarr"),
+        "samples": lambda: mmcnb.open_samples(tmp_path / "rows.zarr"),
+        "frame": lambda: pd.DataFrame(X),
+    }[form]()
+    model = mmcnb.CPMMC(n_init=1, random_state=0).fit(X)
+    display = ClusterDisplay.from_estimator(model, rows, features=(2, 1))
+    np.testing.assert_allclose(display.scatter_.get_offsets(), X[:, [2, 1]], rtol=1e-6)
+    np.testing.assert_array_equal(display.labels, model.labels_)
+    assert len(ClusterDisplay.from_estimator(model, rows, sample_size=40).points) == 40
+    np.testing.assert_allclose(ClusterDisplay.from_predictions(rows, y).points, X[:, :2], rtol=1e-6)
 
 
 def test_axes_and_style_of_the_caller_are_used():

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import InputError
+from mmcnb.plotting._rows import drawn_rows
 from mmcnb.plotting._style import cluster_colors, new_axes
 
 MAP_BASIS = 500  # basis vectors the map is made of at most; the rest would not be seen
@@ -118,20 +118,12 @@ class ClusterMapDisplay:
         InputError
             If the rows cannot be read, have other columns than the fit, or ``sample_size`` is below 1.
         """
-        from sklearn.utils import check_random_state
-        from sklearn.utils.random import sample_without_replacement
         from sklearn.utils.validation import check_is_fitted
 
         from mmcnb.samples import open_samples
-        from mmcnb.samples.matrix import as_matrix
 
         check_is_fitted(estimator, "model_")
-        if sample_size < 1:
-            raise InputError(f"sample_size={sample_size} is out of range; give at least 1.")
-        samples = open_samples(np.asarray(X) if isinstance(X, list) or hasattr(X, "to_numpy") else X)
-        n, state = samples.n_samples, check_random_state(random_state)
-        rows = np.sort(sample_without_replacement(n, min(n, sample_size), random_state=state))
-        sample = as_matrix(samples.gather(rows))
+        sample, n = drawn_rows(X, sample_size, random_state)
         labels, margins = estimator.predict(sample), _margins(estimator.decision_function(sample))
         points, ratio = _principal_plane(_seen(estimator.model_, open_samples(sample)))
         if threshold is None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mmcnb.errors import InputError
+from mmcnb.plotting._rows import drawn_rows, two_columns
 from mmcnb.plotting._style import new_axes
 
 
@@ -50,9 +51,11 @@ class ClusterDisplay:
     def from_estimator(
         cls,
         estimator: Any,
-        X: ArrayLike,
+        X: Any,
         *,
         features: tuple[int, int] = (0, 1),
+        sample_size: int = 10_000,
+        random_state: Any = 0,
         ax: Any = None,
         **scatter: Any,
     ) -> ClusterDisplay:
@@ -62,10 +65,14 @@ class ClusterDisplay:
         ----------
         estimator : object
             Fitted estimator with ``predict``.
-        X : array-like of shape (n_samples, n_features)
+        X : ndarray, CSR, data frame, path, Zarr array or group, of shape (n_samples, n_features)
             Rows to label and draw.
         features : tuple of two int, default=(0, 1)
             Columns drawn against each other.
+        sample_size : int, default=10_000
+            Rows read and drawn at most.
+        random_state : int, RandomState or None, default=0
+            Seed of the sample.
         ax : matplotlib Axes, optional
             Where to draw; a new figure when left out.
         **scatter
@@ -74,13 +81,20 @@ class ClusterDisplay:
         Returns
         -------
         ClusterDisplay
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be read, a column is not there, or ``sample_size`` is below 1.
         """
-        return cls.from_predictions(X, estimator.predict(X), features=features, ax=ax, **scatter)
+        sample, _ = drawn_rows(X, sample_size, random_state)
+        points = two_columns(sample, features)
+        return cls(points, estimator.predict(sample)).plot(ax=ax, **scatter)
 
     @classmethod
     def from_predictions(
         cls,
-        X: ArrayLike,
+        X: Any,
         labels: ArrayLike,
         *,
         features: tuple[int, int] = (0, 1),
@@ -91,7 +105,7 @@ class ClusterDisplay:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : ndarray, CSR, data frame, path, Zarr array or group, of shape (n_samples, n_features)
             Rows to draw.
         labels : array-like of shape (n_samples,)
             Cluster of each row.
@@ -111,14 +125,12 @@ class ClusterDisplay:
         InputError
             If rows and labels differ in number, or a column is not there.
         """
-        table, numbers = np.asarray(X), np.asarray(labels)
-        if table.ndim != 2 or numbers.shape != table.shape[:1]:
+        points, numbers = two_columns(X, features), np.asarray(labels)
+        if numbers.shape != points.shape[:1]:
             raise InputError(
-                f"X has shape {table.shape} and labels {numbers.shape}; give one label a row of X."
+                f"X has {len(points)} rows and labels has shape {numbers.shape}; give one label a row of X."
             )
-        if not all(0 <= feature < table.shape[1] for feature in features):
-            raise InputError(f"features={features} are not columns of X, which has {table.shape[1]} of them.")
-        return cls(table[:, list(features)], numbers).plot(ax=ax, **scatter)
+        return cls(points, numbers).plot(ax=ax, **scatter)
 
     def plot(self, ax: Any = None, **scatter: Any) -> ClusterDisplay:
         """Draw the points.

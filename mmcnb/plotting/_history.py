@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.plotting._style import new_axes
+from mmcnb.plotting._style import new_axes, set_title
 
 
 class HistoryDisplay:
@@ -16,7 +16,8 @@ class HistoryDisplay:
     * `UnsupervisedRLS`: objective J and fraction of changed labels against passes.
     * `EvolutionaryMMC`: the lowest F so far against generations, a line for each evolution; the best is dark.
 
-    The passes over all rows are drawn; where there are fewer than two, those over the sample too.
+    The passes over all rows are drawn, and the title sums up the search on the sample before them. A fit
+    whose sample is all rows makes no such passes: there the end of each start of the search is drawn.
 
     Make one with `from_estimator`.
 
@@ -98,19 +99,37 @@ class HistoryDisplay:
     def _passes(self, ax: Any, line: dict[str, Any]) -> tuple[Any, ...]:
         from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+        value = "objective" if "objective" in self.history else "inertia"
         whole = self.history[self.history["stage"] == "all rows"]
-        history = whole if len(whole) > 1 else self.history.dropna(subset="objective")
-        passes, axes = np.arange(1, len(history) + 1), (ax, ax.twinx())
-        shown = {"objective": history["objective"]}
+        searched = self.history[self.history["stage"] != "all rows"].dropna(subset=value)
+        ends = _ends(searched)
+        history = whole if len(whole) else ends
+        passes, axes = np.arange(1, len(history) + 1), [ax]
+        shown = {value: history[value]}
         if "violation" in history and history["violation"].notna().any():
             shown["violation"] = history["violation"]
-        else:  # the first pass has no labels before it: all rows count as changed
+        elif "changed" in history and len(history) > 1:
+            # The first pass has no labels before it: all rows count as changed.
             shown["changed labels"] = (history["changed"] / history["changed"].iloc[0]).where(passes > 1)
+        if len(shown) > 1:
+            axes.append(ax.twinx())
+        if "changed labels" in shown:
             axes[1].yaxis.set_major_formatter(PercentFormatter(1.0))
-        style = {"marker": "o" if len(history) < 10 else ""}
-        for side, name, color in zip(axes, shown, ("C0", "C1"), strict=True):
+        style = {"marker": "o" if len(history) < 10 else "", "linestyle": "-" if len(whole) else ""}
+        style |= {} if len(whole) else {"marker": "."}
+        for side, name, color in zip(axes, shown, ("C0", "C1"), strict=False):
             side.plot(passes, shown[name], **{"color": color, **style, **line})
             side.set_ylabel(name, color=color)
-        ax.set_xlabel("pass over the data")
+        step = "start of the search" if len(ends) < len(searched) else "step on the sample"
+        ax.set_xlabel("pass over all rows" if len(whole) else step)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        return axes
+        if len(searched):
+            starts = f"{len(ends):,} start{'s' * (len(ends) > 1)}"
+            set_title(ax, f"search on the sample: {starts}, {len(searched):,} steps")
+        return tuple(axes)
+
+
+def _ends(searched: Any) -> Any:
+    """The last step of each start, at each bandwidth that was tried."""
+    keys = [name for name in ("gamma", "start") if name in searched]
+    return searched.groupby(keys, dropna=False, sort=False).tail(1) if keys else searched

@@ -8,7 +8,7 @@ import numpy as np
 
 from mmcnb.errors import InputError
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.plotting._style import cluster_colors
+from mmcnb.plotting._style import cluster_colors, set_title
 
 PANELS_A_ROW = 4
 LATER_ROUNDS = (1, 2, 4)  # from 0; little moves in the others
@@ -143,7 +143,7 @@ class ShakingDisplay:
             ax.remove()
         for ax, (title, labels) in zip(self.axes_, self.waves, strict=True):
             ax.scatter(*self.points.T, c=cluster_colors(labels), **style)
-            ax.set_title(title, fontsize="medium")
+            set_title(ax, title)
             ax.set(xticks=[], yticks=[])
             ax.set_aspect("equal", adjustable="datalim")
         return self
