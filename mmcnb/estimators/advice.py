@@ -76,7 +76,7 @@ def spread_advice(sample: Any, feature_names: Any = None) -> Iterator[str]:
     if share > DOMINANT_SHARE and variances[widest] > DOMINANT_RATIO**2 * np.median(varying):
         column = f"column {widest}" if feature_names is None else f"column {feature_names[widest]!r}"
         yield (
-            f"{column} has {int(100 * share)} % of the variance, so it decides nearly alone which rows are "
+            f"{column} has more than {int(100 * share)}% of the variance, so it alone decides which rows are "
             "near; scale='standard' makes all columns count."
         )
 

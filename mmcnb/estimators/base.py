@@ -20,10 +20,20 @@ from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.run import Engine, Traffic
-from mmcnb.engine.session import FitResult, FitSession, History, connected, fit_shown, open_engine, portable
+from mmcnb.engine.session import (
+    FitResult,
+    FitSession,
+    History,
+    Report,
+    connected,
+    fit_shown,
+    open_engine,
+    portable,
+)
 from mmcnb.errors import ClusterWarning
 from mmcnb.estimators.advice import advice, place_of_work
 from mmcnb.estimators.declaration import estimator as estimator
+from mmcnb.estimators.notebook import verdict_html
 from mmcnb.estimators.outputs import FrameMixin, write_rows
 from mmcnb.estimators.parameters import (
     Rule,
@@ -87,6 +97,13 @@ class Estimator(FittedAttributes, BaseEstimator):
         clone = super(Estimator, bare).__sklearn_clone__()
         clone.engine = self.engine  # a client cannot be copied
         return clone
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + verdict_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return {kind: text + verdict_html(self) * (kind == "text/html") for kind, text in bundle.items()}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file atomically; `mmcnb.load` reads it.
@@ -347,7 +364,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         if not result.attributes.get("converged", True):
             told = {result.unsettled or self._unsettled: ConvergenceWarning} | told
         told |= advice(self, session)
-        self.report_ = {**per_cluster, **result.report, "warnings": list(told)}
+        self.report_ = Report({**per_cluster, **result.report, "warnings": list(told)})
         for sentence, category in told.items():
             logger.info(sentence)
             if sentence not in result.quiet:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb.engine.session import Report
 from mmcnb.errors import InputError
 from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.features.graph import GraphKernel
@@ -181,6 +182,8 @@ def _restore(path: Any, estimator: Any, header: dict[str, Any], arrays: dict[str
         estimator.feature_names_in_ = np.array(names, dtype=object)
     for name in estimator.fitted_names:
         setattr(estimator, f"{name}_", _checked(path, name, header[name], FITTED_TYPES[name]))
+    if "report" in estimator.fitted_names:
+        estimator.report_ = Report(estimator.report_)
     estimator.history_ = pd.DataFrame(_checked(path, "history", header["history"], dict))
     return estimator
 

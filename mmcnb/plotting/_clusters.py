@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from mmcnb.errors import InputError
 from mmcnb.plotting._rows import drawn_rows, two_columns
-from mmcnb.plotting._style import new_axes
+from mmcnb.plotting._style import cluster_colors, new_axes
 
 
 class ClusterDisplay:
@@ -147,7 +147,16 @@ class ClusterDisplay:
         ClusterDisplay
         """
         ax = ax or new_axes()
-        style = {"s": 4, "cmap": "coolwarm", "linewidths": 0, **scatter}
+        style = {"s": 4, "cmap": self._colors(), "linewidths": 0, **scatter}
         self.scatter_ = ax.scatter(*self.points.T, c=self.labels, **style)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _colors(self) -> Any:
+        """Two colours that differ most, or one for each of more clusters."""
+        from matplotlib.colors import ListedColormap
+
+        if self.labels.size == 0 or self.labels.max() < 2:
+            return "coolwarm"
+        numbers = np.arange(int(self.labels.min()), int(self.labels.max()) + 1)
+        return ListedColormap(cluster_colors(numbers))

@@ -123,6 +123,8 @@ class HistoryDisplay:
         step = "start of the search" if len(ends) < len(searched) else "step on the sample"
         ax.set_xlabel("pass over all rows" if len(whole) else step)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        if len(history) == 1:
+            ax.set(xlim=(0, 2), xticks=[1])
         if len(searched):
             starts = f"{len(ends):,} start{'s' * (len(ends) > 1)}"
             set_title(ax, f"search on the sample: {starts}, {len(searched):,} steps")

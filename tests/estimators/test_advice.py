@@ -28,7 +28,7 @@ def test_one_column_with_most_of_the_variance_is_named(sparse):
     X = np.random.default_rng(0).standard_normal((300, 3)) * [1.0, 30.0, 1.0]
     X = sp.csr_array(X) if sparse else X
     (sentence,) = spread_advice(X)
-    assert sentence.startswith("column 1 has 99 % of the variance")
+    assert sentence.startswith("column 1 has more than 99% of the variance")
     assert "scale='standard'" in sentence
     assert sentence.count(".") == 1
     (sentence,) = spread_advice(X, ["age", "income", "height"])
@@ -78,7 +78,7 @@ def test_a_fit_warns_of_its_widest_column_by_name_and_scaling_ends_it():
     wine = load_wine()
     X = pd.DataFrame(wine.data, columns=wine.feature_names)
     model = mmcnb.UnsupervisedRLS(3, random_state=0, n_init=1)
-    with pytest.warns(mmcnb.ClusterWarning, match="column 'proline' has 99 % of the variance"):
+    with pytest.warns(mmcnb.ClusterWarning, match="column 'proline' has more than 99% of the variance"):
         model.fit(X)
     assert any("'proline'" in sentence for sentence in model.report_["warnings"])
     model.set_params(scale="standard").fit(X)

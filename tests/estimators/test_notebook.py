@@ -1,0 +1,68 @@
+"""What a notebook shows of a plan, a report and an estimator."""
+
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mmcnb
+from mmcnb.engine.session import Report
+from mmcnb.estimators.notebook import verdict_html
+
+MARKUP = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((200, 3)) * [100.0, 1.0, 1.0], columns=[MARKUP, "b", "c"])
+    model = mmcnb.UnsupervisedRLS(2, n_init=1, random_state=0)
+    with pytest.warns(mmcnb.ClusterWarning, match="script"):
+        return model.fit(X), X
+
+
+def test_a_report_is_a_dict_that_prints_a_line_an_entry(fitted, tmp_path):
+    model, _ = fitted
+    report = model.report_
+    assert isinstance(report, dict)
+    assert json.loads(json.dumps(report))["sizes"] == report["sizes"]
+    assert [line.split()[0] for line in repr(report).splitlines()] == list(report)
+    model.save(tmp_path / "model")
+    loaded = mmcnb.load(tmp_path / "model").report_
+    assert loaded == report
+    assert isinstance(loaded, Report)
+
+
+def test_the_table_of_a_report_has_warnings_first_and_no_markup_of_others(fitted):
+    table = ElementTree.fromstring(fitted[0].report_._repr_html_())
+    cells = [(row[0].text, row[1].text) for row in table]
+    assert cells[0][0] == "warning"
+    assert MARKUP in cells[0][1]
+    assert "sizes" in dict(cells)
+    assert MARKUP not in fitted[0].report_._repr_html_()
+
+
+def test_an_estimator_shows_its_verdict_below_its_parameters(fitted):
+    model, _ = fitted
+    html = model._repr_html_()
+    assert html.endswith(verdict_html(model))
+    assert "UnsupervisedRLS, fitted" in html
+    assert MARKUP not in html
+    bundle = model._repr_mimebundle_()
+    assert bundle["text/html"].endswith(verdict_html(model))
+    assert bundle["text/plain"] == repr(model)
+
+
+def test_an_estimator_without_a_fit_has_no_verdict_and_escapes_its_parameters():
+    model = mmcnb.CPMMC(checkpoint=MARKUP)
+    assert verdict_html(model) == ""
+    assert MARKUP not in model._repr_html_()
+
+
+def test_the_table_of_a_plan_escapes_where_the_work_runs(fitted):
+    plan = mmcnb.CPMMC(engine=f"tcp://{MARKUP}").plan(np.eye(9))
+    assert MARKUP not in plan._repr_html_()
+    assert MARKUP in str(plan)
+    ElementTree.fromstring(plan._repr_html_())
