@@ -7,6 +7,8 @@ scan     the pass of ``predict`` over a Zarr store of incompressible float32 (64
 product  the same pass over rows in memory (784 columns, 256 basis vectors) against a bare single-precision
          product of the pass's blocks
 csr      kernel values of a9a against 200 of its rows, beside scikit-learn's ``rbf_kernel``
+checks   kernel values of a block of 4,096 rows (50 columns, 200 basis vectors) by ``mmcnb.kernels``, which
+         checks its arguments, beside ``mmcnb.kernels.unchecked``
 
 Ratios are of medians of turns. ``--quick`` takes small sizes.
 """
@@ -28,6 +30,7 @@ from benchmarks.protocol import bare_scans, compile_seconds, facts, fit, turns, 
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.tables import Goal, Result, measures_of
 from mmcnb import kernels
+from mmcnb.kernels import unchecked
 from mmcnb.samples import BLOCK_ROWS, create_dense_store, open_samples
 
 TURNS, QUICK_TURNS = 5, 3
@@ -130,6 +133,18 @@ def csr(run: Run) -> dict[str, Any]:
     return facts(X) | {"seconds": ours_seconds} | seconds | found
 
 
+def checks(run: Run) -> dict[str, Any]:
+    """One block with and without checks, in turns."""
+    X = np.random.default_rng(0).standard_normal((run.settings["rows"], 50), np.float32)
+    basis, out = X[:200].copy(), np.empty((len(X), 200), np.float32)
+    routines = {"checked": kernels.rbf_kernel_block_into, "unchecked": unchecked.rbf_kernel_block_into}
+    with threadpool_limits(1, "blas"):
+        calls = {name: partial(routine, X, basis, 0.02, out) for name, routine in routines.items()}
+        seconds = turns(calls, run.settings["turns"])
+    found = {"seconds": seconds["checked"], "unchecked_seconds": seconds["unchecked"]}
+    return facts(X) | found | {"checks": seconds["checked"] / seconds["unchecked"] - 1}
+
+
 @contextmanager
 def threads() -> Iterator[ThreadPoolExecutor]:
     """As many threads as there are cores, each with one of BLAS."""
@@ -156,13 +171,16 @@ def labeller(features: int, landmarks: int) -> tuple[Any, float]:
 RATIO = Goal("scan: predict over a store, against the best bare scan", np.nan, 1.35, "times")
 RATE = Goal("product: predict, of the rate of a bare product", np.nan, 70, "%", at_least=True)
 FASTER = Goal("csr: kernel blocks, against the faster rbf_kernel", np.nan, 8, "times", at_least=True)
+CHEAP = Goal("checks: time beyond that of the unchecked routine", np.nan, 3, "%")
 grids = {  # the store of the first has 2 GiB of float32
     "scan": partial(grid, "noise, in a store", "predict", 1, (2**23, 2**17)),
     "product": partial(grid, "noise, in memory", "predict", 1, (2**17, 2**14)),
     "csr": partial(grid, "a9a", "kernel blocks", 4, None),
+    "checks": partial(grid, "noise, in memory", "kernel block", 100, (2**12, 2**12)),
 }
 SECTIONS = {
     "scan": Section(grids["scan"], scan, partial(tables, "scan", "scans", RATIO)),
     "product": Section(grids["product"], product, partial(tables, "product", "of_bare_rate", RATE)),
     "csr": Section(grids["csr"], csr, partial(tables, "csr", "times_faster", FASTER)),
+    "checks": Section(grids["checks"], checks, partial(tables, "checks", "checks", CHEAP)),
 }

@@ -83,7 +83,9 @@ class Array:
 
     def fit(self, name: str, value: Any, sizes: Sizes) -> Any:
         """Compare type, dtype, order and shape; the value as the routine takes it."""
-        if not isinstance(value, np.ndarray) or isinstance(value, np.ma.MaskedArray):
+        if type(value) is not np.ndarray and (
+            not isinstance(value, np.ndarray) or np.ma.isMaskedArray(value)
+        ):
             kind = type(value).__name__
             raise InputError(f"{name} is of type {kind}; give a NumPy array of shape {self.shape}.")
         if value.dtype not in self.dtypes:
