@@ -17,6 +17,15 @@ def test_its_examples_run(tmp_path, monkeypatch):
     assert open_class_labels(said["houses"]).tolist() == [0, 1, 0, 1]
     assert open_index(said["houses"]).tolist() == ["a", "b", "c", "d"]
     assert said["taken"]["cells_filled"] == 1
-    for code in parts[1:]:
-        exec(code, said)
+    exec(parts[1], said)
     assert open_samples("houses.zarr").dtype == "float64"
+    sizes = []
+    for code in parts[2:]:
+        *lines, last = code.strip().split("\n")
+        exec("\n".join(lines), said)
+        value, _, comment = last.partition("  # ")
+        sizes.append((eval(value, said), comment))
+    block, names, *counts = sizes
+    assert block[0].tolist() == [[2], [5]]
+    assert ", ".join(names[0]) == names[1]
+    assert [str(count) for count, _ in counts] == [comment for _, comment in counts] == ["2", "5", "6"]
