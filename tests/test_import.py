@@ -40,6 +40,11 @@ def test_the_solver_of_several_kernels_is_loaded_by_their_fits_alone():
     assert "clarabel" not in _modules_after(every)
 
 
+def test_rows_are_read_without_dask():
+    loaded = _modules_after("import numpy, mmcnb; mmcnb.open_samples(numpy.zeros((3, 2))).block(0, 3)")
+    assert loaded & {"dask", "distributed", "pyarrow", "anndata", "h5py"} == set()
+
+
 def test_every_public_name_is_there_and_listed():
     for name in mmcnb.__all__:
         assert getattr(mmcnb, name) is not None
