@@ -58,3 +58,17 @@ def test_the_commands_of_the_readme_make_labels_of_a_csv(tmp_path, monkeypatch, 
     expected = mmcnb.load(tmp_path / "rows.model").predict(tmp_path / "rows.zarr")
     np.testing.assert_array_equal(read_values(tmp_path / labels), expected)
     assert adjusted_rand_score(np.arange(300) // 100, expected) == 1
+
+
+def test_the_commands_of_the_first_steps_print_what_their_page_says(tmp_path, monkeypatch, capsys):
+    page = ROOT / "docs" / "get_started.md"
+    monkeypatch.chdir(tmp_path)
+    exec(re.search(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)[1], {})
+    typed = [words[1:] for words in commands(page) if is_ours(words) and words[1] != "demo"]
+    for words in typed:
+        assert main(words) == 0, capsys.readouterr().err
+    said = capsys.readouterr().out
+    (printed,) = re.findall(r"^```text\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    # Another processor may move a row or two, so the words are compared.
+    assert {line[:16] for line in printed.splitlines()} <= {line[:16] for line in said.splitlines()}
+    assert "adjusted rand index" in said
