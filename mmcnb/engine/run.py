@@ -5,9 +5,11 @@ totals: blocks in order within a group, groups in order. So the result has the
 same bits for any storage chunks, number of threads or engine.
 """
 
+import logging
 import math
 import os
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +18,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from mmcnb._config import n_threads
+from mmcnb._config import format_bytes, n_threads
 from mmcnb._progress import Progress, Stages, progress
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples.derived import cache_features
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from mmcnb.engine.plan import FitPlan
 
 
+logger = logging.getLogger("mmcnb")
 Total = TypeVar("Total")
 Result = TypeVar("Result")
 # `python -m benchmarks engine` compares passes with a bare scan of the same store.
@@ -90,6 +93,15 @@ class Traffic:
             self.reads += 1
             self.bytes += int(self.watched.n_samples * self.watched.row_bytes)
 
+    def told(self, samples: Samples, seconds: float) -> str:
+        """The last pass in words: how many rows, where from, how many bytes and how long."""
+        n = samples.n_samples
+        if samples.cached or self.watched is None:
+            return f"swept {n:,} rows, with kernel values cached, in {seconds:.2f} s."
+        size = n * self.watched.row_bytes
+        rate = format_bytes(size / max(seconds, 1e-9))
+        return f"read {n:,} rows of {samples.name}, {format_bytes(size)}, in {seconds:.2f} s ({rate}/s)."
+
     def to_dict(self) -> dict[str, Any]:
         """The counts, as columns of a history."""
         return {"reads": self.reads, "sweeps": self.sweeps, "bytes": self.bytes, "resumed": self.resumed}
@@ -147,11 +159,14 @@ class Engine(ABC):
     def stream(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Iterator[Total]:
         """The totals of all groups of rows in order, counted and shown as `run` does; none is kept."""
         self.traffic.count(samples)
+        started = time.perf_counter()
         with self._shown(samples, description) as bar:
             for group in self.groups(pass_, samples):
                 yield group
                 if bar is not None:
                     bar.update(GROUP_ROWS)
+        if self.traffic.watches(samples):
+            logger.info(self.traffic.told(samples, time.perf_counter() - started))
 
     def _shown(self, samples: Samples, description: str) -> AbstractContextManager[Progress | None]:
         """What the rows of a pass are reported to: the bar of the fit, or one of the pass."""

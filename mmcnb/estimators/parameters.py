@@ -205,7 +205,7 @@ RUNTIME_DOCS = {
         Seed of all random choices of the fit.""",
     "verbose": """verbose : int, default=0
         1 shows one progress bar for the whole fit, on a terminal or in a notebook, and a line every 30 s
-        elsewhere.""",
+        elsewhere. At level INFO the logger "mmcnb" tells rows, bytes and seconds of each pass.""",
     "engine": """engine : None, str or dask.distributed.Client, default=None
         Engine of the passes over the rows: None is the setting of `mmcnb.config`, or threads of this
         process. A client, or the address of its scheduler, is a Dask cluster.""",

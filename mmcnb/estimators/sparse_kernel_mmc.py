@@ -174,7 +174,8 @@ class SparseKernelMMC(StreamedClusterer):
             raise InputError(
                 f"basis={self.basis!r} needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
             )
-        refuse_landmarks_of_graph(self)
+        if self.landmarks is not None:
+            refuse_landmarks_of_graph(self)
 
     def _needs(self, n_samples: int) -> FitNeeds:
         graph = graph_kernel(self.kernel)

@@ -1,3 +1,4 @@
+import logging
 import threading
 import time
 
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
-from mmcnb.engine.run import ThreadEngine, run
+from mmcnb.engine.run import ThreadEngine, Traffic, run
 from mmcnb.samples import BLOCK_ROWS, CSRBlock, open_samples, slice_rows
 from tests.engine.fakes import FakeSamples, OrderedSum
 
@@ -168,3 +169,15 @@ def test_slice_rows_of_csr_is_the_slice_of_the_dense_rows():
         held = slice(block.indptr[row], block.indptr[row + 1])
         dense[row, block.indices[held]] = block.data[held]
     np.testing.assert_array_equal(dense, X[2:7])
+
+
+def test_each_pass_over_the_watched_rows_is_logged_with_its_bytes(caplog):
+    watched, other = open_samples(numbers(9000)), open_samples(numbers(100))
+    with caplog.at_level(logging.INFO, "mmcnb"), ThreadEngine(n_jobs=1) as engine:
+        engine.traffic = Traffic(watched)
+        engine.run(OrderedSum(), other)
+        assert caplog.messages == []
+        engine.run(OrderedSum(), watched)
+    (line,) = caplog.messages
+    assert line.startswith("read 9,000 rows of ")
+    assert "211 KiB" in line
