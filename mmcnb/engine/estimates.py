@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mmcnb.engine.plan import FitNeeds, RowShape
 
-# CPU seconds of one processor core to compile what fits use: `python -m benchmarks startup` prints their sum.
+# CPU seconds to compile what fits use; `python -m benchmarks startup` prints those of whole first fits.
 COMPILE_SECONDS = {
     "size_multipliers": 5.0,
     "refine": 3.5,  # with the other routines of the search for a partition
@@ -32,6 +32,7 @@ SCRATCH_BYTES = 0.9e9
 # Seconds of one core, from CPU seconds of fits to 1,500 x 30 and 20,000 x 50 rows with 2 and 10 clusters.
 MARGIN_SECONDS, PARTITION_SECONDS = 0.35, 0.7  # on a sample of 2,000 rows
 NODE_SECONDS = 3.3e-4  # of the graph and its coordinates, a node
+NUMBERS = 3.0  # how much longer the search takes that chooses the number of clusters
 
 
 def read_seconds(rows: "RowShape") -> float:
@@ -68,9 +69,9 @@ def sweep_seconds(
     return (2 * read + columns + sweeps * sweep) / threads + (1 + sweeps) * scratch
 
 
-def margin_seconds(rows: int, n_features: int = 0) -> float:
+def margin_seconds(rows: int, n_features: int = 0, n_clusters: int = 2) -> float:
     """Seconds of the starts of the hinge methods on a sample."""
-    return MARGIN_SECONDS * rows / 2000 * (1 + n_features / 500)
+    return MARGIN_SECONDS * rows / 2000 * (1 + n_features / 500) * (n_clusters - 1)
 
 
 def partition_seconds(rows: int, n_clusters: int) -> float:
@@ -81,6 +82,11 @@ def partition_seconds(rows: int, n_clusters: int) -> float:
 def graph_seconds(nodes: int, n_clusters: int) -> float:
     """Seconds of the graph of some nodes and of its clusters, without the search on a sample of the nodes."""
     return NODE_SECONDS * nodes * (1 + 0.05 * (n_clusters - 2))
+
+
+def all_numbers(methods: list["FitNeeds"]) -> list["FitNeeds"]:
+    """The needs of methods that try every number of clusters, up to that of which these are the needs."""
+    return [replace(one, search_seconds=NUMBERS * (one.search_seconds or 0.0)) for one in methods]
 
 
 def both_searches(one: "FitNeeds", other: "FitNeeds") -> list["FitNeeds"]:

@@ -183,11 +183,12 @@ class CrammerSingerMMC(StreamedClusterer):
         graph = graph_kernel(self.kernel)
         if graph is not None:
             return graph_needs(graph, int(self.n_clusters), n_samples, rows)
+        k = int(self.n_clusters)
         return FitNeeds(
             *(self._landmarks(rows), size),
             sample_bytes=matrix_bytes(rows),
             larger_rows=larger_sample(n_samples),
-            search_seconds=partition_seconds(rows, int(self.n_clusters)) + margin_seconds(rows),
+            search_seconds=partition_seconds(rows, k) + margin_seconds(rows, n_clusters=k),
             routines=OF_KERNEL + OF_PARTITION,
         )
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mmcnb.engine.estimates import both_searches
+from mmcnb.engine.estimates import all_numbers, both_searches
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.session import FitResult, FitSession, connected
 from mmcnb.errors import InputError
@@ -264,7 +264,7 @@ class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
     def _all_needs(self, n_samples: int) -> list[FitNeeds]:
         """What each method needs that may be taken; that of the graph first."""
         if not self._number_is_given:
-            return self._of_number(self.max_clusters)._all_needs(n_samples)
+            return all_numbers(self._of_number(self.max_clusters)._all_needs(n_samples))
         if not self._chooses:
             return [self._method(self.kernel)._needs(n_samples)]
         graph, function = (self._method(kernel)._needs(n_samples) for kernel in ("graph", "rbf"))
