@@ -182,7 +182,7 @@ def sampled_silhouette(
     from mmcnb.samples.derived import standardized
     from mmcnb.samples.matrix import as_matrix
 
-    samples = open_samples(X if hasattr(X, "shape") or not isinstance(X, list | tuple) else np.asarray(X))
+    samples = open_samples(X)
     labels, n = _one_dimensional(labels, "labels"), samples.n_samples
     if len(labels) != n:
         raise InputError(f"labels has {len(labels)} rows and X has {n}; give one label a row.")

@@ -191,7 +191,7 @@ def seed_and_sample(estimator: Any, X: Any, sample_size: int, random_state: Any)
     given = estimator.get_params().get("random_state") if random_state is None else random_state
     source = check_random_state(given)
     seed = int(source.randint(2**31 - 1))
-    samples = open_samples(np.asarray(X) if isinstance(X, list) or hasattr(X, "iloc") else X)
+    samples = open_samples(X)
     rows = sample_rows(samples.n_samples, sample_size, None, source)
     with ThreadEngine(estimator.get_params().get("n_jobs")) as engine:
         sample = draw_sample(engine, samples, rows).sample
