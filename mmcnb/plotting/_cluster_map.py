@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.plotting._rows import drawn_rows
+from mmcnb.plotting._rows import drawn_rows, with_names
 from mmcnb.plotting._style import cluster_colors, new_axes
 
 MAP_BASIS = 500  # basis vectors the map is made of at most; the rest would not be seen
@@ -123,8 +123,9 @@ class ClusterMapDisplay:
         from mmcnb.samples import open_samples
 
         check_is_fitted(estimator, "model_")
-        sample, n = drawn_rows(X, sample_size, random_state)
-        labels, margins = estimator.predict(sample), _margins(estimator.decision_function(sample))
+        sample, n, names = drawn_rows(X, sample_size, random_state)
+        named = with_names(estimator, sample, names)
+        labels, margins = estimator.predict(named), _margins(estimator.decision_function(named))
         points, ratio = _principal_plane(_seen(estimator.model_, open_samples(sample)))
         if threshold is None:
             rho = getattr(estimator, "rho_", None)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mmcnb.errors import InputError
-from mmcnb.plotting._rows import drawn_rows, two_columns
+from mmcnb.plotting._rows import drawn_rows, two_columns, with_names
 from mmcnb.plotting._style import cluster_colors, new_axes
 
 
@@ -65,7 +65,7 @@ class ClusterDisplay:
         ----------
         estimator : object
             Fitted estimator with ``predict``.
-        X : ndarray, CSR, data frame, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows to label and draw.
         features : tuple of two int, default=(0, 1)
             Columns drawn against each other.
@@ -87,9 +87,10 @@ class ClusterDisplay:
         InputError
             If the rows cannot be read, a column is not there, or ``sample_size`` is below 1.
         """
-        sample, _ = drawn_rows(X, sample_size, random_state)
+        sample, _, names = drawn_rows(X, sample_size, random_state)
         points = two_columns(sample, features)
-        return cls(points, estimator.predict(sample)).plot(ax=ax, **scatter)
+        labels = estimator.predict(with_names(estimator, sample, names))
+        return cls(points, labels).plot(ax=ax, **scatter)
 
     @classmethod
     def from_predictions(
@@ -105,7 +106,7 @@ class ClusterDisplay:
 
         Parameters
         ----------
-        X : ndarray, CSR, data frame, path, Zarr array or group, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows to draw.
         labels : array-like of shape (n_samples,)
             Cluster of each row.

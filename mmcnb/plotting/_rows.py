@@ -7,8 +7,8 @@ import numpy as np
 from mmcnb.errors import InputError
 
 
-def drawn_rows(X: Any, sample_size: int, random_state: Any) -> tuple[Any, int]:
-    """At most so many rows of any storage, drawn at random and in their order, and how many there are.
+def drawn_rows(X: Any, sample_size: int, random_state: Any) -> tuple[Any, int, list[str] | None]:
+    """At most so many rows of any storage, drawn at random; how many there are; names of their columns.
 
     Raises
     ------
@@ -26,7 +26,18 @@ def drawn_rows(X: Any, sample_size: int, random_state: Any) -> tuple[Any, int]:
     samples = open_samples(X)
     n, state = samples.n_samples, check_random_state(random_state)
     rows = np.sort(sample_without_replacement(n, min(n, sample_size), random_state=state))
-    return as_matrix(samples.gather(rows)), n
+    return as_matrix(samples.gather(rows)), n, samples.feature_names
+
+
+def with_names(estimator: Any, rows: Any, names: list[str] | None) -> Any:
+    """Drawn rows as an estimator of mmcnb asks for them: with the names of their columns."""
+    if names is None or not hasattr(estimator, "model_"):
+        return rows
+    from mmcnb.samples import open_samples
+
+    samples = open_samples(rows)
+    samples.feature_names = names
+    return samples
 
 
 def two_columns(X: Any, features: tuple[int, int]) -> np.ndarray:

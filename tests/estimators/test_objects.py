@@ -145,13 +145,23 @@ def test_an_element_of_an_array_is_refused(X):
 
 
 @pytest.mark.parametrize("display", [ClusterDisplay, ClusterMapDisplay])
-@pytest.mark.parametrize("storage", ["pandas", "polars", "npy", "HDF5", "h5ad", "AnnData", "Zarr"])
+@pytest.mark.parametrize("storage", ["polars", "npy", "h5ad", "Zarr"])
 def test_displays_draw_what_a_fit_takes(dense, X, display, storage):
     model = make("CPMMC", n_init=1, C=1.3).fit(X)
     expected = display.from_estimator(model, X)
     shown = display.from_estimator(model, dense[storage])
     assert np.array_equal(shown.points, expected.points)
     assert np.array_equal(shown.labels, expected.labels)
+    plt.close("all")
+
+
+@pytest.mark.filterwarnings("error:X does not have valid feature names:UserWarning")
+@pytest.mark.parametrize("storage", ["pandas", "AnnData"])
+def test_displays_keep_the_names_of_columns(dense, storage):
+    model = make("CPMMC", n_init=1, C=1.3).fit(dense[storage])
+    for display in (ClusterDisplay, ClusterMapDisplay):
+        shown = display.from_estimator(model, dense[storage], sample_size=50)
+        assert len(shown.points) == 50
     plt.close("all")
 
 
