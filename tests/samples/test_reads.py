@@ -32,7 +32,8 @@ class RecordingStore(WrapperStore):
 
     async def get(self, key, prototype, byte_range=None):
         if not key.endswith((".json", ".zarray", ".zgroup", ".zattrs")):
-            self.gets[key if byte_range is None else (key, byte_range)] += 1
+            # The ranges of Zarr 3.1.2 have no hash.
+            self.gets[key if byte_range is None else (key, repr(byte_range))] += 1
         return await super().get(key, prototype, byte_range)
 
 
@@ -120,7 +121,7 @@ def test_a_pass_over_dense_chunks(rows, tmp_path, chunks, shards, n_jobs):
 
 def is_index(key):
     """Whether a range of a shard is its index."""
-    return isinstance(key, tuple) and "Suffix" in type(key[1]).__name__
+    return isinstance(key, tuple) and "Suffix" in key[1]
 
 
 @pytest.mark.parametrize(
