@@ -36,6 +36,7 @@ def test_a_study_writes_what_it_prints(study, tmp_path, capsys):
     tables = list(tmp_path.glob("*.csv"))
     assert {path.name for path in tmp_path.iterdir()} - {path.name for path in tables} == {
         f"{study}.jsonl",
+        f"{study}.lock",
         f"{study}.parquet",
     }
     for path in tables:
@@ -84,7 +85,8 @@ def test_what_stops_a_study_does_not_stop_the_others(tmp_path, capsys, studies):
     assert "error: mnist: no run could be computed: no luck." in printed.err.splitlines()
     assert "1 runs failed" in printed.out
     assert {path.name for path in tmp_path.iterdir()} == {
-        *("counted.csv", "adult.jsonl", "adult.parquet", "mnist.jsonl", "mnist.parquet")
+        *("counted.csv", "adult.jsonl", "adult.lock", "adult.parquet"),
+        *("mnist.jsonl", "mnist.lock", "mnist.parquet"),
     }
 
 
@@ -190,7 +192,7 @@ def test_missing_data_are_told_in_one_sentence(tmp_path, capsys, monkeypatch):
     assert "MMCNB_DATA_DIR" in told[0]
 
 
-@pytest.mark.parametrize("words", [["adult", "--seeds", "0"], ["adult", "--rows", "-1"], ["--quick"]])
+@pytest.mark.parametrize("words", [["adult", "--seeds", "0"], ["adult", "--rows", "-1"]])
 def test_bad_options_are_refused(words, capsys):
     with pytest.raises(SystemExit) as ended:
         main(words)
