@@ -1,9 +1,11 @@
 """The same float32 table gives the same bits as any object or file, and what is no table is refused."""
 
 import pickle
+import sys
 import warnings
 
 import anndata
+import dask.array
 import dask.dataframe
 import h5py
 import numpy as np
@@ -296,3 +298,30 @@ def test_a_bad_number_is_named_by_row_column_and_name(X, files):
     for source in (data, folder / "bad.h5ad"):
         with pytest.raises(InputError, match=r"NaN at row 4100, column 2 \('age'\) of "):
             open_samples(source).digest
+
+
+def test_a_missing_extra_is_named(files, monkeypatch):
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    for name in ("rows.h5", "cells.h5ad"):
+        with pytest.raises(InputError, match=rf'{name} needs h5py: pip install "mmcnb\[hdf5\]"\.$'):
+            open_samples(files[0] / name)
+
+
+def test_a_data_array_is_what_it_holds(X):
+    def labelled(data):
+        kind = type(
+            "DataArray", (), {"__module__": "xarray.core.dataarray", "data": data, "dims": ("a", "b")}
+        )
+        return kind()
+
+    for data in (X, dask.array.from_array(X, chunks=(1000, 7))):
+        assert_same_rows(open_samples(labelled(data)), X)
+    with pytest.raises(InputError, match="has no element 'X': leave element out"):
+        open_samples(labelled(X), "X")
+
+
+def test_opening_reads_no_numbers(tmp_path):
+    np.lib.format.open_memmap(tmp_path / "large.npy", "w+", "f4", (2**18, 2**9)).flush()  # 512 MiB of holes
+    for source in (tmp_path / "large.npy", np.load(tmp_path / "large.npy", mmap_mode="r")):
+        samples = open_samples(source)
+        assert samples.block(2**18 - 2, 2**18).shape == (2, 2**9)
