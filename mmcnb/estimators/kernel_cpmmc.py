@@ -17,8 +17,9 @@ from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     KERNEL,
     KERNELS,
+    PRECOMPUTED,
     TWO_CLUSTERS,
-    Choice,
+    KernelFunction,
     Rule,
     candidate_kernels,
     search_config,
@@ -35,7 +36,6 @@ from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix, to_dense
 
 EXACT_SEARCH = 1000  # rows up to which every bandwidth is tried on the whole kernel matrix
-PRECOMPUTED = "precomputed"
 ASYMMETRY = 1e-5  # relative: of kernel values in float32
 MATRIX_COPIES = 8  # memory of a fit to a given kernel matrix, in matrices
 CANDIDATES = 20  # memory of such a search, in kernel matrices
@@ -120,7 +120,7 @@ class KernelCPMMC(StreamedClusterer):
     rules: ClassVar[Mapping[str, Rule]] = {
         **TWO_CLUSTERS,
         **KERNEL,
-        "kernel": Choice((*KERNELS, PRECOMPUTED)),
+        "kernel": KernelFunction((*KERNELS, PRECOMPUTED)),
     }
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 

@@ -34,6 +34,7 @@ from mmcnb.samples._labels import read_column
 from mmcnb.samples._objects import is_array
 
 KERNELS = ("rbf", "linear", "poly")
+PRECOMPUTED = "precomputed"
 
 
 class Rule(Protocol):
@@ -144,12 +145,14 @@ class KernelOrGraph:
         if isinstance(value, GraphKernel):
             value.check()
         else:
-            Choice((*self.choices, "graph")).check(name, value)
+            _check_kernel(name, value, (*self.choices, "graph"))
 
 
 @dataclass(frozen=True)
 class KernelFunction:
     """A kernel function alone, of a method that has no use for the graph kernel."""
+
+    choices: tuple[str, ...] = KERNELS
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError where a value is none."""
@@ -158,7 +161,17 @@ class KernelFunction:
                 f"{name}={value!r} is not for this method, which takes a kernel function; use "
                 "MaximumMarginClustering, UnsupervisedRLS, SparseKernelMMC or CrammerSingerMMC."
             )
-        Choice(KERNELS).check(name, value)
+        _check_kernel(name, value, self.choices)
+
+
+def _check_kernel(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Refuse what is no kernel, and a kernel matrix where a sample of its rows would not do."""
+    if isinstance(value, str) and value == PRECOMPUTED and value not in choices:
+        raise InputError(
+            f"{name}={value!r} needs the kernel values of all rows; use KernelCPMMC, or give rows and a "
+            "kernel function."
+        )
+    Choice(choices).check(name, value)
 
 
 COUNT = Number(1, integer=True)

@@ -311,6 +311,7 @@ OTHER = {
     "threshold": "fixed",
     "basis": "shared",
     "n_landmarks": 7,
+    "landmarks": [[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]],
     "continuation": False,
     "init": "k-means",
     "n_init": 2,

@@ -68,5 +68,5 @@ def test_columns_of_a_matrix_are_not_scaled(X):
 
 @pytest.mark.parametrize("name", ["SparseKernelMMC", "UnsupervisedRLS", "MaximumMarginClustering"])
 def test_methods_on_a_sample_refuse_it(X, name):
-    with pytest.raises(mmcnb.InputError, match="kernel='precomputed'"):
+    with pytest.raises(mmcnb.InputError, match="kernel='precomputed' needs the kernel values of all rows"):
         getattr(mmcnb, name)(kernel="precomputed").fit(np.eye(4))
