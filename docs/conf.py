@@ -2,6 +2,7 @@
 
 import os
 import re
+import warnings
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,8 @@ sphinx_gallery_conf = {
     "backreferences_dir": None,
     "matplotlib_animations": False,
 }
+# What an example warns of is shown without the folder of the build.
+warnings.formatwarning = lambda message, category, *place: f"{category.__name__}: {message}\n"
 # The addresses of other hosts are not asked; tests/test_house.py checks those of the project itself.
 linkcheck_ignore = [r"https?://.*"]
 
