@@ -29,7 +29,7 @@ def made_answers(n_rows, n_questions=14, n_answers=8):
 
 
 if os.environ.get("MMCNB_DATA_DIR"):
-    from data_loaders import load
+    from mmcnb.datasets import load
 
     X, y = load("adult", rows=10_000)
 else:

@@ -3,7 +3,7 @@ How does it compare with UMAP and HDBSCAN?
 ==========================================
 
 On the 70,000 digits of MNIST its adjusted Rand index is .90, and that of HDBSCAN after UMAP .84
-(:doc:`/comparison`). Here are fewer: 5,000 where MMCNB_DATA_DIR names a folder that holds MNIST, and else
+(:doc:`/comparison`). Here are fewer: 10,000 where MMCNB_DATA_DIR names a folder that holds MNIST, and else
 the 1,797 digits of scikit-learn. Without umap-learn, principal components take its place; the output says
 so.
 """
@@ -20,9 +20,9 @@ from sklearn.metrics import adjusted_rand_score
 import mmcnb
 
 if os.environ.get("MMCNB_DATA_DIR"):
-    from data_loaders import load
+    from mmcnb.datasets import load
 
-    X, y = load("mnist", rows=5_000)
+    X, y = load("mnist", rows=10_000)
 else:
     X, y = load_digits(return_X_y=True)
 print(f"{len(X):,} digits of {X.shape[1]} pixels")
