@@ -234,6 +234,8 @@ def is_file_of_rows(source: Any) -> bool:
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return False
     path = Path(source)
+    if is_store_folder(path):
+        return False
     return (path.suffix.lower() in FILES and not path.is_dir()) or table_format(path) is not None
 
 
