@@ -34,7 +34,7 @@ if os.environ.get("MMCNB_DATA_DIR"):
     X, y = load("adult", rows=10_000)
 else:
     X, y = made_answers(10_000)
-print(f"{X.shape[0]:,} rows, {X.shape[1]} columns, {X.nnz / np.prod(X.shape):.0%} of them not zero")
+print(f"{X.shape[0]:,} x {X.shape[1]}, {X.nnz / np.prod(X.shape):.0%} of the values not zero")
 
 # %%
 # :class:`mmcnb.CPMMC` is linear: no kernel and no basis, so a pass costs as much as there are entries.
@@ -48,7 +48,7 @@ print(model.plan(X))
 # The weights say which columns part the groups.
 
 weights = model.coef_.ravel()
-order = np.argsort(weights)[[*range(8), *range(-8, 0)]]
+order = np.argsort(-np.abs(weights))[:16]
 figure, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 ax.bar([str(column) for column in order], weights[order])
 ax.set(xlabel="column", ylabel="weight", title="columns with the largest weights")

@@ -32,7 +32,7 @@ try:
 
     reduce, name = UMAP(n_neighbors=30, min_dist=0.0, n_components=2, random_state=0, n_jobs=1), "UMAP"
 except ImportError:
-    reduce, name = PCA(30, random_state=0), "30 principal components"
+    reduce, name = PCA(30, random_state=0), "PCA"
 
 # %%
 # HDBSCAN finds its own number of clusters, and its noise counts as one; the others are told the number.
