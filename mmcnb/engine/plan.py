@@ -9,8 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from mmcnb._config import LIBRARIES, format_bytes, n_threads, resolve_memory_limit
-from mmcnb.engine.estimates import OF_MARGIN, read_seconds, stage_seconds, sweep_seconds
-from mmcnb.engine.plan_sample import sample_bytes
+from mmcnb.engine.estimates import OF_MARGIN, read_seconds, sample_bytes, stage_seconds, sweep_seconds
 from mmcnb.engine.run import READ_AHEAD, TASK_BYTES, task_rows
 from mmcnb.errors import MemoryLimitError
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.engine.plan_sample import WIDE_COLUMNS
+from mmcnb.engine.estimates import WIDE_COLUMNS
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import as_matrix, dense, row_blocks, to_dense
 

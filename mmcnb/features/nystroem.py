@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from mmcnb.engine.plan_sample import WIDE_COLUMNS
+from mmcnb.engine.estimates import WIDE_COLUMNS
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import FEATURE_DTYPE, Kernel, KernelSamples
 from mmcnb.features.rules import Scores
