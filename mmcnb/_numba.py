@@ -102,9 +102,10 @@ def is_compiled(routine: Any) -> bool:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from mmcnb import kernels
     >>> from mmcnb._numba import is_compiled
-    >>> norms = kernels.squared_norms([[3.0, 4.0]])
+    >>> norms = kernels.squared_norms(np.array([[3.0, 4.0]]))
     >>> is_compiled(kernels.unchecked.squared_norms)
     True
     """

@@ -60,7 +60,7 @@ def scan(run: Run) -> dict[str, Any]:
     rows, features, landmarks = run.settings["rows"], 64, 64
     path = written_once(run.folder, f"noise-{rows}", lambda store: write_noise(str(store), rows, features))
     model, compiled = labeller(features, landmarks)
-    labels = f"{path}.labels"
+    labels = f"{path}.labels.zarr"
 
     def predict() -> None:
         model.predict(path, out=labels)

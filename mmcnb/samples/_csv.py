@@ -6,7 +6,9 @@ A piece that cannot be parsed is at hand, so the line and the column that are wr
 import csv
 import io
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -21,6 +23,7 @@ from mmcnb.samples._columns import TableOptions, is_number_text
 from mmcnb.samples._table import Part, Table, kind_of
 from mmcnb.samples._text import plain_name, read_pieces
 
+AHEAD = 2  # pieces that are parsed while the rows of another one are written
 HEAD_BYTES = 2**18  # of the file, from which the types of columns are told
 DELIMITERS = (",", ";", "\t", "|", " ")
 BOM = b"\xef\xbb\xbf"
@@ -164,12 +167,21 @@ class CSVTable(Table):
     # --- all lines ------------------------------------------------------------------------------------
 
     def parts(self, wanted: Mapping[int, pa.DataType]) -> Iterator[Part]:
-        """Read columns, piece by piece."""
-        for line, piece in read_pieces(self._path, self._show_progress, quoted=True):
-            text = piece.removeprefix(BOM) if line == 1 else piece
+        """Read columns, piece by piece; a few pieces are parsed ahead."""
+
+        def parse(line: int, text: bytes) -> Part:
             table = self._parse(line, text, wanted, wanted)
-            if table.num_rows:
-                yield Part(table.columns, table.num_rows, partial(self._row_name, line, text))
+            return Part(table.columns, table.num_rows, partial(self._row_name, line, text))
+
+        waiting: deque[Future[Part]] = deque()
+        with ThreadPoolExecutor(AHEAD, "mmcnb-csv") as pool:
+            for line, piece in read_pieces(self._path, self._show_progress, quoted=True):
+                text = piece.removeprefix(BOM) if line == 1 else piece
+                waiting.append(pool.submit(parse, line, text))
+                if len(waiting) > AHEAD:
+                    yield from _rows_of(waiting.popleft())
+            while waiting:
+                yield from _rows_of(waiting.popleft())
 
     def _parse(
         self, line: int, piece: bytes, types: Mapping[int, pa.DataType], positions: Iterable[int]
@@ -182,6 +194,7 @@ class CSVTable(Table):
                 pa.csv.ReadOptions(
                     column_names=list(map(str, range(self.width))),
                     skip_rows=self._header_line - line + 1 if is_first else 0,
+                    use_threads=False,  # a thread of pyarrow that starts as the process ends aborts it
                 ),
                 pa.csv.ParseOptions(
                     delimiter=self._delimiter,
@@ -278,3 +291,10 @@ def _listed(references: object) -> list[object]:
     if isinstance(references, str | int):
         return [references]
     return list(references) if isinstance(references, list | tuple | np.ndarray) else []
+
+
+def _rows_of(waiting: "Future[Part]") -> Iterator[Part]:
+    """A part, once it is parsed; nothing where it has no rows."""
+    part = waiting.result()
+    if part.n_rows:
+        yield part
