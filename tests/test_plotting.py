@@ -323,7 +323,7 @@ def test_the_waves_that_are_drawn_are_those_of_the_kernel(shares):
     assert titles[-1].startswith("after round")
 
 
-def test_shaking_is_drawn_from_random_labels_to_its_end(three_blobs):
+def test_shaking_is_drawn_from_random_labels_to_its_end(three_blobs, tmp_path):
     X, model = three_blobs
     display = ShakingDisplay.from_estimator(model, X[:90])
     titles, labels = zip(*display.waves, strict=True)
@@ -331,6 +331,10 @@ def test_shaking_is_drawn_from_random_labels_to_its_end(three_blobs):
     assert [ax.get_title() for ax in display.axes_] == list(titles)
     assert adjusted_rand_score(model.labels_[:90], labels[0]) < 0.2
     assert adjusted_rand_score(model.labels_[:90], labels[-1]) > 0.8
+    zarr.create_array(tmp_path / "X.zarr", data=X[:90])
+    stored = ShakingDisplay.from_estimator(model, tmp_path / "X.zarr")
+    np.testing.assert_array_equal(stored.points, display.points)
+    np.testing.assert_array_equal(stored.waves[-1][1], labels[-1])
     with pytest.raises(InputError, match="not columns"):
         ShakingDisplay.from_estimator(model, X, features=(0, 4))
 

@@ -76,7 +76,7 @@ class ShakingDisplay:
         ----------
         estimator : UnsupervisedRLS
             A fit, whose kernel, ``alpha``, ``n_clusters`` and ``cluster_sizes`` are taken.
-        X : array-like of shape (m, n_features)
+        X : array, frame, CSR, path, Zarr array or group, of shape (m, n_features)
             Rows to cluster, a few hundred: the search needs memory for three matrices of m x m.
         features : tuple of two int, default=(0, 1)
             Columns drawn against each other.
@@ -97,7 +97,7 @@ class ShakingDisplay:
         Raises
         ------
         InputError
-            If X is no table, or a column is not there.
+            If X cannot be read, or a column is not there.
         """
         from sklearn.utils import check_random_state
         from sklearn.utils.validation import check_is_fitted
@@ -106,18 +106,19 @@ class ShakingDisplay:
         from mmcnb.least_squares.local_search import random_labels
         from mmcnb.least_squares.objective import smoother, target_shares
         from mmcnb.samples import open_samples
-        from mmcnb.samples.matrix import as_matrix
+        from mmcnb.samples.matrix import as_matrix, to_dense
 
         check_is_fitted(estimator, "model_")
-        table, model = np.asarray(X), estimator.model_
-        if table.ndim != 2 or not all(0 <= feature < table.shape[1] for feature in features):
-            raise InputError(f"features={features} are not columns of X, of shape {table.shape}.")
-        samples = model.scaled(open_samples(table))
+        given, model = open_samples(X), estimator.model_
+        if not all(0 <= feature < given.n_features for feature in features):
+            raise InputError(f"features={features} are not columns of X, which has {given.n_features}.")
+        samples = model.scaled(given)
         m, proportions = samples.n_samples, target_shares(estimator.cluster_sizes, estimator.n_clusters)
         R = smoother(kernel_matrix(as_matrix(samples.block(0, m)), model.kernel), estimator.alpha_ * m)
         start = random_labels(m, proportions, check_random_state(random_state))
         waves = shaking_waves(R, start, proportions, amplitude, decay, rounds)
-        return cls(table[:, list(features)], waves).plot(**scatter)
+        points = to_dense(as_matrix(given.block(0, m))[:, list(features)])
+        return cls(points, waves).plot(**scatter)
 
     def plot(self, **scatter: Any) -> ShakingDisplay:
         """Draw the panels in a new figure.
