@@ -246,7 +246,8 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
     def _check_parameters(self) -> None:
         super()._check_parameters()
         target_shares(self.cluster_sizes, self.n_clusters)
-        refuse_landmarks_of_graph(self)
+        if self.landmarks is not None:
+            refuse_landmarks_of_graph(self)
         if graph_kernel(self.kernel) is not None and self.alpha == "auto":
             raise InputError("alpha='auto' compares kernel functions; give a number with the graph kernel.")
 
@@ -359,5 +360,5 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
 
 def refuse_landmarks_of_graph(estimator: Any) -> None:
     """Refuse landmarks of a kernel function with the graph kernel, which has none."""
-    if estimator.landmarks is not None and graph_kernel(estimator.kernel) is not None:
+    if graph_kernel(estimator.kernel) is not None:
         raise InputError("landmarks are of a kernel function; leave them out with the graph kernel.")
