@@ -1,0 +1,60 @@
+"""The runner of the campaigns: each way to fail is told with its seed, and the other tries go on."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.campaigns import __main__ as command
+from tests.campaigns import broken, runner
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return runner.run(broken, range(6), jobs=2)
+
+
+def test_every_try_has_its_row(frame):
+    assert frame["seed"].tolist() == list(range(6))
+    assert frame["failure"].isna().tolist() == [True, True, False, False, False, False]
+    assert frame["answer"].tolist()[:2] == ["same", "same"]
+
+
+def test_failures_are_sentences_with_their_place(frame):
+    assert frame["failure"][2].startswith("AssertionError: the answer differs (broken.py:")
+    assert frame["failure"][3].startswith("KeyError: 'lost' (broken.py:")
+    assert frame["failure"][4] == frame["failure"][5] == runner.ENDED
+
+
+def test_folders_of_the_tries_are_removed(frame):
+    assert frame["folder"][0] != frame["folder"][1]
+    assert not any(Path(folder).exists() for folder in frame["folder"].dropna())
+
+
+def test_summary_counts_answers_and_tells_how_to_repeat_a_failure(frame):
+    text = runner.summary("broken", frame)
+    assert "6 tries" in text
+    assert "4 failures" in text
+    assert "answers: same 2" in text
+    assert text.endswith("-m tests.campaigns broken --tries 1 --seed 2")
+
+
+def test_traceback_is_shown_of_a_single_try(frame):
+    assert "raise KeyError" in runner.summary("broken", frame[3:4], whole=True)
+
+
+def test_no_try_begins_after_the_time_is_up():
+    assert runner.run(broken, range(2), minutes=1e-9).empty
+
+
+def test_command_writes_the_frame_and_fails_with_the_tries(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "CAMPAIGNS", ("broken",))
+    assert command.main(["broken", "--tries", "2", "--out", str(tmp_path / "out")]) == 0
+    assert len(pd.read_csv(tmp_path / "out" / "broken.csv")) == 2
+    assert "2 tries" in capsys.readouterr().out
+    assert command.main(["all", "--tries", "1", "--seed", "2", "--out", str(tmp_path / "out")]) == 1
+
+
+def test_unknown_campaign_is_refused_with_the_names(capsys):
+    assert command.main(["flip"]) == 2
+    assert "choose one of flips, kills" in capsys.readouterr().out
