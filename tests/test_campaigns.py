@@ -55,6 +55,16 @@ def test_command_writes_the_frame_and_fails_with_the_tries(tmp_path, monkeypatch
     assert command.main(["all", "--tries", "1", "--seed", "2", "--out", str(tmp_path / "out")]) == 1
 
 
+def test_table_sums_up_the_frames_of_a_folder(tmp_path, frame, monkeypatch, capsys):
+    monkeypatch.setattr(command, "CAMPAIGNS", ("absent", "broken"))
+    runner.write(frame, tmp_path / "broken.csv")
+    assert command.main(["table", "--out", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert lines[2].startswith("| `broken` | 6 | 4 |")
+    assert lines[2].endswith("| same 2 |")
+
+
 def test_unknown_campaign_is_refused_with_the_names(capsys):
     assert command.main(["flip"]) == 2
     assert "choose one of flips, kills" in capsys.readouterr().out

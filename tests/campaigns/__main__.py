@@ -17,10 +17,12 @@ CAMPAIGNS = ("flips", "kills", "fuzz", "truth", "memory", "races", "hostile", "d
 def main(arguments: list[str] | None = None) -> int:
     """Run campaigns; 1 where a try failed, 2 where there is no such campaign."""
     words = _parser().parse_args(arguments)
+    if words.campaign == "table":
+        print(runner.table(CAMPAIGNS, words.out))
+        return 0
     if words.campaign not in (*CAMPAIGNS, "all"):
-        print(
-            f"error: there is no campaign {words.campaign!r}; choose one of {', '.join(CAMPAIGNS)}, or all."
-        )
+        known = f"choose one of {', '.join(CAMPAIGNS)}, all or table"
+        print(f"error: there is no campaign {words.campaign!r}; {known}.")
         return 2
     words.out.mkdir(parents=True, exist_ok=True)
     names = CAMPAIGNS if words.campaign == "all" else (words.campaign,)
@@ -40,7 +42,9 @@ def _run(name: str, words: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns", description=__doc__)
-    parser.add_argument("campaign", metavar="NAME", help=f"{', '.join(CAMPAIGNS)}, or all")
+    parser.add_argument(
+        "campaign", metavar="NAME", help=f"{', '.join(CAMPAIGNS)}, all, or table of their frames"
+    )
     parser.add_argument("--tries", type=int, help="tries of each campaign; by default those of a full run")
     parser.add_argument("--ci", action="store_true", help="a small share of the tries, for every change")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first try; each one counts on")

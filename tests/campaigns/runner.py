@@ -145,8 +145,7 @@ def summary(name: str, frame: pd.DataFrame, whole: bool = False) -> str:
     failed = frame[frame["failure"].notna()]
     lines = [f"{name}: {len(frame)} tries in {frame['seconds'].sum():.0f} s, {len(failed)} failures"]
     if "answer" in frame:
-        counts = frame["answer"].value_counts()
-        lines.append("  answers: " + ", ".join(f"{answer} {count}" for answer, count in counts.items()))
+        lines.append(f"  answers: {_answers(frame)}")
     for _, row in failed.head(MOST_SHOWN).iterrows():
         lines.append(f"  seed {row['seed']}: {row['failure']}")
         if whole:
@@ -155,3 +154,21 @@ def summary(name: str, frame: pd.DataFrame, whole: bool = False) -> str:
         command = f"{Path(sys.executable).name} -m tests.campaigns {name}"
         lines.append(f"  repeat one: {command} --tries 1 --seed {failed['seed'].iloc[0]}")
     return "\n".join(lines)
+
+
+def table(names: Iterable[str], folder: Path) -> str:
+    """Markdown of the frames in a folder: tries, failures, seconds of all tries, and counts of answers."""
+    lines = ["| campaign | tries | failures | seconds | answers |", "|---|---|---|---|---|"]
+    for name in names:
+        path = folder / f"{name}.csv"
+        if path.exists():
+            frame = pd.read_csv(path, low_memory=False)
+            failures, seconds = int(frame["failure"].notna().sum()), frame["seconds"].sum()
+            lines.append(f"| `{name}` | {len(frame):,} | {failures} | {seconds:,.0f} | {_answers(frame)} |")
+    return "\n".join(lines)
+
+
+def _answers(frame: pd.DataFrame) -> str:
+    if "answer" not in frame:
+        return ""
+    return ", ".join(f"{answer} {count:,}" for answer, count in frame["answer"].value_counts().items())
