@@ -1,8 +1,15 @@
-"""Stores behind an address: ``http://``, ``memory://``, ``s3://`` and whatever else fsspec opens."""
+"""Stores behind an address: ``http://``, ``memory://``, ``s3://`` and whatever else fsspec opens.
+
+A server is trusted as little as a file: what it sends is bounded in bytes and in time, and it cannot send us
+on to another host.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TypeVar
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
 
 from zarr.abc.store import ByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
@@ -12,6 +19,9 @@ from mmcnb.errors import InputError
 from mmcnb.samples._inventory import read_key
 
 PAUSES = (0.2, 0.8)  # seconds before a request is made again
+SECONDS = 60.0  # for an answer, and more for each byte that came
+LEAST_RATE = 2**15  # bytes a second
+METADATA_BYTES = 64 * 2**20  # most of a document, and of a chunk whose array says nothing of its size
 
 Answer = TypeVar("Answer")
 
@@ -24,30 +34,43 @@ class RemoteStore(WrapperStore[FsspecStore]):
     store : FsspecStore
     url : str
         Its address, for messages and for opening it again.
+    patient : bool, default=True
+        Whether to ask again where a request fails.
     """
 
-    def __init__(self, store: FsspecStore, url: str) -> None:
+    def __init__(self, store: FsspecStore, url: str, patient: bool = True) -> None:
         super().__init__(store)
-        self.url = url
+        self.url, self.patient = url, patient
 
     def _with_store(self, store: FsspecStore) -> "RemoteStore":
-        return type(self)(store, self.url)
+        return type(self)(store, self.url, self.patient)
 
     def __str__(self) -> str:
         return self.url
 
     @property
+    def is_web(self) -> bool:
+        """Whether a server of web pages is asked."""
+        return self.url.startswith(("http://", "https://"))
+
+    @property
     def supports_listing(self) -> bool:
         """Servers of web pages need not list folders, nor list them whole."""
-        return not self.url.startswith(("http://", "https://"))
+        return not self.is_web
 
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
         """Bytes stored under a key; None where the server says that there are none."""
-        value = await self._ask(key, lambda: self._store.get(key, prototype, byte_range))
-        most = _most_bytes(byte_range)
-        if value is not None and most is not None and len(value) > most:
+        return await self.fetch(key, prototype, byte_range, METADATA_BYTES)
+
+    async def fetch(
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None, most: int
+    ) -> Buffer | None:
+        """Bytes stored under a key, refused where there are more than ``most``."""
+        value = await self._ask(key, lambda: self._store.get(key, prototype, byte_range), most)
+        part = _most_bytes(byte_range)
+        if value is not None and part is not None and len(value) > part:
             raise InputError(
                 f"{self.url}: the server sends whole files where a part of {key} was asked for, which "
                 "shards need: copy the store to this machine, or write it without shards."
@@ -56,28 +79,124 @@ class RemoteStore(WrapperStore[FsspecStore]):
 
     async def exists(self, key: str) -> bool:
         """Whether a key is there."""
-        return await self._ask(key, lambda: self._store.exists(key))
+        return await self._ask(key, lambda: self._store.exists(key), METADATA_BYTES)
 
-    async def _ask(self, key: str, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        for pause in PAUSES:
+    async def _ask(self, key: str, ask: Callable[[], Awaitable[Answer]], most: int) -> Answer:
+        for pause in (*(PAUSES if self.patient else ()), None):
+            try:
+                return await self._ask_once(ask, most)
+            except TooLongError as error:
+                raise InputError(
+                    f"{self.url}: {key} has more than {most:,} bytes, which it cannot have: get the store "
+                    "from elsewhere."
+                ) from error
+            except OtherHostError as error:
+                raise InputError(
+                    f"{self.url}: the server sends requests on to {error}: give that address if you trust it."
+                ) from error
+            except TimeoutError as error:
+                raise InputError(
+                    f"{self.url}: {key} did not come within {SECONDS:g} s and one more for each "
+                    f"{LEAST_RATE // 1024} KiB: check the connection, or copy the store to this machine."
+                ) from error
+            except Exception as error:  # each protocol has its own exceptions
+                if pause is not None:
+                    await asyncio.sleep(pause)
+                    continue
+                reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+                raise InputError(
+                    f"{self.url}: {key} could not be fetched ({reason}): "
+                    "check the address and the connection, then try again."
+                ) from error
+        raise AssertionError
+
+    async def _ask_once(self, ask: Callable[[], Awaitable[Answer]], most: int) -> Answer:
+        if not self.is_web:
+            return await ask()
+        async with asyncio.timeout(SECONDS) as deadline:
+            token = _bounds.set(_Bounds(most, deadline, asyncio.get_running_loop().time() + SECONDS))
             try:
                 return await ask()
-            except Exception:  # each protocol has its own exceptions
-                await asyncio.sleep(pause)
-        try:
-            return await ask()
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-            raise InputError(
-                f"{self.url}: {key} could not be fetched ({reason}): "
-                "check the address and the connection, then try again."
-            ) from error
+            finally:
+                _bounds.reset(token)
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
         """Names below a key; none where the server does not list folders."""
         if self.supports_listing:
             async for name in self._store.list_dir(prefix):
                 yield name
+
+
+class TooLongError(Exception):
+    """An answer has more bytes than it can have."""
+
+
+class OtherHostError(Exception):
+    """A server sends a request on to another host; the message is its address."""
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """What the answer to a request may cost."""
+
+    most: int
+    deadline: asyncio.Timeout
+    end: float
+
+    def take(self, n_bytes: int) -> None:
+        """Count the bytes that have come."""
+        if n_bytes > self.most:
+            raise TooLongError
+        self.deadline.reschedule(self.end + n_bytes / LEAST_RATE)
+
+
+_bounds: ContextVar[_Bounds] = ContextVar("_bounds")
+
+
+async def _open_session(**options: Any) -> Any:
+    """A session of aiohttp whose answers are bounded, and which stays with the host that was asked."""
+    import aiohttp
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(_stay)
+    return aiohttp.ClientSession(
+        **{"timeout": aiohttp.ClientTimeout(total=None, sock_connect=SECONDS)} | options,
+        response_class=_bounded_response(),
+        trace_configs=[trace],
+    )
+
+
+@cache
+def _bounded_response() -> Any:
+    import aiohttp
+
+    class BoundedResponse(aiohttp.ClientResponse):
+        """An answer that is read as far as it may go."""
+
+        async def read(self) -> bytes:
+            parts, n_bytes, bounds = [], 0, _bounds.get()
+            try:
+                bounds.take(self.content_length or 0 if self.method != "HEAD" else 0)
+                async for part in self.content.iter_any():
+                    parts.append(part)
+                    n_bytes += len(part)
+                    bounds.take(n_bytes)
+            except BaseException:
+                self.close()  # what is still on its way is not read
+                raise
+            return b"".join(parts)
+
+    return BoundedResponse
+
+
+async def _stay(_session: Any, _context: Any, answer: Any) -> None:
+    """Refuse an answer that leads to another host; from http to https of one host is no other."""
+    place = answer.response.headers.get("Location") or answer.response.headers.get("URI") or ""
+    here = answer.response.url
+    there = here.join(type(here)(place))
+    upgraded = (here.scheme, there.scheme, here.port, there.port) == ("http", "https", 80, 443)
+    if there.host != here.host or not (there.origin() == here.origin() or upgraded):
+        raise OtherHostError(str(there)[:200])
 
 
 def _most_bytes(byte_range: ByteRequest | None) -> int | None:
@@ -105,7 +224,8 @@ def open_address(url: str) -> tuple[RemoteStore, str]:
 
 def _open_store(url: str) -> FsspecStore:
     try:
-        return FsspecStore.from_url(url, read_only=True)
+        options = {"get_client": _open_session} if url.startswith(("http://", "https://")) else {}
+        return FsspecStore.from_url(url, options, read_only=True)
     except ImportError as error:
         raise InputError(
             f"{url}: a package that reads such addresses is missing ({error}): "
@@ -118,6 +238,7 @@ def _open_store(url: str) -> FsspecStore:
 def _is_store(url: str) -> bool:
     """Whether a group can be found at an address, which may well be forbidden to ask."""
     try:
-        return any(read_key(_open_store(url), mark) is not None for mark in ("zarr.json", ".zgroup"))
+        store = RemoteStore(_open_store(url), url, patient=False)
+        return any(read_key(store, mark) is not None for mark in ("zarr.json", ".zgroup"))
     except Exception:
         return False
