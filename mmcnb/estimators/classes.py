@@ -12,9 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from mmcnb.errors import InputError
 from mmcnb.estimators.parameters import is_stored
 from mmcnb.samples import Samples, open_class_labels
-from mmcnb.samples._inventory import find_inventory
-from mmcnb.samples._open import describe, open_node
-from mmcnb.samples._stored import StoredArray
+from mmcnb.samples._open import describe, open_node, stored_array
 
 
 def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
@@ -70,7 +68,7 @@ def _given(y: Any) -> np.ndarray:
         array = open_node(y)
         if not isinstance(array, zarr.Array) or array.ndim != 1:
             raise InputError(f"{describe(array)} is no array of one label a row; give the path of one.")
-        stored = StoredArray(array, find_inventory(array, describe(array)), describe(array))
+        stored = stored_array(array)
         return np.asarray(stored.read(0, stored.length))
     if type(y).__module__.startswith("dask.array"):
         y = y.compute()

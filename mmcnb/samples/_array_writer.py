@@ -1,21 +1,26 @@
 """Write one array of a store, chunk by chunk, and list what was written."""
 
+import secrets
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import zarr
-from numcodecs.zstd import Zstd
-from zarr.codecs import ZstdCodec
 from zarr.storage import LocalStore
 
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS
-from mmcnb.samples._inventory import ATTRIBUTE, FORMAT, chunk_digest, metadata_digest
-from mmcnb.samples._stored import has_plain_files
+from mmcnb.samples._inventory import (
+    ATTRIBUTE,
+    CODEC,
+    FORMAT,
+    ZSTD,
+    frame_checksum,
+    has_plain_chunks,
+    metadata_digest,
+)
 
+PARTIAL = ".partial"  # ending of the files of chunks being written, Zarr's too
 CHUNK_BYTES = 4 * 2**20  # decoded bytes of a chunk of dense rows or row pointers
-CODEC = ZstdCodec(level=1, checksum=True)
-ZSTD = Zstd(level=CODEC.level, checksum=CODEC.checksum)
 
 
 class ArrayWriter:
@@ -61,7 +66,7 @@ class ArrayWriter:
             begin = end
 
     def close(self) -> list[str]:
-        """Write what waits; return the digests of the chunks."""
+        """Write what waits; return the checksums of the chunks."""
         self._flush()
         array = self._array or self._create(self._chunk_rows)
         if array.shape[0] != self.n_rows:
@@ -78,24 +83,9 @@ class ArrayWriter:
     def _write(self, chunk: np.ndarray) -> None:
         if self._array is None:
             self._array = self._create(len(chunk))
-        if has_plain_files(self._array):
-            self._write_file(self._array, chunk)
-        else:
-            start = self._array.shape[0]
-            self._array.resize((start + len(chunk), *self._row_shape))
-            self._array[start : start + len(chunk)] = chunk
-        self.hashes.append(chunk_digest(chunk))
-
-    def _write_file(self, array: zarr.Array, chunk: np.ndarray) -> None:
-        """Write the next chunk as Zarr would, without its event loop and its copies."""
-        key = array.metadata.encode_chunk_key((len(self.hashes), *[0] * len(self._row_shape)))
-        path = Path(self._store.root, self._name, key)
-        if len(chunk) < array.chunks[0]:
-            whole = np.full(array.chunks, array.fill_value, self._dtype)
-            whole[: len(chunk)] = chunk
-            chunk = whole
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(ZSTD.encode(chunk))
+        if not has_plain_chunks(self._array):  # Zarr writes those, and clips at the end of the array
+            self._array.resize((self._array.shape[0] + len(chunk), *self._row_shape))
+        self.hashes.append(write_chunk(self._array, len(self.hashes), chunk))
 
     def _create(self, rows: int) -> zarr.Array:
         # A store of less than one chunk gets a smaller one; multiples of the block suit readers.
@@ -103,6 +93,30 @@ class ArrayWriter:
             rows = -(-rows // BLOCK_ROWS) * BLOCK_ROWS
         chunks = (min(rows, self._chunk_rows), *self._row_shape)
         return create_array(self._store, self._name, self._dtype, (0, *self._row_shape), chunks)
+
+
+def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
+    """Write a chunk of whole rows of an array in a local folder, as Zarr would; its checksum.
+
+    Zarr's own way has an event loop and copies.
+    """
+    store: Any = array.store
+    key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
+    path = Path(store.root, array.path, key)
+    if not has_plain_chunks(array):
+        first = number * array.chunks[0]
+        array[first : first + len(chunk)] = chunk
+        return frame_checksum(path.read_bytes())
+    if len(chunk) < array.chunks[0]:
+        whole = np.full(array.chunks, array.fill_value, array.dtype)
+        whole[: len(chunk)] = chunk
+        chunk = whole
+    frame = ZSTD.encode(chunk)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}{PARTIAL}")
+    part.write_bytes(frame)
+    part.replace(path)
+    return frame_checksum(frame)
 
 
 def create_array(

@@ -198,12 +198,17 @@ class ContentDigest:
 
     def update(self, block: np.ndarray | CSRBlock) -> None:
         """Add the next rows."""
-        arrays = [block]
-        if isinstance(block, CSRBlock):
-            arrays = [block.data, block.indices, np.diff(block.indptr)]
         self._n_samples += matrix.n_rows_of(block)
-        for part, array in zip(self._parts, arrays, strict=True):
-            part.update(np.ascontiguousarray(array).data)
+        if isinstance(block, CSRBlock):
+            for part, array in enumerate((block.data, block.indices, np.diff(block.indptr))):
+                self.update_part(part, array)
+        else:
+            self.update_part(0, block)
+
+    def update_part(self, part: int, values: np.ndarray, n_rows: int = 0) -> None:
+        """Add the next values of one array alone: of the rows, or of data, indices and lengths of rows."""
+        self._n_samples += n_rows
+        self._parts[part].update(np.ascontiguousarray(values).data)
 
     def hexdigest(self, n_features: int) -> str:
         """Digest of all rows so far."""

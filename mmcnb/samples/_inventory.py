@@ -1,16 +1,24 @@
-"""The list of all chunks of a store that mmcnb wrote, in its attributes, and the checks against it."""
+"""The list of all chunks of a store that mmcnb wrote, in its attributes, and the checks against it.
 
+A chunk is one zstd frame, which ends with a checksum of what it holds: the list has that.
+"""
+
+import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 import zarr
+from numcodecs.zstd import Zstd
 from zarr.abc.store import Store
 from zarr.buffer import default_buffer_prototype
+from zarr.codecs import BytesCodec, ZstdCodec
+from zarr.core.buffer import Buffer
 from zarr.core.sync import sync
 
 from mmcnb.errors import DamagedStoreError, InputError
@@ -18,9 +26,31 @@ from mmcnb.errors import DamagedStoreError, InputError
 PathLike = str | os.PathLike[str]
 
 ATTRIBUTE = "mmcnb"
-FORMAT = 1
+FORMAT = 2
+FORMATS = (1, FORMAT)  # that can be read
+CODEC = ZstdCodec(level=1, checksum=True)
+ZSTD = Zstd(level=CODEC.level, checksum=CODEC.checksum)
+
+_MAGIC = b"\x28\xb5\x2f\xfd"
+_CHECKSUM_FLAG = 4
+_SIZE_BYTES = (0, 2, 4, 8)
+_DICTIONARY_BYTES = (0, 1, 2, 4)
+
 ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray")
+REQUIRED = {
+    "format": int,
+    "n_samples": int,
+    "n_features": int,
+    "digest": str,
+    "inventory": dict,
+    "metadata": str,
+}
+TYPES = {**REQUIRED, "n_nonzero": int}  # of labels there is none
+PATHS = {"", "X", "X/data", "X/indices", "X/indptr", "y", "index"}  # of arrays that a record may list
 REMEDY = "restore it from a copy or convert the data again"
+CHANGED = (
+    "where the store was changed on purpose, delete the attribute mmcnb of its root and run `mmcnb convert`"
+)
 
 
 class Inventory:
@@ -33,8 +63,9 @@ class Inventory:
         Path of the recorded group or array inside the store; "" is its root.
     record : dict
         ``format``, ``n_samples``, ``n_features``, ``n_nonzero``, ``digest``, ``inventory`` and
-        ``metadata``. The inventory has the blake2b of each decoded chunk of each array, by its path below
-        the root. The metadata is the blake2b of all this and of each array's own metadata.
+        ``metadata``. The inventory has the checksum of each chunk of each array, by its path below the
+        root: the one its zstd frame ends with; in format 1, the blake2b of its values. The metadata is the
+        blake2b of all this and of each array's own metadata.
     name : str
         For messages.
     """
@@ -44,26 +75,51 @@ class Inventory:
 
     @property
     def arrays(self) -> dict[str, list[str]]:
-        """Chunk digests of each recorded array, by its path below the root."""
+        """Checksums of the chunks of each recorded array, by its path below the root."""
         return self.record["inventory"]
 
     def hashes(self, path: str) -> list[str] | None:
-        """Chunk digests of the array at a path of the store; None where it was not recorded."""
+        """Checksums of the chunks of the array at a path of the store; None where it was not recorded."""
         return self.arrays.get(path[len(self.root) :].strip("/"))
 
     def check_metadata(self) -> None:
         """Refuse a store whose shapes, types, codecs or recorded digests are not those written."""
         try:
-            recorded, found = self.record["metadata"], metadata_digest(self.store, self.root, self.record)
+            found = metadata_digest(self.store, self.root, self.record)
         except InputError:
             raise
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except Exception as error:  # each store has its own exceptions
             raise DamagedStoreError(f"{self.name}: the store's metadata is damaged: {REMEDY}.") from error
-        if recorded != found or self.record["format"] != FORMAT:
+        if self.record["metadata"] != found:
             raise DamagedStoreError(
-                f"{self.name}: the store's metadata is not what was written: {REMEDY} "
-                "(a store changed on purpose becomes usable again by `mmcnb convert`)."
+                f"{self.name}: the store's metadata is not what was written: {REMEDY} ({CHANGED})."
             )
+        if self.record["format"] not in FORMATS:
+            raise InputError(
+                f"{self.name} was written by a later version of mmcnb, in format {self.record['format']}: "
+                "update mmcnb to read it."
+            )
+
+    def check_chunk(self, path: str, number: int, key: str, frame: bytes, values: np.ndarray) -> None:
+        """Refuse a chunk that is sound and another than was written, such as one of another version.
+
+        Parameters
+        ----------
+        path : str
+            The array, a recorded one.
+        number : int
+            The chunk, along the first axis.
+        key : str
+            Its key, for messages.
+        frame : bytes
+            As it is stored.
+        values : ndarray
+            As they were decoded, without the padding of the last chunk.
+        """
+        found = frame_checksum(frame) if self.record["format"] > 1 else chunk_digest(values)
+        hashes = self.hashes(path) or []
+        if hashes[number : number + 1] != [found]:
+            raise damaged_chunks(self.name, [key], "not what was written", f"{REMEDY} ({CHANGED})")
 
     def check_chunks(self) -> None:
         """Refuse a store of which chunks are missing; its metadata must be sound."""
@@ -80,11 +136,11 @@ class Inventory:
             raise damaged_chunks(self.name, missing, "missing")
 
 
-def damaged_chunks(name: str, keys: list[str], what: str) -> DamagedStoreError:
+def damaged_chunks(name: str, keys: list[str], what: str, remedy: str = REMEDY) -> DamagedStoreError:
     """One sentence about missing or damaged chunks."""
     listed = ", ".join(keys[:3]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")
     verb = "chunks {} are" if len(keys) > 1 else "chunk {} is"
-    return DamagedStoreError(f"{name}: {verb.format(listed)} {what}: {REMEDY}.")
+    return DamagedStoreError(f"{name}: {verb.format(listed)} {what}: {remedy}.")
 
 
 def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None:
@@ -95,11 +151,23 @@ def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None
         attributes = node.attrs if depth == len(parts) else _attributes(node.store, root)
         if ATTRIBUTE not in attributes:
             continue
-        record = attributes[ATTRIBUTE]
-        if not isinstance(record, dict) or not isinstance(record.get("inventory"), dict):
+        record: Any = attributes[ATTRIBUTE]
+        if not _is_record(record):
             raise DamagedStoreError(f"{name}: the store's inventory is damaged: {REMEDY}.")
         return Inventory(node.store, root, record, name)
     return None
+
+
+def _is_record(record: Any) -> bool:
+    """Whether an attribute has the members of a record, each of its type, and lists known arrays alone."""
+    if not isinstance(record, dict) or not set(REQUIRED) <= set(record):
+        return False
+    if not all(type(record[key]) is kind for key, kind in TYPES.items() if key in record):
+        return False
+    return all(
+        path in PATHS and isinstance(hashes, list) and all(isinstance(value, str) for value in hashes)
+        for path, hashes in record["inventory"].items()
+    )
 
 
 def _attributes(store: Store, root: str) -> dict[str, Any]:
@@ -111,7 +179,7 @@ def _attributes(store: Store, root: str) -> dict[str, Any]:
 
 
 def chunk_digest(values: np.ndarray) -> str:
-    """blake2b of a chunk's values, without the padding of the last chunk; of texts as JSON lists them."""
+    """Checksum of a chunk in stores of format 1: blake2b of its values; of texts as JSON lists them."""
     if values.dtype.kind == "T":
         return hashlib.blake2b(json.dumps(values.tolist()).encode(), digest_size=8).hexdigest()
     return hashlib.blake2b(np.ascontiguousarray(values).data, digest_size=8).hexdigest()
@@ -154,6 +222,16 @@ def read_key(store: Store, key: str) -> bytes | None:
     return None if value is None else value.to_bytes()
 
 
+def read_keys(store: Store, keys: Sequence[str]) -> list[Any]:
+    """Bytes stored under keys, fetched side by side: None where one is missing, the error where it fails."""
+
+    async def fetch() -> list[Any]:
+        fetched = (store.get(key, prototype=default_buffer_prototype()) for key in keys)
+        return await asyncio.gather(*fetched, return_exceptions=True)
+
+    return [found.to_bytes() if isinstance(found, Buffer) else found for found in sync(fetch())]
+
+
 def list_keys(store: Store, prefix: str) -> list[str]:
     """Keys of any Zarr store that begin so."""
 
@@ -161,3 +239,55 @@ def list_keys(store: Store, prefix: str) -> list[str]:
         return [key async for key in store.list_prefix(prefix)]
 
     return sync(collect())
+
+
+# -- chunks as zstd frames -----------------------------------------------------------------------
+
+
+def has_plain_chunks(array: zarr.Array) -> bool:
+    """Whether each chunk of an array has whole rows and is a zstd frame around little-endian numbers."""
+    if array.metadata.zarr_format != 3 or sys.byteorder != "little":
+        return False
+    codecs: Any = array.metadata.codecs
+    return (
+        [type(codec) for codec in codecs] == [BytesCodec, ZstdCodec]
+        and array.dtype.kind in "biuf"
+        and array.dtype.isnative
+        and array.chunks[1:] == array.shape[1:]
+        and getattr(codecs[0].endian, "value", "little") == "little"
+    )
+
+
+def decode_frame(frame: bytes, out: np.ndarray) -> None:
+    """Decode a chunk into ``out``, C-ordered and of exactly its size.
+
+    Raises
+    ------
+    RuntimeError, ValueError
+        The bytes are no zstd frame of this size, or their checksum is another.
+    """
+    if content_size(frame) != out.nbytes:
+        raise ValueError(f"the chunk does not hold {out.nbytes} bytes")
+    ZSTD.decode(frame, out)
+
+
+def frame_checksum(frame: bytes) -> str:
+    """Checksum that a zstd frame ends with, in hexadecimal digits; empty where it has none.
+
+    It is the low half of XXH64 of what the frame holds (RFC 8878, 3.1.1), and decoding compares the two. So
+    that the checksum is the one recorded says which chunk this is, at no cost.
+    """
+    has_one = frame[:4] == _MAGIC and len(frame) > 8 and frame[4] & _CHECKSUM_FLAG
+    return frame[-4:].hex() if has_one else ""
+
+
+def content_size(frame: bytes) -> int | None:
+    """Decoded bytes of a zstd frame by its header (RFC 8878, 3.1.1.1); None where it does not say."""
+    if frame[:4] != _MAGIC or len(frame) < 5:
+        return None
+    descriptor = frame[4]
+    single_segment = descriptor >> 5 & 1
+    n_bytes = _SIZE_BYTES[descriptor >> 6] or single_segment
+    begin = 6 - single_segment + _DICTIONARY_BYTES[descriptor & 3]
+    size = int.from_bytes(frame[begin : begin + n_bytes], "little")
+    return size + 256 * (n_bytes == 2) if n_bytes else None

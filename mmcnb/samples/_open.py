@@ -293,7 +293,10 @@ def reopen(store: Any, path: str) -> Node:
 def stored_array(array: zarr.Array) -> StoredArray:
     """An open array to be read by slices, checked against the inventory of its store."""
     name = describe(array)
-    return StoredArray(array, find_inventory(array, name), name)
+    inventory = find_inventory(array, name)
+    if inventory is not None:
+        inventory.check_metadata()
+    return StoredArray(array, inventory, name)
 
 
 def _check_path(path: Path) -> Path:

@@ -8,14 +8,17 @@ import numpy as np
 
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples import _open
+from mmcnb.samples import _open, matrix
 from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, Samples
 from mmcnb.samples._chunks import chunk_advice
-from mmcnb.samples._inventory import Inventory, PathLike, chunk_digest, damaged_chunks, find_inventory, join
+from mmcnb.samples._inventory import REMEDY, Inventory, PathLike, damaged_chunks, find_inventory, join
 from mmcnb.samples._labels import class_labels_array
 from mmcnb.samples._stored import StoredArray
 from mmcnb.samples.matrix import n_bytes_of
 
+LABELS = ""  # path of an array of labels, which is the root of its store
+PARTS = {LABELS: 0, "X": 0, "X/data": 0, "X/indices": 1, "X/indptr": 2}  # of the digest of rows
+COUNTED = (LABELS, "X", "X/indptr")  # have a value a row
 MOST_CLASSES = 1000  # more labels than these are no classes to be counted for people
 
 
@@ -75,21 +78,45 @@ def verify_store(path: PathLike, element: str | None = None, progress: bool | No
 def _read_recorded(inventory: Inventory, show_progress: bool | None) -> tuple[int, list[str]]:
     """Decoded bytes of all recorded chunks, and the keys of those that are not what was written."""
     n_bytes, damaged = 0, []
+    arrays: dict[str, Any] = {
+        path: _open.reopen(inventory.store, join(inventory.root, path)) for path in inventory.arrays
+    }
+    content = _content_digest(arrays)
     with progress_bar(sum(map(len, inventory.arrays.values())), "verifying", "chunks", show_progress) as bar:
-        for path, hashes in inventory.arrays.items():
-            array: Any = _open.reopen(inventory.store, join(inventory.root, path))
-            stored = StoredArray(array, inventory, inventory.name)
-            for chunk, written in enumerate(hashes):
-                start = chunk * stored.chunk_length
+        for path, array in arrays.items():
+            stored, end = StoredArray(array, inventory, inventory.name), np.empty(0, np.int64)
+            for start in range(0, stored.length, stored.chunk_length):
                 bar.update(1)
                 try:
-                    values = stored.read(start, min(start + stored.chunk_length, stored.length))
+                    values = stored.read(start, start + stored.chunk_length)
                 except DamagedStoreError:
-                    values = np.empty(0)
+                    number = start // stored.chunk_length
+                    damaged.append(stored.chunk_key(number, *[0] * (array.ndim - 1)))
+                    continue
                 n_bytes += values.nbytes
-                if chunk_digest(values) != written:
-                    damaged.append(stored.chunk_key(chunk, *[0] * (array.ndim - 1)))
+                if path in PARTS:
+                    _add_chunk(content, path, values, end)
+                    end = values[-1:]
+    if not damaged and content.hexdigest(inventory.record["n_features"]) != inventory.record["digest"]:
+        raise DamagedStoreError(f"{inventory.name}: the rows are not those that were written: {REMEDY}.")
     return n_bytes, damaged
+
+
+def _content_digest(arrays: dict[str, Any]) -> ContentDigest:
+    """The digest that a store of such arrays has, to be filled."""
+    if LABELS in arrays:
+        return ContentDigest(False, arrays[LABELS].dtype)
+    is_sparse = "X/data" in arrays
+    return ContentDigest(is_sparse, matrix.block_dtype(arrays["X/data" if is_sparse else "X"].dtype))
+
+
+def _add_chunk(content: ContentDigest, path: str, values: np.ndarray, end: np.ndarray) -> None:
+    """Add a chunk of an array to the digest of rows; ``end`` is the last value of the one before."""
+    if path == "X/indptr":
+        values = np.diff(values, prepend=end)
+    elif path in ("X", "X/data"):
+        values = matrix.as_block(values)
+    content.update_part(PARTS[path], values, len(values) if path in COUNTED else 0)
 
 
 def _read_unchecked(samples: Samples, show_progress: bool | None) -> dict[str, Any]:

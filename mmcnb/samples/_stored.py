@@ -1,13 +1,12 @@
 """Arrays in chunks, read by slices that begin and end anywhere, and checked against their inventory.
 
-Where an array is as we write it, chunks are read from their files straight into place. Zarr's pipeline
-decodes into a buffer of its own and copies, by way of an event loop and a second pool of threads. For zstd on
-a local disk that costs a third of the throughput.
+Where an array is as we write it, chunks are decoded straight into place. Zarr's pipeline decodes into a
+buffer of its own and copies, by way of an event loop and a second pool of threads. For zstd on a local disk
+that costs a third of the throughput.
 """
 
 import itertools
 import os
-import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator
@@ -17,20 +16,22 @@ from typing import Any
 
 import numpy as np
 import zarr
-from numcodecs.zstd import Zstd
-from zarr.codecs import BytesCodec, ZstdCodec
 from zarr.storage import LocalStore
 
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples._inventory import REMEDY, Inventory, damaged_chunks, join, read_key
+from mmcnb.samples._inventory import (
+    REMEDY,
+    Inventory,
+    damaged_chunks,
+    decode_frame,
+    has_plain_chunks,
+    join,
+    read_keys,
+)
 
 EDGE_BYTES = 64 * 2**20  # decoded chunks cached for neighbouring reads; at least two chunks of each array
 GATHER_BYTES = 16 * 2**20  # decoded at once while single rows are gathered
-
-_ZSTD = Zstd()
-_MAGIC = b"\x28\xb5\x2f\xfd"
-_SIZE_BYTES = (0, 2, 4, 8)
-_DICTIONARY_BYTES = (0, 1, 2, 4)
+FETCHED = 8  # chunks fetched side by side where they are no local files
 
 
 class _Entry:
@@ -260,7 +261,7 @@ class StoredArray(SlicedRows):
     ----------
     array : zarr.Array
     inventory : Inventory or None
-        Where the store has one, a missing chunk raises instead of reading as the fill value.
+        Where the store has one, each chunk is compared with it as it is decoded.
     name : str
         For messages.
     edges, lookahead
@@ -277,8 +278,8 @@ class StoredArray(SlicedRows):
     ) -> None:
         super().__init__(array.path, array, array.chunks[0], edges, lookahead)
         self._name = name
-        self._recorded = inventory is not None and inventory.hashes(array.path) is not None
-        self._plain = has_plain_files(array)
+        self._inventory = None if inventory is None or inventory.hashes(array.path) is None else inventory
+        self._plain = has_plain_chunks(array)
 
     def load(self, start: int, stop: int) -> np.ndarray:
         """Decode whole chunks, each time anew."""
@@ -292,26 +293,47 @@ class StoredArray(SlicedRows):
         if not self._plain:
             out[...] = self._zarr_values(start, stop)
             return
-        for first in range(start, stop, self.chunk_length):
-            self._load_file(out[first - start : first - start + self.chunk_length], first)
+        for first, key, frame in self._frames(start, stop):
+            chunk = out[first - start : first - start + self.chunk_length]
+            if frame is None:
+                chunk[...] = self._array.fill_value
+            else:
+                self._decode(chunk, key, frame)
+                self._check(first, key, frame, chunk)
 
-    def _load_file(self, out: np.ndarray, first: int) -> None:
-        """Decode the chunk that begins with a position; the last one holds more than the array does."""
-        key = self.chunk_key(first // self.chunk_length, *[0] * (self._array.ndim - 1))
-        store: Any = self._array.store
+    def _decode(self, out: np.ndarray, key: str, frame: bytes) -> None:
+        """Decode one chunk; the last one holds more than the array does."""
+        chunk = out if len(out) == self.chunk_length else self._empty(self.chunk_length)
         try:
-            chunk = out if len(out) == self.chunk_length else self._empty(self.chunk_length)
-            read_chunk_file(Path(store.root) / key, chunk)
-            if chunk is not out:
-                out[...] = chunk[: len(out)]
+            decode_frame(frame, chunk)
         except MemoryError:
             raise
-        except FileNotFoundError as error:
-            if self._recorded:
-                raise damaged_chunks(self._name, [key], "missing") from error
-            out[...] = self._array.fill_value
         except Exception as error:
             raise damaged_chunks(self._name, [key], f"damaged ({_short(error)})") from error
+        if chunk is not out:
+            out[...] = chunk[: len(out)]
+
+    def _frames(self, start: int, stop: int) -> Iterator[tuple[int, str, bytes | None]]:
+        """First rows, keys and stored bytes of chunks; None where one is missing that need not be there."""
+        firsts, store = range(start, stop, self.chunk_length), self._array.store
+        columns, fetched = [0] * (self._array.ndim - 1), 1 if type(store) is LocalStore else FETCHED
+        for begin in range(0, len(firsts), fetched):
+            some = firsts[begin : begin + fetched]
+            keys = [self.chunk_key(first // self.chunk_length, *columns) for first in some]
+            found = _read_frames(store, keys)
+            for first, key, frame in zip(some, keys, found, strict=True):
+                if isinstance(frame, InputError):  # of a store that could not be reached
+                    raise frame
+                if isinstance(frame, Exception):
+                    raise damaged_chunks(self._name, [key], f"damaged ({_short(frame)})") from frame
+                if frame is None and self._inventory is not None:
+                    raise damaged_chunks(self._name, [key], "missing")
+                yield first, key, frame
+
+    def _check(self, first: int, key: str, frame: bytes, values: np.ndarray) -> None:
+        """Compare a decoded chunk with the inventory: it may be sound and belong elsewhere."""
+        if self._inventory is not None:
+            self._inventory.check_chunk(self._array.path, first // self.chunk_length, key, frame, values)
 
     def _zarr_values(self, start: int, stop: int) -> np.ndarray:
         try:
@@ -320,23 +342,15 @@ class StoredArray(SlicedRows):
             raise
         except Exception as error:  # each codec and each store has its own exceptions
             raise self._fault(start, stop, error) from error
-        if self._recorded:
-            self._check_present(values, start)
+        if self._inventory is not None:
+            for first, key, frame in self._frames(start, stop):
+                part = values[first - start : first - start + self.chunk_length]
+                self._check(first, key, frame or b"", part)
         return values
 
     def chunk_key(self, *coordinates: int) -> str:
         """Key of a chunk below the root of the store."""
         return join(self._array.path, self._array.metadata.encode_chunk_key(coordinates))
-
-    def _check_present(self, values: np.ndarray, start: int) -> None:
-        # A missing chunk reads as the fill value, so only chunks that begin with it are looked up.
-        fill = self._array.fill_value
-        for first in range(start, start + len(values), self.chunk_length):
-            value = values[first - start : first - start + 1].reshape(-1)[0]
-            if value == fill or (value != value and fill != fill):
-                key = self.chunk_key(first // self.chunk_length, *[0] * (values.ndim - 1))
-                if read_key(self._array.store, key) is None:
-                    raise damaged_chunks(self._name, [key], "missing")
 
     def _fault(self, start: int, stop: int, error: Exception) -> DamagedStoreError:
         """What is wrong with whole chunks that could not be read."""
@@ -358,43 +372,18 @@ def _short(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0][:120]
 
 
-def has_plain_files(array: zarr.Array) -> bool:
-    """Whether each chunk of an array is a local file of whole rows: zstd around little-endian numbers."""
-    if type(array.store) is not LocalStore or array.metadata.zarr_format != 3 or sys.byteorder != "little":
-        return False
-    codecs: Any = array.metadata.codecs
-    return (
-        [type(codec) for codec in codecs] == [BytesCodec, ZstdCodec]
-        and array.dtype.kind in "biuf"
-        and array.dtype.isnative
-        and array.chunks[1:] == array.shape[1:]
-        and getattr(codecs[0].endian, "value", "little") == "little"
-    )
+def _read_frames(store: Any, keys: list[str]) -> list[Any]:
+    """Stored bytes of chunks: None where one is missing, and the error where it cannot be read."""
+    if type(store) is not LocalStore:
+        return read_keys(store, keys)
+    return [read_chunk_file(Path(store.root) / key) for key in keys]
 
 
-def read_chunk_file(path: Path, out: np.ndarray) -> None:
-    """Decode one chunk into ``out``, C-ordered and of exactly its size.
-
-    Raises
-    ------
-    FileNotFoundError
-        The chunk is missing.
-    RuntimeError, ValueError
-        Its bytes are no zstd frame of this size, or their checksum is another.
-    """
-    frame = path.read_bytes()
-    if content_size(frame) != out.nbytes:
-        raise ValueError(f"the chunk does not hold {out.nbytes} bytes")
-    _ZSTD.decode(frame, out)
-
-
-def content_size(frame: bytes) -> int | None:
-    """Decoded bytes of a zstd frame by its header (RFC 8878, 3.1.1.1); None where it does not say."""
-    if frame[:4] != _MAGIC or len(frame) < 5:
+def read_chunk_file(path: Path) -> bytes | OSError | None:
+    """Bytes of a chunk; None where it is missing, and the error where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
         return None
-    descriptor = frame[4]
-    single_segment = descriptor >> 5 & 1
-    n_bytes = _SIZE_BYTES[descriptor >> 6] or single_segment
-    begin = 6 - single_segment + _DICTIONARY_BYTES[descriptor & 3]
-    size = int.from_bytes(frame[begin : begin + n_bytes], "little")
-    return size + 256 * (n_bytes == 2) if n_bytes else None
+    except OSError as error:
+        return error

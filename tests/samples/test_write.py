@@ -191,7 +191,7 @@ def test_chunks_that_are_not_what_was_written_leave_nothing(tmp_path):
 
     with pytest.raises(DamagedStoreError, match="chunk c/0 is not what was written"):
         write(lambda writer: writer.sink().write(0, np.zeros(7, int)))
-    with pytest.raises(DamagedStoreError, match="chunk c/0 is not what was written"):
+    with pytest.raises(DamagedStoreError, match="chunk c/0 is missing"):
         write(lambda writer: (Path(writer.sink().path) / "c/0").unlink())
     with pytest.raises(InputError, match="0 chunks of labels came where 1"):
         write(lambda writer: writer.finish_chunks([]))

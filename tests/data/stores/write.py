@@ -1,4 +1,4 @@
-"""Write the stores that each release leaves for later versions to read: ``python tests/data/stores/write.py``.
+"""Write the stores that each release leaves for later ones: ``python tests/data/stores/write.py``.
 
 They go to a folder named after the version: dense rows, dense bytes, sparse rows and labels, each of several
 chunks. `contents` makes the same numbers on any machine and with any version of NumPy.
