@@ -1,15 +1,11 @@
-"""The columns of given rows against those of the fit, and scikit-learn's checks of arrays."""
+"""The columns of given rows against those of the fit."""
 
 import warnings
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-from sklearn.utils.validation import validate_data
-
 from mmcnb.errors import InputError
 from mmcnb.samples import Samples
-from mmcnb.samples._arrays import plain_array
 from mmcnb.samples._objects import names_in_frame
 
 LISTED = 5  # names in one message, as in scikit-learn's
@@ -66,28 +62,3 @@ def _listed(names: list[str]) -> Iterable[str]:
     yield from (f"- {name}" for name in names[:LISTED])
     if len(names) > LISTED:
         yield f"- and {len(names) - LISTED} more"
-
-
-def checked_array(estimator: Any, X: Any, reset: bool, least_rows: int) -> Any:
-    """An array that passed the checks of scikit-learn; an error becomes one sentence."""
-    if isinstance(X, np.ndarray | list | tuple):
-        X = plain_array(X, "X", numbers=False)
-    try:
-        return validate_data(
-            estimator,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,  # open_samples names the row and the column
-            ensure_min_samples=least_rows,
-        )
-    except ValueError as error:
-        first, *rest = str(error).splitlines()
-        if not rest:
-            raise
-        if "1D array" in first or "scalar array" in first:
-            first = f"{first.rstrip(':')}. Reshape your data to rows and columns, such as X.reshape(-1, 1)"
-        raise InputError(f"{first.rstrip('. ')}; give a 2-D array of real numbers.") from error

@@ -16,7 +16,7 @@ from mmcnb.engine.journal import described, fingerprint
 from mmcnb.engine.run import n_threads
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import InputError
-from mmcnb.estimators.columns import check_columns, check_frame_names, checked_array
+from mmcnb.estimators.columns import check_columns, check_frame_names
 from mmcnb.features.bandwidth import (
     GAMMA_NAMES,
     candidate_gammas,
@@ -31,7 +31,6 @@ from mmcnb.hinge.sample_search import SearchConfig
 from mmcnb.hinge.starts import INITS
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples._labels import read_column
-from mmcnb.samples._objects import is_array
 
 KERNELS = ("rbf", "linear", "poly")
 PRECOMPUTED = "precomputed"
@@ -307,9 +306,7 @@ def is_stored(X: Any) -> bool:
 def read_input(
     estimator: Any, X: Any, reset: bool, least_rows: int = 1, element: str | None = None
 ) -> Samples:
-    """The rows of any input; arrays pass the checks of scikit-learn."""
-    if not is_stored(X) and is_array(X):
-        return open_samples(checked_array(estimator, X, reset, least_rows), element)
+    """The rows of any input, with the columns of the fit unless this is one."""
     if not reset:
         check_frame_names(estimator, X)  # before its numbers
     samples = open_samples(X, element)

@@ -1,14 +1,20 @@
 """Arrays in memory that are more or less than numbers, and names of columns."""
 
+import numbers
+import reprlib
+import warnings
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from mmcnb.errors import InputError
-from mmcnb.samples.matrix import check_dtype
+from mmcnb.samples.matrix import block_dtype, check_dtype, check_shape
 
 
-def plain_array(source: Any, name: str, numbers: bool = True) -> np.ndarray:
+def plain_array(source: Any, name: str) -> np.ndarray:
     """An array without a class of its own; what would lose its meaning is refused.
 
     Parameters
@@ -17,8 +23,6 @@ def plain_array(source: Any, name: str, numbers: bool = True) -> np.ndarray:
         Objects that are all numbers become float64.
     name : str
         For messages.
-    numbers : bool, default=True
-        Whether to convert objects.
 
     Returns
     -------
@@ -27,19 +31,22 @@ def plain_array(source: Any, name: str, numbers: bool = True) -> np.ndarray:
     Raises
     ------
     InputError
-        The array is a matrix, has masked values, or holds text, dates or records.
+        The array is a matrix, has masked values, or holds what are no real numbers.
     """
     if isinstance(source, np.matrix):
         raise InputError(f"{name} is an np.matrix, which is not supported: give np.asarray(X).")
     if isinstance(source, np.ma.MaskedArray):
         _check_mask(source, name)
+    if isinstance(source, list | tuple):
+        _check_rows(source, name)
     try:
-        array = np.asarray(source)
-    except ValueError as error:
-        raise InputError(f"{name} has rows of different lengths: give rows x features (2-D).") from error
-    if array.dtype.kind in "VMmUST":
-        check_dtype(array.dtype, name)
-    return array if array.dtype.kind != "O" else _from_objects(array, name, numbers)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # such as of a masked value that becomes NaN
+            array = np.asarray(source)
+    except Exception as error:  # whatever the object's own __array__ raises
+        raise InputError(f"{name} is no array of numbers ({one_line(error)}): correct it.") from error
+    check_dtype(array.dtype if array.dtype.kind != "O" else np.dtype(np.float64), name)
+    return array if array.dtype.kind != "O" else _from_objects(array, name)
 
 
 def _check_mask(array: np.ma.MaskedArray, name: str) -> None:
@@ -52,21 +59,104 @@ def _check_mask(array: np.ma.MaskedArray, name: str) -> None:
         )
 
 
-def _from_objects(array: np.ndarray, name: str, numbers: bool) -> np.ndarray:
-    text = next((k for k, value in enumerate(array.flat) if isinstance(value, str | bytes)), None)
-    if text is not None:
-        place = np.unravel_index(text, array.shape)
-        where = ", ".join(f"{axis} {k}" for axis, k in zip(("row", "column"), place, strict=False))
+def _check_rows(rows: Sequence[Any], name: str) -> None:
+    """Refuse lists whose rows have no common length, or lose a mask where NumPy joins them."""
+    for number, row in enumerate(rows):
+        if isinstance(row, np.ma.MaskedArray):
+            _check_mask(row, f"row {number} of {name}")
+        if scipy.sparse.issparse(row):
+            raise InputError(f"{name} is a list of sparse matrices: join them by scipy.sparse.vstack(X).")
+    lengths = [len(row) if isinstance(row, list | tuple) else None for row in rows]
+    other = next((k for k, length in enumerate(lengths) if length != lengths[0]), None)
+    if other is not None:
         raise InputError(
-            f"{name} holds text, {array.flat[text]!r} at {where}: convert it to a number, or drop its column."
+            f"{name} has rows of different lengths, row {other} unlike row 0: give rows x features (2-D)."
         )
-    if not numbers:
-        return array
+
+
+def _from_objects(array: np.ndarray, name: str) -> np.ndarray:
+    """Objects that are real numbers as float64."""
+    values = array.ravel()
+    wrong = next((k for k, value in enumerate(values) if not is_number(value)), None)
+    if wrong is not None:
+        place = zip(("row", "column"), np.unravel_index(wrong, array.shape), strict=False)
+        where = ", ".join(f"{axis} {k}" for axis, k in place)
+        where = f" at {where}" if where else ""
+        raise NoNumberError(f"{name} holds {_described(values[wrong])}{where}: {_remedy(values[wrong])}.")
     try:
         return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except OverflowError as error:
+        raise InputError(f"{name} holds a whole number above the largest float64: scale it.") from error
+
+
+class NoNumberError(InputError, TypeError):
+    """An object is no number; a TypeError too, as scikit-learn's checks ask for."""
+
+
+def is_number(value: Any) -> bool:
+    """Whether an object is a real number, or a truth value; durations of NumPy call themselves integers."""
+    return isinstance(value, numbers.Real | Decimal | np.bool_) and not isinstance(value, np.timedelta64)
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, str | bytes):
+        return f"text, {reprlib.repr(value)}"
+    # The words are those of float(), which scikit-learn's checks ask for.
+    return (
+        f"{reprlib.repr(value)} (an argument must be a string or a real number, not {type(value).__name__!r})"
+    )
+
+
+def _remedy(value: Any) -> str:
+    if value is None or type(value).__name__ in ("NAType", "NaTType", "MaskedConstant"):
+        return "fill in or drop such rows"
+    return "convert it to a number, or drop its column"
+
+
+def one_line(error: BaseException) -> str:
+    """What an error of another library says, short enough to be part of a sentence."""
+    said = " ".join(str(error).split()).rstrip(".:")
+    return said[:200] or type(error).__name__
+
+
+def plain_csr(source: Any, name: str) -> Any:
+    """A SciPy matrix of any format as CSR, of two dimensions and in the type of its blocks.
+
+    Parameters
+    ----------
+    source : sparse matrix or array
+        Its indices are checked first where a conversion would follow them out of bounds.
+    name : str
+        For messages.
+
+    Returns
+    -------
+    csr_array or csr_matrix
+        The very matrix where it is CSR; its own indices are not checked.
+
+    Raises
+    ------
+    InputError
+        It holds no real numbers, is no table, or its parts do not agree.
+    """
+    check_shape(source.shape, name)
+    check_dtype(source.dtype, name)
+    if isinstance(getattr(source, "data", None), np.ma.MaskedArray):
+        _check_mask(source.data, f"the array data of {name}")
+    if source.format == "csr":
+        return source
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            if hasattr(source, "check_format"):  # CSC and BSR
+                source.check_format(full_check=True)
+            elif source.format == "coo":
+                type(source)((source.data, (source.row, source.col)), shape=source.shape)  # checks them
+            # The conversion adds values of one place: small integers would overflow in their own type.
+            return source.astype(block_dtype(source.dtype), copy=False).tocsr()
+    except Exception as error:  # SciPy names no class of its own
         raise InputError(
-            f"{name} holds objects that are no numbers: convert them to real numbers."
+            f"{name}: the {source.format.upper()} matrix is damaged ({one_line(error)}): make it again."
         ) from error
 
 

@@ -31,7 +31,7 @@ class Samples(ABC):
     stored_dtype : dtype of the numbers as they are stored
     is_sparse : bool
     name : str
-        For messages: the path, or "array".
+        For messages: the path, or "X" in memory.
     chunk_rows : int
         Rows of one storage chunk; reads in multiples of it decode no chunk twice.
     row_bytes : float
@@ -225,7 +225,7 @@ class ArraySamples(Samples):
     checksummed = True
     chunk_rows = BLOCK_ROWS
 
-    def __init__(self, array: Any, name: str = "array", feature_names: list[str] | None = None) -> None:
+    def __init__(self, array: Any, name: str = "X", feature_names: list[str] | None = None) -> None:
         self._array = (
             array if type(array) is np.ndarray and array.dtype.kind in "biufc" else _plain(array, name)
         )
@@ -266,8 +266,10 @@ class CSRSamples(Samples):
     checksummed = True
     chunk_rows = BLOCK_ROWS
 
-    def __init__(self, source: Any, name: str = "array", feature_names: list[str] | None = None) -> None:
-        csr = source.tocsr()
+    def __init__(self, source: Any, name: str = "X", feature_names: list[str] | None = None) -> None:
+        from mmcnb.samples._arrays import plain_csr
+
+        csr = plain_csr(source, name)
         self._describe(name, csr.shape, csr.dtype)
         if feature_names is not None:
             self.feature_names = _checked_names(feature_names, self.n_features, name)

@@ -15,7 +15,7 @@ from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.samples._base import Samples
 from mmcnb.samples._columns import TableOptions
-from mmcnb.samples._inventory import PathLike, is_store_folder
+from mmcnb.samples._inventory import PathLike, checked_path, is_store_folder
 from mmcnb.samples._labels import class_labels_array, open_class_labels, open_index
 from mmcnb.samples._npy import Blocks, NumpyFile, Rows, step_rows
 from mmcnb.samples._open import open_samples
@@ -160,7 +160,7 @@ def convert(
 def _check_apart(source: Any, target: Path) -> None:
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return
-    inner, outer = Path(source).resolve(), target.resolve()
+    inner, outer = checked_path(source, "the source").resolve(), target.resolve()
     if inner == outer or inner in outer.parents or outer in inner.parents:
         raise InputError(f"{target} overlaps its source {source}: choose another path to write to.")
 

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse
 
 from mmcnb.errors import InputError
+from mmcnb.samples._arrays import plain_array
 from mmcnb.samples._base import ChunkedSamples
 from mmcnb.samples._stored import ChunkedRows, EdgeChunks, edge_bytes
 from mmcnb.samples.matrix import check_index_dtypes, stack
@@ -48,6 +49,8 @@ class _DaskRows(ChunkedRows):
                 "see that the array's compute() works."
             ) from error
         if not scipy.sparse.issparse(block):
+            if isinstance(block, np.ma.MaskedArray):
+                block = plain_array(block, f"chunk {chunk} of {self._name}")
             block = np.asarray(block)
         if block.shape != shape or block.dtype != self._array.dtype:
             raise InputError(

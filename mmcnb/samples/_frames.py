@@ -1,6 +1,6 @@
 """Data frames of any library that narwhals knows, as one array of numbers with names of columns."""
 
-import numbers
+import reprlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from mmcnb.errors import InputError
+from mmcnb.samples._arrays import is_number, one_line, plain_array
 from mmcnb.samples.matrix import block_dtype
 
 FRAME = "the data frame"  # for messages
@@ -56,6 +57,8 @@ def read_frame(frame: Any) -> Table:
     """
     native, columns = frame.to_native(), list(frame.columns)
     names = column_names(columns)
+    series = list(frame.iter_columns())
+    _check_types(series)
     if frame.implementation.is_pandas() and len(columns):
         import pandas as pd
 
@@ -65,13 +68,10 @@ def read_frame(frame: Any) -> Table:
         if one is not None and one.dtype.kind in "biuf" and one.flags.c_contiguous:
             _check_counter(columns[0], one[:, 0])
             return Table(one, names)
-    series = list(frame.iter_columns())
-    _check_types(series)
     values = [_values(one) for one in series]
     if values:
         _check_counter(columns[0], values[0])
-    types = [block_dtype(column.dtype) for column in values]
-    rows = np.empty((len(frame), len(values)), np.result_type(*types) if types else np.float64)
+    rows = np.empty((len(frame), len(values)), block_dtype(*(column.dtype for column in values)))
     for number, column in enumerate(values):
         rows[:, number] = column
     return Table(rows, names)
@@ -134,16 +134,22 @@ def _values(series: Any) -> np.ndarray:
         )
     if isinstance(series.dtype, nw.Decimal):
         series = series.cast(nw.Float64)
-    values = np.asarray(series.to_numpy())
+    try:
+        values = np.asarray(series.to_numpy())
+    except Exception as error:  # of the library, such as for integers of 128 bits
+        raise InputError(
+            f"column {series.name!r} of {FRAME} holds {series.dtype}, which NumPy does not know "
+            f"({one_line(error)}): cast it to Float64."
+        ) from error
     if values.dtype.kind in "biuf":
         return values
     for row, value in enumerate(values.tolist()):
-        if not isinstance(value, numbers.Real):
+        if not is_number(value):
             raise InputError(
-                f"column {series.name!r} of {FRAME} holds no number in row {row}, but {value!r}: "
+                f"column {series.name!r} of {FRAME} holds no number in row {row}, but {reprlib.repr(value)}: "
                 "correct it, make the column numbers, or drop it."
             )
-    return values.astype(np.float64)
+    return plain_array(values, f"column {series.name!r} of {FRAME}")
 
 
 def _check_counter(name: Any, values: np.ndarray) -> None:

@@ -4,6 +4,7 @@ A chunk is one zstd frame, which ends with a checksum of what it holds: the list
 """
 
 import asyncio
+import errno
 import hashlib
 import json
 import os
@@ -239,6 +240,40 @@ def list_keys(store: Store, prefix: str) -> list[str]:
         return [key async for key in store.list_prefix(prefix)]
 
     return sync(collect())
+
+
+def checked_path(path: Any, what: str = "the path") -> Path:
+    """A path that the system takes; whether something is there is another question.
+
+    Parameters
+    ----------
+    path : str or path-like
+    what : str, default="the path"
+        For messages.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        It is no path, is empty or too long, or holds a null character.
+    """
+    if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
+        raise InputError(f"{what} is {path!r}, which is no path: give a text or a pathlib.Path.")
+    text = os.fspath(path)
+    if not text:
+        raise InputError(f"{what} is empty: name a file or a folder.")
+    try:
+        os.lstat(text)
+    except (ValueError, UnicodeError) as error:
+        raise InputError(f"{what} {text[:100]!r} cannot be used ({error}): choose another.") from error
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            why = f"{error.strerror}".lower()
+            raise InputError(f"{what} {text[:100]!r} cannot be used ({why}): choose another.") from error
+    return Path(text)
 
 
 # -- chunks as zstd frames -----------------------------------------------------------------------

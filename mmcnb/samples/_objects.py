@@ -3,9 +3,9 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from mmcnb.errors import InputError
+from mmcnb.samples.matrix import block_dtype
 
 READ_AS_THEY_ARE = ("zarr", "h5py")
 
@@ -21,28 +21,6 @@ class Rows(NamedTuple):
 def packages(source: Any) -> set[str]:
     """The packages that define the type of an object and its bases."""
     return {base.__module__.partition(".")[0] for base in type(source).__mro__}
-
-
-def is_array(source: Any) -> bool:
-    """Whether an object is no more than an array: no file, no names, no elements.
-
-    Parameters
-    ----------
-    source : object
-        What is given as rows, but no path.
-
-    Returns
-    -------
-    bool
-    """
-    if isinstance(source, np.ndarray):
-        return not isinstance(source, np.memmap)
-    if isinstance(source, list | tuple) or scipy.sparse.issparse(source):
-        return True
-    known = packages(source)
-    return (
-        known.isdisjoint((*READ_AS_THEY_ARE, *OBJECTS)) and known != {"builtins"} and _frame(source) is None
-    )
 
 
 def names_in_frame(source: Any) -> list[str] | None:
@@ -74,10 +52,10 @@ def unwrap(source: Any, element: str | None) -> Rows:
         from mmcnb.samples._frames import FRAME, read_frame
 
         return Rows(*read_frame(frame), FRAME)
-    if isinstance(source, list | tuple) or hasattr(source, "__array__"):
+    if isinstance(source, list | tuple) or (hasattr(source, "__array__") and not isinstance(source, type)):
         from mmcnb.samples._arrays import plain_array
 
-        return Rows(plain_array(source, "array"))
+        return Rows(plain_array(source, "X"))
     raise InputError(
         f"X is a {type(source).__name__}, which cannot be read: give an array, a SciPy CSR matrix, a data "
         "frame, AnnData, a Zarr array or group, or a path."
@@ -107,7 +85,7 @@ def _anndata(source: Any, element: str | None) -> Rows:
 
 def _dask(source: Any, element: str | None) -> Rows:
     _refuse_element(source, element)
-    if hasattr(source, "to_dask_array"):
+    if type(source).__module__.startswith("dask.dataframe"):
         return _dask_frame(source)
     raise InputError(f"X is a Dask {type(source).__name__}, which has no rows: give a Dask array or frame.")
 
@@ -123,8 +101,7 @@ def _dask_frame(source: Any) -> Rows:
                 f"column {name!r} of the Dask frame holds {dtype}, no plain numbers: convert it by "
                 "X.astype('float64'), or drop it."
             )
-    common = np.result_type(*source.dtypes)
-    rows = source.astype("uint8" if common.kind == "b" else common).to_dask_array(lengths=True)
+    rows = source.astype(block_dtype(*source.dtypes)).to_dask_array(lengths=True)
     return Rows(rows, column_names(list(source.columns)), "the Dask frame")
 
 

@@ -19,7 +19,14 @@ from mmcnb.samples import matrix
 from mmcnb.samples._arrays import check_feature_names
 from mmcnb.samples._base import ArraySamples, ChunkedSamples, CSRSamples, Samples
 from mmcnb.samples._dask import DaskSamples
-from mmcnb.samples._inventory import REMEDY, Inventory, find_inventory, is_store_folder, join
+from mmcnb.samples._inventory import (
+    REMEDY,
+    Inventory,
+    checked_path,
+    find_inventory,
+    is_store_folder,
+    join,
+)
 from mmcnb.samples._remote import RemoteStore, open_address
 from mmcnb.samples._stored import EdgeChunks, StoredArray, edge_bytes
 from mmcnb.samples._stored_csr import StoredCSRSamples
@@ -160,6 +167,7 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
     if isinstance(source, zarr.Array | zarr.Group):
         return _open_zarr(source, element)
     if isinstance(source, str | os.PathLike):
+        checked_path(source, "X")
         if is_file_of_rows(source):
             module = FILES.get(Path(source).suffix.lower(), TABLES)
             return importlib.import_module(module).open_file(source, element)
@@ -210,7 +218,7 @@ def _open_object(source: Any, element: str | None) -> Samples:
 
     rows = unwrap(source, element)
     if isinstance(rows.source, np.ndarray) or scipy.sparse.issparse(rows.source):
-        return _samples_of(rows.source, rows.name or "array", rows.names)
+        return _samples_of(rows.source, rows.name or "X", rows.names)
     samples = open_samples(rows.source)
     samples.name = rows.name or samples.name
     if rows.names is not None:

@@ -60,9 +60,7 @@ class TableRows:
         numbers = [number_dtype(table.types[p]) for p, kind in self._kinds.items() if kind == "number"]
         texts = [np.dtype(np.uint8)] if "text" in self._kinds.values() else []
         types = set(numbers + texts)
-        self.stored_dtype = (
-            types.pop() if len(types) == 1 else np.result_type(*map(matrix.block_dtype, types))
-        )
+        self.stored_dtype = types.pop() if len(types) == 1 else matrix.block_dtype(*types)
         if options.missing == "mean":  # of whole numbers it is none
             self.stored_dtype = matrix.block_dtype(self.stored_dtype)
         self._dtype = np.dtype(dtype or matrix.block_dtype(self.stored_dtype))

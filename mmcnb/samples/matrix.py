@@ -62,10 +62,14 @@ def slice_rows(rows: np.ndarray | CSRBlock, start: int, stop: int) -> np.ndarray
     return CSRBlock(rows.data[first:last], rows.indices[first:last], indptr, rows.n_features)
 
 
-def block_dtype(dtype: np.dtype) -> np.dtype:
-    """Type in which numbers stored as ``dtype`` are handed out: float32 where it holds each of them."""
-    native = np.dtype(dtype).newbyteorder("=")
-    return np.dtype(np.float32 if native in _FLOAT32_EXACT else np.float64)
+def block_dtype(*dtypes: Any) -> np.dtype:
+    """Type in which rows are handed out: the one rule of types, for memory, files, stores and frames.
+
+    It is float32 where float32 holds each number of each given type: truth values, integers of 8 and 16 bits,
+    and floats of 16 and 32 bits, in any byte order. It is float64 for others. A table has a type a column.
+    """
+    exact = all(np.dtype(one).newbyteorder("=") in _FLOAT32_EXACT for one in dtypes)
+    return np.dtype(np.float32 if dtypes and exact else np.float64)
 
 
 def n_rows_of(block: np.ndarray | CSRBlock) -> int:
@@ -86,28 +90,29 @@ def check_dtype(dtype: np.dtype, name: str) -> None:
     if kind not in "biuf":
         text = "text", "convert them to real numbers, such as by X.astype(float)"
         kinds = {
-            "c": ("complex numbers", "convert them to real numbers"),
+            "c": ("complex numbers", "convert them to real numbers, such as by X.real"),
             "O": ("objects", "convert them to real numbers"),
             "M": ("dates", "convert them to numbers, such as the days since the first one"),
             "m": ("durations", "convert them to numbers, such as seconds"),
             "V": ("records", "give the fields as the columns of one array of numbers"),
         } | dict.fromkeys("UST", text)
         what, remedy = kinds.get(kind, (f"{dtype} values", "convert them to real numbers"))
-        raise InputError(f"{name} holds {what} (dtype {dtype}), which are not supported: {remedy}.")
+        start = "Complex data not supported: " if kind == "c" else ""  # what scikit-learn's checks ask for
+        raise InputError(f"{start}{name} holds {what} (dtype {dtype}), which are not supported: {remedy}.")
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
     """Refuse what is not a table with at least one row and one column."""
     if len(shape) != 2:
         raise InputError(
-            f"{name} is a {len(shape)}-D array of shape {shape}; rows x features (2-D) is needed: "
-            "reshape it, with one row per sample."
+            f"{name} is a {len(shape)}-D array of shape {shape}, where rows x features (2-D) is needed. "
+            "Reshape your data to one row a sample, such as by X.reshape(-1, 1) or X.reshape(1, -1)."
         )
     for size, what, parts in zip(shape, ("sample", "feature"), ("rows", "columns"), strict=True):
         if size == 0:
             raise InputError(
-                f"Found array with 0 {what}(s) (shape={shape}) in {name} while a minimum of 1 is required: "
-                f"give it {parts}."
+                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required: "
+                f"give {name} {parts}."
             )
     return int(shape[0]), int(shape[1])
 
@@ -151,7 +156,8 @@ def _number(rows: int | np.ndarray, k: int) -> int:
 
 def as_block(values: np.ndarray) -> np.ndarray:
     """Values in C order and their block dtype; no copy where they are so already."""
-    return np.ascontiguousarray(values, dtype=block_dtype(values.dtype))
+    with np.errstate(over="ignore"):  # of wider floats; infinity is refused by row and column
+        return np.ascontiguousarray(values, dtype=block_dtype(values.dtype))
 
 
 def check_rows(rows: np.ndarray, n_samples: int) -> np.ndarray:

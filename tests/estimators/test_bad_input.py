@@ -44,8 +44,7 @@ class TestRows:
         refused(lambda: make(name).fit(np.empty((0, 3))), "0 sample")
 
     def test_one_dimension(self, name):
-        # scikit-learn's sentence, which ends in two lines of advice
-        refused(lambda: make(name).fit(np.ones(5)), "Expected 2D array, got 1D array", lines=3)
+        refused(lambda: make(name).fit(np.ones(5)), "X is a 1-D array of shape", InputError)
 
     def test_one_stored_dimension(self, name, tmp_path):
         zarr.create_array(tmp_path / "flat.zarr", data=np.ones(5))
@@ -62,7 +61,7 @@ class TestRows:
     def test_not_finite(self, name, X, value):
         spoiled = X.copy()
         spoiled[17, 1] = value
-        refused(lambda: make(name).fit(spoiled), "NaN|infinity", lines=9)
+        refused(lambda: make(name).fit(spoiled), "NaN|infinity", InputError)
         fitted = make(name).fit(X)
         refused(lambda: fitted.predict(spoiled), "NaN|infinity", lines=9)
 
@@ -85,7 +84,7 @@ class TestRows:
         refused(lambda: make(name).fit(spoiled), "NaN", lines=9)
 
     def test_text(self, name):
-        refused(lambda: make(name).fit(np.array([["a", "b"], ["c", "d"]])), "could not convert|text|dtype")
+        refused(lambda: make(name).fit(np.array([["a", "b"], ["c", "d"]])), "X holds text", InputError)
 
     def test_stored_text(self, name, tmp_path):
         zarr.create_array(
@@ -94,7 +93,7 @@ class TestRows:
         refused(lambda: make(name).fit(tmp_path / "text.zarr"), r"text\.zarr holds text", InputError)
 
     def test_complex(self, name):
-        refused(lambda: make(name).fit(np.ones((5, 2)) * 1j), "Complex data not supported", lines=9)
+        refused(lambda: make(name).fit(np.ones((5, 2)) * 1j), "X holds complex numbers", InputError)
 
     def test_stored_complex(self, name, tmp_path):
         zarr.create_array(tmp_path / "c.zarr", data=np.ones((5, 2)) * 1j)

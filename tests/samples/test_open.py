@@ -314,7 +314,7 @@ def test_shapes_and_types(tmp_path, make, match):
 @pytest.mark.parametrize(("value", "kind"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
 def test_not_finite_names_row_and_column(X, csr, tmp_path, write_csr, value, kind):
     X[5000, 3] = value
-    refuse(X, f"{kind} at row 5000, column 3 of array")
+    refuse(X, f"{kind} at row 5000, column 3 of X")
     array = zarr.create_array(tmp_path / "a.zarr", shape=X.shape, dtype=X.dtype, chunks=(600, 7))
     array[:] = X
     refuse(array, f"{kind} at row 5000, column 3 of .*a.zarr")
