@@ -11,7 +11,6 @@ import math
 import os
 import platform
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -25,6 +24,7 @@ from filelock import FileLock
 
 import mmcnb
 from benchmarks.run import FAILED, KEYS, NO_DATA, OK, Compute, Options, Run, as_json, computed
+from mmcnb.samples import scratch_folder
 
 FORMAT = 2
 MEASURES = ("seconds", "compile_seconds", "peak_mib", "n", "d", "digest")
@@ -144,13 +144,16 @@ class Journal:
     def __enter__(self) -> Self:
         """Make the folder for the stores of the runs."""
         self.options.out.mkdir(parents=True, exist_ok=True)
-        self._folder = tempfile.TemporaryDirectory(dir=self.options.out, prefix="tmp-")
+        self._scratch = scratch_folder(self.options.out, self.study)
+        self._folder = self._scratch.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
         """Render the frame of what is there, at the end and when interrupted."""
-        with self._folder:
+        try:
             self.render()
+        finally:
+            self._scratch.__exit__(None, None, None)
 
     def _has(self, run: Run) -> bool:
         """Whether the run is recorded with all its settings; a failure counts unless it is to be retried."""
@@ -169,7 +172,7 @@ class Journal:
         lost: dict[Identity, str] = {}
         if outdated := sum(map(self._differs, missing)):
             say(f"{self.study}: {outdated} recorded runs are of other code or settings; computing them again")
-        runs = (run._replace(folder=self._folder.name) for run in missing if not self._has_now(run))
+        runs = (run._replace(folder=str(self._folder)) for run in missing if not self._has_now(run))
         for done, (run, outcome) in enumerate(computed(compute, runs, self.options.jobs), 1):
             reason = outcome["reason"]
             if outcome["status"] == NO_DATA:

@@ -4,6 +4,7 @@
 """
 
 import builtins
+import ctypes
 import io
 import os
 import shutil
@@ -49,6 +50,7 @@ def pretend():
 
     _hide_modules()
     _hide_files()
+    _hide_system_calls()
     _hold_open_files()
     warnings.filterwarnings("error", category=EncodingWarning, module="|".join(OURS))
 
@@ -87,6 +89,17 @@ def _hide_files():
 
     io.open = builtins.open = opening
     os.open = numbered
+
+
+def _hide_system_calls():
+    library = ctypes.CDLL
+
+    def loaded(name, *words, **options):
+        if name is None and _asker() in OURS:
+            raise TypeError("bad argument type for built-in operation")
+        return library(name, *words, **options)
+
+    ctypes.CDLL = loaded
 
 
 def _asker():

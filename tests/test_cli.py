@@ -218,6 +218,23 @@ def test_doctor_reports_this_installation(capsys):
     assert run(capsys, "doctor")["routine"]["compilation_of_the_first_fit"] == "none is left"
 
 
+def test_doctor_names_what_a_killed_command_left_and_removes_it(tmp_path, capsys):
+    assert run(capsys, "doctor", tmp_path) == {"leftovers": []}
+    code = "import os, sys; from mmcnb.samples.atomic import AtomicOutput; out = AtomicOutput(sys.argv[1])"
+    code += "; out.begin(); os._exit(9)"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "rows.zarr")], check=False)
+    (left,) = tmp_path.iterdir()
+    assert main(["doctor", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert f"{left}: the process that writes rows.zarr is gone" in said
+    assert '"--clean" removes it' in said
+    assert left.exists()
+    (found,) = run(capsys, "doctor", tmp_path, "--clean")["leftovers"]
+    assert (found["path"], found["of"], found["done"]) == (str(left), "rows.zarr", "removed")
+    assert names(tmp_path) == []
+    assert "is no folder" in refuse(capsys, "doctor", tmp_path / "none")
+
+
 def test_fit_and_predict_on_a_cluster_give_the_labels_of_threads(fitted, tmp_path, capsys, dask_client):
     address = dask_client(2).scheduler.address
     store, model = fitted / "blobs.zarr", tmp_path / "model"

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from mmcnb.errors import InputError
@@ -10,7 +10,7 @@ from mmcnb.errors import InputError
 
 @contextmanager
 def whole_outputs(outputs: Sequence[str], sources: Sequence[str], overwrite: bool) -> Iterator[list[str]]:
-    """Give paths to write to beside the outputs; all are renamed at the end, or all removed.
+    """Give paths to write to beside the outputs; at the end all move to their places, or none does.
 
     Parameters
     ----------
@@ -24,19 +24,19 @@ def whole_outputs(outputs: Sequence[str], sources: Sequence[str], overwrite: boo
     Yields
     ------
     list of str
-        A path in the same folder for each output.
+        A path on the same disk for each output.
 
     Raises
     ------
     InputError
         If a path exists, overlaps another one, or lies in a folder that cannot be written.
     """
-    from mmcnb.samples.atomic import AtomicOutput
+    from mmcnb.samples.atomic import AtomicOutput, together
 
     check_paths(outputs, sources)
     written = [AtomicOutput(output, overwrite) for output in outputs]
-    with ExitStack() as stack:
-        yield [str(stack.enter_context(output).path) for output in written]
+    with together(written):
+        yield [str(output.path) for output in written]
 
 
 def check_ending(labels: str) -> None:

@@ -7,7 +7,6 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,13 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Run both parts and draw their pictures."""
+    from mmcnb.samples.atomic import scratch_folder
+
     folder = Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
     _check_space(folder, arguments.rows)
-    temporary = tempfile.TemporaryDirectory(dir=folder, prefix=".work-")
     started = time.perf_counter()
-    with temporary as scratch:
-        stores = folder if arguments.keep else Path(scratch)
+    with scratch_folder(folder, "work") as scratch:
+        stores = folder if arguments.keep else scratch
         digits = _digits(stores, folder / "digits.png")
         rings = _rings(stores, arguments.rows, folder / "rings.png")
     return {"digits": digits, "rings": rings, "seconds": time.perf_counter() - started}

@@ -1,4 +1,4 @@
-"""Check this installation: versions, threads, compile cache; compile ahead where wanted."""
+"""Check this installation; compile ahead; find and remove what killed commands have left in a folder."""
 
 import argparse
 import os
@@ -20,12 +20,30 @@ TINY = (1000, 8)  # rows and features of the fit that proves the machine works
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mmcnb doctor``."""
     parser.add_argument(
+        "folder",
+        metavar="FOLDER",
+        nargs="?",
+        help="look there alone for what killed commands have left (default: check the installation, and "
+        "look in this folder)",
+    )
+    parser.add_argument(
+        "--clean",
+        action="store_true",
+        help="remove what killed commands have left; what a living process writes is never touched",
+    )
+    parser.add_argument(
         "--warm", action="store_true", help="compile what default fits need, then fit a tiny data set"
     )
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Look at the installation, and compile and fit where that is wanted."""
+    """Look at the installation, and compile and fit where that is wanted; look for leftovers."""
+    folder, is_alone = Path(arguments.folder or "."), arguments.folder is not None or arguments.clean
+    found = {"leftovers": _leftovers(folder, arguments.clean)}
+    return found if is_alone and not arguments.warm else _installation(arguments.warm) | found
+
+
+def _installation(warm: bool) -> dict[str, Any]:
     import mmcnb
 
     return {
@@ -37,7 +55,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         },
         "machine": {"system": platform.platform(), "processor": platform.machine(), "cores": os.cpu_count()},
         # The work loads the libraries whose thread pools and compile cache are reported after it.
-        **({"warm_up": _warm_up(), "tiny_fit": _tiny_fit()} if arguments.warm else {"routine": _routine()}),
+        **({"warm_up": _warm_up(), "tiny_fit": _tiny_fit()} if warm else {"routine": _routine()}),
         "numba": _numba(),
         "thread_pools": _thread_pools(),
     }
@@ -47,9 +65,35 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     """Word what was found."""
     for part, found in report.items():
         yield f"{part.replace('_', ' ')}:"
+        if part == "leftovers":
+            yield from [f"  {_worded(entry)}" for entry in found] or ["  none"]
+            continue
         entries: Iterable[dict[str, Any]] = found if isinstance(found, list) else [found]
         for entry in entries:
             yield from (f"  {line}" for line in table(entry))
+
+
+def _leftovers(folder: Path, clean: bool) -> list[dict[str, Any]]:
+    """What processes that write or wrote outputs in a folder have there."""
+    from mmcnb.samples._leftovers import leftovers
+
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder: give doctor the folder where outputs are written.")
+    return [
+        {"path": str(one.path), "of": one.target.name, "owner": one.owner, "done": one.done}
+        for one in leftovers(folder, clean=clean)
+    ]
+
+
+def _worded(entry: dict[str, Any]) -> str:
+    """One leftover, and what to do about it."""
+    from mmcnb.samples._leftovers import ALIVE, GONE
+
+    if entry["done"] is not None:
+        return f"{entry['path']}: {entry['done']}"
+    remedies = {GONE: '; "--clean" removes it', ALIVE: ""}
+    remedy = remedies.get(entry["owner"], "; remove it by hand once nothing writes there")
+    return f"{entry['path']}: the process that writes {entry['of']} {entry['owner']}{remedy}"
 
 
 def _warm_up() -> dict[str, Any]:

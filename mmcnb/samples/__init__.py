@@ -10,6 +10,7 @@ from mmcnb.samples._labels import LabelsSink, LabelsWriter, open_class_labels, o
 from mmcnb.samples._open import open_samples
 from mmcnb.samples._report import describe_store, verify_store
 from mmcnb.samples._write import create_csr_store, create_dense_store
+from mmcnb.samples.atomic import scratch_folder
 from mmcnb.samples.matrix import CSRBlock, slice_rows
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "open_class_labels",
     "open_index",
     "open_samples",
+    "scratch_folder",
     "slice_rows",
     "verify_store",
 ]

@@ -297,25 +297,23 @@ def _append_dense(writer: DenseStoreWriter, rows: Any, y: np.ndarray | None) -> 
 def _write_dense(stream: _Stream, output: AtomicOutput, layout: str, show_progress: bool | None) -> None:
     """Write rows that come dense, or shall be so."""
     assert stream.n_features is not None
-    place, width = AtomicOutput(output.target, output.overwrite), stream.n_features
     if layout == "csr":
-        writer: StoreWriter = CSRStoreWriter(width, place, block_dtype(stream.dtype))
+        writer: StoreWriter = CSRStoreWriter(stream.n_features, output, block_dtype(stream.dtype))
     else:
-        writer = DenseStoreWriter(width, None, None, place, stream.dtype)
+        writer = DenseStoreWriter(stream.n_features, None, None, output, stream.dtype)
     _write(stream, writer, show_progress)
 
 
 def _write_sparse(stream: _Stream, output: AtomicOutput, layout: str, show_progress: bool | None) -> None:
     """Write a CSR store aside; then move it to its place, or write it there as a dense one."""
-    try:
-        aside = AtomicOutput(output.path, name=output.name)
-        writer = CSRStoreWriter(stream.n_features, aside, stream.dtype)
+    with output:
+        sparse = output.path.with_name(f".sparse-{output.path.name}")
+        writer = CSRStoreWriter(stream.n_features, AtomicOutput(sparse, name=output.name), stream.dtype)
         _write(stream, writer, show_progress)
-        rows = open_samples(output.path)
+        rows = open_samples(sparse)
         density = writer.n_values / (rows.n_samples * rows.n_features)
         if layout == "dense" or (layout == "auto" and density > DENSE_FROM):
-            _write_dense(_store_stream(rows, stream.dtype), output, "dense", show_progress)
+            aside = AtomicOutput(output.path, name=output.name)
+            _write_dense(_store_stream(rows, stream.dtype), aside, "dense", show_progress)
         else:
-            output.commit()
-    finally:
-        output.discard()
+            sparse.rename(output.path)

@@ -130,6 +130,7 @@ class TableWriter:
 
     def __enter__(self) -> Self:
         """Begin; the file is made with the first rows, which say its columns."""
+        self._output.begin()
         return self
 
     def append(self, columns: Mapping[str, np.ndarray]) -> None:
@@ -178,7 +179,7 @@ class TableWriter:
                     raise error
             if self._written != self._expected:
                 raise InputError(
-                    f"{self._output.target}: {self._written} rows came where {self._expected} were said."
+                    f"{self._output.name}: {self._written} rows came where {self._expected} were said."
                 )
 
 

@@ -144,12 +144,13 @@ class LabelsWriter:
         """Begin the array aside of its place."""
         self._store = LocalStore(self._output.path)
         with self._output.discarding():
+            self._output.begin()
             create_array(self._store, "", np.dtype(np.int32), (self._expected,), (GROUP_ROWS,))
         return self
 
     def sink(self) -> LabelsSink:
         """Where workers write chunks to."""
-        return LabelsSink(str(self._output.path), self._expected, str(self._output.target))
+        return LabelsSink(str(self._output.path), self._expected, self._output.name)
 
     def finish_chunks(self, digests: list[str]) -> None:
         """Read all chunks back, compare them with what their writers returned, and record them.
@@ -166,7 +167,7 @@ class LabelsWriter:
         DamagedStoreError
             A chunk is not what its writer wrote.
         """
-        name, n_chunks = str(self._output.target), -(-self._expected // GROUP_ROWS)
+        name, n_chunks = self._output.name, -(-self._expected // GROUP_ROWS)
         if len(digests) != n_chunks:
             raise InputError(f"{name}: {len(digests)} chunks of labels came where {n_chunks} were said.")
         array = zarr.open_array(store=self._store, mode="r+")
@@ -192,7 +193,7 @@ class LabelsWriter:
             if error is not None:
                 raise error
             if not self._finished:
-                raise InputError(f"{self._output.target}: labels were begun and not finished.")
+                raise InputError(f"{self._output.name}: labels were begun and not finished.")
 
 
 def _as_labels(labels: Any, name: str) -> np.ndarray:

@@ -46,6 +46,7 @@ class StoreWriter(ABC):
     def __enter__(self) -> Self:
         """Begin the store aside of its place."""
         with self._output.discarding():
+            self._output.begin()
             self._store = LocalStore(self._output.path)
             self._root = zarr.create_group(store=self._store, zarr_format=3)
             self._begin()

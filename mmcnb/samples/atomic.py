@@ -1,21 +1,25 @@
-"""Outputs that appear complete or not at all: written beside their place, then renamed.
+"""Outputs that appear complete or not at all: written beside their place, then moved there.
 
-`atomic_write` is for single files, `AtomicOutput` for stores and for several outputs at once.
+`atomic_write` is for single files, `AtomicOutput` for stores and tables, `together` for several of these.
+Each is written in a folder ``.part-…-NAME``, which tells whether its process is alive.
 """
 
 import errno
+import logging
 import os
-import secrets
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Self
 
 from mmcnb.errors import InputError
+from mmcnb.samples._exchange import exchange, move_to_free
 from mmcnb.samples._inventory import PathLike, is_store_folder
+from mmcnb.samples._leftovers import GONE, NEW, OwnedFolder, leftovers, target_of
 
+logger = logging.getLogger("mmcnb")
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's quota, the process's limit
+TRIES = 100  # to take a place that other processes take at the same time
 
 
 @contextmanager
@@ -29,7 +33,7 @@ def atomic_write(path: PathLike, *, sync: bool = False, part: Path | None = None
     sync : bool, default=False
         Flush the file and its folder to the disk, so that it also survives a loss of power.
     part : Path or None, default=None
-        Where to write meanwhile, in the same folder. None is a new hidden name. A fixed name suits files
+        Where to write meanwhile, in the same folder. None is a new hidden folder. A fixed name suits files
         that have one writer at a time: a file left by a killed process is overwritten.
 
     Yields
@@ -52,9 +56,13 @@ def atomic_write(path: PathLike, *, sync: bool = False, part: Path | None = None
     ...     [entry.read_bytes() for entry in pathlib.Path(folder).iterdir()]
     [b'complete']
     """
-    target = Path(path)
-    part = part or _beside(target)
+    target = Path(path).absolute()
+    aside = OwnedFolder(target)
     try:
+        if part is None:
+            _tell_leftovers(target, str(path))
+            aside.make()
+            part = aside.new / target.name
         with part.open("wb") as file:
             yield file
             if sync:
@@ -64,13 +72,11 @@ def atomic_write(path: PathLike, *, sync: bool = False, part: Path | None = None
         if sync:
             _sync_folder(target.parent)
     except BaseException:
-        part.unlink(missing_ok=True)
+        if part is not None:
+            part.unlink(missing_ok=True)
         raise
-
-
-def _beside(target: Path) -> Path:
-    """A new hidden name in the same folder, with the ending of the target."""
-    return target.with_name(f".part-{secrets.token_hex(4)}-{target.name}")
+    finally:
+        aside.remove()
 
 
 def _sync_folder(folder: Path) -> None:
@@ -87,7 +93,8 @@ def _sync_folder(folder: Path) -> None:
 class AtomicOutput:
     """A file or folder that is written at `path` and moved to ``target`` when a ``with`` block ends.
 
-    After an error what was written is removed, and the target is as before.
+    After an error what was written is removed, and the target is as before. What is replaced changes places
+    with the new in one step, where the system can.
 
     Parameters
     ----------
@@ -103,7 +110,7 @@ class AtomicOutput:
     target : Path
         Absolute.
     path : Path
-        Where to write, in the same folder.
+        Where to write, on the same disk.
     name : str
 
     Raises
@@ -115,10 +122,11 @@ class AtomicOutput:
 
     def __init__(self, target: PathLike, overwrite: bool = False, name: str | None = None) -> None:
         self.target = Path(target).absolute()
-        self.name = name or str(self.target)
+        self.name = name or str(_seen(self.target))
         self.overwrite = overwrite
         self._check()
-        self.path = _beside(self.target)
+        self._folder = OwnedFolder(self.target)
+        self.path = self._folder.new / self.target.name
 
     def _check(self) -> None:
         if not self.target.parent.is_dir():
@@ -126,15 +134,27 @@ class AtomicOutput:
         if not os.path.lexists(self.target):
             return
         if not self.overwrite:
-            raise InputError(
-                f"{self.name} exists already: choose another path, or replace it with --overwrite."
-            )
+            raise self._exists()
         if self.target.is_dir() and not is_store_folder(self.target) and any(self.target.iterdir()):
             raise InputError(
                 f"{self.name} is a folder and no Zarr store, so it is not replaced: choose another path."
             )
 
+    def _exists(self) -> InputError:
+        return InputError(f"{self.name} exists already: choose another path, or replace it with --overwrite.")
+
+    def begin(self) -> None:
+        """Make the folder of `path`, and say what killed commands have left beside the target."""
+        if self._folder.is_made:
+            return
+        try:
+            _tell_leftovers(self.target, self.name)
+            self._folder.make()
+        except OSError as error:
+            raise write_error(self.name, error) from error
+
     def __enter__(self) -> Self:
+        self.begin()
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -142,7 +162,7 @@ class AtomicOutput:
         with self.discarding():
             if error is not None:
                 raise error
-            self.commit()
+            commit([self])
 
     @contextmanager
     def discarding(self) -> Iterator[None]:
@@ -155,36 +175,136 @@ class AtomicOutput:
                 raise write_error(self.name, error) from error
             raise
 
-    def commit(self) -> None:
-        """Move what was written to the target."""
-        self._check()
-        if not self.target.is_dir() and not self.path.is_dir():
-            self.path.replace(self.target)
-            return
-        if not os.path.lexists(self.target):
-            self.path.rename(self.target)
-            return
-        # A folder cannot be replaced in one step.
-        old = self.path.with_name(self.path.name.replace(".part-", ".old-", 1))
-        self.target.rename(old)
-        try:
-            self.path.rename(self.target)
-        except BaseException:
-            old.rename(self.target)
-            raise
-        remove(old)
-
     def discard(self) -> None:
-        """Remove what was written so far."""
-        remove(self.path)
+        """Remove what was written so far, or what it has replaced."""
+        self._folder.remove()
+
+    def _place(self) -> None:
+        """Let what was written and what is at the target change places."""
+        for _ in range(TRIES):
+            self._check()
+            try:
+                if self.overwrite and os.path.lexists(self.target):
+                    exchange(self.path, self.target, self._folder.old)
+                else:
+                    move_to_free(self.path, self.target)
+                return
+            except FileExistsError:  # another process was first
+                if not self.overwrite:
+                    raise self._exists() from None
+            except FileNotFoundError:  # another process is replacing it
+                if not os.path.lexists(self.path):
+                    raise
+        raise InputError(f"{self.name} is replaced by others again and again: choose another path.")
+
+    def _take_back(self) -> None:
+        if os.path.lexists(self.path):
+            exchange(self.path, self.target, self._folder.old)
+        else:
+            move_to_free(self.target, self.path)
 
 
-def remove(path: Path) -> None:
-    """Remove a file or a folder with all it holds; nothing there is fine."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+@contextmanager
+def together(outputs: Sequence[AtomicOutput]) -> Iterator[None]:
+    """Begin some outputs; at the end of the ``with`` block all of them appear, or none.
+
+    Parameters
+    ----------
+    outputs : sequence of AtomicOutput
+
+    Raises
+    ------
+    InputError
+        One of them cannot be written.
+    """
+    try:
+        for output in outputs:
+            output.begin()
+        yield
+        commit(outputs)
+    finally:
+        for output in outputs:
+            output.discard()
+
+
+def commit(outputs: Sequence[AtomicOutput]) -> None:
+    """Move what was written to its places; where one cannot be taken, all are as before.
+
+    Parameters
+    ----------
+    outputs : sequence of AtomicOutput
+        Begun and written.
+
+    Raises
+    ------
+    InputError
+        A place was taken meanwhile, or cannot be written.
+    """
+    for output in outputs:
+        output._check()
+    written = [os.lstat(output.path) for output in outputs]
+    try:
+        for output in outputs:
+            try:
+                output._place()
+            except OSError as error:
+                raise write_error(output.name, error) from error
+    except BaseException:
+        for output, status in zip(outputs, written, strict=True):
+            if os.path.lexists(output.target) and os.path.samestat(os.lstat(output.target), status):
+                output._take_back()
+        raise
+    for output in outputs:
+        output.discard()
+
+
+def _seen(target: Path) -> Path:
+    """The place of an output for messages: one that is written beside another output is a part of that."""
+    aside = target.parent.parent
+    whole = target_of(aside) if target.parent.name == NEW else None
+    return target if whole is None else whole
+
+
+def _tell_leftovers(target: Path, name: str) -> None:
+    gone = [one.path.name for one in leftovers(target.parent, target.name) if one.owner == GONE]
+    if gone:
+        logger.warning(
+            "%s: a killed command left %s beside it; `mmcnb doctor --clean %s` removes it.",
+            *(name, ", ".join(gone), target.parent),
+        )
+
+
+@contextmanager
+def scratch_folder(parent: PathLike, name: str) -> Iterator[Path]:
+    """A folder that goes at the end of the ``with`` block, and that `mmcnb doctor` knows after a kill.
+
+    Parameters
+    ----------
+    parent : path
+        Where it is made.
+    name : str
+        What it is for; a part of its name.
+
+    Yields
+    ------
+    Path
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from mmcnb.samples import scratch_folder
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with scratch_folder(folder, "work") as scratch:
+    ...         _ = (scratch / "notes.txt").write_text("for a while")
+    ...     list(pathlib.Path(folder).iterdir())
+    []
+    """
+    folder = OwnedFolder(Path(parent).absolute() / name)
+    folder.make()
+    try:
+        yield folder.new
+    finally:
+        folder.remove()
 
 
 def write_error(target: str, error: OSError) -> InputError:

@@ -1,9 +1,45 @@
-"""Files that appear complete or not at all."""
+"""Files that appear complete or not at all, several at once, and what killed processes leave."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import textwrap
+import threading
 
 import pytest
 
 from mmcnb.errors import InputError
-from mmcnb.samples.atomic import AtomicOutput, atomic_write
+from mmcnb.samples import _exchange, _leftovers, atomic
+from mmcnb.samples._leftovers import ALIVE, ELSEWHERE, GONE, UNKNOWN, OwnedFolder, leftovers
+from mmcnb.samples.atomic import AtomicOutput, atomic_write, scratch_folder, together
+
+
+@pytest.fixture(params=["one step", "several steps"])
+def steps(request, monkeypatch):
+    """Systems that exchange two names in one step, and others."""
+    if request.param == "several steps":
+        monkeypatch.setattr(_exchange, "renameat2", lambda: None)
+    elif sys.platform != "linux":
+        pytest.skip("renameat2 is Linux'")
+    return request.param
+
+
+def write(path, text, kind="file"):
+    """A file, or a folder that is a store."""
+    if kind == "folder":
+        path.mkdir()
+        path = path / "zarr.json"
+    path.write_text(text)
+
+
+def read(path):
+    return (path / "zarr.json" if path.is_dir() else path).read_text()
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
 
 
 @pytest.mark.parametrize("sync", [False, True])
@@ -41,12 +77,330 @@ def test_a_fixed_part_is_overwritten(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_an_output_that_appears_meanwhile_is_kept(tmp_path):
-    def write():
-        with AtomicOutput(tmp_path / "notes") as output:
-            output.path.write_bytes(b"new")
-            output.target.write_bytes(b"of another process")
+@pytest.mark.parametrize("name", ["new", "old", "lock", "owner.json", ".part-0123abcd-x"])
+def test_no_name_of_an_output_is_in_the_way(tmp_path, name, steps):
+    for text in ("first", "second"):
+        with AtomicOutput(tmp_path / name, overwrite=True) as output:
+            write(output.path, text, "folder")
+    assert read(tmp_path / name) == "second"
+    assert names(tmp_path) == [name]
 
-    with pytest.raises(InputError, match="exists already"):
-        write()
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"of another process"]
+
+# Races
+
+
+@pytest.mark.parametrize("mine", ["file", "folder"])
+@pytest.mark.parametrize("other", ["file", "folder"])
+def test_an_output_that_appears_meanwhile_is_kept(tmp_path, mine, other, steps, monkeypatch):
+    """Also where it appears after the last look."""
+    move = atomic.move_to_free
+
+    def too_late(source, target):
+        write(target, "of another process", other)
+        move(source, target)
+
+    monkeypatch.setattr(atomic, "move_to_free", too_late)
+
+    def lose():
+        with AtomicOutput(tmp_path / "rows") as output:
+            write(output.path, "new", mine)
+
+    with pytest.raises(InputError, match="exists already: choose another path"):
+        lose()
+    assert read(tmp_path / "rows") == "of another process"
+    assert names(tmp_path) == ["rows"]
+
+
+@pytest.mark.parametrize("kinds", [("file", "folder"), ("folder", "file")])
+@pytest.mark.parametrize("was_there", [False, True])
+def test_outputs_appear_all_or_none(tmp_path, kinds, was_there, steps):
+    """The last one cannot be placed, so that those placed before are taken back."""
+    if was_there:
+        write(tmp_path / "a", "old", kinds[1])
+        write(tmp_path / "b", "old", kinds[0])
+    (tmp_path / "c").mkdir()
+    before = names(tmp_path)
+
+    def fail():
+        outputs = [AtomicOutput(tmp_path / name, overwrite=was_there or name == "c") for name in "abc"]
+        with together(outputs):
+            for output, kind in zip(outputs, (*kinds, "folder"), strict=True):
+                write(output.path, "new", kind)
+            real, outputs[2]._place = outputs[2]._place, lambda: refuse(real)
+
+    def refuse(real):
+        assert [read(tmp_path / name) for name in "ab"] == ["new", "new"], "the test shows nothing"
+        raise PermissionError(13, "Permission denied")
+
+    with pytest.raises(InputError, match="c could not be written"):
+        fail()
+    assert names(tmp_path) == before
+    if was_there:
+        assert [read(tmp_path / name) for name in "ab"] == ["old", "old"]
+
+
+def test_of_two_names_one_may_be_taken_and_neither_is_written(tmp_path, steps):
+    outputs = [AtomicOutput(tmp_path / name) for name in ("labels", "model")]
+
+    def lose():
+        with together(outputs):
+            for output in outputs:
+                write(output.path, "new")
+            outputs[1]._check = lambda: write(tmp_path / "model", "of another process")
+
+    with pytest.raises(InputError, match="model exists already"):
+        lose()
+    assert names(tmp_path) == ["model"]
+    assert read(tmp_path / "model") == "of another process"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere an exchange takes several steps")
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_is_replaced_is_never_missing(tmp_path, kind):
+    write(tmp_path / "rows", "old", kind)
+    done, missing = threading.Event(), []
+
+    def watch():
+        while not done.is_set():
+            if not os.path.lexists(tmp_path / "rows"):
+                missing.append(True)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    for number in range(100):
+        with AtomicOutput(tmp_path / "rows", overwrite=True) as output:
+            write(output.path, str(number), kind)
+    done.set()
+    watcher.join()
+    assert not missing
+    assert read(tmp_path / "rows") == "99"
+    assert names(tmp_path) == ["rows"]
+
+
+RACE = """
+import sys, threading
+from pathlib import Path
+from mmcnb.errors import InputError
+from mmcnb.samples import _exchange
+from mmcnb.samples.atomic import AtomicOutput
+
+folder, name, kind, steps, overwrite = sys.argv[1:]
+if steps == "several steps":
+    _exchange.renameat2 = lambda: None
+outputs = [AtomicOutput(Path(folder) / "rows", overwrite == "yes") for _ in range(20)]
+print("ready", flush=True)
+sys.stdin.readline()
+won = 0
+for output in outputs:
+    try:
+        with output:
+            path = output.path
+            if kind == "folder":
+                path.mkdir()
+                path = path / "zarr.json"
+            path.write_text(name)
+        won += 1
+    except InputError as error:
+        assert "exists already" in str(error), error
+print(won)
+"""
+
+
+@pytest.mark.parametrize("overwrite", ["yes", "no"])
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_processes_that_write_one_output_at_once(tmp_path, kind, overwrite, steps):
+    """One wins, or with overwrite each; the losers say so, and nothing else is left."""
+    words = [sys.executable, "-c", RACE, str(tmp_path)]
+    processes = [
+        subprocess.Popen(
+            [*words, name, kind, steps, overwrite], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for name in "ab"
+    ]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    won = [int(process.communicate(timeout=60)[0]) for process in processes]
+    assert sum(won) == (40 if overwrite == "yes" else 1)
+    assert read(tmp_path / "rows") in {"a", "b"}
+    assert names(tmp_path) == ["rows"]
+
+
+# What killed processes leave
+
+KILL = """
+import os, signal, sys
+from pathlib import Path
+from mmcnb.samples import _exchange
+from mmcnb.samples.atomic import AtomicOutput
+
+def killed(*words, **options):
+    os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+
+target, moment = sys.argv[1:]
+if moment == "making":
+    Path.write_text = killed
+if moment == "replacing":
+    _exchange.renameat2 = lambda: None
+    _exchange.move_to_free = killed
+with AtomicOutput(target, overwrite=True) as output:
+    output.path.mkdir()
+    (output.path / "zarr.json").touch()
+    if moment == "writing":
+        killed()
+"""
+
+
+def kill(target, moment="writing"):
+    subprocess.run([sys.executable, "-c", KILL, str(target), moment], check=False)
+
+
+def test_what_a_killed_process_left_is_named_and_removed(tmp_path, caplog):
+    kill(tmp_path / "rows.zarr")
+    (left,) = leftovers(tmp_path)
+    assert (left.target, left.owner) == (tmp_path / "rows.zarr", GONE)
+    with caplog.at_level(logging.WARNING, "mmcnb"), AtomicOutput(tmp_path / "rows.zarr") as output:
+        write(output.path, "new", "folder")
+    (told,) = caplog.messages
+    assert left.path.name in told
+    assert f"`mmcnb doctor --clean {tmp_path}` removes it" in told
+    assert left.path.exists()
+    assert [one.done for one in leftovers(tmp_path, "other", clean=True)] == []
+    assert [one.done for one in leftovers(tmp_path, clean=True)] == ["removed"]
+    assert names(tmp_path) == ["rows.zarr"]
+    assert read(tmp_path / "rows.zarr") == "new"
+
+
+def test_a_process_killed_in_its_first_moment_leaves_nothing_to_name(tmp_path):
+    kill(tmp_path / "rows.zarr", "making")
+    (tmp_path / ".part-01234567-rows.zarr").mkdir()
+    assert len(names(tmp_path)) == 2
+    assert leftovers(tmp_path) == []
+    assert names(tmp_path) == []
+
+
+def test_an_old_output_that_a_killed_process_had_moved_away_is_put_back(tmp_path):
+    write(tmp_path / "rows.zarr", "old", "folder")
+    kill(tmp_path / "rows.zarr", "replacing")
+    assert not (tmp_path / "rows.zarr").exists()
+    assert [one.done for one in leftovers(tmp_path)] == [None]
+    assert [one.done for one in leftovers(tmp_path, clean=True)] == ["put back"]
+    assert read(tmp_path / "rows.zarr") == "old"
+    assert names(tmp_path) == ["rows.zarr"]
+
+
+def test_what_a_living_process_writes_is_not_touched(tmp_path, caplog):
+    with AtomicOutput(tmp_path / "rows") as output:
+        write(output.path, "new")
+        for clean in (False, True):
+            assert [(one.owner, one.done) for one in leftovers(tmp_path, clean=clean)] == [(ALIVE, None)]
+        code = (
+            "import sys; from mmcnb.samples._leftovers import leftovers; leftovers(sys.argv[1], clean=True)"
+        )
+        subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+        with caplog.at_level(logging.WARNING, "mmcnb"), pytest.raises(KeyError), AtomicOutput(output.target):
+            raise KeyError
+        assert caplog.messages == []
+    assert read(tmp_path / "rows") == "new"
+    assert names(tmp_path) == ["rows"]
+
+
+def test_what_is_of_another_machine_or_of_an_earlier_version_is_named_and_kept(tmp_path):
+    kill(tmp_path / "rows.zarr")
+    (left,) = tmp_path.iterdir()
+    (left / "owner.json").write_text(json.dumps({"machine": "another", "process": 1}))
+    write(tmp_path / ".part-00000000-old.zarr", "half", "folder")
+    write(tmp_path / ".part-00000000-old.model", "half")
+    write(tmp_path / "kept.zarr", "new", "folder")
+    write(tmp_path / ".old-00000000-kept.zarr", "old", "folder")
+    write(tmp_path / ".old-00000000-lost.zarr", "old", "folder")
+    before = names(tmp_path)
+    owners = {one.target.name: one.owner for one in leftovers(tmp_path)}
+    assert owners.pop("rows.zarr") == ELSEWHERE
+    assert set(owners.values()) == {UNKNOWN}
+    assert names(tmp_path) == before
+    done = {one.target.name: one.done for one in leftovers(tmp_path, clean=True) if one.done}
+    assert done == {"lost.zarr": "put back"}
+    assert read(tmp_path / "kept.zarr") == "new"
+    assert read(tmp_path / "lost.zarr") == "old"
+    assert len(names(tmp_path)) == len(before)
+
+
+def test_where_no_locks_are_nobody_is_taken_for_gone(tmp_path, monkeypatch):
+    import filelock
+
+    def none(self, *words, **options):
+        raise NotImplementedError("no locks here")
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", none)
+    with AtomicOutput(tmp_path / "rows") as output:
+        write(output.path, "new")
+        assert [(one.owner, one.done) for one in leftovers(tmp_path, clean=True)] == [(UNKNOWN, None)]
+    assert names(tmp_path) == ["rows"]
+
+
+def test_a_folder_that_others_remove_in_its_first_moment_is_made_again(tmp_path, monkeypatch):
+    folder, lock = OwnedFolder(tmp_path / "rows"), _leftovers._lock
+
+    def looked_at(held):
+        assert leftovers(tmp_path, clean=True) == []
+        assert names(tmp_path) == []
+        lock(held)
+
+    monkeypatch.setattr(_leftovers, "_lock", looked_at)
+    folder.make()
+    assert [one.owner for one in leftovers(tmp_path, clean=True)] == [ALIVE]
+    folder.remove()
+    assert names(tmp_path) == []
+
+
+INTERRUPT = """
+import sys
+from mmcnb.samples import LabelsWriter, create_dense_store
+from mmcnb.samples._label_table import TableWriter
+from mmcnb.samples.atomic import scratch_folder
+
+folder = sys.argv[1]
+begun = [
+    create_dense_store(folder + "/rows.zarr", 2).__enter__(),
+    LabelsWriter(folder + "/labels.zarr", 3).__enter__(),
+    TableWriter(folder + "/labels.csv", 3).__enter__(),
+    scratch_folder(folder, "work"),
+]
+begun[-1].__enter__()
+raise KeyboardInterrupt  # before a with block has taken any of them
+"""
+
+
+def test_an_interrupt_in_the_first_moment_of_a_writer_leaves_nothing(tmp_path):
+    done = subprocess.run([sys.executable, "-c", INTERRUPT, str(tmp_path)], capture_output=True, text=True)
+    assert "KeyboardInterrupt" in done.stderr
+    assert names(tmp_path) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a fork is POSIX's")
+def test_a_fork_leaves_what_its_parent_writes(tmp_path):
+    code = """
+    import os, sys
+    from mmcnb.samples.atomic import AtomicOutput
+    with AtomicOutput(sys.argv[1]) as output:
+        output.path.write_text("whole")
+        if os.fork() == 0:
+            sys.exit()
+        assert os.wait()[1] == 0
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code), str(tmp_path / "rows")], check=True)
+    assert names(tmp_path) == ["rows"]
+
+
+def test_a_scratch_folder_goes_after_an_error_too(tmp_path):
+    def fail():
+        with scratch_folder(tmp_path, "work") as folder:
+            (folder / "rows").mkdir()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert names(tmp_path) == []
