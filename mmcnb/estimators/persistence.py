@@ -4,9 +4,8 @@ A file is trusted as little as any other input: what is read from it goes throug
 and nothing in it decides where a fit or a prediction runs.
 """
 
-import numbers
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,10 @@ import numpy as np
 from mmcnb.engine.session import Report
 from mmcnb.errors import InputError
 from mmcnb.estimators.parameters import RUNTIME_NAMES
+from mmcnb.features.confidence import Confidence
 from mmcnb.features.graph import GraphKernel
 from mmcnb.features.model import Model, read_model, write_model
+from mmcnb.features.model_checks import check_shapes, n_clusters_of
 from mmcnb.samples._arrays import check_feature_names
 
 CLASSES = (
@@ -30,20 +31,61 @@ CLASSES = (
 )
 BASELINES = ("IterativeSVR", "LabelGenerationMMC", "OwnBasisMMC", "SDPMMC")
 PLAIN = (str, int, float, bool, type(None))  # a RandomState is not kept
+MOST_SHOWN = 200  # characters of a value in a message
 WRITTEN_BY_FORMAT_2 = {"memory_limit", "n_jobs", "verbose"}  # and not read
-FITTED_TYPES: Mapping[str, Any] = {  # of the attributes that a file holds
-    "alpha": numbers.Real,
-    "converged": bool,
-    "gamma": (numbers.Real, type(None)),
-    "inertia": numbers.Real,
-    "kernel": str,
-    "kernel_names": list,
-    "loss": str,
-    "n_clusters": numbers.Integral,
-    "n_iter": numbers.Integral,
-    "objective": numbers.Real,
-    "report": dict,
-    "rho": numbers.Real,
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)  # an objective may be infinite
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+def _is_list_of(is_one: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(is_one, value))
+
+
+def _is_history(value: Any) -> bool:
+    """Columns of one length, of numbers and text."""
+    if not isinstance(value, dict) or not all(isinstance(column, list) for column in value.values()):
+        return False
+    plain = all(isinstance(cell, PLAIN) for column in value.values() for cell in column)
+    return plain and len({len(column) for column in value.values()}) <= 1
+
+
+FITTED_VALUES: Mapping[str, Callable[[Any], bool]] = {  # of the attributes that a file holds
+    "alpha": _is_number,
+    "converged": lambda value: type(value) is bool,
+    "gamma": lambda value: value is None or (_is_number(value) and 0 <= value < np.inf),
+    "inertia": _is_number,
+    "kernel": _is_text,
+    "kernel_names": _is_list_of(_is_text),
+    "loss": _is_text,
+    "n_clusters": lambda value: _is_count(value) and value > 0,
+    "n_iter": _is_count,
+    "objective": _is_number,
+    "report": lambda value: isinstance(value, dict),
+    "rho": _is_number,
+    "n_features_in": lambda value: _is_count(value) and value > 0,
+    "history": _is_history,
+}
+REPORTED: Mapping[str, Callable[[Any], bool]] = {  # of the entries of a report that are read again
+    "sizes": _is_list_of(lambda size: _is_number(size) and 0 <= size < np.inf),
+    "classes": _is_list_of(lambda label: isinstance(label, PLAIN)),
+    "eigenvalues": _is_list_of(_is_number),
+    "pseudo_centres": _is_list_of(_is_count),
+    "warnings": _is_list_of(_is_text),
+    "numbers": lambda value: value is None or isinstance(value, list),
+    "trust": lambda value: (
+        value is None
+        or (isinstance(value, dict) and all(_is_text(value.get(name)) for name in ("level", "reason")))
+    ),
 }
 
 
@@ -174,22 +216,63 @@ def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
 def _restore(path: Any, estimator: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     import pandas as pd
 
-    estimator.model_ = Model.restore(arrays, header["model"])
-    estimator.n_features_in_ = _checked(path, "n_features_in", header["n_features_in"], int)
+    n_features = estimator.n_features_in_ = _checked(path, "n_features_in", header["n_features_in"])
+    try:
+        estimator.model_ = Model.restore(arrays, header["model"])
+        check_shapes(estimator.model_, n_features)
+    except InputError as error:
+        sentence = str(error).removesuffix(".")
+        raise InputError(f"{path} holds a model that cannot be: {sentence}; fit again.") from error
     names = header.get("feature_names_in")  # files of earlier versions have none
     if names is not None:
-        names = check_feature_names(names, estimator.n_features_in_, f"{path}")
+        names = check_feature_names(names, n_features, f"{path}")
         estimator.feature_names_in_ = np.array(names, dtype=object)
     for name in estimator.fitted_names:
-        setattr(estimator, f"{name}_", _checked(path, name, header[name], FITTED_TYPES[name]))
+        setattr(estimator, f"{name}_", _checked(path, name, header[name]))
     if "report" in estimator.fitted_names:
+        _check_report(path, estimator.report_, n_clusters_of(estimator.model_))
         estimator.report_ = Report(estimator.report_)
-    estimator.history_ = pd.DataFrame(_checked(path, "history", header["history"], dict))
+    estimator.history_ = pd.DataFrame(_checked(path, "history", header["history"]))
+    _check_counts(path, estimator)
     return estimator
 
 
-def _checked(path: Any, name: str, value: Any, kind: Any) -> Any:
-    """A fitted attribute of the type that it has."""
-    if not isinstance(value, kind):
-        raise InputError(f"{path} has {name}={value!r}, which is of no model; fit again to write it anew.")
+def _checked(path: Any, name: str, value: Any) -> Any:
+    """A fitted attribute of a value that it may have."""
+    if not FITTED_VALUES[name](value):
+        raise _no_such(path, f"{name}={value!r}")
     return value
+
+
+def _check_report(path: Any, report: dict[str, Any], n_clusters: int) -> None:
+    """Refuse entries of a report that are read again and that no fit has written."""
+    for name, is_one in REPORTED.items():
+        if name in report and not is_one(report[name]):
+            raise _no_such(path, f"{name}={report[name]!r} in its report")
+    for name in ("sizes", "classes"):
+        if len(report.get(name) or [None] * n_clusters) != n_clusters:
+            raise _no_such(path, f"{len(report[name])} {name} for {n_clusters} clusters")
+    if report.get("confidence") is not None:
+        try:
+            Confidence.from_dict(report["confidence"])
+        except InputError as error:
+            raise _no_such(path, "confidence in its report") from error
+
+
+def _check_counts(path: Any, estimator: Any) -> None:
+    """Refuse a rule of another number of clusters than the estimator has, and of kernels than it names."""
+    found = n_clusters_of(estimator.model_)
+    for name in ("n_clusters_", "n_clusters"):
+        wanted = getattr(estimator, name, None)
+        if type(wanted) is int and wanted != found:
+            raise _no_such(path, f"{name}={wanted} for a rule of {found} clusters")
+    names, kernel = getattr(estimator, "kernel_names_", None), estimator.model_.kernel
+    if names is not None and len(names) != len(getattr(kernel, "kernels", [kernel])):
+        raise _no_such(path, f"kernel_names={names!r}")
+
+
+def _no_such(path: Any, what: str) -> InputError:
+    shown = what if len(what) <= MOST_SHOWN else f"{what[:MOST_SHOWN]}..."
+    return InputError(
+        f"{path} has {' '.join(shown.split())}, which is of no model; fit again to write it anew."
+    )

@@ -147,24 +147,20 @@ class GraphMap:
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> "GraphMap":
         """The map of its `arrays`; the numbers in them may not lead a search out of the nodes."""
         names = ("mean", "nodes", "starts", "centres", "coordinates", "search")
-        mean, nodes, starts, centres, coordinates, found = given = [arrays[f"graph_{name}"] for name in names]
-        kinds = [f"{one.ndim}{one.dtype.kind}" for one in (*given, arrays.get("graph_axes", nodes))]
-        if kinds != ["1f", "2f", "1i", "2f", "2f", "1i", "2f"] or found.shape != (2,):
-            raise KeyError("graph")
+        mean, nodes, starts, centres, coordinates, found = (arrays[f"graph_{name}"] for name in names)
         axes, p, cells = Axes(mean, arrays.get("graph_axes")), nodes.shape[0], centres.shape[0]
-        fits = (
-            (axes.axes is None or axes.axes.shape[:1] == mean.shape)
-            and (starts.dtype.name, starts.shape) == ("int64", (cells + 1,))
+        fits = {
+            "axes": axes.axes is None or axes.axes.shape[:1] == mean.shape,
+            "starts": (starts.dtype.name, starts.shape) == ("int64", (cells + 1,))
             and (starts[0], starts[-1]) == (0, p)
-            and (np.diff(starts) > 0).all()
-            and nodes.shape[1] == centres.shape[1] == axes.n_features
-            and nodes.dtype == centres.dtype
-            and (coordinates.dtype.name, coordinates.shape[0]) == ("float64", p)
-            and found[0] >= 1
-            and 1 <= found[1] < p
-        )
-        if not fits:
-            raise KeyError("graph")
+            and (np.diff(starts) > 0).all(),
+            "centres": nodes.shape[1] == centres.shape[1] == axes.n_features and nodes.dtype == centres.dtype,
+            "coordinates": (coordinates.dtype.name, coordinates.shape[0]) == ("float64", p),
+            "search": found.shape == (2,) and found[0] >= 1 and 1 <= found[1] < p,
+        }
+        for name, does in fits.items():
+            if not does:
+                raise InputError(f"graph_{name} does not fit the other arrays of the graph")
         return cls(axes, NodeSearch(nodes, starts, centres, int(found[0])), coordinates, int(found[1]))
 
 

@@ -1,13 +1,12 @@
 """The fitted model, which labels new rows, and its file."""
 
-import io
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -15,15 +14,20 @@ from scipy.sparse import csr_array, issparse
 from mmcnb.errors import InputError
 from mmcnb.features.graph import GraphMap
 from mmcnb.features.kernel import ExpansionMap, FeatureMap, Kernel, KernelSamples
+from mmcnb.features.model_checks import check_arrays, check_kernel
 from mmcnb.features.multiple_kernels import MultipleKernels, kernel_from_dict
 from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.samples import Samples
+from mmcnb.samples._npy import read_header
 from mmcnb.samples.atomic import atomic_write
 from mmcnb.samples.derived import ScaledSamples
 
 FORMAT, OLDEST = 3, 2  # of model files: the format written, and the oldest that can be read
-DAMAGE = (BadZipFile, ValueError, KeyError, OSError, EOFError, TypeError, AttributeError, RuntimeError)
+DAMAGE = (
+    *(BadZipFile, ValueError, KeyError, OSError, EOFError, TypeError, AttributeError, RuntimeError),
+    *(IndexError, MemoryError),
+)
 
 
 @dataclass(frozen=True)
@@ -108,23 +112,30 @@ class Model:
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray], header: dict[str, Any]) -> "Model":
-        """The model of some `arrays` and the result of `to_dict`."""
+        """The model of some `arrays` and the result of `to_dict`.
+
+        Raises
+        ------
+        InputError
+            If an array or the kernel is what no model has; the message begins with its name.
+        """
+        check_arrays(arrays)
         coef, offset = arrays["coef"], arrays["offset"]
         has_graph = any(name.startswith("graph_") for name in arrays)
-        graph = GraphMap.restore(arrays) if has_graph else None
-        if graph is not None and coef.shape != (graph.n_features, *offset.shape):
-            raise KeyError("coef")
-        return cls(
+        has_ridge = "ridge_matrix" in arrays
+        model = cls(
             Hyperplane(coef, float(offset)) if offset.ndim == 0 else Scores(coef, offset),
             kernel_from_dict(header["kernel"]) if header["kernel"] else None,
             _basis_of(arrays),
             arrays.get("mean"),
             arrays.get("deviation"),
             header["feature_dtype"],
-            RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if "ridge_matrix" in arrays else None,
+            RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if has_ridge else None,
             arrays.get("kernel_weights"),
-            graph,
+            GraphMap.restore(arrays) if has_graph else None,
         )
+        check_kernel(model.kernel)
+        return model
 
 
 SPARSE_BASIS = ("basis_data", "basis_indices", "basis_indptr")
@@ -145,8 +156,8 @@ def _basis_of(arrays: Mapping[str, np.ndarray]) -> Any:
     try:
         basis = csr_array(tuple(arrays[name] for name in SPARSE_BASIS), shape=tuple(arrays["basis_shape"]))
         basis.check_format(full_check=True)
-    except ValueError as error:
-        raise KeyError("basis") from error
+    except (ValueError, OverflowError) as error:
+        raise InputError("basis is no sparse matrix") from error
     return basis
 
 
@@ -162,18 +173,16 @@ def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: di
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays of a model file."""
+    """Header and arrays of a model file; no more is read than the file has bytes."""
     target = Path(path)
     if not target.exists():
         raise InputError(f"there is no model at {target}; write one with `mmcnb fit --model {target}`.")
     try:
-        data = target.read_bytes()
-        with ZipFile(io.BytesIO(data)) as members:
-            # NumPy skips the checksum of an array whose header claims too few values.
-            if members.testzip() is not None:
-                raise BadZipFile("a checksum does not fit")
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        if not target.is_file():  # a device or a pipe may have no end
+            raise BadZipFile("no file")
+        with ZipFile(target) as members:
+            _check_members(members, target.stat().st_size)
+            arrays = {name.removesuffix(".npy"): _read_array(members, name) for name in members.namelist()}
         header = json.loads(arrays.pop("header").tobytes())
         version = header["format"]
         if sorted(arrays) != header.get("arrays", sorted(arrays)):
@@ -188,3 +197,21 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
             "read it with the version that wrote it."
         )
     return header, arrays
+
+
+def _check_members(members: ZipFile, n_bytes: int) -> None:
+    """Refuse an archive that holds more than it has bytes, as one does that is compressed, or damaged."""
+    listed = members.infolist()
+    if any(member.compress_type != ZIP_STORED for member in listed):
+        raise BadZipFile("a member is compressed")
+    if sum(member.file_size for member in listed) > n_bytes or len(set(members.namelist())) != len(listed):
+        raise BadZipFile("members lie in one another")
+
+
+def _read_array(members: ZipFile, name: str) -> np.ndarray:
+    """An array whose header claims what it holds; the checksum of a member is compared at its end."""
+    with members.open(name) as file:
+        shape, by_columns, dtype = read_header(file)
+        content = file.read()
+    array = np.frombuffer(bytearray(content), dtype)
+    return array.reshape(shape, order="F" if by_columns else "C")

@@ -3,6 +3,7 @@
 They are read plainly and not mapped, as mapped pages count as resident memory.
 """
 
+import math
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -11,11 +12,14 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
+from mmcnb._machine import available_memory
 from mmcnb.errors import InputError
 from mmcnb.samples import matrix
 from mmcnb.samples.matrix import CSRBlock
 
 STEP_BYTES = 2**23  # two chunks of a store
+ALWAYS_BYTES = 2**30  # an array that is needed whole may have them on any machine
+ERRORS = (ValueError, EOFError, OSError, LookupError, RuntimeError, TypeError)  # of damaged files
 
 
 class Rows(NamedTuple):
@@ -44,18 +48,43 @@ def step_rows(row_bytes: float) -> int:
 
 
 def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Shape, whether it is stored by columns, and type of an array in .npy format; the numbers follow."""
-    version = np.lib.format.read_magic(file)
-    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    return header(file)
+    """Shape, whether it is stored by columns, and type of an array in .npy format; the numbers follow.
+
+    Raises
+    ------
+    ValueError
+        The header is none.
+    """
+    read = np.lib.format
+    try:
+        version = read.read_magic(file)
+        header = read.read_array_header_1_0 if version == (1, 0) else read.read_array_header_2_0
+        shape, by_columns, dtype = header(file)
+    except (OSError, ValueError, EOFError, zlib.error, zipfile.BadZipFile):
+        raise
+    except Exception as error:  # it is parsed as Python, which breaks in many ways
+        raise ValueError("its header is damaged") from error
+    if any(length < 0 for length in shape):
+        raise ValueError("its header claims a length below 0")
+    return shape, by_columns, dtype
 
 
 class _Member:
-    """An array in .npy format, read from its beginning to its end."""
+    """An array in .npy format, read from its beginning to its end.
 
-    def __init__(self, file: IO[bytes]) -> None:
+    Parameters
+    ----------
+    file : file
+    size : int
+        Its length in bytes, which its header may not exceed.
+    """
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
         self._file = file
         self.shape, self.by_columns, self.dtype = read_header(file)
+        self.n_bytes = math.prod(self.shape) * self.dtype.itemsize
+        if self.n_bytes > size:
+            raise ValueError(f"its header claims {self.n_bytes:,} bytes and it has {size:,}")
 
     def read(self, n_rows: int) -> np.ndarray:
         """The next rows."""
@@ -68,7 +97,9 @@ class _Member:
 
     def read_all(self) -> np.ndarray:
         """The whole array, of any shape and order."""
-        data = self._file.read()
+        if self.n_bytes > max(ALWAYS_BYTES, free := available_memory()):
+            raise ValueError(f"an array of {self.n_bytes:,} bytes is needed whole, and {free:,} are free")
+        data = self._file.read(self.n_bytes)
         return np.frombuffer(data, dtype=self.dtype).reshape(
             self.shape, order="F" if self.by_columns else "C"
         )
@@ -97,7 +128,7 @@ class NumpyFile:
                 self._open(file)
         except InputError:
             raise
-        except (zipfile.BadZipFile, ValueError, EOFError, OSError, KeyError) as error:
+        except (zipfile.BadZipFile, zlib.error, *ERRORS) as error:
             raise InputError(
                 f"{path} cannot be read as {path.suffix} ({error}): save it again with numpy."
             ) from error
@@ -106,7 +137,7 @@ class NumpyFile:
         if self.path.suffix.lower() == ".npz":
             self._open_npz(file)
         else:
-            self._open_dense(_Member(file))
+            self._open_dense(_Member(file, self.path.stat().st_size))
         self._check()
 
     def _open_npz(self, file: IO[bytes]) -> None:
@@ -122,12 +153,13 @@ class NumpyFile:
         self._open_dense(self._member(name))
 
     def _member(self, name: str) -> _Member:
-        return _Member(self._archive.open(f"{name}.npy"))
+        member = f"{name}.npy"
+        return _Member(self._archive.open(member), self._archive.getinfo(member).file_size)
 
     def _open_dense(self, rows: _Member) -> None:
         self._rows = rows
         self.n_samples, self.n_features = matrix.check_shape(rows.shape, self._name)
-        self.cached_bytes = int(np.prod(rows.shape)) * rows.dtype.itemsize if rows.by_columns else 0
+        self.cached_bytes = rows.n_bytes if rows.by_columns else 0
 
     def _open_sparse(self, members: list[str]) -> None:
         self.is_sparse = True
@@ -162,7 +194,9 @@ class NumpyFile:
             with self.path.open("rb") as file:
                 self._open(file)
                 yield from self._sparse_blocks() if self.is_sparse else self._dense_blocks()
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        except InputError:
+            raise
+        except (zipfile.BadZipFile, zlib.error, *ERRORS) as error:
             raise InputError(f"{self.path} is damaged ({error}): get or save it again.") from error
 
     def _labels(self, n_rows: int) -> np.ndarray | None:

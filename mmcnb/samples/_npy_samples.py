@@ -3,6 +3,7 @@
 Files are read plainly and not mapped, as mapped pages count as resident memory.
 """
 
+import math
 import mmap
 import os
 from collections.abc import Iterator
@@ -44,7 +45,7 @@ class RawRows:
     @cached_property
     def n_bytes(self) -> int:
         """Bytes of the whole array."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        return math.prod(self.shape) * self.dtype.itemsize
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """The rows ``start <= row < stop``."""

@@ -1,0 +1,168 @@
+"""Model files with sound checksums and wrong contents are refused, each with the name of the field."""
+
+import io
+import json
+import os
+import zipfile
+
+import numpy as np
+import pytest
+
+import mmcnb
+from mmcnb._machine import peak_memory
+from mmcnb.errors import InputError
+from mmcnb.features.model import read_model, write_model
+from tests.estimators.conftest import make_blobs
+
+X = make_blobs(120)
+MODELS = {
+    "kernel": lambda: mmcnb.SparseKernelMMC(gamma=0.5, n_landmarks=6, n_init=1, scale="standard"),
+    "linear": lambda: mmcnb.CPMMC(),
+    "least squares": lambda: mmcnb.UnsupervisedRLS(3, gamma=0.5, n_landmarks=6, n_init=1),
+    "several kernels": lambda: mmcnb.MultipleKernelClustering(2, n_init=1),
+    "graph": lambda: mmcnb.UnsupervisedRLS(2, kernel="graph", n_init=1),
+    "refits": lambda: mmcnb.MaximumMarginClustering(2, n_refits=2),
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    for name, new in MODELS.items():
+        new().set_params(random_state=0).fit(X).save(folder / name)
+    return folder
+
+
+def halved(array):
+    return array[: max(1, len(array) // 2)]
+
+
+def spoilt(array):
+    array = array.copy()
+    array.flat[-1] = np.nan
+    return array
+
+
+ARRAYS = [
+    ("kernel", "coef", halved, r"coef has shape \(3,\), and \(6,\) would fit"),
+    ("kernel", "coef", spoilt, "coef holds numbers that are not finite"),
+    ("kernel", "coef", lambda a: a.astype(complex), "coef is of shape .* complex128"),
+    ("kernel", "coef", lambda a: a.astype(">f8"), "coef is of shape .* >f8"),
+    ("kernel", "coef", lambda a: a[:, None], "coef has shape"),
+    ("kernel", "offset", spoilt, "offset holds numbers that are not finite"),
+    ("kernel", "basis", lambda a: a[:, :1], r"basis has shape \(6, 1\) for rows of 3 columns"),
+    ("kernel", "basis", lambda a: a[:4], r"coef has shape \(6,\), and \(4,\) would fit"),
+    ("kernel", "basis", spoilt, "basis holds numbers that are not finite"),
+    ("kernel", "basis", lambda a: a.astype(object).astype("S4"), r"basis is of shape .* \|S4"),
+    ("kernel", "mean", halved, "mean has shape"),
+    ("kernel", "deviation", lambda a: a * 0, "deviation is not positive"),
+    ("linear", "coef", halved, r"coef has shape \(1,\), and \(3,\) would fit"),
+    ("least squares", "coef", lambda a: a[:, :2], r"coef has shape \(6, 2\), and \(6, 3\) would fit"),
+    ("least squares", "ridge_matrix", halved, "ridge_matrix has shape"),
+    ("least squares", "ridge_centre", halved, "ridge_matrix has shape"),
+    ("several kernels", "kernel_weights", halved, "kernel_weights has shape"),
+    ("several kernels", "coef", halved, "coef has shape"),
+    ("graph", "graph_starts", lambda a: a + 1, "graph_starts does not fit"),
+    ("graph", "graph_coordinates", halved, "graph_coordinates does not fit"),
+    ("graph", "graph_coordinates", spoilt, "graph_coordinates holds numbers that are not finite"),
+    ("graph", "graph_search", lambda a: a * 10**6, "graph_search does not fit"),
+    ("graph", "graph_nodes", lambda a: a[:, :1], "graph_centres does not fit"),
+]
+
+
+@pytest.mark.parametrize(("model", "name", "change", "match"), ARRAYS)
+def test_arrays_fit_one_another(files, tmp_path, model, name, change, match):
+    header, arrays = read_model(files / model)
+    arrays[name] = change(arrays[name])
+    write_model(tmp_path / "odd", header, arrays)
+    with pytest.raises(InputError, match=rf"^[^\n]*odd holds a model that cannot be: {match}[^\n]*\.$"):
+        mmcnb.load(tmp_path / "odd")
+
+
+def test_arrays_are_those_of_a_model(files, tmp_path):
+    header, arrays = read_model(files / "kernel")
+    for change, match in (
+        ({**arrays, "../../coef": arrays["coef"]}, "'../../coef' is no array of a model"),
+        ({name: array for name, array in arrays.items() if name != "coef"}, "coef is missing"),
+        ({name: array for name, array in arrays.items() if name != "basis"}, "kernel and basis go together"),
+        ({name: array for name, array in arrays.items() if name != "mean"}, "mean and deviation go together"),
+    ):
+        write_model(tmp_path / "odd", header | {"arrays": sorted(change)}, change)
+        with pytest.raises(InputError, match=rf"^[^\n]*odd holds a model that cannot be: {match}[^\n]*\.$"):
+            mmcnb.load(tmp_path / "odd")
+
+
+def at(header, *path):
+    """The object that holds a field."""
+    for name in path[:-1]:
+        header = header[name]
+    return header
+
+
+HEADERS = [
+    ("kernel", ("model", "kernel", "name"), "sigmoid", "kernel is named 'sigmoid'"),
+    ("kernel", ("model", "kernel", "gamma"), float("nan"), "gamma of the kernel is nan"),
+    ("kernel", ("model", "kernel", "gamma"), "1", "gamma of the kernel is '1'"),
+    ("kernel", ("model", "kernel", "degree"), 10**30, "degree of the kernel is 1000"),
+    ("kernel", ("model", "kernel", "coef0"), None, "coef0 of the kernel is None"),
+    ("kernel", ("model", "feature_dtype"), "float16", "feature_dtype is 'float16'"),
+    ("kernel", ("n_features_in",), 4, r"mean has shape \(3,\), and \(4,\) would fit"),
+    ("linear", ("n_features_in",), 2, r"coef has shape \(3,\), and \(2,\) would fit"),
+    ("linear", ("n_features_in",), True, "n_features_in=True, which is of no model"),
+    ("linear", ("n_features_in",), -3, "n_features_in=-3, which is of no model"),
+    ("linear", ("feature_names_in",), ["a", "b"], "feature_names has 2 entries for 3 columns"),
+    ("linear", ("feature_names_in",), "abc", "feature_names has 0 entries for 3 columns"),
+    ("linear", ("history",), {"a": [1], "b": [1, 2]}, "has history="),
+    ("linear", ("history",), {"a": [[1]]}, "has history="),
+    ("linear", ("report", "warnings"), [1], r"has warnings=\[1\] in its report"),
+    ("least squares", ("parameters", "n_clusters"), 4, "n_clusters=4 for a rule of 3 clusters"),
+    ("least squares", ("report", "sizes"), [60, 60], "2 sizes for 3 clusters"),
+    ("least squares", ("report", "sizes"), [60, 50, -10], "has sizes="),
+    ("least squares", ("alpha",), "big", "has alpha='big'"),
+    ("several kernels", ("kernel_names",), ["one"], r"has kernel_names=\['one'\]"),
+    ("several kernels", ("model", "kernel", "columns"), [[7]] + [None] * 4, "columns of a kernel reach 7"),
+    ("refits", ("n_clusters",), 5, "n_clusters_=5 for a rule of 2 clusters"),
+    ("refits", ("report", "confidence", "shares"), [2.0], "has confidence in its report"),
+    ("refits", ("report", "trust"), {"level": "high"}, "has trust="),
+]
+
+
+@pytest.mark.parametrize(("model", "field", "value", "match"), HEADERS)
+def test_headers_fit_their_arrays(files, tmp_path, model, field, value, match):
+    header, arrays = read_model(files / model)
+    at(header, *field)[field[-1]] = value
+    write_model(tmp_path / "odd", header, arrays)
+    with pytest.raises(InputError, match=rf"^[^\n]*odd[^\n]*{match}[^\n]*\.$"):
+        mmcnb.load(tmp_path / "odd")
+
+
+def test_a_file_that_would_grow_when_it_is_read_is_refused(files, tmp_path):
+    header, arrays = read_model(files / "linear")
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez_compressed(tmp_path / "bomb.npz", header=text, **arrays | {"coef": np.zeros(2**25)})
+    with zipfile.ZipFile(files / "linear") as whole, zipfile.ZipFile(tmp_path / "claim", "w") as out:
+        for name in whole.namelist():
+            content = io.BytesIO()
+            shape = {"descr": "<f8", "fortran_order": False, "shape": (2**40,)}
+            np.lib.format.write_array_header_1_0(content, shape)
+            out.writestr(name, content.getvalue() if name == "coef.npy" else whole.read(name))
+    before = peak_memory()
+    for name in ("bomb.npz", "claim"):
+        with pytest.raises(InputError, match=rf"^[^\n]*{name} is no model of mmcnb, or it is damaged"):
+            mmcnb.load(tmp_path / name)
+    assert peak_memory() - before < 100 * 2**20
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_no_model(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe is no model of mmcnb"):
+        mmcnb.load(tmp_path / "pipe")
+
+
+def test_a_header_nested_beyond_reason_is_one_sentence(files, tmp_path):
+    arrays = read_model(files / "linear")[1]
+    with (tmp_path / "deep").open("wb") as file:
+        np.savez(file, header=np.frombuffer(b"[" * 10**5, np.uint8), **arrays)
+    with pytest.raises(InputError, match=r"^[^\n]*deep is no model of mmcnb"):
+        mmcnb.load(tmp_path / "deep")
