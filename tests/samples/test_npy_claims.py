@@ -1,4 +1,4 @@
-"""Headers of .npy and .npz files that claim more than the file holds are refused, without a try to read it."""
+"""Headers of .npy and .npz files that claim more than the file holds are refused before anything is read."""
 
 import zipfile
 
