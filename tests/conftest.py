@@ -5,13 +5,17 @@ import time
 from contextlib import ExitStack
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
 
 os.environ["MPLBACKEND"] = "Agg"
 
 # The same examples in every run, and no deadline: the first call of a kernel compiles it.
 settings.register_profile("mmcnb", deadline=None, derandomize=True)
 settings.load_profile("mmcnb")
+# Of the state machine alone, which takes the first unless the second is asked for by --hypothesis-profile.
+STEPS = {"deadline": None, "suppress_health_check": list(HealthCheck), "phases": set(Phase) - {Phase.explain}}
+settings.register_profile("ci", max_examples=20, stateful_step_count=20, derandomize=True, **STEPS)
+settings.register_profile("nightly", max_examples=200, stateful_step_count=30, **STEPS)
 
 
 @pytest.fixture(scope="session", autouse=True)
