@@ -27,6 +27,7 @@ from mmcnb.samples._inventory import (
     is_store_folder,
     join,
 )
+from mmcnb.samples._limits import check_documents
 from mmcnb.samples._remote import RemoteStore, open_address
 from mmcnb.samples._stored import EdgeChunks, StoredArray, edge_bytes
 from mmcnb.samples._stored_csr import StoredCSRSamples
@@ -284,6 +285,8 @@ def open_node(source: Any) -> Node:
 
 def _open_store(store: Any, inner: str, name: str) -> Node:
     try:
+        if isinstance(store, ZipStore):
+            check_documents(store.path)
         return reopen(store, inner)
     except InputError:  # of a store that could not be reached
         raise

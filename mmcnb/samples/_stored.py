@@ -28,6 +28,7 @@ from mmcnb.samples._inventory import (
     join,
     read_keys,
 )
+from mmcnb.samples._limits import ALWAYS_BYTES, check_chunk_bytes, limited
 
 EDGE_BYTES = 64 * 2**20  # decoded chunks cached for neighbouring reads; at least two chunks of each array
 GATHER_BYTES = 16 * 2**20  # decoded at once while single rows are gathered
@@ -280,6 +281,10 @@ class StoredArray(SlicedRows):
         self._name = name
         self._inventory = None if inventory is None or inventory.hashes(array.path) is None else inventory
         self._plain = has_plain_chunks(array)
+        if (chunk_bytes := self.row_bytes * self.chunk_length) > ALWAYS_BYTES:
+            check_chunk_bytes(chunk_bytes, name)
+        if not self._plain or type(array.store) is not LocalStore:
+            self._array = limited(array, name)
 
     def load(self, start: int, stop: int) -> np.ndarray:
         """Decode whole chunks, each time anew."""

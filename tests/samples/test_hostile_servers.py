@@ -1,13 +1,17 @@
-"""Servers that send more than they can hold, or nothing, are refused before they fill the memory."""
+"""Servers and stores that send or claim more than they can hold are refused before they fill the memory."""
 
 import gzip
 import threading
 import time
+import zipfile
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+import zarr
+from numcodecs.blosc import Blosc
+from numcodecs.zstd import Zstd
 
 from mmcnb._machine import peak_memory
 from mmcnb.errors import InputError
@@ -189,3 +193,60 @@ def test_a_server_may_send_us_on_within_itself(server):
     server.manner, server.other = elsewhere, "/a.zarr/X/c/1/copy"
     (server.root / "a.zarr/X/c/1/copy").write_bytes((server.root / "a.zarr/X/c/1/0").read_bytes())
     assert open_samples(f"{server.url}/a.zarr").block(0, 300).shape == (300, 5)
+
+
+ZEROS = np.zeros(5 * 10**7, np.uint8)
+CODECS = {
+    "zstd": (zarr.codecs.ZstdCodec, Zstd(1).encode),
+    "blosc": (zarr.codecs.BloscCodec, Blosc().encode),
+    "gzip": (zarr.codecs.GzipCodec, gzip.compress),
+}
+
+
+def crc32c(content):
+    """The checksum of a shard's index (RFC 3720, B.4)."""
+    rest = 2**32 - 1
+    for byte in content:
+        rest ^= byte
+        for _ in range(8):
+            rest = rest >> 1 ^ 0x82F63B78 * (rest & 1)
+    return (rest ^ 2**32 - 1).to_bytes(4, "little")
+
+
+@pytest.mark.parametrize("name", CODECS)
+@pytest.mark.parametrize("shards", [None, (200, 5)])
+def test_a_chunk_that_claims_more_than_its_array_holds_is_not_decoded(tmp_path, name, shards):
+    codec, encode = CODECS[name]
+    store = tmp_path / "a.zarr"
+    layout = {"shape": (200, 5), "chunks": (100, 5), "shards": shards, "dtype": "f8"}
+    layout |= {} if shards else {"filters": zarr.codecs.TransposeCodec(order=(0, 1))}  # read by Zarr
+    array = zarr.create_array(store, **layout, compressors=codec())
+    array[:] = 1
+    assert open_samples(store).block(0, 200).sum() == 1000
+    bomb = encode(ZEROS)
+    if shards:  # the second of its chunks
+        whole = (store / "c/0/0").read_bytes()
+        length = int.from_bytes(whole[-28:-20], "little")
+        index = np.array([[0, length], [length, len(bomb)]], "<u8").tobytes()
+        bomb = whole[:length] + bomb + index + crc32c(index)
+    (store / "c/0/0").write_bytes(bomb)
+    refusal(lambda: open_samples(store).block(0, 200), r"c/0/0 is damaged \(it (claims to hold|is longer)")
+
+
+def test_chunks_of_more_than_the_memory_are_refused(tmp_path):
+    array = zarr.create_array(tmp_path / "a.zarr", shape=(100, 3), chunks=(10**13, 3), dtype="f4")
+    array.attrs["a"] = 1
+    refusal(lambda: open_samples(tmp_path / "a.zarr"), r"one chunk holds 120,000,000,000,000 bytes")
+
+
+def test_a_zipped_store_with_a_bomb_is_refused(tmp_path):
+    with zarr.storage.ZipStore(tmp_path / "a.zip", mode="w") as store:
+        array = zarr.create_array(store, shape=(10, 3), chunks=(10, 3), dtype="f4", compressors=None)
+        array[:] = 1
+    with zipfile.ZipFile(tmp_path / "a.zip") as whole:
+        members = {name: whole.read(name) for name in whole.namelist()}
+    for spoiled, match in (("c/0/0", r"c/0/0 is damaged \(it is longer"), ("zarr.json", r"zarr\.json has 1")):
+        with zipfile.ZipFile(tmp_path / "b.zip", "w", zipfile.ZIP_DEFLATED) as out:
+            for name, content in members.items():
+                out.writestr(name, bytes(2**27) if name == spoiled else content)
+        refusal(lambda: open_samples(tmp_path / "b.zip").block(0, 10), match)

@@ -1,0 +1,194 @@
+"""Bounds on what a chunk costs, known before it is fetched or decoded.
+
+An array's metadata says how many bytes a chunk holds. A chunk that is much longer as it is stored, or that
+claims to hold more, is damaged or hostile: reading it could fill the memory of the machine.
+"""
+
+import bz2
+import lzma
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import zarr
+from zarr.abc.store import ByteRequest, Store
+from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.storage import StorePath, WrapperStore, ZipStore
+
+from mmcnb._machine import available_memory
+from mmcnb.errors import InputError
+from mmcnb.samples._inventory import ZARR_MARKS, content_size, damaged_chunks
+from mmcnb.samples._remote import METADATA_BYTES, RemoteStore
+
+ALWAYS_BYTES = 2**30  # a decoded chunk may have them on any machine
+TEXT_BYTES = 2**30  # of a decoded chunk of texts, whose lengths the metadata does not say
+STEP_BYTES = 2**20  # decoded at a time to be counted
+LZMA_BYTES = 2**28  # of the dictionary that a chunk asks for
+DOCUMENTS = {*ZARR_MARKS, ".zattrs", ".zmetadata"}
+
+
+def check_chunk_bytes(n_bytes: int, name: str) -> None:
+    """Refuse chunks that cannot be decoded in the memory of this machine."""
+    if n_bytes > max(ALWAYS_BYTES, free := available_memory()):
+        raise InputError(
+            f"{name}: one chunk holds {n_bytes:,} bytes and {free:,} are free on this machine: "
+            "write the array again with smaller chunks."
+        )
+
+
+def check_documents(path: Any) -> None:
+    """Refuse a zip archive with a document of metadata that no store needs.
+
+    Raises
+    ------
+    InputError
+        If one is longer than 64 MiB.
+    """
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if member.filename.rpartition("/")[2] in DOCUMENTS and member.file_size > METADATA_BYTES:
+                raise InputError(
+                    f"{path}: {member.filename} has {member.file_size:,} bytes, more than metadata of a "
+                    "store has: get the store from elsewhere."
+                )
+
+
+def limited(array: zarr.Array, name: str) -> zarr.Array:
+    """The same array, whose chunks are refused where they are longer than they can be, or claim to be."""
+    store: Any = LimitedStore(array.store, array, name)
+    place = StorePath(store, array.path)
+    return zarr.Array(zarr.AsyncArray(array.metadata, place, array.async_array.config))
+
+
+class LimitedStore(WrapperStore[Store]):
+    """The store of an array, which hands out no chunk that is longer than it can be, or claims to be.
+
+    Parameters
+    ----------
+    store : zarr store
+    array : zarr.Array
+        One of its arrays; no other is read by way of this.
+    name : str
+        For messages.
+    """
+
+    def __init__(self, store: Store, array: zarr.Array, name: str) -> None:
+        super().__init__(store)
+        self._array, self._name = array, name
+        shape = array.shards or array.chunks
+        fixed = array.dtype.kind in "biufcSUV"
+        self.chunk_bytes = int(np.prod(shape, dtype=object)) * array.dtype.itemsize if fixed else TEXT_BYTES
+        self._codec, self._inner = _compressor(array), 0
+        if array.shards:
+            self._inner = int(np.prod(np.floor_divide(array.shards, array.chunks)))
+
+    def _with_store(self, store: Store) -> "LimitedStore":
+        return type(self)(store, self._array, self._name)
+
+    async def get(
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """Bytes stored under a key; None where there are none."""
+        # Codecs lengthen what they cannot shorten by a little, and shards have an index.
+        most = 2 * self.chunk_bytes + 64 * self._inner + 2**16
+        if isinstance(self._store, ZipStore) and self._zipped_bytes(key) > most:
+            raise self._too_long(key, most)
+        if isinstance(self._store, RemoteStore):
+            value = await self._store.fetch(key, prototype, byte_range, most)
+        else:
+            value = await self._store.get(key, prototype, byte_range)
+        if value is None:
+            return None
+        if len(value) > most:
+            raise self._too_long(key, most)
+        frames = self._frames(value) if self._inner and byte_range is None else [value]
+        if any(self._claims_more(frame) for frame in frames):
+            what = f"damaged (it claims to hold more than {self.chunk_bytes:,} bytes)"
+            raise damaged_chunks(self._name, [key], what)
+        return value
+
+    def _too_long(self, key: str, most: int) -> InputError:
+        return damaged_chunks(self._name, [key], f"damaged (it is longer than {most:,} bytes)")
+
+    def _zipped_bytes(self, key: str) -> int:
+        store: Any = self._store
+        try:
+            return int(store._zf.getinfo(key).file_size)
+        except KeyError:
+            return 0
+
+    def _frames(self, shard: Buffer) -> Iterator[Buffer]:
+        """The inner chunks of a shard, by the index at its end or at its beginning."""
+        codec: Any = self._array.metadata.codecs[0]  # type: ignore[union-attr]
+        length, extra = 16 * self._inner, 4 * (len(codec.index_codecs) > 1)  # its checksum
+        at_end = codec.index_location.value == "end"
+        index = shard[len(shard) - length - extra : len(shard) - extra] if at_end else shard[:length]
+        if len(index) != length:
+            return
+        for offset, n_bytes in np.frombuffer(index.to_bytes(), "<u8").reshape(-1, 2).tolist():
+            if offset + n_bytes <= len(shard):
+                yield shard[offset : offset + n_bytes]
+
+    def _claims_more(self, frame: Buffer) -> bool:
+        size = _claimed_size(self._codec, frame, self.chunk_bytes + 2**16)
+        return size is not None and size > self.chunk_bytes + 2**16
+
+
+def _compressor(array: zarr.Array) -> str:
+    """Name of the codec that a chunk is decoded with first; empty where there is none."""
+    codecs = array.compressors  # of the inner chunks, where there are shards
+    if not codecs:
+        return ""
+    return type(codecs[-1]).__name__.lower().removesuffix("codec")
+
+
+def _claimed_size(codec: str, frame: Buffer, most: int) -> int | None:
+    """Decoded bytes of a chunk, or some number above ``most``; None of an unknown codec."""
+    head = frame[:18].to_bytes()
+    if codec == "zstd" and (size := content_size(head)) is not None:
+        return size
+    if codec == "blosc":
+        return int.from_bytes(head[4:8], "little")
+    if codec == "lz4":
+        return int.from_bytes(head[:4], "little")
+    return _counted_size(codec, frame, most)
+
+
+def _counted_size(codec: str, frame: Buffer, most: int) -> int | None:
+    """Decoded bytes of a chunk that does not say, decoded in small parts that are dropped."""
+    openers: dict[str, Any] = {
+        "gzip": lambda: zlib.decompressobj(47),
+        "zlib": lambda: zlib.decompressobj(47),
+        "bz2": bz2.BZ2Decompressor,
+        "lzma": lambda: lzma.LZMADecompressor(memlimit=LZMA_BYTES),
+    }
+    if codec == "zstd":
+        return _counted_zstd(frame, most)
+    if codec not in openers:
+        return None
+    decoder, total, rest = openers[codec](), 0, frame.to_bytes()
+    try:
+        while total <= most:
+            part = decoder.decompress(rest, STEP_BYTES)
+            rest = getattr(decoder, "unconsumed_tail", b"")
+            total += len(part)
+            if decoder.eof or not part:
+                break
+    except (zlib.error, OSError, EOFError, lzma.LZMAError):
+        return total  # it is damaged, as its own codec will tell
+    return total
+
+
+def _counted_zstd(frame: Buffer, most: int) -> int:
+    import pyarrow as pa
+
+    total = 0
+    try:
+        with pa.CompressedInputStream(pa.py_buffer(frame.to_bytes()), "zstd") as stream:
+            while total <= most and (part := stream.read(STEP_BYTES)):
+                total += len(part)
+    except OSError:
+        return total
+    return total
