@@ -28,6 +28,7 @@ LEAST_BYTES = 32 * 2**20  # a pass over fewer bytes in memory is run again soone
 RUN, LOCK, PASSES = "run.json", "lock", "passes"
 OURS = {RUN, RUN + PART, LOCK, PASSES}
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "piqp")
+MOST_SHOWN = 200  # characters of a value in a message
 REMEDY = "give checkpoint another folder, or delete this one"
 
 
@@ -119,6 +120,8 @@ class Checkpoint:
 
     def _open(self) -> None:
         """Take up the run that is there, or begin one."""
+        for part in (self.folder / (RUN + PART), *(self.folder / PASSES).glob(f"*{PART}")):
+            part.unlink(missing_ok=True)
         run = _read_run(self.folder)
         if run is None:
             self._write_run(finished=False)
@@ -127,8 +130,6 @@ class Checkpoint:
         if differing:
             raise InputError(f"checkpoint {self.name} is of another fit: {', '.join(differing)}; {REMEDY}.")
         self.seed = run["seed"]
-        for part in (self.folder / PASSES).glob(f"*{PART}"):
-            part.unlink()
         logger.info("resuming from %s, where %d passes are recorded.", self.name, len(self))
 
     def _write_run(self, finished: bool) -> None:
@@ -249,7 +250,14 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[s
         old, new = there.get(name), here.get(name)
         if old != new:
             is_digest = any(isinstance(one, dict) and "digest" in one for one in (old, new))
-            yield f"{name} differ" if is_digest else f"{name} is {old!r} there and {new!r} here"
+            shown = f"{' '.join(name.split())[:MOST_SHOWN]} differ"
+            yield shown if is_digest else f"{shown[:-7]} is {_short(old)} there and {_short(new)} here"
+
+
+def _short(value: Any) -> str:
+    """A value as a message shows it, whatever a file holds."""
+    shown = repr(value)
+    return shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}..."
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
@@ -267,6 +275,10 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
         return
     if not path.is_dir():
         raise InputError(f"checkpoint {folder} is a file; give checkpoint a folder.")
+    if linked := [entry.name for entry in path.iterdir() if entry.is_symlink()]:
+        raise InputError(
+            f"checkpoint {folder} has a link, {linked[0]!r}, by which a fit would write elsewhere; {REMEDY}."
+        )
     names = {entry.name for entry in path.iterdir()}
     if RUN not in names and not names <= OURS:
         raise InputError(
@@ -296,12 +308,12 @@ def _read_run(folder: Path) -> dict[str, Any] | None:
     kinds = {"format": int, "identity": dict, "seed": int, "finished": bool}
     try:
         run = json.loads(path.read_bytes())
-        is_run = all(isinstance(run[name], kind) for name, kind in kinds.items())
+        is_run = all(type(run[name]) is kind for name, kind in kinds.items()) and 0 <= run["seed"] < 2**31
     except FileNotFoundError:
         return None
     except OSError as error:
         raise InputError(f"{path} could not be read ({error.strerror}); {REMEDY}.") from error
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         is_run = False
     if not is_run:
         raise InputError(f"{path} is no checkpoint that this version of mmcnb can read; {REMEDY}.")

@@ -6,6 +6,7 @@ total), and the arrays of the total one after the other in NumPy's own format.
 
 import hashlib
 import json
+import math
 from contextlib import AbstractContextManager
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -15,6 +16,7 @@ from typing import IO, Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from mmcnb.samples._npy import read_header
 from mmcnb.samples.atomic import atomic_write
 
 DIGEST_SIZE = 16
@@ -125,10 +127,24 @@ def read_entry(path: Path) -> tuple[str, Any]:
     with path.open("rb") as file:
         if file.read(DIGEST_SIZE) != hashlib.file_digest(file, new_digest).digest():
             raise DamagedEntryError
+        size = file.tell()
         file.seek(DIGEST_SIZE)
-        head = json.loads(file.readline())
-        arrays = [np.lib.format.read_array(file, allow_pickle=False) for _ in range(head["arrays"])]
-    return head["pass"], _decode(head["total"], arrays)
+        try:
+            head = json.loads(file.readline())
+            arrays = [_read_array(file, size) for _ in range(head["arrays"])]
+            return str(head["pass"]), _decode(head["total"], arrays)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+            raise DamagedEntryError from error  # whole, and no entry
+
+
+def _read_array(file: IO[bytes], size: int) -> np.ndarray:
+    """An array of numbers from a file of ``size`` bytes, which its header may not exceed."""
+    shape, by_columns, dtype = read_header(file)
+    n_bytes = math.prod(shape) * dtype.itemsize
+    if dtype.kind not in "biuf" or n_bytes > size - file.tell():
+        raise ValueError("no array that a pass gives")
+    array = np.frombuffer(bytearray(file.read(n_bytes)), dtype)
+    return array.reshape(shape, order="F" if by_columns else "C")
 
 
 def durable_file(path: Path) -> AbstractContextManager[IO[bytes]]:
@@ -174,5 +190,9 @@ def _decode(form: Any, arrays: list[np.ndarray]) -> Any:
         case {"tuple": parts}:
             return tuple(_decode(parts, arrays))
         case {"csr": parts, "shape": shape}:
-            return csr_array(tuple(_decode(parts, arrays)), shape=tuple(shape))
+            matrix = csr_array(tuple(_decode(parts, arrays)), shape=tuple(shape))
+            matrix.check_format(full_check=True)
+            return matrix
+        case dict():
+            raise ValueError("no total that a pass gives")
     return form

@@ -1,0 +1,111 @@
+"""What stands in the folder of a checkpoint is believed as little as other input, whatever its digests."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+from mmcnb.engine import journal
+from mmcnb.engine.checkpoint import Checkpoint
+from mmcnb.engine.journal import DamagedEntryError, read_entry
+from mmcnb.errors import InputError
+
+RUN = {"format": 2, "identity": {"C": 3}, "seed": 7, "finished": False}
+
+
+def forge(path, head, *arrays):
+    """An entry with a right digest."""
+    text = head if isinstance(head, bytes) else json.dumps(head).encode()
+    body = text + b"\n" + b"".join(arrays)
+    path.write_bytes(journal.new_digest(body).digest() + body)
+
+
+def npy(array=None, shape=None, descr="<f8"):
+    out = io.BytesIO()
+    if shape is None:
+        np.save(out, array)
+    else:
+        np.lib.format.write_array_header_1_0(out, {"descr": descr, "fortran_order": False, "shape": shape})
+        out.write(bytes(64))
+    return out.getvalue()
+
+
+def entry(total, n_arrays=0):
+    return {"pass": "a", "total": total, "arrays": n_arrays}
+
+
+@pytest.mark.parametrize(
+    ("head", "arrays"),
+    [
+        (b"[" * 10**5, []),
+        ([], []),
+        (entry({"object": "os.system"}), []),
+        (entry({"array": 3}, 1), [npy(np.zeros(2))]),
+        (entry({"array": 0}, 1), [npy(shape=(10**12, 8))]),
+        (entry({"array": 0}, 1), [npy(shape=(-1,))]),
+        (entry({"array": 0}, 1), [npy(np.array(["a"]))]),
+        (entry({"array": 0}, 10**9), [npy(np.zeros(2))]),
+        (entry({"array": 0}, 1), [b"no array"]),
+        (
+            entry({"csr": [{"array": 0}, {"array": 1}, {"array": 2}], "shape": [1, 2]}, 3),
+            [npy(np.ones(1)), npy(np.array([99])), npy(np.array([0, 1]))],
+        ),
+    ],
+)
+def test_a_forged_entry_is_no_entry(tmp_path, head, arrays):
+    forge(tmp_path / "0", head, *arrays)
+    with pytest.raises(DamagedEntryError):
+        read_entry(tmp_path / "0")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" * 10**5,
+        json.dumps(RUN | {"seed": True}).encode(),
+        json.dumps(RUN | {"seed": -1}).encode(),
+        json.dumps(RUN | {"seed": 2**40}).encode(),
+        json.dumps(RUN | {"identity": []}).encode(),
+    ],
+)
+def test_a_forged_run_is_one_sentence(tmp_path, text):
+    (tmp_path / "run.json").write_bytes(text)
+    with (
+        pytest.raises(InputError, match=r"^[^\n]*run\.json is no checkpoint"),
+        Checkpoint(tmp_path, {"C": 3}),
+    ):
+        pass
+
+
+def test_what_a_run_says_is_shown_in_one_short_line(tmp_path):
+    forged = {"C\nmmcnb: all is well": "x" * 10**6}
+    (tmp_path / "run.json").write_text(json.dumps(RUN | {"identity": forged}))
+    with (
+        pytest.raises(InputError, match=r"^[^\n]*is of another fit: [^\n]*$") as caught,
+        Checkpoint(tmp_path, {"C": 3}),
+    ):
+        pass
+    assert len(str(caught.value)) < 2000
+
+
+@pytest.mark.parametrize("name", ["lock", "passes", "run.json"])
+def test_a_link_does_not_lead_what_is_written_elsewhere(tmp_path, name):
+    folder, other = tmp_path / "checkpoint", tmp_path / "other"
+    folder.mkdir()
+    (folder / "run.json").write_text(json.dumps(RUN)) if name != "run.json" else other.write_text("mine")
+    (folder / name).symlink_to(other)
+    with pytest.raises(InputError, match="has a link"), Checkpoint(folder, {"C": 3}):
+        pass
+    assert not other.exists() or other.read_text() == "mine"
+
+
+def test_a_part_that_is_a_link_is_not_followed(tmp_path):
+    folder, other = tmp_path / "checkpoint", tmp_path / "other"
+    (folder / "passes").mkdir(parents=True)
+    other.write_text("mine")
+    (folder / "passes" / f"000000{journal.PART}").symlink_to(other)
+    with Checkpoint(folder, {"C": 3}) as checkpoint:
+        checkpoint.record(0, "a", 1.0)
+        assert checkpoint.recall(0, "a") == (1.0,)
+    assert other.read_text() == "mine"
