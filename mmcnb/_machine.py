@@ -1,10 +1,14 @@
 """Facts of this machine and process, on Linux, macOS and Windows: cores, processor, memory."""
 
+import ctypes
 import os
 import platform
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 PROC = Path("/proc")  # Linux alone
 GROUP = Path("/sys/fs/cgroup")  # the control group of a container, likewise
@@ -75,6 +79,17 @@ def peak_memory() -> int:
 
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return resident_memory() or 0
+
+
+def _returns_freed_memory() -> Callable[[], Any]:
+    """What returns freed memory to the system, where the C library keeps it for later use as that of Linux."""
+    try:
+        return partial(ctypes.CDLL(None).malloc_trim, 0)
+    except (OSError, TypeError, AttributeError):  # another C library
+        return lambda: None
+
+
+return_freed_memory = _returns_freed_memory()
 
 
 def _lines(path: Path, name: str) -> list[str]:

@@ -1,8 +1,16 @@
-"""How long a fit will take beside its sweeps over all rows, and what its sample will hold."""
+"""What a fit will hold, and how long it will take."""
 
+import shutil
+import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from mmcnb._config import LIBRARIES, format_bytes
+from mmcnb.engine.run import READ_AHEAD, TASK_BYTES
+from mmcnb.errors import MemoryLimitError
+from mmcnb.samples import BLOCK_ROWS
+from mmcnb.samples.matrix import FREED_BYTES
 
 if TYPE_CHECKING:
     from mmcnb.engine.plan import FitNeeds, RowShape
@@ -36,6 +44,10 @@ NUMBERS = 3.0  # how much longer the search takes that chooses the number of clu
 WIDE_COLUMNS = 10_000  # beyond it basis vectors of sparse rows stay sparse: dense ones would fill the memory
 LINEAR_PLANES = 80  # cutting planes of a linear method that are held at once, each with what generated it
 SPARSE_WORK = 2**26  # bytes of copies of CSR rows, measured on 2,000 rows of 1,000 to 300,000 columns
+# Of a process that compiles, beyond one with its routines in the cache: 106 to 126 MiB, measured.
+COMPILER, COMPILED_A_SECOND = 104 * 2**20, 3 * 2**19
+ROW_STATE = 2**20  # labels of the rows on their way, in bytes
+STORES = ("memory", "scratch", "recompute")
 AXES = 60  # principal axes of the sample, while they are sought
 
 
@@ -151,8 +163,14 @@ def compile_estimate(routines: Iterable[str]) -> float:
     return sum((COMPILE_SECONDS[name] for name in cold), 0.0)
 
 
+def compiler_bytes(routines: Iterable[str]) -> int:
+    """Bytes that compilation will take, and keep; 0 where all routines are compiled."""
+    seconds = compile_estimate(routines)
+    return COMPILER + int(seconds * COMPILED_A_SECOND) if seconds else 0
+
+
 def sample_bytes(rows: Any, needs: Any) -> float:
-    """Bytes of a sample, its kernel columns, its basis and a larger sample.
+    """Bytes of a sample, of its kernel columns for one candidate, and of its basis.
 
     Parameters
     ----------
@@ -166,19 +184,35 @@ def sample_bytes(rows: Any, needs: Any) -> float:
     float
         Bytes.
     """
-    size, kernel_bytes = min(needs.sample_size, rows.n_samples), needs.n_landmarks * 4
+    size = min(needs.sample_size, rows.n_samples)
     if rows.is_sparse and needs.stays_sparse:
         # As it is read, put together, in float64, and while it is copied.
         held = SPARSE_WORK + 4 * size * rows.row_bytes
     else:
         dense_rows = size if needs.dense_rows is None else min(needs.dense_rows, size)
         held = dense_rows * rows.n_features * (rows.itemsize + 8)
-    # A copy of the sample's kernel columns holds float32 values and as many float64 coordinates.
-    columns = size * needs.sample_copies * 3 * kernel_bytes
     # CSR rows are held once more while they are put together.
     parts = min(needs.held_rows, rows.n_samples) * rows.row_bytes * (1 + rows.is_sparse)
-    larger = 2 * needs.larger_rows * (kernel_bytes or rows.row_bytes)
-    return float(held + columns + parts + _basis_bytes(rows, needs) + larger + needs.sample_bytes)
+    columns = min(needs.sample_copies, 1) * _columns_bytes(rows, needs)
+    return float(held + columns + parts + _basis_bytes(rows, needs) + needs.sample_bytes)
+
+
+def search_bytes(rows: Any, needs: Any) -> float:
+    """Bytes that work on the sample gives back: of the method, and of other candidates."""
+    return float(needs.work_bytes + max(needs.sample_copies - 1, 0) * _columns_bytes(rows, needs))
+
+
+def larger_bytes(rows: Any, needs: Any) -> float:
+    """Bytes of the larger sample, while it is put together."""
+    a_row = needs.n_landmarks * 4 or rows.row_bytes
+    # Dense parts go as they are copied; CSR ones are held until all are.
+    twice = rows.is_sparse and not needs.n_landmarks
+    return float(needs.larger_rows * a_row * (1 + twice) + (FREED_BYTES if needs.larger_rows else 0))
+
+
+def _columns_bytes(rows: Any, needs: Any) -> float:
+    """Bytes of a sample's kernel columns: float32 values, and as many float64 coordinates."""
+    return min(needs.sample_size, rows.n_samples) * 3.0 * 4 * needs.n_landmarks
 
 
 def _basis_bytes(rows: Any, needs: Any) -> float:
@@ -194,3 +228,79 @@ def _basis_bytes(rows: Any, needs: Any) -> float:
     held, axes = (min(d, p * a_row), 8 * AXES * d) if wide else (d, 0)
     # Each candidate has the vectors once as they are and once transposed, in float64.
     return float(gram + axes + 24 * p * held + needs.sample_copies * (16 * p * held + 4 * d * wide))
+
+
+class Costs:
+    """Bytes and seconds of a fit, by its threads and by the store of its kernel columns.
+
+    Parameters
+    ----------
+    rows : RowShape
+        The rows.
+    needs : FitNeeds
+        What the method will hold and do.
+    limit : int
+        Resident bytes allowed.
+    """
+
+    def __init__(self, rows: "RowShape", needs: "FitNeeds", limit: int) -> None:
+        self.rows, self.limit = rows, limit
+        self.n_landmarks, self.row_flops = needs.n_landmarks, needs.row_flops
+        kernel_bytes = needs.n_landmarks * 4
+        self.feature_bytes = kernel_bytes or rows.row_bytes
+        self.cache = rows.n_samples * self.feature_bytes
+        self.compiler = compiler_bytes(needs.routines)
+        self.libraries = LIBRARIES + needs.libraries + self.compiler
+        self.row_state = ROW_STATE if rows.is_reopenable else 0
+        self.sample, self.work = sample_bytes(rows, needs), search_bytes(rows, needs)
+        self.larger = larger_bytes(rows, needs)
+        # A thread holds decoded rows, a second copy inside the decoder, and one block's features.
+        task = max(
+            min(TASK_BYTES, rows.n_samples * rows.row_bytes), BLOCK_ROWS * rows.row_bytes, rows.chunk_bytes
+        )
+        self.task = 2 * task * rows.is_reopenable + min(BLOCK_ROWS, rows.n_samples) * kernel_bytes
+
+    def in_flight(self, threads: int) -> float:
+        """Bytes of the blocks that threads hold, and of the chunks that they share."""
+        return (threads + READ_AHEAD) * self.task + self.rows.edge_bytes
+
+    def capacity(self, threads: int) -> float:
+        """Bytes of the limit that are left for kernel columns."""
+        others = self.libraries + self.sample + self.larger + self.row_state
+        return self.limit - others - self.in_flight(threads)
+
+    def check(self) -> None:
+        """Refuse a limit that is too small for one thread."""
+        least = max(self.limit - self.capacity(1), self.libraries + self.sample + self.work)
+        if least > self.limit:
+            compiler = format_bytes(self.compiler)
+            cold = f", {compiler} of them for compilation, which mmcnb.warmup() does ahead"
+            raise MemoryLimitError(
+                f"memory_limit={format_bytes(self.limit)} is too small for {self.rows.n_samples:,} rows of "
+                f"{self.rows.n_features:,} columns{cold if self.compiler else ''}; "
+                f"the least that works is {format_bytes(least, up=True)}."
+            )
+
+    def stores(self) -> list[str]:
+        """Where kernel columns may be, as far as memory allows."""
+        linear = self.n_landmarks == 0
+        if linear and not self.rows.is_reopenable:  # the rows are their own features, and in memory
+            return ["recompute"]
+        too_large = self.cache > shutil.disk_usage(tempfile.gettempdir()).free
+        no_scratch = too_large or (linear and self.rows.is_sparse)
+        return [store for store in STORES if store != "scratch" or not no_scratch]
+
+    def ways(self, threads: int, sweeps: int) -> dict[tuple[str, int], float]:
+        """Seconds of every store and number of threads within the limit."""
+        return {
+            (store, count): self._seconds(store, count, sweeps)
+            for store in self.stores()
+            for count in range(1, threads + 1)
+            if self.capacity(count) >= (self.cache if store == "memory" else 0)
+        }
+
+    def _seconds(self, store: str, threads: int, sweeps: int) -> float:
+        rows, p = self.rows, self.n_landmarks
+        flops = rows.n_samples * (2.0 * rows.row_bytes / rows.itemsize * p + self.row_flops)
+        columns, size = (flops, rows.n_samples * p), max(self.cache, rows.n_samples * 8.0)
+        return sweep_seconds(store, threads, sweeps, *columns, size, read_seconds(rows))

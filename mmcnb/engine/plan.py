@@ -1,22 +1,17 @@
 """The plan of a fit: what is read, held and written, worked out before any work."""
 
-import shutil
-import tempfile
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any, Self
 
 import numpy as np
 
-from mmcnb._config import LIBRARIES, format_bytes, n_threads, resolve_memory_limit
-from mmcnb.engine.estimates import OF_MARGIN, read_seconds, sample_bytes, stage_seconds, sweep_seconds
-from mmcnb.engine.run import READ_AHEAD, TASK_BYTES, task_rows
-from mmcnb.errors import MemoryLimitError
-from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
+from mmcnb._config import format_bytes, n_threads, resolve_memory_limit
+from mmcnb.engine.estimates import OF_MARGIN, Costs, stage_seconds
+from mmcnb.engine.run import task_rows
+from mmcnb.samples import GROUP_ROWS, Samples
 
-ROW_STATE = 2**20  # labels of the rows on their way, in bytes
 CACHED_BYTES = 2**30  # kernel columns up to this size are cached, and swept as often as the fit needs
-STORES = ("memory", "scratch", "recompute")
 
 
 @dataclass(frozen=True)
@@ -139,8 +134,9 @@ class FitPlan:
         Decoded bytes of a row.
     n_landmarks, threads, memory_limit : int
         Basis vectors, threads used, and resident bytes allowed.
-    libraries, in_flight, sample, work, row_state, cache : int
-        Bytes held for libraries, blocks being read, the sample, work on it alone, labels, kernel columns.
+    libraries, in_flight, sample, work, larger, row_state, cache : int
+        Bytes held for libraries, blocks being read, the sample, work on it alone, a larger sample, labels,
+        and kernel columns.
     store : {"memory", "scratch", "recompute"}
         Where kernel columns are cached.
     costs : dict of str to float
@@ -165,6 +161,7 @@ class FitPlan:
     in_flight: int
     sample: int
     work: int
+    larger: int
     row_state: int
     cache: int
     store: str
@@ -189,7 +186,8 @@ class FitPlan:
     @property
     def peak(self) -> int:
         """Expected peak of resident memory, in bytes: of the work on the sample, or of the sweeps."""
-        return self.libraries + self.sample + max(self.work, self.in_flight + self.row_state + self.cache)
+        sweeps = self.larger + self.in_flight + self.row_state + self.cache
+        return self.libraries + self.sample + max(self.work, sweeps)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain numbers and strings."""
@@ -210,6 +208,7 @@ class FitPlan:
     def _words(self) -> dict[str, str]:
         sizes = {"libraries": self.libraries, "blocks in flight": self.in_flight}
         sizes |= {"sample": self.sample, "labels": self.row_state}
+        sizes |= {"larger sample": self.larger} if self.larger else {}
         sizes |= {"or work on the sample": self.work} if self.work else {}
         parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in sizes.items())
         return {
@@ -234,63 +233,6 @@ class FitPlan:
         words = self._words().items()
         rows = [f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in words]
         return f"<table>{''.join(rows)}</table>"
-
-
-class _Costs:
-    """Bytes and seconds of a fit, by its threads and by the store of its kernel columns."""
-
-    def __init__(self, rows: RowShape, needs: FitNeeds, limit: int) -> None:
-        self.rows, self.limit = rows, limit
-        self.n_landmarks, self.row_flops = needs.n_landmarks, needs.row_flops
-        kernel_bytes = needs.n_landmarks * 4
-        self.feature_bytes = kernel_bytes or rows.row_bytes
-        self.cache = rows.n_samples * self.feature_bytes
-        self.libraries, self.work = LIBRARIES + needs.libraries, needs.work_bytes
-        self.row_state = ROW_STATE if rows.is_reopenable else 0
-        self.sample = sample_bytes(rows, needs)
-        # A thread holds decoded rows, a second copy inside the decoder, and one block's features.
-        task = max(
-            min(TASK_BYTES, rows.n_samples * rows.row_bytes), BLOCK_ROWS * rows.row_bytes, rows.chunk_bytes
-        )
-        self.task = 2 * task * rows.is_reopenable + min(BLOCK_ROWS, rows.n_samples) * kernel_bytes
-
-    def capacity(self, threads: int) -> float:
-        """Bytes of the limit that are left for kernel columns."""
-        others = self.limit - self.libraries - self.sample - self.row_state - self.rows.edge_bytes
-        return others - (threads + READ_AHEAD) * self.task
-
-    def check(self) -> None:
-        """Refuse a limit that is too small for one thread."""
-        least = max(self.limit - self.capacity(1), self.libraries + self.sample + self.work)
-        if least > self.limit:
-            raise MemoryLimitError(
-                f"memory_limit={format_bytes(self.limit)} is too small for {self.rows.n_samples:,} rows of "
-                f"{self.rows.n_features:,} columns; the least that works is {format_bytes(least, up=True)}."
-            )
-
-    def stores(self) -> list[str]:
-        """Where kernel columns may be, as far as memory allows."""
-        linear = self.n_landmarks == 0
-        if linear and not self.rows.is_reopenable:  # the rows are their own features, and in memory
-            return ["recompute"]
-        too_large = self.cache > shutil.disk_usage(tempfile.gettempdir()).free
-        no_scratch = too_large or (linear and self.rows.is_sparse)
-        return [store for store in STORES if store != "scratch" or not no_scratch]
-
-    def ways(self, threads: int, sweeps: int) -> dict[tuple[str, int], float]:
-        """Seconds of every store and number of threads within the limit."""
-        return {
-            (store, count): self._seconds(store, count, sweeps)
-            for store in self.stores()
-            for count in range(1, threads + 1)
-            if self.capacity(count) >= (self.cache if store == "memory" else 0)
-        }
-
-    def _seconds(self, store: str, threads: int, sweeps: int) -> float:
-        rows, p = self.rows, self.n_landmarks
-        flops = rows.n_samples * (2.0 * rows.row_bytes / rows.itemsize * p + self.row_flops)
-        columns, size = (flops, rows.n_samples * p), max(self.cache, rows.n_samples * 8.0)
-        return sweep_seconds(store, threads, sweeps, *columns, size, read_seconds(rows))
 
 
 def plan_fit(
@@ -336,7 +278,7 @@ def plan_fit(
     """
     threads = n_threads(n_jobs)
     rows = samples if isinstance(samples, RowShape) else RowShape.of(samples, threads)
-    work = _Costs(rows, needs, resolve_memory_limit(memory_limit))
+    work = Costs(rows, needs, resolve_memory_limit(memory_limit))
     work.check()
     sweeps, likely = expected_sweeps(rows.n_samples, work.feature_bytes, needs)
     ways = work.ways(min(threads, needs.max_threads or threads), likely)
@@ -356,9 +298,10 @@ def plan_fit(
         threads=threads,
         memory_limit=work.limit,
         libraries=work.libraries,
-        in_flight=int((threads + READ_AHEAD) * work.task + rows.edge_bytes),
+        in_flight=int(work.in_flight(threads)),
         sample=int(work.sample),
         work=int(work.work),
+        larger=int(work.larger),
         row_state=work.row_state,
         cache=int(work.cache) if store == "memory" else 0,
         store=store,

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from mmcnb._config import format_bytes, n_threads
+from mmcnb._machine import return_freed_memory
 from mmcnb._progress import Progress, Stages, progress
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples.derived import cache_features
@@ -127,7 +128,8 @@ class Engine(ABC):
         """The totals of all groups of rows, in order."""
 
     def cache(self, features: Samples, plan: "FitPlan") -> Samples:
-        """Cache features in the store of the plan, from their first sweep on."""
+        """Cache features in the store of the plan, from their first sweep on; the search is over by then."""
+        return_freed_memory()
         return cache_features(features, plan.store)
 
     def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:

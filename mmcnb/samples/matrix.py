@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from mmcnb._machine import return_freed_memory
 from mmcnb.errors import InputError
 
 _FLOAT32_EXACT = set(map(np.dtype, ("bool", "int8", "int16", "uint8", "uint16", "float16", "float32")))
 WORK_NUMBERS = 2**20  # in a block of rows that work on a sample copies
+FREED_BYTES = 8 * 2**20  # of arrays that were put together, before they are returned to the system
 _REMEDY = "write the matrix again (scipy.sparse's check_format names what is wrong)."
 
 
@@ -325,12 +327,16 @@ def stack(parts: list[Any]) -> Any:
     """Arrays or SciPy matrices one below the other; a list of arrays is emptied, which holds none twice."""
     if not isinstance(parts[0], np.ndarray):
         return sp.vstack(parts, format="csr")
-    stop = sum(len(part) for part in parts)
+    stop, freed = sum(len(part) for part in parts), 0
     stacked = np.empty((stop, *parts[0].shape[1:]), parts[0].dtype)
     while parts:
         part = parts.pop()
         stacked[stop - len(part) : stop] = part
-        stop -= len(part)
+        stop, freed = stop - len(part), freed + part.nbytes
+        del part
+        if freed >= FREED_BYTES:
+            return_freed_memory()
+            freed = 0
     return stacked
 
 
