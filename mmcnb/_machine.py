@@ -82,7 +82,7 @@ def peak_memory() -> int:
 
 
 def _returns_freed_memory() -> Callable[[], Any]:
-    """What returns freed memory to the system, where the C library keeps it for later use as that of Linux."""
+    """What returns freed memory to the system; the C library of Linux keeps it for later use."""
     try:
         return partial(ctypes.CDLL(None).malloc_trim, 0)
     except (OSError, TypeError, AttributeError):  # another C library
