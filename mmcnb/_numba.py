@@ -90,8 +90,12 @@ def _taking_turns(dispatcher: Any) -> Any:
     def save_alone(key: Any, data: Any) -> None:
         from filelock import FileLock
 
-        with FileLock(Path(file._cache_path) / "lock"):  # goes when its process does
-            save(key, data)
+        try:
+            with FileLock(Path(file._cache_path) / "lock"):  # goes when its process does
+                save(key, data)
+        except (OSError, NotImplementedError) as error:  # a full disk, a closed folder
+            logger.debug("not kept in %s: %s", file._cache_path, error)
+            _say_once_that_nothing_is_kept()
 
     file.save = save_alone
     return dispatcher

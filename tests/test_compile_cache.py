@@ -61,3 +61,26 @@ def test_processes_that_save_at_once_do_not_take_each_others_place(tmp_path):
     command = [sys.executable, "-c", LOAD]
     printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     assert printed.split() == ["1.5", "2.5", "2", "2"]
+
+
+FULL = """
+from numba.core.caching import IndexDataCacheFile
+
+def full(self, overloads):
+    raise OSError(28, "No space left on device")
+
+IndexDataCacheFile._save_index = full
+from halves import halved
+
+print(halved(3.0), halved(5))
+"""
+
+
+def test_a_cache_that_cannot_be_written_any_more_stops_nothing(tmp_path):
+    (tmp_path / "halves.py").write_text(MODULE)
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path}
+    done = subprocess.run([sys.executable, "-c", FULL], env=environment, capture_output=True, text=True)
+    assert done.stdout == "1.5 2.5\n", done.stderr
+    assert done.stderr.count("the compile cache cannot be written") == 1
+    assert "Traceback" not in done.stderr

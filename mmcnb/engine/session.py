@@ -18,6 +18,9 @@ from mmcnb.samples import Samples
 Record = Callable[[dict[str, Any]], None]
 Result = TypeVar("Result")
 
+# Figures of a fit that count weight: proportional to the weights that were given.
+WEIGHED = ("sizes", "changed", "inertia", "sample_inertia", "one_against_all_objective")
+
 
 def open_engine(
     engine: Any = None, n_jobs: int | None = None, show_progress: bool | None = False
@@ -108,17 +111,19 @@ class History:
     ----------
     engine : Engine
         Counts the reads.
+    weight_unit : float, default=1.0
+        What a sample weight of 1 was given as.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine, self.started = engine, times()
+    def __init__(self, engine: Engine, weight_unit: float = 1.0) -> None:
+        self.engine, self.weight_unit, self.started = engine, weight_unit, times()
         self.rows: list[dict[str, Any]] = []
 
     def record(self, row: dict[str, Any]) -> None:
         """Add a row; a row recorded in a thread has its own ``clock``."""
         names, clock = ("seconds", "compile_seconds"), row.pop("clock", None) or times()
         seconds = {name: now - start for name, now, start in zip(names, clock, self.started, strict=True)}
-        self.rows.append(row | self.engine.traffic.to_dict() | seconds)
+        self.rows.append(in_unit(row, self.weight_unit) | self.engine.traffic.to_dict() | seconds)
 
     @property
     def compile_seconds(self) -> float:
@@ -152,6 +157,8 @@ class FitSession:
         Source of all random choices of the fit.
     known : KnownRows or None, default=None
         What is known of rows of the sample.
+    weight_unit : float, default=1.0
+        What a sample weight of 1 was given as.
     """
 
     engine: Engine
@@ -165,6 +172,7 @@ class FitSession:
     deviation: np.ndarray | None
     random_state: Any
     known: Any = None
+    weight_unit: float = 1.0
 
     @property
     def has_more_rows(self) -> bool:
@@ -254,8 +262,26 @@ class Report(dict[str, Any]):
 
 
 def whole_numbers(sizes: Sequence[float]) -> list[float]:
-    """Sizes, with whole numbers as integers."""
-    return [int(size) if float(size).is_integer() else float(size) for size in sizes]
+    """Sizes, with whole numbers as integers as far as floats count them."""
+    return [int(size) if float(size).is_integer() and size < 2**53 else float(size) for size in sizes]
+
+
+def in_unit(figures: Mapping[str, Any], unit: float) -> dict[str, Any]:
+    """Figures by name, those that count weight in the unit in which the weights were given.
+
+    Examples
+    --------
+    >>> from mmcnb.engine.session import in_unit
+    >>> in_unit({"sizes": [3, 5], "gamma": 0.5}, 2.0)
+    {'sizes': [6, 10], 'gamma': 0.5}
+    """
+
+    given = dict(figures)
+    for name in WEIGHED if unit != 1 else ():
+        if name in given:
+            value = np.asarray(given[name]) * unit
+            given[name] = whole_numbers(value.tolist()) if value.ndim else float(value)
+    return given
 
 
 def ignore(row: dict[str, Any]) -> None:

@@ -27,6 +27,7 @@ from mmcnb.engine.session import (
     Report,
     connected,
     fit_shown,
+    in_unit,
     open_engine,
     portable,
 )
@@ -40,9 +41,9 @@ from mmcnb.estimators.parameters import (
     check_parameters,
     open_checkpoint,
     read_input,
-    read_weights,
 )
 from mmcnb.estimators.persistence import save_estimator
+from mmcnb.estimators.sample_weights import read_weights
 from mmcnb.features.model import Model
 from mmcnb.features.rules import DecisionPass, Hyperplane, LabelsPass, Scores
 from mmcnb.samples import Samples
@@ -199,7 +200,8 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         y : None
             Ignored; for compatibility with scikit-learn.
         sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
-            Weight of each row; a weight of 2 has the effect of a duplicate row, and 0 that of none.
+            Weight of each row: 2 has the effect of a duplicate row, and 0 that of none. Only proportions
+            count, except where C weighs the loss of a row, as in `mmcnb.baselines`.
         element : str or None, default=None
             Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
@@ -298,22 +300,24 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
     ) -> None:
         """Fit, then label the rows while their features are cached."""
         self._check_parameters()
-        weights = read_weights(sample_weight, samples.n_samples)
+        weights, unit = None, 1.0
+        if sample_weight is not None:
+            weights, unit = read_weights(sample_weight, samples.n_samples)
         random_state = check_random_state(self.random_state)
         plan = self._plan(samples)
-        given = self, samples, weights, known
+        given = samples, weights, unit
         with (
             self._open_engine(plan.threads) as engine,
-            open_checkpoint(*given) as checkpoint,
+            open_checkpoint(self, *given, known) as checkpoint,
             fit_shown(engine, plan) as enter,
         ):
             engine.traffic = Traffic(samples)
-            history, recorded = History(engine), engine
+            history, recorded = History(engine, unit), engine
             if checkpoint is not None:
                 recorded = CheckpointEngine(engine, checkpoint)
                 if self.random_state is None:
                     random_state = check_random_state(checkpoint.seed)
-            session = self._session(recorded, samples, weights, plan, history, random_state, known)
+            session = self._session(recorded, *given, plan, history, random_state, known)
             enter("search")
             result = self._fit(session)
             self._set_attributes(session, result)
@@ -332,6 +336,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         engine: Engine,
         samples: Samples,
         weights: np.ndarray | None,
+        unit: float,
         plan: FitPlan,
         history: History,
         random_state: Any,
@@ -349,6 +354,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
             mean=drawn.mean,
             deviation=drawn.deviation,
             random_state=random_state,
+            weight_unit=unit,
             known=None if known is None else known.among(rows),
         )
 
@@ -357,14 +363,15 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         order = first_row_order(session, result)
         model = replace(result.model, rule=result.model.rule.ordered(order))
         self.model_ = model
-        for name, value in result.attributes.items():
+        for name, value in in_unit(result.attributes, session.weight_unit).items():
             setattr(self, f"{name}_", value)
         per_cluster = {name: [figures[k] for k in order] for name, figures in result.per_cluster.items()}
         told: dict[str, type[Warning]] = dict.fromkeys(result.warnings, ClusterWarning)
         if not result.attributes.get("converged", True):
             told = {result.unsettled or self._unsettled: ConvergenceWarning} | told
         told |= advice(self, session)
-        self.report_ = Report({**per_cluster, **result.report, "warnings": list(told)})
+        report = in_unit({**per_cluster, **result.report}, session.weight_unit)
+        self.report_ = Report({**report, "warnings": list(told)})
         for sentence, category in told.items():
             logger.info(sentence)
             if sentence not in result.quiet:

@@ -1,13 +1,16 @@
 """Iterative support vector regression: two clusters by an SVM trained on its own labels."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
     BALANCE,
@@ -18,12 +21,14 @@ from mmcnb.estimators.parameters import (
     Rule,
     default_kernel,
 )
+from mmcnb.estimators.sample_weights import loss_of_a_weight
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, balanced_threshold, coin_flip, signs
 from mmcnb.samples.matrix import dense, row_shares, with_short_indices
 
 CACHE_MIB = 100  # of kernel columns in scikit-learn's solver
+MOST_STEPS = 10**7  # of that solver, which may otherwise never end; a fit takes some 10**5
 ONE_CLUSTER = "the machine gives all rows one decision value, which parts nothing; give another gamma or C."
 
 
@@ -131,14 +136,14 @@ class IterativeSVR(StreamedClusterer):
 
     def _fit(self, session: FitSession) -> FitResult:
         sample, weights = with_short_indices(session.sample.astype(np.float64)), session.sample_weights
-        kernel = default_kernel(self, sample, weights)
+        kernel, C = default_kernel(self, sample, weights), loss_of_a_weight(self, session)
         y, shares = self._start(sample, weights, session.seed()), row_shares(sample.shape[0], weights)
         for number in range(int(self.max_rounds)):
-            svm = self._svm(kernel).fit(sample, y, sample_weight=weights)
+            svm = self._trained(kernel, C, sample, y, weights)
             f = svm.decision_function(sample) if self.loss == "hinge" else svm.predict(sample)
             threshold = balanced_threshold(f, shares, float(self.balance))
             f -= threshold
-            objective, changed = self._objective(svm, f, weights), signs(f) != y
+            objective, changed = self._objective(svm, C, f, weights), signs(f) != y
             moved = np.count_nonzero(changed) if weights is None else weights[changed].sum()
             row = {"stage": "sample", "round": number, "objective": objective, "changed": float(moved)}
             session.record(row | {"support_vectors": len(svm.support_)})
@@ -173,16 +178,23 @@ class IterativeSVR(StreamedClusterer):
         fitted = KMeans(2, n_init=10, random_state=seed).fit(sample, sample_weight=weights)
         return np.where(fitted.labels_ == 1, 1, -1).astype(np.int8)
 
-    def _svm(self, kernel: Kernel) -> Any:
+    def _trained(
+        self, kernel: Kernel, C: float, sample: Any, y: np.ndarray, weights: np.ndarray | None
+    ) -> Any:
         from sklearn.svm import SVC, SVR
 
-        shared = {"C": float(self.C), "kernel": kernel.name, "gamma": kernel.gamma, "cache_size": CACHE_MIB}
-        shared |= {"degree": kernel.degree, "coef0": kernel.coef0}
-        return SVC(**shared) if self.loss == "hinge" else SVR(epsilon=float(self.epsilon), **shared)
+        shared = {"C": C, "kernel": kernel.name, "gamma": kernel.gamma, "cache_size": CACHE_MIB}
+        shared |= {"degree": kernel.degree, "coef0": kernel.coef0, "max_iter": MOST_STEPS}
+        svm = SVC(**shared) if self.loss == "hinge" else SVR(epsilon=float(self.epsilon), **shared)
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+            svm.fit(sample, y, sample_weight=weights)
+        if np.max(svm.n_iter_) >= MOST_STEPS:
+            raise InputError(f"the support vector machine of C={C:g} has no solution in reach; lower C.")
+        return svm
 
-    def _objective(self, svm: Any, f: np.ndarray, weights: np.ndarray | None) -> float:
+    def _objective(self, svm: Any, C: float, f: np.ndarray, weights: np.ndarray | None) -> float:
         """1/2 |w|² + C Σ loss; as the dual coefficients sum to 0, their product with f is |w|²."""
         norm2 = float(dense(svm.dual_coef_).ravel() @ f[svm.support_])
         margin = 1 - np.abs(f)
         loss = np.maximum(0, margin if self.loss == "hinge" else np.abs(margin) - float(self.epsilon))
-        return 0.5 * norm2 + float(self.C) * float(loss.sum() if weights is None else weights @ loss)
+        return 0.5 * norm2 + C * float(loss.sum() if weights is None else weights @ loss)

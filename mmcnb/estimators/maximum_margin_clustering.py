@@ -164,7 +164,7 @@ class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
         y : None
             Ignored, also where labels are given; for compatibility with scikit-learn.
         sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
-            Weight of each row; a weight of 2 has the effect of a duplicate row.
+            Weight of each row: 2 has the effect of a duplicate row. Only proportions count.
         partial_labels : array-like of shape (n_samples,), dict or None, default=None
             Known labels from 0, and -1 for all other rows; or a dict from row numbers to labels. They tell
             rows of one cluster from those of others: clusters are numbered by their first rows all the same.

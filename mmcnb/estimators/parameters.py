@@ -1,4 +1,4 @@
-"""Input of a user: parameters and their rules, rows, weights and checkpoints."""
+"""Input of a user: parameters and their rules, rows and checkpoints."""
 
 import numbers
 import os
@@ -30,7 +30,6 @@ from mmcnb.hinge.cccp import CCCPLimits, greatest_balance, path_to
 from mmcnb.hinge.sample_search import SearchConfig
 from mmcnb.hinge.starts import INITS
 from mmcnb.samples import Samples, open_samples
-from mmcnb.samples._labels import read_column
 
 KERNELS = ("rbf", "linear", "poly")
 PRECOMPUTED = "precomputed"
@@ -325,34 +324,12 @@ def read_input(
     return samples
 
 
-def read_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
-    """Sample weights as float64, or None where all are equal to 1."""
-    if sample_weight is None:
-        return None
-    if is_stored(sample_weight):
-        sample_weight = read_column(sample_weight, "sample_weight")
-    elif isinstance(sample_weight, numbers.Real):
-        sample_weight = np.full(n_samples, float(sample_weight))
-    weights = np.ascontiguousarray(sample_weight, np.float64)
-    if weights.ndim != 1:
-        raise ValueError("Sample weights must be 1D array or scalar")
-    if (given := weights.shape[0]) != n_samples:
-        raise InputError(f"sample_weight has {given} entries for {n_samples} rows; give one weight a row.")
-    bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(f"sample_weight of row {row} is {weights[row]}; weights are finite, at least 0.")
-    if np.count_nonzero(weights) < 2:
-        raise InputError("fewer than two rows have a sample_weight above zero; give weight to at least two.")
-    return None if (weights == 1).all() else weights
-
-
 # Rules of methods with a kernel and a sample, but without the hinge form.
 SAMPLED: Mapping[str, Rule] = {**KERNEL, "sample_size": SAMPLE_SIZE, "scale": SCALE}
 
 
 def open_checkpoint(
-    estimator: Any, samples: Samples, weights: np.ndarray | None, known: Any = None
+    estimator: Any, samples: Samples, weights: np.ndarray | None, unit: float, known: Any = None
 ) -> AbstractContextManager[Checkpoint | None]:
     """The checkpoint of an estimator, for a ``with`` block; None where it has none."""
     folder = estimator.checkpoint
@@ -362,10 +339,10 @@ def open_checkpoint(
         raise InputError(f"checkpoint={folder!r} is no path; give the path of a folder, or None.")
     check_folder(folder)  # before the rows are read for their digest
     given = {} if known is None else {"the known rows": {"digest": fingerprint(known)}}
-    return Checkpoint(folder, _identity(estimator, samples, weights) | given)
+    return Checkpoint(folder, _identity(estimator, samples, weights, unit) | given)
 
 
-def _identity(estimator: Any, samples: Samples, weights: np.ndarray | None) -> dict[str, Any]:
+def _identity(estimator: Any, samples: Samples, weights: np.ndarray | None, unit: float) -> dict[str, Any]:
     """Everything that the result depends on, by the names that messages use."""
     parameters = {
         name: described(value)
@@ -378,7 +355,7 @@ def _identity(estimator: Any, samples: Samples, weights: np.ndarray | None) -> d
         "random_state": _seed(estimator.random_state),
         "the rows": {"digest": samples.digest},
         "the place of the rows": "a store" if samples.is_reopenable else "memory",  # the passes differ
-        "the sample weights": {"digest": fingerprint(weights)},
+        "the sample weights": {"digest": fingerprint(*[weights] if unit == 1 else [weights, unit])},
         **environment(),
     }
 

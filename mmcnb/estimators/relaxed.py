@@ -10,6 +10,7 @@ from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.parameters import BALANCE, KERNEL, POSITIVE, SCALE, Rule, default_kernel
+from mmcnb.estimators.sample_weights import loss_of_a_weight
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import kernel_values
@@ -83,7 +84,7 @@ def centred_rows(estimator: Any, session: FitSession) -> CentredRows:
     matrix, shares = kernel_values(sample, kernel, basis, np.float64), row_shares(m, weights)
     means = matrix @ shares
     centred = matrix - means[:, None] - means + shares @ means
-    bounds = float(estimator.C) * (np.ones(m) if weights is None else weights)
+    bounds = loss_of_a_weight(estimator, session) * (np.ones(m) if weights is None else weights)
     return CentredRows(kernel, basis, matrix, (centred + centred.T) / 2, bounds, shares)
 
 

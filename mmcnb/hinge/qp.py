@@ -16,11 +16,13 @@ from typing import Literal
 import numpy as np
 import piqp
 
+from mmcnb.errors import InputError
+
 Threshold = Literal["adaptive", "fixed"]
 TOLERANCES = (1e-10, 1e-8, 1e-6)  # tried in turn, until the solver reaches one
 
 
-class PlaneQPError(ArithmeticError):
+class PlaneQPError(InputError, ArithmeticError):
     """The QP of the cutting planes has no usable solution."""
 
 

@@ -235,11 +235,14 @@ def _interior(costs):
 
 
 @njit()
-def _flow(scores, low, high, b):
+def _flow(scores, least, most, b):
     """Single rows along shortest paths until every size is within its bounds."""
     n, k = scores.shape
     labels = _assign(scores, b)
     counts, held = np.zeros(k, np.int64), np.empty(k, np.int64)
+    low, high = np.empty(k, np.int64), np.empty(k, np.int64)  # whole: a row is never split
+    for h in range(k):
+        low[h], high[h] = least[h], min(most[h], n + 1)  # so many rows hold no cluster back
     for i in range(n):
         counts[labels[i]] += 1
     for h in range(k):
@@ -248,7 +251,7 @@ def _flow(scores, low, high, b):
     for score in scores.flat:
         largest = max(largest, abs(score))
     rounding = ROUNDING * largest
-    while True:
+    for _ in range(2 * k * (n + 1)):  # a path takes one row of those that are too many or too few
         costs, rows = _costs(scores, labels, held, low, high)
         excess[k], settled = -n, True
         for h in range(k):
@@ -275,6 +278,7 @@ def _flow(scores, low, high, b):
                 counts[a] -= 1
                 counts[node] += 1
             node = a
+    return b
 
 
 @njit()

@@ -6,7 +6,7 @@ from typing import Any
 import zarr
 
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples._inventory import REMEDY, join
+from mmcnb.samples._inventory import REMEDY, check_codecs, join
 
 
 def annotation_of(path: str) -> str | None:
@@ -38,13 +38,29 @@ def stored_names(node: zarr.Array | zarr.Group, name: str) -> list[str] | None:
         return None
     try:
         group: Any = zarr.open_group(node.store, mode="r", path=path, use_consolidated=False)
-        return None if "_index" not in group.attrs else plain_names(group[str(group.attrs["_index"])][:])
+        array = _index_of(group, name)
+        return None if array is None else plain_names(array[:])
     except InputError:  # of a store that could not be reached
         raise
     except FileNotFoundError:
         return None
     except Exception as error:  # each codec and each store has its own exceptions
         raise DamagedStoreError(f"{name}: the names in {path} cannot be read: {REMEDY}.") from error
+
+
+def _index_of(group: Any, name: str) -> Any:
+    """The array of names that a data frame's attribute ``_index`` names, which is a member of its group."""
+    key = group.attrs.get("_index")
+    if key is None:
+        return None
+    if not isinstance(key, str) or "/" in key or key not in group:
+        raise DamagedStoreError(f"{name}: {group.name} names no member of its own as _index: {REMEDY}.")
+    array = group[key]
+    if len(getattr(array, "shape", ())) != 1:
+        raise DamagedStoreError(f"{name}: {key} of {group.name} is no 1-D array of names: {REMEDY}.")
+    if isinstance(array, zarr.Array):
+        check_codecs(array, name)
+    return array
 
 
 def observation_names(samples: Any) -> Any:
@@ -59,8 +75,7 @@ def observation_names(samples: Any) -> Any:
     try:
         root: Any = zarr.open_group(node.store, mode="r", use_consolidated=False) if in_zarr else node.file
         group = root.get("obs")
-        name = None if group is None else group.attrs.get("_index")
-        return None if name is None else group[str(name)]
+        return None if group is None else _index_of(group, samples.name)
     except InputError:  # of a store that could not be reached
         raise
     except FileNotFoundError:

@@ -16,7 +16,7 @@ from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.samples._base import Samples
 from mmcnb.samples._columns import TableOptions
 from mmcnb.samples._inventory import PathLike, checked_path, is_store_folder
-from mmcnb.samples._labels import class_labels_array, open_class_labels, open_index
+from mmcnb.samples._labels import class_labels_array, class_names, open_class_labels, open_index
 from mmcnb.samples._npy import Blocks, NumpyFile, Rows, step_rows
 from mmcnb.samples._open import open_samples
 from mmcnb.samples._table_files import open_table, table_format
@@ -244,10 +244,12 @@ def _written_dtype(rows: Any, stored: np.dtype, dtype: Any) -> np.dtype:
 
 def _store_stream(samples: Samples, dtype: Any) -> _Stream:
     labels = class_labels_array(samples)
-    class_names: Any = None if labels is None else labels.attrs.get("class_names")
+    if labels is not None and labels.shape[0] != samples.n_samples:
+        raise InputError(
+            f"{samples.name}: y has {labels.shape[0]} labels where X has {samples.n_samples} rows."
+        )
+    names_of_classes = None if labels is None else class_names(labels)
     y = open_class_labels(samples)
-    if y is not None and len(y) != samples.n_samples:
-        raise InputError(f"{samples.name}: y has {len(y)} labels where X has {samples.n_samples} rows.")
 
     index = open_index(samples)
 
@@ -263,7 +265,7 @@ def _store_stream(samples: Samples, dtype: Any) -> _Stream:
     written = _written_dtype(samples, samples.stored_dtype, dtype)
     beside = sum(part.nbytes for part in (y, index) if part is not None)
     cached = int(2 * samples.chunk_rows * samples.row_bytes) + beside
-    given = samples.n_features, samples.n_samples, cached, samples.feature_names, lambda: class_names
+    given = samples.n_features, samples.n_samples, cached, samples.feature_names, lambda: names_of_classes
     return _Stream(blocks(), samples.is_sparse, written, *given)
 
 

@@ -47,6 +47,11 @@ REQUIRED = {
     "metadata": str,
 }
 TYPES = {**REQUIRED, "n_nonzero": int}  # of labels there is none
+CODECS = {  # of numcodecs, for Zarr 2
+    *("adler32", "astype", "base64", "bitround", "blosc", "bz2", "categorize", "crc32", "crc32c", "delta"),
+    *("fixedscaleoffset", "fletcher32", "gzip", "jenkins_lookup3", "json2", "lz4", "lzma", "msgpack2"),
+    *("packbits", "quantize", "shuffle", "vlen-array", "vlen-bytes", "vlen-utf8", "zfpy", "zlib", "zstd"),
+}
 PATHS = {"", "X", "X/data", "X/indices", "X/indptr", "y", "index"}  # of arrays that a record may list
 REMEDY = "restore it from a copy or convert the data again"
 CHANGED = (
@@ -137,6 +142,20 @@ class Inventory:
             raise damaged_chunks(self.name, missing, "missing")
 
 
+def check_codecs(array: zarr.Array, name: str) -> None:
+    """Refuse codecs that are not known to do nothing but change bytes: one of Zarr 2 runs what it reads."""
+    if array.metadata.zarr_format != 2:
+        return
+    codecs = [*(array.metadata.filters or ()), array.metadata.compressor]
+    found = [str(getattr(codec, "codec_id", codec)) for codec in codecs if codec is not None]
+    unknown = [codec for codec in found if codec not in CODECS]
+    if unknown:
+        raise InputError(
+            f"{name}: {array.path or 'the array'} is encoded by {unknown[0]}, which is not known to be "
+            "harmless: write it again by another codec, such as blosc or zstd."
+        )
+
+
 def damaged_chunks(name: str, keys: list[str], what: str, remedy: str = REMEDY) -> DamagedStoreError:
     """One sentence about missing or damaged chunks."""
     listed = ", ".join(keys[:3]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")
@@ -149,7 +168,7 @@ def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None
     parts = PurePosixPath(node.path).parts
     for depth in range(len(parts), -1, -1):
         root = "/".join(parts[:depth])
-        attributes = node.attrs if depth == len(parts) else _attributes(node.store, root)
+        attributes = attributes_of(node, name) if depth == len(parts) else _attributes(node.store, root)
         if ATTRIBUTE not in attributes:
             continue
         record: Any = attributes[ATTRIBUTE]
@@ -171,12 +190,41 @@ def _is_record(record: Any) -> bool:
     )
 
 
+def attributes_of(node: zarr.Array | zarr.Group, name: str) -> dict[str, Any]:
+    """The attributes of a node, of whatever types its writer gave them."""
+    attributes: Any = node.metadata.attributes
+    if not isinstance(attributes, dict):
+        raise DamagedStoreError(f"{name}: the attributes of {node.path or 'the root'} are damaged: {REMEDY}.")
+    return attributes
+
+
+def member(group: zarr.Group, path: str, name: str) -> zarr.Array | zarr.Group | None:
+    """A member of a group; None where there is none, and one sentence where its metadata cannot be read."""
+    try:
+        return group.get(path)
+    except InputError:  # of a store that could not be reached
+        raise
+    except Exception as error:  # a damaged document can break anywhere in Zarr's parsers
+        raise DamagedStoreError(f"{name}: the metadata of {path} cannot be read: {REMEDY}.") from error
+
+
+def members(group: zarr.Group, name: str) -> list[tuple[str, zarr.Array | zarr.Group]]:
+    """Names and nodes of all members of a group, in order of the names."""
+    try:
+        return sorted(group.members(), key=lambda member: member[0])
+    except InputError:
+        raise
+    except Exception as error:  # as for one member
+        raise DamagedStoreError(f"{name}: the metadata of a member cannot be read: {REMEDY}.") from error
+
+
 def _attributes(store: Store, root: str) -> dict[str, Any]:
     text = read_key(store, join(root, "zarr.json"))
     try:
-        return {} if text is None else json.loads(text).get("attributes") or {}
+        found = {} if text is None else json.loads(text).get("attributes")
     except (ValueError, AttributeError):
         return {}
+    return found if isinstance(found, dict) else {}
 
 
 def chunk_digest(values: np.ndarray) -> str:

@@ -213,7 +213,7 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
         known = _columns_of(path)
         column = _chosen(path, column, known)
         table = _read(path, [column, *({ROW} & set(known) - {column})])
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read as a table ({str(error).splitlines()[0]}).") from error
     values = table[column]
     if values.null_count:

@@ -12,7 +12,7 @@ from zarr.storage import LocalStore
 from mmcnb.errors import InputError
 from mmcnb.samples._array_writer import PARTIAL, create_array, set_record, write_chunk
 from mmcnb.samples._base import GROUP_ROWS, ContentDigest, Samples
-from mmcnb.samples._inventory import FORMAT, Inventory, PathLike
+from mmcnb.samples._inventory import FORMAT, Inventory, PathLike, attributes_of, find_inventory, member
 from mmcnb.samples._open import (
     ZarrArraySamples,
     ZarrCSRSamples,
@@ -240,8 +240,37 @@ def open_class_labels(source: Any) -> np.ndarray | None:
 def stored_classes(source: Any) -> np.ndarray | None:
     """The classes that `open_class_labels` finds, by their names where the store has them."""
     labels, array = open_class_labels(source), class_labels_array(source)
-    names: Any = None if array is None else array.attrs.get("class_names")
-    return labels if labels is None or names is None else np.asarray(names)[labels]
+    names = None if array is None else class_names(array)
+    if labels is None or names is None:
+        return labels
+    check_named(labels, names, array)
+    return np.asarray(names)[labels]
+
+
+def class_names(array: zarr.Array) -> list[str] | None:
+    """Names of the classes that an array of class labels counts, from its attributes.
+
+    Raises
+    ------
+    InputError
+        The attribute is no list of text.
+    """
+    names = attributes_of(array, describe(array)).get("class_names")
+    if names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        return names
+    raise InputError(
+        f"{describe(array)}: its attribute class_names is no list of text: "
+        "write the store again, or delete that attribute."
+    )
+
+
+def check_named(labels: np.ndarray, names: list[str], array: Any) -> None:
+    """Refuse labels that have no name where the others have."""
+    if labels.dtype.kind not in "iu" or (len(labels) and not 0 <= labels.min() <= labels.max() < len(names)):
+        raise InputError(
+            f"{describe(array)} has labels other than 0 to {len(names) - 1}, the numbers of its class_names: "
+            "write the store again, or delete that attribute."
+        )
 
 
 def read_column(source: Any, name: str) -> np.ndarray:
@@ -310,6 +339,9 @@ def _array_beside(source: Any, name: str) -> zarr.Array | None:
     found: Any = None
     if node.path:
         node = reopen(node.store, node.path.rpartition("/")[0])
+    inventory = find_inventory(node, describe(node))
+    if inventory is not None:  # lists the array, so that one that is gone is told
+        inventory.check_metadata()
     if isinstance(node, zarr.Group):
-        found = node.get(name)
+        found = member(node, name, describe(node))
     return found if isinstance(found, zarr.Array) and found.ndim == 1 else None

@@ -8,8 +8,10 @@ killed.
 import json
 import os
 import platform
+import random
 import re
 import secrets
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,11 +22,12 @@ from typing import Any
 from mmcnb.samples._exchange import put_back, remove
 from mmcnb.samples._inventory import PathLike
 
-NEW, OLD, LOCK, OWNER = "new", "old", "lock", "owner.json"
-OURS = {NEW, OLD, LOCK, OWNER}
+NEW, OLD, LOCK, OWNER, MOVING = "new", "old", "lock", "owner.json", "moving"
+OURS = {NEW, OLD, LOCK, OWNER, MOVING}
 NAMED = re.compile(r"\.(part|old)-[0-9a-f]{8}-(.+)", re.DOTALL)
 TRIES = 100  # to make a folder that another process takes for one left over in its first moment
-SECONDS = 10.0  # to wait for one who looks at it
+SECONDS = 10.0  # to wait for one who looks at it, or who moves an output to the same place
+PAUSE = 0.02  # seconds, at most
 
 ALIVE, GONE = "works", "is gone"
 ELSEWHERE, UNKNOWN = "is on another machine", "is unknown"
@@ -80,6 +83,43 @@ class OwnedFolder:
                 lock.release()
         raise TimeoutError(f"{self.path} is removed by others again and again")
 
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Hold the place of the output, for a moment: no other process moves one there meanwhile.
+
+        Who says that it moves and then sees nobody else who does is alone: of two the later to look sees the
+        other.
+
+        Raises
+        ------
+        TimeoutError
+            Others do not end.
+        """
+        mark, until = self.path / MOVING, time.monotonic() + SECONDS
+        while True:
+            mark.touch()
+            if not (others := self._moving()):
+                break
+            mark.unlink()
+            if time.monotonic() > until:
+                raise TimeoutError(f"{others[0]} says that another process is about to")
+            time.sleep(random.uniform(0, PAUSE))
+        try:
+            yield
+        finally:
+            mark.unlink(missing_ok=True)
+
+    def _moving(self) -> list[Path]:
+        """The folders of other processes that move an output to the same place."""
+        target = target_of(self.path)
+        assert target is not None
+        beside = leftovers(target.parent, target.name)
+        return [
+            one.path
+            for one in beside
+            if one.owner != GONE and one.path != self.path and (one.path / MOVING).exists()
+        ]
+
     def remove(self) -> None:
         """Remove the folder and all it holds."""
         if self._remove is not None:
@@ -108,8 +148,8 @@ def _clear(folder: Path) -> bool:
     """Remove what a folder holds, but for its lock; whether an old output was put back to its place."""
     target = target_of(folder)
     is_back = target is not None and put_back(folder / OLD, target)
-    remove(folder / NEW)
-    remove(folder / OWNER)
+    for name in (NEW, MOVING, OWNER):
+        remove(folder / name)
     return is_back
 
 

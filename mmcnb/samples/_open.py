@@ -22,10 +22,13 @@ from mmcnb.samples._dask import DaskSamples
 from mmcnb.samples._inventory import (
     REMEDY,
     Inventory,
+    attributes_of,
     checked_path,
     find_inventory,
     is_store_folder,
     join,
+    member,
+    members,
 )
 from mmcnb.samples._limits import check_documents
 from mmcnb.samples._remote import RemoteStore, open_address
@@ -53,7 +56,7 @@ class _ZarrSamples(ChunkedSamples):
     @cached_property
     def feature_names(self) -> list[str] | None:
         """Names of the columns: an attribute of the rows, or AnnData's names of the variables."""
-        names: Any = self.node.attrs.get("feature_names")
+        names: Any = attributes_of(self.node, self.name).get("feature_names")
         if names is None and self.node.path and not self.checksummed:
             from mmcnb.samples._anndata import stored_names
 
@@ -103,15 +106,15 @@ class ZarrCSRSamples(StoredCSRSamples, _ZarrSamples):
 
 
 def _part(group: zarr.Group, part: str, name: str) -> zarr.Array:
-    array = group.get(part)
+    array = member(group, part, name)
     if not isinstance(array, zarr.Array) or array.ndim != 1:
         raise InputError(f"{name}: a CSR group needs a 1-D array named {part}: write the matrix again.")
     return array
 
 
 def _shape(group: zarr.Group, name: str) -> tuple[int, ...]:
-    shape = group.attrs.get("shape")
-    if not isinstance(shape, list | tuple) or not all(isinstance(n, int) and n >= 0 for n in shape):
+    shape = attributes_of(group, name).get("shape")
+    if not isinstance(shape, list | tuple) or not all(type(n) is int and n >= 0 for n in shape):
         raise InputError(
             f"{name}: the CSR group has no attribute shape of the form [rows, columns]: "
             "write the matrix again, for example with anndata."
@@ -338,12 +341,7 @@ def _find_element(group: zarr.Group, element: str | None, name: str) -> Node:
     if element is None and (READERS.get((zarr.Group, *encoding(group))) or "indptr" in group):
         return group
     path = (element or "X").strip("/")
-    try:
-        node = group.get(path)
-    except InputError:
-        raise
-    except Exception as error:  # as for the store itself
-        raise DamagedStoreError(f"{name}: the metadata of {path} cannot be read: {REMEDY}.") from error
+    node = member(group, path, name)
     if node is not None:
         return node
     if not group.store.supports_listing:
@@ -354,11 +352,12 @@ def _find_element(group: zarr.Group, element: str | None, name: str) -> Node:
 
 def encoding(node: Node) -> tuple[str, str]:
     """AnnData's ``encoding-type`` and ``encoding-version`` of a node; empty where it has none."""
-    return str(node.attrs.get("encoding-type", "")), str(node.attrs.get("encoding-version", ""))
+    attributes = attributes_of(node, describe(node))
+    return str(attributes.get("encoding-type", "")), str(attributes.get("encoding-version", ""))
 
 
 def _elements(group: zarr.Group, prefix: str = "") -> Iterator[str]:
-    for name, node in sorted(group.members(), key=lambda member: member[0]):
+    for name, node in members(group, describe(group)):
         if isinstance(node, zarr.Array):
             if node.ndim == 2:
                 yield prefix + name

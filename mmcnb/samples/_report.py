@@ -12,7 +12,7 @@ from mmcnb.samples import _open, matrix
 from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, Samples
 from mmcnb.samples._chunks import chunk_advice
 from mmcnb.samples._inventory import REMEDY, Inventory, PathLike, damaged_chunks, find_inventory, join
-from mmcnb.samples._labels import class_labels_array
+from mmcnb.samples._labels import check_named, class_labels_array, class_names
 from mmcnb.samples._stored import StoredArray
 from mmcnb.samples.matrix import n_bytes_of
 
@@ -222,7 +222,9 @@ def _class_counts(samples: Samples) -> dict[Any, int] | None:
         counts.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
         if len(counts) > MOST_CLASSES:
             return None
-    names: Any = array.attrs.get("class_names")
+    names = class_names(array)
+    if names is not None:
+        check_named(np.array(list(counts)), names, array)
     return {names[label] if names else label: counts[label] for label in sorted(counts)}
 
 

@@ -22,6 +22,7 @@ from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples._inventory import (
     REMEDY,
     Inventory,
+    check_codecs,
     damaged_chunks,
     decode_frame,
     has_plain_chunks,
@@ -278,6 +279,7 @@ class StoredArray(SlicedRows):
         lookahead: int = 0,
     ) -> None:
         super().__init__(array.path, array, array.chunks[0], edges, lookahead)
+        check_codecs(array, name)
         self._name = name
         self._inventory = None if inventory is None or inventory.hashes(array.path) is None else inventory
         self._plain = has_plain_chunks(array)

@@ -8,7 +8,7 @@ import errno
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Self
 
@@ -19,7 +19,6 @@ from mmcnb.samples._leftovers import GONE, NEW, OwnedFolder, leftovers, target_o
 
 logger = logging.getLogger("mmcnb")
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's quota, the process's limit
-TRIES = 100  # to take a place that other processes take at the same time
 
 
 @contextmanager
@@ -147,11 +146,9 @@ class AtomicOutput:
         """Make the folder of `path`, and say what killed commands have left beside the target."""
         if self._folder.is_made:
             return
-        try:
+        with self._worded():
             _tell_leftovers(self.target, self.name)
             self._folder.make()
-        except OSError as error:
-            raise write_error(self.name, error) from error
 
     def __enter__(self) -> Self:
         self.begin()
@@ -168,11 +165,10 @@ class AtomicOutput:
     def discarding(self) -> Iterator[None]:
         """Discard what was written where the ``with`` block fails; a full disk becomes one sentence."""
         try:
-            yield
-        except BaseException as error:
+            with self._worded():
+                yield
+        except BaseException:
             self.discard()
-            if isinstance(error, OSError):
-                raise write_error(self.name, error) from error
             raise
 
     def discard(self) -> None:
@@ -181,21 +177,29 @@ class AtomicOutput:
 
     def _place(self) -> None:
         """Let what was written and what is at the target change places."""
-        for _ in range(TRIES):
-            self._check()
-            try:
-                if self.overwrite and os.path.lexists(self.target):
-                    exchange(self.path, self.target, self._folder.old)
-                else:
-                    move_to_free(self.path, self.target)
-                return
-            except FileExistsError:  # another process was first
-                if not self.overwrite:
-                    raise self._exists() from None
-            except FileNotFoundError:  # another process is replacing it
-                if not os.path.lexists(self.path):
-                    raise
-        raise InputError(f"{self.name} is replaced by others again and again: choose another path.")
+        self._check()
+        try:
+            if self.overwrite and os.path.lexists(self.target):
+                exchange(self.path, self.target, self._folder.old)
+            else:
+                move_to_free(self.path, self.target)
+        except FileExistsError:  # since a moment ago
+            raise self._exists() from None
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            with self._worded():
+                stack.enter_context(self._folder.turn())
+            yield
+
+    @contextmanager
+    def _worded(self) -> Iterator[None]:
+        """Turn an error of the disk into a sentence."""
+        try:
+            yield
+        except OSError as error:
+            raise write_error(self.name, error) from error
 
     def _take_back(self) -> None:
         if os.path.lexists(self.path):
@@ -240,22 +244,27 @@ def commit(outputs: Sequence[AtomicOutput]) -> None:
     InputError
         A place was taken meanwhile, or cannot be written.
     """
+    with ExitStack() as stack:
+        for output in sorted(outputs, key=lambda output: output.target):  # in one order: no ring waits
+            stack.enter_context(output._turn())
+        _place_all(outputs)
+    for output in outputs:
+        output.discard()
+
+
+def _place_all(outputs: Sequence[AtomicOutput]) -> None:
     for output in outputs:
         output._check()
     written = [os.lstat(output.path) for output in outputs]
     try:
         for output in outputs:
-            try:
+            with output._worded():
                 output._place()
-            except OSError as error:
-                raise write_error(output.name, error) from error
     except BaseException:
         for output, status in zip(outputs, written, strict=True):
             if os.path.lexists(output.target) and os.path.samestat(os.lstat(output.target), status):
                 output._take_back()
         raise
-    for output in outputs:
-        output.discard()
 
 
 def _seen(target: Path) -> Path:

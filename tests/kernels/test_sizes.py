@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mmcnb
 from mmcnb import kernels
 from tests import reference
 
@@ -56,6 +57,19 @@ def test_integer_weights_are_repetitions_up_to_one_row():
     sizes = np.bincount(labels, weights, minlength=3)
     assert (sizes >= low - weights.max()).all()
     assert (sizes <= high + weights.max()).all()
+
+
+def test_bounds_that_are_not_whole_are_refused():
+    scores, ones, zeros = np.zeros((4, 2)), np.ones(4), np.zeros(2)
+    with pytest.raises(mmcnb.InputError, match=r"^low "):
+        kernels.size_multipliers(scores, np.array([0.5, 1.5]), np.array([3.5, 2.5]), ones, zeros)
+
+
+def test_bounds_far_above_the_rows_take_no_time():
+    scores = np.random.default_rng(0).standard_normal((40, 3)) + np.array([5.0, 0, 0])
+    b, labels = partition_sample(scores, [0, 10, 10], [2**62, 2**40, 2**40], start=np.array([9.0, 9.0, 9.0]))
+    assert (np.bincount(labels) >= [0, 10, 10]).all()
+    assert (b <= 0).all()
 
 
 def test_equal_rows_stay_together():

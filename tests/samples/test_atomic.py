@@ -228,6 +228,52 @@ def test_processes_that_write_one_output_at_once(tmp_path, kind, overwrite, step
     assert names(tmp_path) == ["rows"]
 
 
+PAIRS = """
+import sys, time
+from pathlib import Path
+from mmcnb.samples.atomic import AtomicOutput, together
+
+folder, before, after = Path(sys.argv[1]), *map(float, sys.argv[2:])
+place = AtomicOutput._place
+
+def slowly(self):
+    place(self)
+    time.sleep(after)
+
+AtomicOutput._place = slowly
+outputs = [AtomicOutput(folder / one, overwrite=True) for one in ("model", "labels")]
+with together(outputs):
+    for output in outputs:
+        output.path.write_text(str(before))
+    print("ready", flush=True)
+    sys.stdin.readline()
+    time.sleep(before)
+"""
+
+
+def test_two_outputs_are_always_those_of_one_process(tmp_path):
+    """One replaces both while the other is between its two, if nothing keeps them apart."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PAIRS, str(tmp_path), before, after],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for before, after in (("0", "1.5"), ("0.5", "0.1"))
+    ]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate(timeout=60)
+    assert [process.returncode for process in processes] == [0, 0]
+    assert read(tmp_path / "model") == read(tmp_path / "labels")
+    assert names(tmp_path) == ["labels", "model"]
+
+
 # What killed processes leave
 
 KILL = """
