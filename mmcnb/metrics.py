@@ -122,8 +122,8 @@ def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> Any:
     counts = _contingency(y_true, labels)
     _, matched = linear_sum_assignment(counts, maximize=True)
     order = [*matched, *np.setdiff1d(np.arange(counts.shape[1]), matched)]
-    classes = pd.Index(np.unique(np.asarray(y_true)), name="class")
-    clusters = pd.Index(np.unique(np.asarray(labels))[order], name="cluster")
+    classes = pd.Index(np.unique(_one_dimensional(y_true, "y_true")), name="class")
+    clusters = pd.Index(np.unique(_one_dimensional(labels, "labels"))[order], name="cluster")
     return pd.DataFrame(counts[:, order], index=classes, columns=clusters)
 
 
@@ -279,7 +279,10 @@ def _contingency(y_true: ArrayLike, labels: ArrayLike) -> np.ndarray:
         raise InputError(
             f"y_true has {len(y_true)} rows and labels has {len(labels)}; give one of each a row."
         )
-    return contingency_matrix(y_true, labels)
+    try:
+        return contingency_matrix(y_true, labels)
+    except TypeError as error:  # of values without an order
+        raise InputError("y_true or labels mixes texts and numbers; give classes of one type.") from error
 
 
 def _best_matching_sum(table: np.ndarray) -> float:
@@ -289,7 +292,10 @@ def _best_matching_sum(table: np.ndarray) -> float:
 
 
 def _one_dimensional(values: ArrayLike, name: str) -> np.ndarray:
-    values = np.asarray(values)
+    from mmcnb.samples._arrays import plain_values
+
+    values = plain_values(values, name, text=True)
+    values = values.astype(np.float64) if values.dtype == np.float16 else values
     if values.ndim != 1 or len(values) == 0:
         raise InputError(
             f"{name} has shape {values.shape}; give one class or label a row, and at least one row."

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from mmcnb.errors import InputError
 from mmcnb.estimators.parameters import is_stored
 from mmcnb.samples import Samples, open_class_labels
+from mmcnb.samples._arrays import plain_values
 from mmcnb.samples._open import describe, open_node, stored_array
 
 
@@ -46,7 +47,8 @@ def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
     try:
         if labels.dtype.kind in "fO":
             assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
+        with np.errstate(invalid="ignore"):
+            check_classification_targets(labels)
     except (ValueError, TypeError) as error:
         raise InputError(f"{str(error).splitlines()[0].rstrip('. ')}; give y as one class a row.") from error
     return labels
@@ -70,10 +72,9 @@ def _given(y: Any) -> np.ndarray:
             raise InputError(f"{describe(array)} is no array of one label a row; give the path of one.")
         stored = stored_array(array)
         return np.asarray(stored.read(0, stored.length))
-    if type(y).__module__.startswith("dask.array"):
-        y = y.compute()
+    labels = plain_values(y, "y", text=True)
     try:
-        return np.asarray(column_or_1d(y, warn=True))
+        return np.asarray(column_or_1d(labels, warn=True))
     except ValueError as error:
         raise InputError(f"{str(error).splitlines()[0].rstrip('. ')}; give y as one class a row.") from error
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from mmcnb.errors import InputError
 from mmcnb.least_squares.known import KnownRows
+from mmcnb.samples._arrays import plain_values
 
 MOST_ROWS = 2000  # that are used; more do not change which partition is picked
 
@@ -107,10 +108,11 @@ def _pairs(name: str, given: Any, n_samples: int) -> np.ndarray:
 
 def _whole(name: str, given: Any) -> np.ndarray:
     """Whole numbers, of any numeric type."""
-    values = np.asarray(given)
+    values = plain_values(given, name)
     if not values.size:
         return values.astype(np.int64)
     numeric = values.dtype.kind in "iuf" and bool(np.isfinite(values).all())
+    numeric = numeric and bool((np.abs(values.astype(np.float64)) < 2**63).all())
     whole = values.astype(np.int64) if numeric else np.zeros(values.shape, np.int64)
     if not numeric or not (whole == values).all():
         raise InputError(f"{name} holds what is no whole number; give row numbers and labels as integers.")

@@ -1,14 +1,15 @@
 """Sample weights: read and checked once, and brought to a scale of their own, as only proportions count."""
 
 import math
-import numbers
+import os
 from typing import Any
 
 import numpy as np
+import zarr
 
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import InputError
-from mmcnb.estimators.parameters import is_stored
+from mmcnb.samples._arrays import is_number, plain_values
 from mmcnb.samples._labels import read_column
 
 EXACT = 2.0**53  # sums of whole numbers up to here lose nothing
@@ -39,13 +40,13 @@ def read_weights(sample_weight: Any, n_samples: int) -> tuple[np.ndarray | None,
         If they are no finite numbers of at least 0, one a row, two of them positive; or where their sum is
         beyond the range of floats.
     """
-    if is_stored(sample_weight):
-        sample_weight = read_column(sample_weight, "sample_weight")
-    elif isinstance(sample_weight, numbers.Real):
+    if is_number(sample_weight):
         sample_weight = np.full(n_samples, float(sample_weight))
-    given = np.ascontiguousarray(sample_weight, np.float64)
+    is_path = isinstance(sample_weight, str | os.PathLike | zarr.Array | zarr.Group)
+    read = read_column if is_path else plain_values
+    given = np.ascontiguousarray(read(sample_weight, "sample_weight"), np.float64)
     if given.ndim != 1:
-        raise ValueError("Sample weights must be 1D array or scalar")
+        raise InputError(f"sample_weight has shape {given.shape}; give one weight a row, or one number.")
     if (entries := given.shape[0]) != n_samples:
         raise InputError(f"sample_weight has {entries} entries for {n_samples} rows; give one weight a row.")
     bad = ~(np.isfinite(given) & (given >= 0))

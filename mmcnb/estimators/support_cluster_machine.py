@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mmcnb.engine.passes import SAMPLE_ROWS, DrawnSample, draw_sample, sample_rows
 from mmcnb.engine.session import connected
+from mmcnb.errors import InputError
 from mmcnb.estimators.base import DecisionMixin, Estimator, estimator
 from mmcnb.estimators.classes import check_class_weight, check_counts, read_classes, weight_of_rows
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
@@ -26,10 +27,12 @@ from mmcnb.estimators.parameters import (
     default_kernel,
     read_input,
 )
+from mmcnb.estimators.sample_weights import read_weights
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.hinge.shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Shrinking, ShrinkingConfig, model_of
 from mmcnb.samples import Samples
+from mmcnb.samples._arrays import one_line
 from mmcnb.samples.derived import ScaledSamples, standardized
 from mmcnb.samples.matrix import with_short_indices
 
@@ -274,7 +277,13 @@ class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
 
         samples = read_input(self, X, reset=False, element=element)
         labels = read_classes(y, X, samples)
-        return float(accuracy_score(labels, self.predict(samples), sample_weight=sample_weight))
+        weights = None if sample_weight is None else read_weights(sample_weight, samples.n_samples)[0]
+        try:
+            return float(accuracy_score(labels, self.predict(samples), sample_weight=weights))
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"y holds other values than classes_ ({one_line(error)}); give classes."
+            ) from error
 
     def _features(self, X: Any, element: str | None = None) -> tuple[Samples, Hyperplane | Scores]:
         """The rows as expansions over all support vectors."""

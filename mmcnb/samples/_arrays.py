@@ -3,7 +3,7 @@
 import numbers
 import reprlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -37,16 +37,68 @@ def plain_array(source: Any, name: str) -> np.ndarray:
         raise InputError(f"{name} is an np.matrix, which is not supported: give np.asarray(X).")
     if isinstance(source, np.ma.MaskedArray):
         _check_mask(source, name)
+    array = _joined(source, name)
+    check_dtype(array.dtype if array.dtype.kind != "O" else np.dtype(np.float64), name)
+    return array if array.dtype.kind != "O" else _from_objects(array, name)
+
+
+def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
+    """An array of values that belong to rows, such as weights; ``text`` says whether they may be classes.
+
+    Parameters
+    ----------
+    source : array-like
+        Its shape is for the caller to check.
+    name : str
+        For messages.
+    text : bool, default=False
+        Whether texts and objects are values too.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    InputError
+        The values have no order, are hidden by a mask, or are neither numbers nor, with ``text``, classes.
+    """
+    if hasattr(source, "compute"):  # of Dask; NumPy would drop a mask
+        source = source.compute()
+    ordered = isinstance(source, list | tuple | range) or hasattr(source, "__array__")
+    if not ordered or isinstance(source, type) or scipy.sparse.issparse(source):
+        raise InputError(f"{name} is a {type(source).__name__}: give an array or a list, one value a row.")
+    if not text:
+        return plain_array(source, name)
+    if isinstance(source, np.matrix | np.ma.MaskedArray):
+        return plain_array(source, name)
+    array = _joined(source, name)
+    if array.dtype.kind not in "OUST":
+        check_dtype(array.dtype, name)
+    if array.dtype.kind == "O":
+        missing = any(_is_missing(value) for value in array.flat)
+        _refuse_objects(array, name, lambda value: is_number(value) or isinstance(value, str | bytes))
+    else:
+        missing = array.dtype.kind == "f" and not np.isfinite(array).all()
+    if missing:
+        raise InputError(
+            f"Input {name} contains NaN, infinity or a missing value: give a class for each row."
+        )
+    return array
+
+
+def _joined(source: Any, name: str) -> np.ndarray:
+    """What NumPy makes of an object, with one sentence for what it cannot join."""
+    if isinstance(source, np.ndarray):
+        return np.asarray(source)
     if isinstance(source, list | tuple):
         _check_rows(source, name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # such as of a masked value that becomes NaN
-            array = np.asarray(source)
+            return np.asarray(source)
     except Exception as error:  # whatever the object's own __array__ raises
         raise InputError(f"{name} is no array of numbers ({one_line(error)}): correct it.") from error
-    check_dtype(array.dtype if array.dtype.kind != "O" else np.dtype(np.float64), name)
-    return array if array.dtype.kind != "O" else _from_objects(array, name)
 
 
 def _check_mask(array: np.ma.MaskedArray, name: str) -> None:
@@ -62,7 +114,7 @@ def _check_mask(array: np.ma.MaskedArray, name: str) -> None:
 def _check_rows(rows: Sequence[Any], name: str) -> None:
     """Refuse lists whose rows have no common length, or lose a mask where NumPy joins them."""
     for number, row in enumerate(rows):
-        if isinstance(row, np.ma.MaskedArray):
+        if isinstance(row, np.ma.MaskedArray) and row.ndim:
             _check_mask(row, f"row {number} of {name}")
         if scipy.sparse.issparse(row):
             raise InputError(f"{name} is a list of sparse matrices: join them by scipy.sparse.vstack(X).")
@@ -76,17 +128,22 @@ def _check_rows(rows: Sequence[Any], name: str) -> None:
 
 def _from_objects(array: np.ndarray, name: str) -> np.ndarray:
     """Objects that are real numbers as float64."""
+    _refuse_objects(array, name, is_number)
+    try:
+        return array.astype(np.float64)
+    except OverflowError as error:
+        raise InputError(f"{name} holds a whole number above the largest float64: scale it.") from error
+
+
+def _refuse_objects(array: np.ndarray, name: str, is_fine: Callable[[Any], bool]) -> None:
+    """Refuse the first object that is none of those that are fine, by its place."""
     values = array.ravel()
-    wrong = next((k for k, value in enumerate(values) if not is_number(value)), None)
+    wrong = next((k for k, value in enumerate(values) if not is_fine(value)), None)
     if wrong is not None:
         place = zip(("row", "column"), np.unravel_index(wrong, array.shape), strict=False)
         where = ", ".join(f"{axis} {k}" for axis, k in place)
         where = f" at {where}" if where else ""
         raise NoNumberError(f"{name} holds {_described(values[wrong])}{where}: {_remedy(values[wrong])}.")
-    try:
-        return array.astype(np.float64)
-    except OverflowError as error:
-        raise InputError(f"{name} holds a whole number above the largest float64: scale it.") from error
 
 
 class NoNumberError(InputError, TypeError):
@@ -108,9 +165,14 @@ def _described(value: Any) -> str:
 
 
 def _remedy(value: Any) -> str:
-    if value is None or type(value).__name__ in ("NAType", "NaTType", "MaskedConstant"):
+    if _is_missing(value):
         return "fill in or drop such rows"
     return "convert it to a number, or drop its column"
+
+
+def _is_missing(value: Any) -> bool:
+    named = type(value).__name__ in ("NoneType", "NAType", "NaTType", "MaskedConstant")
+    return named or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
 
 
 def one_line(error: BaseException) -> str:

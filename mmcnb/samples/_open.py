@@ -277,7 +277,7 @@ def open_node(source: Any) -> Node:
             f"X is a {type(source).__name__}, which cannot be read: give an array, a SciPy CSR matrix, "
             "a Zarr array or group, or the path of a Zarr store."
         )
-    path = os.fspath(source)
+    path = os.fspath(checked_path(source)) if "://" not in os.fspath(source) else os.fspath(source)
     if "://" in path and not path.startswith("file://"):
         return _open_store(*open_address(path), path)
     path = path.removeprefix("file://")

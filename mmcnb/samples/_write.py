@@ -11,7 +11,7 @@ from zarr.storage import LocalStore
 from mmcnb.errors import InputError
 from mmcnb.samples import matrix
 from mmcnb.samples._array_writer import ArrayWriter, chunk_rows_for, set_record
-from mmcnb.samples._arrays import check_feature_names
+from mmcnb.samples._arrays import check_feature_names, plain_values
 from mmcnb.samples._base import ContentDigest
 from mmcnb.samples._inventory import PathLike
 from mmcnb.samples.atomic import AtomicOutput
@@ -108,7 +108,7 @@ class StoreWriter(ABC):
             raise InputError(f"{self._output.name}: class labels must be given with all rows or with none.")
         if y is None:
             return
-        labels = np.asarray(y)
+        labels = plain_values(y, "y")
         if labels.shape != (n_rows,) or labels.dtype.kind not in "biu":
             raise InputError(
                 f"{self._output.name}: class labels must be one integer a row ({n_rows} here), "

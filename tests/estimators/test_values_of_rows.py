@@ -1,0 +1,157 @@
+"""Weights, classes and known labels are read by one rule, and what is no value a row is one sentence."""
+
+import dask.array
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+
+import mmcnb
+from mmcnb.errors import InputError
+from mmcnb.metrics import balanced_clustering_error, sampled_silhouette
+from mmcnb.samples import convert, create_dense_store, open_samples
+from mmcnb.selection import select_n_clusters, select_parameters
+from tests.estimators.conftest import make, make_blobs
+
+N = 40
+FIRST = np.arange(N) == 0
+
+
+@pytest.fixture(scope="module")
+def X():
+    return make_blobs(N)
+
+
+def with_first(value):
+    """Ones, of which the first is another object."""
+    found = np.ones(N, dtype=object)
+    found[0] = value
+    return found
+
+
+NO_VALUES = {
+    "masked": lambda: np.ma.masked_array(np.ones(N), FIRST),
+    "masked in a list": lambda: [np.ma.masked, *[1] * (N - 1)],
+    "masked in Dask": lambda: dask.array.ma.masked_array(dask.array.ones(N), FIRST),
+    "dates": lambda: np.ones(N, "M8[s]"),
+    "durations": lambda: np.ones(N, "m8[s]"),
+    "duration": lambda: with_first(np.timedelta64(1, "s")),
+    "complex": lambda: np.ones(N) * 1j,
+    "matrix": lambda: np.matrix(np.ones(N)),
+    "records": lambda: np.zeros(N, [("a", "f4")]),
+    "None": lambda: with_first(None),
+    "NA": lambda: pd.Series(pd.array([None, *[1] * (N - 1)], "Int64")),
+    "null": lambda: pl.Series([None, *[1] * (N - 1)]),
+    "sparse": lambda: scipy.sparse.csr_array(np.ones((N, 1))),
+    "set": lambda: {0, 1},
+    "generator": lambda: (1 for _ in range(N)),
+    "ragged": lambda: [[1], [1, 2]] * (N // 2),
+    "a class": lambda: int,
+    "bytes": lambda: b"abc",
+}
+ONLY_NUMBERS = {
+    "digits": lambda: np.array(["1"] * N),
+    "list of digits": lambda: ["1"] * N,
+    "mapping": lambda: {"a": 1},
+}
+
+
+def sentence(ask, value):
+    with pytest.raises(InputError) as error:
+        ask(value)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("kind", NO_VALUES | ONLY_NUMBERS)
+def test_weights_and_known_labels_are_numbers(X, kind):
+    value = (NO_VALUES | ONLY_NUMBERS)[kind]
+    assert "sample_weight" in sentence(lambda v: make("CPMMC").fit(X, sample_weight=v), value())
+    for name in ("partial_labels", "must_link", "cannot_link"):
+        fit = mmcnb.MaximumMarginClustering(random_state=0).fit
+        assert name in sentence(lambda v, fit=fit, name=name: fit(X, **{name: v}), value())
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("kind", NO_VALUES)
+def test_classes_are_one_value_a_row(X, kind, tmp_path):
+    model = mmcnb.SupportClusterMachine(random_state=0, n_jobs=1)
+    assert "y " in sentence(lambda v: model.fit(X, v), NO_VALUES[kind]())
+    given = np.arange(N) % 2
+    assert "y_true" in sentence(lambda v: balanced_clustering_error(v, given), NO_VALUES[kind]())
+    assert "labels" in sentence(lambda v: sampled_silhouette(X, v), NO_VALUES[kind]())
+
+    def write(v):
+        with create_dense_store(tmp_path / "rows.zarr", 3) as writer:
+            writer.append(X.astype("f4"), v)
+
+    assert "y" in sentence(write, NO_VALUES[kind]())
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        lambda w: w.tolist(),
+        lambda w: w.astype("f2"),
+        lambda w: w.astype(">f8"),
+        lambda w: w.astype(object),
+        lambda w: pd.Series(w),
+        lambda w: pd.Series(pd.array(w.astype(int), "Int64")),
+        lambda w: pl.Series(w),
+        lambda w: dask.array.from_array(w, chunks=7),
+        lambda w: np.ma.masked_array(w),
+    ],
+)
+def test_weights_of_any_form_are_the_same(X, one):
+    weights = 1.0 + np.arange(N) % 3
+    expected = make("CPMMC").fit(X, sample_weight=weights)
+    model = make("CPMMC").fit(X, sample_weight=one(weights))
+    assert (model.objective_, model.labels_.tobytes()) == (expected.objective_, expected.labels_.tobytes())
+
+
+def test_scores_take_weights_and_name_other_classes(X):
+    y = (X[:, 0] > 0).astype(int)
+    model = mmcnb.SupportClusterMachine(random_state=0, n_jobs=1).fit(X, y)
+    assert model.score(X, y, np.arange(1.0, N + 1)) == 1.0
+    assert "classes_" in sentence(lambda v: model.score(X, v), y.astype(str))
+    assert "sample_weight" in sentence(lambda v: model.score(X, y, v), -np.ones(N))
+
+
+ROWS = {
+    "masked": lambda X: np.ma.masked_greater(X, 1),
+    "list of masked rows": lambda X: list(np.ma.masked_greater(X, 1)),
+    "duration": lambda X: np.where(FIRST[:, None], np.timedelta64(1, "s"), X.astype(object)),
+    "text": lambda X: X.astype(str),
+    "out of bounds": lambda X: damaged(scipy.sparse.csc_array(X)),
+}
+
+
+def damaged(matrix):
+    matrix.indices[3] = 10**6
+    return matrix
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_every_way_in_refuses_rows_by_the_same_sentence(X, kind, tmp_path):
+    model, rls = make("CPMMC").fit(X), mmcnb.UnsupervisedRLS(random_state=0)
+    expected = sentence(open_samples, ROWS[kind](X))
+    for ask in (
+        make("CPMMC").fit,
+        make("CPMMC").fit_model,
+        make("CPMMC").plan,
+        model.predict,
+        model.decision_function,
+        model.to_frame,
+        mmcnb.KernelKMeans().fit,
+        mmcnb.GraphFeatures().fit,
+        lambda rows: convert(rows, tmp_path / "out.zarr", progress=False),
+        lambda rows: model.predict(rows, out=tmp_path / "labels.zarr"),
+        lambda rows: select_parameters(rls, rows),
+        lambda rows: select_n_clusters(rls, rows),
+        lambda rows: sampled_silhouette(rows, np.arange(N) % 2),
+    ):
+        assert sentence(ask, ROWS[kind](X)) == expected
+    assert not any(tmp_path.iterdir())
