@@ -2,12 +2,14 @@
 
 import argparse
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pandas as pd
@@ -27,6 +29,7 @@ ALL = (
 STUDIES = (*ALL, "collapse", "basis", "growth", "startup", "tables", "widths", "selection", "choice")
 PACKAGE = "benchmarks.studies."
 SMOKE_ROWS = 200
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,8 +43,27 @@ def main(arguments: list[str] | None = None) -> int:
     Returns
     -------
     int
-        0; 1 where a run failed, 2 where a study could not be run. A goal that is missed is no error.
+        0; 1 where a run failed, 2 where a study could not be run, 130 interrupted. A goal that is missed is
+        no error.
     """
+    if arguments is None:
+        for number in SIGNALS:
+            signal.signal(number, _interrupt_once)
+    try:
+        return _main(arguments)
+    except KeyboardInterrupt:
+        print("\nerror: interrupted; the same command resumes it.", file=sys.stderr)
+        return 130
+
+
+def _interrupt_once(number: int, frame: FrameType | None) -> None:
+    """SIGTERM interrupts a study as Ctrl-C does; what is cleared away then is not interrupted again."""
+    for one in SIGNALS:
+        signal.signal(one, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _main(arguments: list[str] | None) -> int:
     words = vars(_parser().parse_args(arguments))
     name, figures = words.pop("study"), words.pop("figures")
     if words["smoke"]:

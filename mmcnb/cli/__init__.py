@@ -6,12 +6,9 @@ Nothing heavy is imported before a verb runs, so that ``mmcnb --help`` is quick.
 
 import argparse
 import json
-import signal
 import sys
-import threading
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -19,6 +16,7 @@ from typing import Any, NoReturn
 import mmcnb
 from mmcnb._progress import lines_elsewhere
 from mmcnb.cli import convert, demo, doctor, fit, info, plan, predict, score, verify
+from mmcnb.cli._signals import StopSignals
 from mmcnb.errors import is_interrupt
 
 _MODULES: tuple[ModuleType, ...] = (convert, info, verify, plan, fit, predict, score, demo, doctor)
@@ -67,21 +65,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         Exit code: 0 done, 2 input that cannot be used, 130 interrupted.
     """
-    arguments = build_parser().parse_args(argv)
-    verb = VERBS[arguments.verb]
+    arguments = argparse.Namespace()
     try:
-        with _stoppable(), lines_elsewhere(), warnings.catch_warnings():
+        with StopSignals(for_good=argv is None) as signals:
+            return _run(argv, arguments, signals)
+    except (KeyboardInterrupt, SystemError) as error:
+        if not is_interrupt(error):
+            raise
+        return _complain(_stop_sentence(arguments), INTERRUPTED)
+
+
+def _run(argv: Sequence[str] | None, arguments: argparse.Namespace, signals: StopSignals) -> int:
+    try:
+        build_parser().parse_args(argv, arguments)
+        verb = VERBS[arguments.verb]
+        with lines_elsewhere(), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             report = verb.run(arguments)
+        signals.done()
         if arguments.json:
             print(json.dumps(report, indent=2, default=_plain))
         else:
             print(*verb.lines(report), sep="\n")
         sys.stdout.flush()
-    except (KeyboardInterrupt, SystemError) as error:
-        if not is_interrupt(error):
-            raise
-        return _complain(_stop_sentence(arguments), INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away: nobody is left to tell
         return 1
@@ -94,23 +100,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """SIGTERM ends the work as Ctrl-C does; Python lets the main thread alone hear signals."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
-
-
 def _stop_sentence(arguments: argparse.Namespace) -> str:
     checkpoint = getattr(arguments, "checkpoint", None)
     if checkpoint is None or not Path(checkpoint).is_dir():
-        return "stopped by the user; no output was left behind."
+        return "stopped by the user; nothing half-written was left behind."
     return f"stopped by the user; run the same command again to go on from {checkpoint}."
 
 

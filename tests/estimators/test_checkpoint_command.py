@@ -61,7 +61,7 @@ def test_a_stop_before_and_after_the_checkpoint_is_there(store, tmp_path, monkey
     with monkeypatch.context() as patch:
         patch.setattr("mmcnb.open_samples", stop)
         assert main(command(store, tmp_path)) == 130
-    assert "no output was left behind" in capsys.readouterr().err
+    assert "nothing half-written was left behind" in capsys.readouterr().err
     monkeypatch.setattr(CheckpointEngine, "run", stop)
     assert main(command(store, tmp_path)) == 130
     run = tmp_path / "run"

@@ -1,0 +1,51 @@
+"""SIGINT and SIGTERM end a command in order: once, and not when its work is done."""
+
+import signal
+import threading
+import time
+from types import FrameType
+from typing import Any, Self
+
+PATIENCE_SECONDS = 10.0
+HEARD = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopSignals:
+    """SIGTERM interrupts the work as Ctrl-C does, in the ``with`` block.
+
+    Signals that follow the first within ten seconds are not heard: they would interrupt the removal of
+    what was half written. Later ones are, should that hang.
+
+    Parameters
+    ----------
+    for_good : bool
+        Hear neither after the block, where the process has nothing left to do but to end.
+    """
+
+    def __init__(self, for_good: bool) -> None:
+        self.for_good = for_good
+        self._deaf_until = 0.0
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        # Python lets the main thread alone hear signals; what a shell ignores in the background stays so.
+        if threading.current_thread() is threading.main_thread():
+            known = {number: signal.getsignal(number) for number in HEARD}
+            self._before = {number: old for number, old in known.items() if old is not signal.SIG_IGN}
+        for number in self._before:
+            signal.signal(number, self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, old in self._before.items():
+            signal.signal(number, signal.SIG_IGN if self.for_good else old or signal.SIG_DFL)
+
+    def done(self) -> None:
+        """The outputs are in their places, so that nothing is left to stop but the report."""
+        self._deaf_until = time.monotonic() + PATIENCE_SECONDS
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if now >= self._deaf_until:
+            self._deaf_until = now + PATIENCE_SECONDS
+            raise KeyboardInterrupt

@@ -1,0 +1,55 @@
+"""A signal ends a command once and in order; what ends already, or is done, is not disturbed."""
+
+import signal
+
+import pytest
+
+from mmcnb import cli
+from mmcnb.cli import _signals
+from mmcnb.cli._signals import StopSignals
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+@pytest.mark.parametrize("first", SIGNALS)
+@pytest.mark.parametrize("second", SIGNALS)
+def test_the_first_signal_interrupts_and_the_next_waits_until_all_is_cleared_away(first, second, monkeypatch):
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with StopSignals(for_good=False):
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(first)
+        signal.raise_signal(second)
+        monkeypatch.setattr(_signals.time, "monotonic", lambda: float("inf"))  # the patience is at its end
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(second)
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_what_is_done_is_not_interrupted(number):
+    with StopSignals(for_good=False) as signals:
+        signals.done()
+        signal.raise_signal(number)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_that_is_ignored_stays_so(number):
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with StopSignals(for_good=False):
+            signal.raise_signal(number)
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_command_is_stopped_from_its_first_moment_to_the_last_of_its_work(number, monkeypatch, capsys):
+    monkeypatch.setattr(cli, "build_parser", lambda: signal.raise_signal(number))
+    assert cli.main(["info", "rows.zarr"]) == 130
+    assert capsys.readouterr().err == "mmcnb: stopped by the user; nothing half-written was left behind.\n"
+    monkeypatch.undo()
+    monkeypatch.setattr(cli.doctor, "run", lambda arguments: {})
+    monkeypatch.setattr(cli.doctor, "lines", lambda report: [signal.raise_signal(number) or "the report"])
+    assert cli.main(["doctor"]) == 0
+    assert capsys.readouterr().out == "the report\n"
