@@ -54,13 +54,20 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nerror: interrupted; the same command resumes it.", file=sys.stderr)
         return 130
+    finally:
+        if arguments is None:  # nothing is left to do but to end
+            _ignore_signals()
 
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:
     """SIGTERM interrupts a study as Ctrl-C does; what is cleared away then is not interrupted again."""
-    for one in SIGNALS:
-        signal.signal(one, signal.SIG_IGN)
+    _ignore_signals()
     raise KeyboardInterrupt
+
+
+def _ignore_signals() -> None:
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _main(arguments: list[str] | None) -> int:

@@ -5,12 +5,14 @@ goes when its process does, and the name of the machine. Who finds the lock free
 killed.
 """
 
+import atexit
 import json
 import os
 import platform
 import random
 import re
 import secrets
+import sys
 import time
 import weakref
 from collections.abc import Iterator
@@ -139,6 +141,8 @@ def _lock(lock: Any) -> None:
 def _remove_own(process: int, folder: Path, lock: Any) -> None:
     """Remove a folder, unless this is a fork of its process."""
     if os.getpid() == process:
+        if sys.exc_info()[0] is not None:  # threads of Zarr, which end later, may still write there
+            atexit.register(remove, folder)
         _clear(folder)
         lock.release()  # before the file goes, for systems that keep what is open
         remove(folder)

@@ -103,13 +103,7 @@ def _become(task: dict[str, Any]) -> None:
     os.close(said)
     if task["program"] == "console":
         os.execv(sys.executable, [sys.executable, "-m", "mmcnb", *task["words"]])
-    try:
-        code = PROGRAMS[task["program"]](task["words"])
-    except SystemExit as error:
-        code = int(error.code or 0)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)  # to take down all that the parent has loaded would take longer than the command
+    sys.exit(PROGRAMS[task["program"]](task["words"]))
 
 
 def main(folder: str, warm_up: list[list[str]]) -> None:

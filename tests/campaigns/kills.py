@@ -257,7 +257,7 @@ def wait_for(moment: str, draw: np.random.Generator, seconds: float, folder: Pat
     """Wait until a moment of a run: any, just after it began to write, or near its end; how long that was."""
     began = time.monotonic()
     if moment == "first":
-        while not any(folder.glob(".part-*")) and time.monotonic() < began + seconds:
+        while not any(folder.glob(".part-*/*/*")) and time.monotonic() < began + seconds:
             time.sleep(0.0002)
         time.sleep(draw.uniform(0, 0.004))
     else:
@@ -376,8 +376,20 @@ def digest_of(content: bytes) -> str:
 def left_behind(command: Command, folder: Path) -> set[str]:
     """What stands in a folder beside outputs and what a run goes on from."""
     wanted = {*command.targets, command.kept, "tiny.lock", "objectives.csv", "tiny"}
-    return {path.name for path in folder.iterdir()} - wanted
+    return names_in(folder) - wanted
+
+
+def names_in(folder: Path) -> set[str]:
+    """Names of what stands in a folder."""
+    return {path.name for path in folder.iterdir()}
 
 
 def clean(folder: Path, left: set[str]) -> None:
-    """Leftovers of a process that is gone are named and removed."""
+    """Leftovers of a process that is gone are named, and removed where that is asked for."""
+    beside = names_in(folder) - left
+    for words in (["doctor", "."], ["doctor", ".", "--clean"]):
+        forks().start("mmcnb", words, folder)
+        assert forks().wait() == 0, f"{' '.join(words)}: {output_of(folder)}"
+        unnamed = [name for name in left if name not in output_of(folder, "out")]
+        assert not unnamed, f"{' '.join(words)} does not name {unnamed}"
+    assert names_in(folder) == beside, f"doctor --clean has left {names_in(folder) - beside}"
