@@ -9,20 +9,26 @@ product  the same pass over rows in memory (784 columns, 256 basis vectors) agai
 csr      kernel values of a9a against 200 of its rows, beside scikit-learn's ``rbf_kernel``
 checks   kernel values of a block of 4,096 rows (50 columns, 200 basis vectors) by ``mmcnb.kernels``, which
          checks its arguments, beside ``mmcnb.kernels.unchecked``
+chunks   the pass of ``predict``, and a bare read, of a Zarr store whose chunks are compared with its
+         inventory, beside the same store without one: of noise, which zstd hardly packs, and of whole numbers
 
-Ratios are of medians of turns. ``--quick`` takes small sizes.
+Ratios are of medians of turns; those of ``chunks`` are medians of the ratios of turns, in seconds of the
+processor. ``--quick`` takes small sizes.
 """
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import zarr
 from threadpoolctl import threadpool_limits
 
 import mmcnb
@@ -145,6 +151,56 @@ def checks(run: Run) -> dict[str, Any]:
     return facts(X) | found | {"checks": seconds["checked"] / seconds["unchecked"] - 1}
 
 
+@frame_of_runs
+def chunk_grid(options: Options) -> Runs:
+    """Both kinds of numbers in turn."""
+    settings = {"rows": options.sized(2**20, 2**15), "turns": options.pick(15, 5, 1)}
+    for seed in options.repeats(1):
+        for dataset in ("noise, in a store", "counts, in a store"):
+            yield Run(dataset, "predict", seed, settings=settings)
+
+
+def chunks(run: Run) -> dict[str, Any]:
+    """``predict`` and a bare read of a store with and without its inventory, in turns."""
+    rows, features, landmarks = run.settings["rows"], 64, 64
+    noise = run.dataset.startswith("noise")
+    path = written_once(run.folder, f"{run.dataset[:5]}-{rows}", lambda store: write_pair(store, rows, noise))
+    model, compiled = labeller(features, landmarks)
+    plain = path.removesuffix(".zarr") + ".plain.zarr"
+    assert open_samples(path).checksummed > open_samples(plain).checksummed
+    found: dict[str, Any] = {}
+    for what, way in (("predict", model.predict), ("read", read_blocks)):
+        ratios = []
+        for turn in range(run.settings["turns"] + 1):
+            pair = [processor_seconds(partial(way, store)) for store in (path, plain)]
+            if turn:
+                ratios.append(pair[0] / pair[1] - 1)
+        found |= {f"{what}_check": float(np.median(ratios)), f"{what}_processor_seconds": pair[0]}
+    return facts(path) | {"seconds": found["predict_processor_seconds"], "compile_seconds": compiled} | found
+
+
+def write_pair(path: Path, rows: int, noise: bool) -> None:
+    """Write a store of noise or of small whole numbers, and a copy that has no inventory beside it."""
+    (write_noise if noise else write_counts)(str(path), rows, 64)
+    plain = path.with_name(f"{path.stem}.plain.zarr")
+    shutil.copytree(path, plain)
+    del zarr.open_group(plain).attrs["mmcnb"]
+
+
+def read_blocks(store: str) -> None:
+    """Read a store group by group, in one thread."""
+    samples = open_samples(store)
+    for start in range(0, samples.n_samples, 16 * BLOCK_ROWS):
+        samples.block(start, min(start + 16 * BLOCK_ROWS, samples.n_samples))
+
+
+def processor_seconds(way: Callable[[], object]) -> float:
+    """Seconds of the processor, of all threads."""
+    started = time.process_time()
+    way()
+    return time.process_time() - started
+
+
 @contextmanager
 def threads() -> Iterator[ThreadPoolExecutor]:
     """As many threads as there are cores, each with one of BLAS."""
@@ -160,6 +216,14 @@ def write_noise(path: str, rows: int, features: int) -> None:
             writer.append(random.standard_normal((min(WRITE_ROWS, rows - start), features), np.float32))
 
 
+def write_counts(path: str, rows: int, features: int) -> None:
+    """Write whole numbers from 0 to 15 as float32, a third of the bytes or less when they are packed."""
+    random = np.random.default_rng(0)
+    with create_dense_store(path, features) as writer:
+        for start in range(0, rows, WRITE_ROWS):
+            writer.append(random.integers(0, 16, (min(WRITE_ROWS, rows - start), features)))
+
+
 def labeller(features: int, landmarks: int) -> tuple[Any, float]:
     """A model with so many basis vectors, whatever it was fitted to, and the seconds of a first fit."""
     rows = np.random.default_rng(1).standard_normal((4 * landmarks, features), np.float32)
@@ -171,6 +235,7 @@ def labeller(features: int, landmarks: int) -> tuple[Any, float]:
 RATIO = Goal("scan: predict over a store, against the best bare scan", np.nan, 1.35, "times")
 RATE = Goal("product: predict, of the rate of a bare product", np.nan, 70, "%", at_least=True)
 FASTER = Goal("csr: kernel blocks, against the faster rbf_kernel", np.nan, 8, "times", at_least=True)
+FREE = Goal("chunks: time of predict beyond that without an inventory", np.nan, 5, "%")
 CHEAP = Goal("checks: time beyond that of the unchecked routine", np.nan, 3, "%")
 grids = {  # the store of the first has 2 GiB of float32
     "scan": partial(grid, "noise, in a store", "predict", 1, (2**23, 2**17)),
@@ -183,4 +248,5 @@ SECTIONS = {
     "product": Section(grids["product"], product, partial(tables, "product", "of_bare_rate", RATE)),
     "csr": Section(grids["csr"], csr, partial(tables, "csr", "times_faster", FASTER)),
     "checks": Section(grids["checks"], checks, partial(tables, "checks", "checks", CHEAP)),
+    "chunks": Section(chunk_grid, chunks, partial(tables, "chunks", "predict_check", FREE)),
 }

@@ -80,6 +80,9 @@ def test_routines_and_their_peers_are_timed_in_one_run(tmp_path):
     assert found["n"] == 300
     assert found["scans"] == pytest.approx(found["seconds"] / found["bare_scan_seconds"])
     assert found["bare_scan_threads"] in SCAN_THREADS
+    chunks = routines.chunks(Run("counts, in a store", "predict", 0, settings=settings, folder=str(tmp_path)))
+    assert chunks["n"] == settings["rows"]
+    assert -1 < chunks["predict_check"] < 10
     product = routines.product(Run("noise", "predict", 0, settings=settings))
     assert product["of_bare_rate"] == pytest.approx(product["bare_product_seconds"] / product["seconds"])
 

@@ -185,6 +185,26 @@ def test_fit_and_predict(store, exchange):
     assert not store.with_name("labels.zarr").exists()
 
 
+@pytest.mark.parametrize("store", ["dense", "csr"], indirect=True)
+@pytest.mark.parametrize("recorded", ["some", "all"])
+def test_a_checkpoint_on_a_store_whose_chunks_were_exchanged(store, tmp_path, recorded):
+    def fit(**parameters):
+        model = mmcnb.UnsupervisedRLS(n_clusters=2, n_landmarks=20, n_init=1, random_state=0, **parameters)
+        return model.fit(store)
+
+    fit(checkpoint=tmp_path / "checkpoint")
+    if recorded == "some":
+        sorted((tmp_path / "checkpoint/passes").iterdir())[-1].unlink()
+    swap(store, parts_of(store)[0])
+    with pytest.raises(DamagedStoreError, match=MATCH):
+        fit(checkpoint=tmp_path / "checkpoint")
+    swap(store, parts_of(store)[0])
+    fit(checkpoint=tmp_path / "checkpoint")
+    shutil.copy(tmp_path / "other.zarr/zarr.json", store / "zarr.json")
+    with pytest.raises(InputError, match=r"the rows differ|metadata is not what was written"):
+        fit(checkpoint=tmp_path / "checkpoint")
+
+
 @pytest.mark.parametrize("name", ["dense", "bytes", "csr", "labels"])
 def test_stores_of_the_first_format_are_checked_too(name, tmp_path):
     store = tmp_path / f"{name}.zarr"
