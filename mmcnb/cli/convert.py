@@ -2,11 +2,12 @@
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from mmcnb.cli._common import add_options
 from mmcnb.cli._common import table as described
-from mmcnb.cli._outputs import check_paths
+from mmcnb.cli._outputs import whole_outputs
 
 OF_TABLES = (
     *("columns", "drop", "label_column", "index_column"),
@@ -66,25 +67,28 @@ def _add_table_arguments(group: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Convert, then describe what was written."""
-    check_paths([arguments.out], [arguments.source])
+    with whole_outputs([arguments.out], [arguments.source], arguments.overwrite) as (aside,):
+        # Described before it is in its place, where another command may replace it.
+        return _convert(arguments, aside) | {"store": str(Path(arguments.out).absolute())}
 
+
+def _convert(arguments: argparse.Namespace, out: str) -> dict[str, Any]:
     from mmcnb._config import parse_bytes
     from mmcnb.samples import convert, describe_store
 
     limit = arguments.memory_limit
     taken = convert(
         arguments.source,
-        arguments.out,
+        out,
         layout=arguments.layout,
         element=arguments.element,
-        overwrite=arguments.overwrite,
         zero_based=arguments.zero_based,
         n_features=arguments.features,
         dtype=arguments.dtype,
         memory_limit=None if limit is None else parse_bytes(limit),
         **{name: getattr(arguments, name) for name in OF_TABLES},
     )
-    return taken | describe_store(arguments.out)
+    return taken | describe_store(out)
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
