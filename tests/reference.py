@@ -355,17 +355,24 @@ def shake(R, labels, shares, amplitude, decay, rounds):
 
 
 def steepest(R, labels, low, high, most, objective):
-    """The best single move of all within the bounds, until none raises the objective."""
+    """The best single move of all within the bounds, until none raises the objective.
+
+    While clusters are too large, moves from these alone; while others are too small, moves to those alone.
+    """
     labels, k = labels.copy(), len(low)
     for step in range(most):
         counts = np.bincount(labels, minlength=k)
+        over, under = counts > high, counts < low
+        leave = over if over.any() else counts > low
+        enter = under if under.any() and not over.any() else counts < high
         moves = [
             (objective(R, _moved(labels, j, d), k), -j, -d)
             for j in range(len(R))
             for d in range(k)
-            if d != labels[j] and counts[labels[j]] > low[labels[j]] and counts[d] < high[d]
+            if d != labels[j] and leave[labels[j]] and enter[d]
         ]
-        if not moves or max(moves)[0] <= objective(R, labels, k) + 1e-9:
+        forced = over.any() or under.any()
+        if not moves or not (forced or max(moves)[0] > objective(R, labels, k) + 1e-9):
             return labels, step
         _, j, d = max(moves)
         labels[-j] = -d

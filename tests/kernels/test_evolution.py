@@ -33,12 +33,13 @@ def test_flips_change_the_objective_as_from_scratch(form, flips):
 
 
 @pytest.mark.parametrize("form", [0, 1])
+@pytest.mark.parametrize("n", [4, 14])
 @pytest.mark.parametrize(("mu", "nu", "limit"), [(1, 1, 0), (3, 2, 2), (2, 5, 14)])
-def test_evolution_equals_the_plain_form(form, mu, nu, limit):
-    M, matrix = make_forms(14)[form]
-    start = make_population(mu, 14)
+def test_evolution_equals_the_plain_form(form, n, mu, nu, limit):
+    M, matrix = make_forms(n)[form]
+    start = make_population(mu, n)
     found = kernels.evolve_labels(M, matrix, start, limit, nu, 60, 25, 7)
-    expected = reference.evolve_labels(make_smoother(14), start, limit, nu, 60, 25, 7)
+    expected = reference.evolve_labels(make_smoother(n), start, limit, nu, 60, 25, 7)
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_allclose(found[1], expected[1], atol=1e-12)
     np.testing.assert_allclose(found[2], expected[2], atol=1e-8)

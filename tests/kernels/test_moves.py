@@ -50,7 +50,16 @@ def test_shaking_equals_the_plain_form(seed, schedule, shares):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("bounds", [([1, 1, 1], [14, 14, 14]), ([2, 3, 4], [7, 5, 9])])
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        ([1, 1, 1], [14, 14, 14]),
+        ([2, 3, 4], [7, 5, 9]),
+        ([6, 4, 2], [14, 14, 14]),  # one cluster is too small, and one holds the least
+        ([1, 1, 2], [2, 4, 14]),  # one is too large, and one is full
+        ([5, 1, 1], [14, 4, 5]),  # one is too small, one is full and one too large
+    ],
+)
 @pytest.mark.parametrize(
     ("search", "objective"),
     [(kernels.steepest_moves, reference.sum_objective), (kernels.refine, reference.mean_objective)],

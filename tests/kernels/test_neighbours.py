@@ -106,6 +106,16 @@ def test_rows_find_the_same_nodes_however_they_are_cut():
             np.testing.assert_array_equal(part, expected[first:last])
 
 
+def test_order_is_that_of_exact_distances_where_scores_in_float32_differ():
+    rng = np.random.default_rng(0)
+    X = (100 + rng.random((5, 3))).astype("float32")  # scores are of size 10,000, distances below 1
+    nodes = (100 + rng.random((12, 3))).astype("float32")
+    numbers, distances = nearest(X, nodes, 6)
+    exact = np.linalg.norm(X[:, None].astype(float) - nodes, axis=2)
+    np.testing.assert_array_equal(numbers, exact.argsort(axis=1)[:, :6])
+    np.testing.assert_allclose(distances, np.sort(exact, axis=1)[:, :6], rtol=1e-12)
+
+
 # -- weights -----------------------------------------------------------------------------------
 
 DISTANCES = {

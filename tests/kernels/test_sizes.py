@@ -8,11 +8,11 @@ from mmcnb import kernels
 from tests import reference
 
 
-def partition_sample(scores, low, high, weights=None, start=None):
+def partition_sample(scores, low, high, weights=None, start=None, rounds=5):
     n, k = scores.shape
     weights = np.ones(n) if weights is None else weights
     start = np.zeros(k) if start is None else start
-    b = kernels.size_multipliers(scores, np.asarray(low), np.asarray(high), weights, start)
+    b = kernels.size_multipliers(scores, np.asarray(low), np.asarray(high), weights, start, rounds)
     return b, (scores - b).argmax(axis=1)
 
 
@@ -30,6 +30,23 @@ def test_the_partition_is_the_best_within_the_bounds(seed, k, slack, warm):
     assert scores[np.arange(n), labels].sum() == pytest.approx(best, rel=1e-9, abs=1e-9)
 
 
+@given(st.integers(0, 10**6), st.integers(2, 5), st.sampled_from([0, 1, 4]), st.sampled_from([0.0, 0.3, 3.0]))
+def test_rows_moved_one_by_one_reach_the_best_from_any_multipliers(seed, k, slack, spread):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3 * k, 30))
+    scores = rng.standard_normal((n, k)) + 2 * rng.standard_normal(k)
+    counts = rng.multinomial(n - k, np.full(k, 1 / k)) + 1
+    low, high = np.maximum(counts - slack, 1), counts + slack
+    b, labels = partition_sample(scores, low, high, start=spread * rng.standard_normal(k), rounds=0)
+    sizes = np.bincount(labels, minlength=k)
+    assert ((low <= sizes) & (sizes <= high)).all()
+    best = reference.best_sizes_partition(scores, low, high)
+    assert scores[np.arange(n), labels].sum() == pytest.approx(best, rel=1e-9, abs=1e-9)
+    given = low == high  # of these the multiplier may be anything
+    assert (sizes[(b > 1e-9) & ~given] == high[(b > 1e-9) & ~given]).all()
+    assert (sizes[(b < -1e-9) & ~given] == low[(b < -1e-9) & ~given]).all()
+
+
 @given(st.integers(0, 10**6))
 def test_multipliers_weigh_on_full_and_least_clusters_alone(seed):
     rng = np.random.default_rng(seed)
@@ -43,8 +60,13 @@ def test_multipliers_weigh_on_full_and_least_clusters_alone(seed):
 
 def test_sizes_that_fit_ask_for_nothing():
     scores = np.random.default_rng(0).standard_normal((30, 3))
-    b, _ = partition_sample(scores, [1, 1, 1], [30, 30, 30], start=np.array([1.0, -2.0, 0.5]))
-    assert b.tolist() == [0, 0, 0]
+    for rounds in (0, 5):
+        start = np.array([1.0, -2.0, 0.5])
+        b, labels = partition_sample(scores, [1, 1, 1], [30, 30, 30], start=start, rounds=rounds)
+        assert b.tolist() == [0, 0, 0]
+        sizes = np.bincount(labels)  # and at the bounds themselves
+        b, _ = partition_sample(scores, sizes, sizes, start=start, rounds=rounds)
+        assert b.tolist() == [0, 0, 0]
 
 
 def test_integer_weights_are_repetitions_up_to_one_row():
@@ -70,6 +92,27 @@ def test_bounds_far_above_the_rows_take_no_time():
     b, labels = partition_sample(scores, [0, 10, 10], [2**62, 2**40, 2**40], start=np.array([9.0, 9.0, 9.0]))
     assert (np.bincount(labels) >= [0, 10, 10]).all()
     assert (b <= 0).all()
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.booleans())
+def test_of_two_clusters_one_holds_the_rows_that_prefer_it_most_up_to_its_bound(seed, most, whole):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 40))
+    weights = rng.integers(1, 4, n).astype(float) if whole else rng.uniform(0.1, 3.0, n)
+    scores = np.column_stack([rng.standard_normal(n), np.zeros(n)])
+    order = (-scores[:, 0]).argsort()
+    reached, wide = weights[order].cumsum(), int(weights.sum()) + 1
+    free = weights[scores[:, 0] > 0].sum()
+    if most:  # as many as weigh no more
+        bound = int(rng.integers(0, int(free) + 1))
+        bounds, inside = ([0, 0], [bound, wide]), (reached <= bound + 1e-6).sum()
+    else:  # as few as weigh enough
+        bound = min(int(np.ceil(free)) + int(rng.integers(0, 5)), int(weights.sum()))
+        bounds, inside = ([bound, 0], [wide, wide]), (reached < bound - 1e-6).sum() + 1
+    for rounds in (1, 5):
+        b, labels = partition_sample(scores, *bounds, weights, rounds=rounds)
+        assert sorted(order[: min(inside, n)]) == np.flatnonzero(labels == 0).tolist()
+        assert b[1] == 0
 
 
 def test_equal_rows_stay_together():

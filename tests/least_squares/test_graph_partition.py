@@ -16,6 +16,7 @@ from mmcnb.least_squares.graph_partition import (
     graph_sample,
     linked_directions,
     partition_graph,
+    relative_cut,
 )
 from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.least_squares.objective import smoother
@@ -60,6 +61,15 @@ def test_the_score_equals_the_plain_formula(k, seed):
     order = np.random.default_rng(seed).permutation(k)
     assert cut_score(scipy.sparse.csr_array(W), order[labels], k) == pytest.approx(score, rel=1e-12)
     assert cut_score(scipy.sparse.csr_array(7 * W), labels, k) == pytest.approx(score, rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_the_relative_cut_is_nothing_between_groups_apart_and_one_at_random(k):
+    X, y = blobs(240, k, gap=60.0)
+    graph = graph_sample(X, None, GraphKernel(), k, np.random.RandomState(0)).graph
+    assert relative_cut(graph, y, k) == pytest.approx(0, abs=1e-5)
+    random = np.random.default_rng(0).integers(0, k, 240)
+    assert relative_cut(graph, random, k) == pytest.approx(float(k > 1), abs=0.1)
 
 
 def test_an_empty_cluster_scores_least_of_all_and_one_cluster_is_a_number():

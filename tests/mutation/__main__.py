@@ -13,6 +13,7 @@ that no test could find are in `equivalent.csv`, each with the reason, and do no
 """
 
 import argparse
+import csv
 import importlib
 import json
 import os
@@ -192,6 +193,24 @@ def judge(mutant: Mutant) -> dict[str, Any]:
     return {"result": "survived" if tried else "not tested", "by": "", "tests": tried}
 
 
+def draw(options: argparse.Namespace) -> list[tuple[Mutant, dict[str, Any]]]:
+    """The mutants to try, and what is known of those that an earlier run has killed."""
+    every = [mutant for module in options.module or TESTS for mutant in mutants(module)]
+    if options.again is None:
+        chosen = random.Random(options.seed).sample(every, min(options.mutants, len(every)))
+        print(f"{len(chosen)} of {len(every):,} mutants, seed {options.seed}")
+        return [(mutant, {}) for mutant in chosen]
+    drawn = []
+    for row in csv.DictReader(options.again.open(encoding="utf-8")):
+        same = [one for one in every if (one.module, one.change) == (row["module"], row["change"])]
+        if same:  # the nearest, where lines have moved
+            known = (
+                {name: row[name] for name in ("result", "by", "tests")} if row["result"] == "killed" else {}
+            )
+            drawn.append((min(same, key=lambda one: abs(one.line - int(row["line"]))), known))
+    return drawn
+
+
 def main() -> None:
     """Try mutants and print the score."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__.split("\n\n")[0])
@@ -201,26 +220,25 @@ def main() -> None:
     parser.add_argument(
         "--module", action="append", choices=[*TESTS], help="of this module alone; may be repeated"
     )
+    parser.add_argument(
+        "--again", type=Path, metavar="FRAME", help="of an earlier run, whose survivors alone are tried"
+    )
     parser.add_argument("--out", type=Path, default=Path("mutation-results"), help="folder of the frame")
     options = parser.parse_args()
     for name in LIBRARIES.split():
         importlib.import_module(name)
     import pandas as pd
 
-    drawn = [mutant for module in options.module or TESTS for mutant in mutants(module)]
-    print(
-        f"{len(drawn):,} mutants, of which {min(options.mutants, len(drawn))} are drawn, seed {options.seed}"
-    )
-    drawn = random.Random(options.seed).sample(drawn, min(options.mutants, len(drawn)))
     known = pd.read_csv(EQUIVALENT).set_index(["module", "change"])["reason"].to_dict()
     options.out.mkdir(parents=True, exist_ok=True)
     began, rows = time.monotonic(), []
-    for mutant in drawn:
+    for mutant, killed in draw(options):
         if time.monotonic() - began > 60 * options.minutes:
             print(f"the time is up after {len(rows)} mutants")
             break
         start = time.monotonic()
-        row = {"module": mutant.module, "line": mutant.line, "change": mutant.change, **judge(mutant)}
+        place = {"module": mutant.module, "line": mutant.line, "change": mutant.change}
+        row = place | (killed or judge(mutant))
         if row["result"] != "killed" and (mutant.module, mutant.change) in known:
             row["result"] = "equivalent"
         rows.append(row | {"seconds": time.monotonic() - start})

@@ -98,7 +98,12 @@ def mutants(module: str) -> Iterator[Mutant]:
 
 
 def nodes(node: ast.AST, function: int = 0) -> Iterator[tuple[ast.AST, int]]:
-    """All nodes that hold logic, each with the line of the function it runs in; no types, no messages."""
+    """All nodes that hold logic, each with the line of the function it runs in.
+
+    Types, messages and the numbers that a study fixed (``NAME = 2000``) hold none.
+    """
+    if isinstance(node, ast.Assign) and not function and ast.unparse(node.targets[0]).isupper():
+        return
     yield node, function
     is_message = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.keyword) and node.arg == "strict")
     is_message |= isinstance(node, ast.Call) and ast.unparse(node.func).startswith(MESSAGES)
