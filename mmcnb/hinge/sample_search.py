@@ -269,7 +269,7 @@ def search_sample(
     -------
     list of RestartResult
         One for each bandwidth at which some start was separable. Partitions below the cut come first, by
-        their relative |w|²; then the others, by their leave-one-out score.
+        their relative |w|²; then the others, by their leave-one-out score and, where that is equal, by |w|².
     """
     partitions: Sequence[GivenLabels] = ()
     if config.init == "mixed" and config.n_init > COLD_STARTS:
@@ -298,9 +298,10 @@ def search_sample(
     return sorted(scored, key=_rank)
 
 
-def _rank(restart: RestartResult) -> tuple[bool, float]:
-    below_cut = restart.leave_one_out <= CLEAN_SCORE
-    return not below_cut, -restart.relative_norm2 if below_cut else restart.leave_one_out
+def _rank(restart: RestartResult) -> tuple[float, float]:
+    # Bandwidths that part the rows alike have one score but for its rounding, which must not choose.
+    score = round(restart.leave_one_out, 9)
+    return 0.0 if score <= CLEAN_SCORE else score, -restart.relative_norm2
 
 
 def fit_random_labels(

@@ -107,6 +107,23 @@ def test_dense_and_csr_agree(name):
     assert (np.abs(f[differ]) <= 1e-4 * np.abs(f).max()).all()
 
 
+@pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
+@pytest.mark.parametrize("seed", [10, 19, 23, 33, 52, 53])
+def test_rounding_does_not_choose_the_width_of_a_few_rows(seed):
+    # All widths part these rows alike, so that their leave-one-out scores are one number but for rounding.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(4, 2)) + np.array([[0, 0], [3, 0], [0, 0], [3, 3]]) * rng.integers(0, 2)
+    X, weights = np.rint(2 * X) if seed % 2 else X, rng.integers(1, 4, 4)
+    for name in ("KernelCPMMC", "SparseKernelMMC"):
+        one, other = (
+            make(name, gamma="auto", scale="standard").fit(storage, sample_weight=weights)
+            for storage in (X, scipy.sparse.csr_array(X))
+        )
+        np.testing.assert_array_equal(other.labels_, one.labels_)
+        assert other.gamma_ == pytest.approx(one.gamma_, rel=1e-9)
+        assert other.objective_ == pytest.approx(one.objective_, rel=1e-4)
+
+
 @pytest.mark.parametrize("name", ["SparseKernelMMC", "CPMMC", "KernelCPMMC"])
 def test_float32_and_float64_nearly_agree(name):
     X = make_blobs(400, dtype=np.float32)
