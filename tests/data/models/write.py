@@ -1,0 +1,75 @@
+"""Write the models that each release leaves for later ones: ``python tests/data/models/write.py``.
+
+They go to a folder named after the version: a model of each class, the labels and decisions of some rows,
+and the folder of a finished checkpoint, of no processor. `rows` makes the same numbers on any machine.
+"""
+
+import json
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import mmcnb
+from mmcnb import baselines
+from mmcnb.samples import create_dense_store
+
+SMALL = {"random_state": 0}
+MODELS = {
+    "CPMMC": {},
+    "CrammerSingerMMC": {"n_clusters": 3, "n_init": 1, "n_landmarks": 8, "gamma": 0.02},
+    "EvolutionaryMMC": {"n_landmarks": 8, "gamma": 0.02, "n_generations": 5},
+    "GraphFeatures": {"n_components": 3},
+    "KernelCPMMC": {"n_init": 1, "gamma": 0.02},
+    "KernelKMeans": {"n_clusters": 3, "n_init": 1, "n_landmarks": 8, "gamma": 0.02},
+    "MaximumMarginClustering": {"n_clusters": 3, "n_refits": 2},
+    "MultipleKernelClustering": {"n_clusters": 2, "n_init": 1, "kernels": ["linear", "rbf"]},
+    "SparseKernelMMC": {"n_init": 1, "n_landmarks": 8, "gamma": 0.02, "scale": "standard"},
+    "SupportClusterMachine": {},
+    "UnsupervisedRLS": {"n_clusters": 3, "n_init": 1, "n_landmarks": 8, "gamma": 0.02},
+    "IterativeSVR": {"gamma": 0.02},
+    "LabelGenerationMMC": {"gamma": 0.02},
+    "OwnBasisMMC": {"n_init": 1, "gamma": 0.02},
+    "SDPMMC": {"gamma": 0.02},
+}
+
+
+def rows(count: int = 60) -> np.ndarray:
+    """Whole numbers in three groups."""
+    number = np.arange(count)
+    spread = (number[:, None] * np.array([7, 11, 13]) + np.array([0, 3, 5])) % 9
+    return (spread + 20 * np.eye(3)[number % 3]).astype(np.float64)
+
+
+def main() -> None:
+    """Write all models."""
+    warnings.simplefilter("ignore")
+    folder, X, expected = Path(__file__).parent / mmcnb.__version__, rows(), {}
+    folder.mkdir()
+    for name, parameters in MODELS.items():
+        cls = getattr(mmcnb, name, None) or getattr(baselines, name)
+        model = cls(
+            **{key: value for key, value in (SMALL | parameters).items() if key in cls().get_params()}
+        )
+        if name == "SupportClusterMachine":
+            model.fit(X, np.where(np.arange(60) < 30, np.arange(60) % 3, -1))
+        else:
+            model.fit(X)
+        model.save(folder / f"{name}.model")
+        shown = model.transform(X) if name == "GraphFeatures" else model.decision_function(X)
+        labels = [] if name == "GraphFeatures" else np.asarray(model.predict(X)).tolist()
+        expected[name] = {"labels": labels, "decisions": np.round(shown, 9).tolist()}
+    (folder / "expected.json").write_text(json.dumps(expected) + "\n")
+    with tempfile.TemporaryDirectory() as aside:
+        with create_dense_store(f"{aside}/rows.zarr", 3) as writer:
+            writer.append(X)
+        mmcnb.CPMMC(random_state=0, checkpoint=folder / "checkpoint").fit(f"{aside}/rows.zarr")
+    run = folder / "checkpoint" / "run.json"
+    document = json.loads(run.read_text())
+    document["identity"]["the processor"] = "none"
+    run.write_text(json.dumps(document, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Models and checkpoints of earlier releases are read by this one."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mmcnb
+from mmcnb.engine.journal import read_entry
+from mmcnb.errors import InputError
+from mmcnb.samples import create_dense_store
+
+DATA = Path(__file__).parents[1] / "data" / "models"
+RELEASES = sorted(path.name for path in DATA.iterdir() if (path / "expected.json").exists())
+EXPECTED = {release: json.loads((DATA / release / "expected.json").read_text()) for release in RELEASES}
+CASES = [(release, name) for release in RELEASES for name in EXPECTED[release]]
+
+
+def rows():
+    """The rows of ``tests/data/models/write.py``."""
+    number = np.arange(60)
+    spread = (number[:, None] * np.array([7, 11, 13]) + np.array([0, 3, 5])) % 9
+    return (spread + 20 * np.eye(3)[number % 3]).astype(np.float64)
+
+
+@pytest.mark.parametrize(("release", "name"), CASES)
+def test_a_model_of_a_release_gives_the_labels_it_gave(release, name):
+    model, expected = mmcnb.load(DATA / release / f"{name}.model"), EXPECTED[release][name]
+    assert type(model).__name__ == name
+    transforms = name == "GraphFeatures"
+    found = model.transform(rows()) if transforms else model.decision_function(rows())
+    scale = np.abs(expected["decisions"]).max()
+    np.testing.assert_allclose(found, expected["decisions"], rtol=0, atol=1e-5 * scale)
+    if not transforms:
+        assert model.predict(rows()).tolist() == expected["labels"]
+        assert len(set(expected["labels"])) > 1
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_checkpoint_of_a_release_is_read_and_told_apart(release, tmp_path):
+    folder = tmp_path / "checkpoint"
+    shutil.copytree(DATA / release / "checkpoint", folder)
+    entries = sorted((folder / "passes").iterdir())
+    assert entries
+    assert all(len(read_entry(path)[0]) == 32 for path in entries)
+    with create_dense_store(tmp_path / "rows.zarr", 3) as writer:
+        writer.append(rows())
+    model = mmcnb.CPMMC(random_state=0, checkpoint=folder)
+    with pytest.raises(
+        InputError, match=r"^checkpoint [^\n]*is of another fit: [^\n]*the processor is 'none'"
+    ):
+        model.fit(tmp_path / "rows.zarr")
+    assert sorted((folder / "passes").iterdir()) == entries
