@@ -48,8 +48,6 @@ def test_a_checkpoint_of_a_release_is_read_and_told_apart(release, tmp_path):
     with create_dense_store(tmp_path / "rows.zarr", 3) as writer:
         writer.append(rows())
     model = mmcnb.CPMMC(random_state=0, checkpoint=folder)
-    with pytest.raises(
-        InputError, match=r"^checkpoint [^\n]*is of another fit: [^\n]*the processor is 'none'"
-    ):
+    with pytest.raises(InputError, match=r"^checkpoint [^\n]*is of another fit: [^\n]*processor is 'none'"):
         model.fit(tmp_path / "rows.zarr")
     assert sorted((folder / "passes").iterdir()) == entries
