@@ -16,7 +16,7 @@ import sys
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -140,12 +140,15 @@ def _lock(lock: Any) -> None:
 
 def _remove_own(process: int, folder: Path, lock: Any) -> None:
     """Remove a folder, unless this is a fork of its process."""
-    if os.getpid() == process:
+    if os.getpid() != process:
+        return
+    with ExitStack() as stack:
         if sys.exc_info()[0] is not None:  # threads of Zarr, which end later, may still write there
             atexit.register(remove, folder)
+        stack.callback(remove, folder)
+        stack.callback(lock.release)  # before the file goes, for systems that keep what is open
+        stack.callback(_clear, folder)  # again, where the first time was interrupted
         _clear(folder)
-        lock.release()  # before the file goes, for systems that keep what is open
-        remove(folder)
 
 
 def _clear(folder: Path) -> bool:

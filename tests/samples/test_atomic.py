@@ -426,6 +426,28 @@ def test_an_interrupt_in_the_first_moment_of_a_writer_leaves_nothing(tmp_path):
     assert names(tmp_path) == []
 
 
+def test_an_interrupt_while_the_old_output_is_removed_leaves_the_new_one_alone(tmp_path, monkeypatch):
+    write(tmp_path / "rows", "old", "folder")
+    remove, asked = _leftovers.remove, []
+
+    def interrupted(path):
+        asked.append(path)
+        if len(asked) == 1:
+            raise KeyboardInterrupt
+        remove(path)
+
+    monkeypatch.setattr(_leftovers, "remove", interrupted)
+
+    def replace():
+        with AtomicOutput(tmp_path / "rows", overwrite=True) as output:
+            write(output.path, "new", "folder")
+
+    with pytest.raises(KeyboardInterrupt):
+        replace()
+    assert read(tmp_path / "rows") == "new"
+    assert names(tmp_path) == ["rows"]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a fork is POSIX's")
 def test_a_fork_leaves_what_its_parent_writes(tmp_path):
     code = """
