@@ -206,8 +206,15 @@ print(won)
 """
 
 
-@pytest.mark.parametrize("overwrite", ["yes", "no"])
-@pytest.mark.parametrize("kind", ["file", "folder"])
+@pytest.mark.parametrize(
+    ("kind", "overwrite", "steps"),
+    [
+        ("file", "no", "one step"),
+        ("folder", "yes", "one step"),
+        ("file", "yes", "several steps"),
+        ("folder", "no", "several steps"),
+    ],
+)
 def test_processes_that_write_one_output_at_once(tmp_path, kind, overwrite, steps):
     """One wins, or with overwrite each; the losers say so, and nothing else is left."""
     words = [sys.executable, "-c", RACE, str(tmp_path)]
