@@ -88,6 +88,11 @@ class Checkpoint:
         """Number of passes that are recorded."""
         return sum(path.suffix != PART for path in (self.folder / PASSES).iterdir())
 
+    @property
+    def mark(self) -> str:
+        """Which fit this is, of which rows and from which seed: passes of others may look the same."""
+        return json.dumps([self.identity, self.seed], sort_keys=True)
+
     def recall(self, number: int, mark: str) -> tuple[Any] | None:
         """The total of a pass in a tuple of one; None where it is not recorded, or damaged.
 
@@ -105,8 +110,8 @@ class Checkpoint:
             return None
         if recorded != mark:
             raise InputError(
-                f"checkpoint {self.name}: pass {number} of this fit is not the one kept there, so code or a "
-                f"library has changed; {REMEDY}."
+                f"checkpoint {self.name}: pass {number} of this fit is not the one kept there, so code, a "
+                f"library or that file has changed; {REMEDY}."
             )
         return (total,)
 
@@ -129,7 +134,7 @@ class Checkpoint:
         differing = list(differences(run["identity"], self.identity))
         if differing:
             raise InputError(f"checkpoint {self.name} is of another fit: {', '.join(differing)}; {REMEDY}.")
-        self.seed = run["seed"]
+        self.identity, self.seed = run["identity"], run["seed"]  # 3 as it was written, where 3.0 is given
         logger.info("resuming from %s, where %d passes are recorded.", self.name, len(self))
 
     def _write_run(self, finished: bool) -> None:
@@ -199,7 +204,8 @@ class CheckpointEngine(Engine):
         if self._unordered or (not samples.is_reopenable and _held_bytes(samples) < self.least_bytes):
             return self.engine.run(pass_, samples, description)
         number, self.passes = self.passes, self.passes + 1
-        mark = fingerprint(pass_, samples.n_samples, samples.n_features, samples.dtype.str, samples.is_sparse)
+        shape = samples.n_samples, samples.n_features, samples.dtype.str, samples.is_sparse
+        mark = fingerprint(self.checkpoint.mark, pass_, *shape)
         recorded = self.checkpoint.recall(number, mark)
         if recorded is not None:
             self.traffic.resumed = True

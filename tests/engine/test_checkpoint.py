@@ -206,6 +206,21 @@ def test_a_pass_that_is_not_the_one_kept_is_refused(folder, samples):
         sweep(folder, samples, [1.0])
 
 
+def test_an_entry_of_another_checkpoint_is_refused(tmp_path, samples):
+    """Of other rows of the same shape, the same pass looks the same."""
+    for name in ("one", "other"):
+        sweep(tmp_path / name, samples, [1.0], {"C": 3, "the rows": {"digest": name}})
+    entry = "passes/000000"
+    (tmp_path / "one" / entry).write_bytes((tmp_path / "other" / entry).read_bytes())
+    with pytest.raises(InputError, match=r"^[^\n]*pass 0 of this fit is not the one kept there[^\n]*\.$"):
+        sweep(tmp_path / "one", samples, [1.0], {"C": 3, "the rows": {"digest": "one"}})
+
+
+def test_numbers_of_another_type_are_the_same_fit(folder, samples):
+    sweep(folder, samples, [1.0], {"C": 3})
+    assert sweep(folder, samples, [1.0], {"C": 3.0})[1] == [True]
+
+
 def test_a_disk_that_is_full_leaves_what_was_kept(folder, samples, monkeypatch):
     first, _ = sweep(folder, samples, [1.0])
     before = names(folder)
