@@ -1,5 +1,6 @@
 """What a fit will hold, and how long it will take."""
 
+import math
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -43,6 +44,7 @@ NODE_SECONDS = 3.3e-4  # of the graph and its coordinates, a node
 NUMBERS = 3.0  # how much longer the search takes that chooses the number of clusters
 WIDE_COLUMNS = 10_000  # beyond it basis vectors of sparse rows stay sparse: dense ones would fill the memory
 LINEAR_PLANES = 80  # cutting planes of a linear method that are held at once, each with what generated it
+SUMMED_PLANES = 40  # of them, for whose sums a block of rows waits
 SPARSE_WORK = 2**26  # bytes of copies of CSR rows, measured on 2,000 rows of 1,000 to 300,000 columns
 # Of a process that compiles, beyond one with its routines in the cache: 106 to 126 MiB, measured.
 COMPILER, COMPILED_A_SECOND = 104 * 2**20, 3 * 2**19
@@ -217,10 +219,10 @@ def _columns_bytes(rows: Any, needs: Any) -> float:
 
 def _basis_bytes(rows: Any, needs: Any) -> float:
     """Bytes of the basis vectors and their kernel matrix, or of the cutting planes of a linear method."""
-    p, d = needs.n_landmarks, rows.n_features
+    p, d = max(needs.n_landmarks, needs.basis_rows), rows.n_features
     if p == 0:
         return 3.0 * 8 * LINEAR_PLANES * d
-    gram = 16.0 * p**2
+    gram = 16.0 * needs.n_landmarks**2
     if not (rows.is_sparse and needs.stays_sparse):
         return gram + 24.0 * p * d
     a_row = max(rows.row_bytes - 8, 0) / (rows.itemsize + 4)  # values
@@ -259,10 +261,15 @@ class Costs:
             min(TASK_BYTES, rows.n_samples * rows.row_bytes), BLOCK_ROWS * rows.row_bytes, rows.chunk_bytes
         )
         self.task = 2 * task * rows.is_reopenable + min(BLOCK_ROWS, rows.n_samples) * kernel_bytes
+        # Each block of a linear method has sums of all columns for each plane; they wait for their turn.
+        self.block_sums = 0.0 if kernel_bytes else 8.0 * SUMMED_PLANES * rows.n_features
+        self.task_blocks = max(1, int(TASK_BYTES / BLOCK_ROWS / rows.row_bytes))
 
     def in_flight(self, threads: int) -> float:
         """Bytes of the blocks that threads hold, and of the chunks that they share."""
-        return (threads + READ_AHEAD) * self.task + self.rows.edge_bytes
+        tasks, others = threads + READ_AHEAD, math.ceil(self.rows.n_samples / BLOCK_ROWS) - 1
+        sums = min(tasks * self.task_blocks + 3, others) * self.block_sums
+        return tasks * self.task + sums + self.rows.edge_bytes
 
     def capacity(self, threads: int) -> float:
         """Bytes of the limit that are left for kernel columns."""

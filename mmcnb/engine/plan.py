@@ -102,6 +102,8 @@ class FitNeeds:
         Seconds of one core for all work on the sample; None is that of the hinge methods.
     routines : tuple of str
         Compiled routines that the fit calls, out of those that `compile_estimate` knows.
+    basis_rows : int, default=0
+        Basis vectors that are held where the kernel columns of more than ``n_landmarks`` are counted apart.
     """
 
     n_landmarks: int = 0
@@ -120,6 +122,7 @@ class FitNeeds:
     row_flops: float = 0.0
     search_seconds: float | None = None
     routines: tuple[str, ...] = OF_MARGIN
+    basis_rows: int = 0
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ class EvolutionaryMMC(StreamedClusterer):
                 f"{format_bytes(held)}, of {format_bytes(limit)} allowed; give n_landmarks="
                 f"{PLANNED_LANDMARKS}, which needs no matrix, sample_size={fits}, or raise memory_limit."
             )
-        return FitNeeds(size, rows, sample_bytes=held, sweeps=1)
+        return FitNeeds(size, rows, sample_bytes=held, sweeps=1, basis_rows=rows)
 
     def _column_bytes(self, n_samples: int) -> float:
         """Of the kernel columns of a block against the whole sample, which every thread holds."""
