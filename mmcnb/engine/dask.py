@@ -19,7 +19,7 @@ from uuid import uuid4
 import numpy as np
 
 from mmcnb._config import LOCAL, check_engine
-from mmcnb.engine.dask_worker import Opened, group_total, pickle_pass, same
+from mmcnb.engine.dask_worker import Opened, differs, group_total, pickle_pass, pickle_samples, same
 from mmcnb.engine.run import Engine, Pass, Result, ThreadEngine, Total
 from mmcnb.errors import InputError
 from mmcnb.samples import GROUP_ROWS, Samples
@@ -100,9 +100,7 @@ class DaskEngine(Engine):
 
     def samples_data(self, samples: Samples) -> Any:
         """The samples, pickled."""
-        from distributed.protocol.pickle import dumps
-
-        return self._hold("samples", samples, None, lambda: self.send(dumps(samples), "samples"))
+        return self._hold("samples", samples, None, lambda: self.send(pickle_samples(samples), "samples"))
 
     def samples_opened(self, samples: Samples, worker: str) -> Any:
         """The samples as one worker opens them."""
@@ -193,6 +191,8 @@ class DaskEngine(Engine):
                 return self.client.gather(futures)
             except (CancelledError, KilledWorker) as error:
                 raise LostError from error
+            except (ImportError, AttributeError) as error:
+                raise differs(error, self.address) from error
             except TimeoutError:
                 threads = self._workers()
                 pending = {worker for worker, future in tasks.values() if future.status == "pending"}

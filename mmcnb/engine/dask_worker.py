@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mmcnb.engine.checkpoint import differences, environment
 from mmcnb.engine.run import Pass, SingleThreadedBLAS, finish_group, map_blocks, task_rows
+from mmcnb.errors import InputError
 from mmcnb.samples import GROUP_ROWS, Samples
 from mmcnb.samples.derived import CachedSamples
 
@@ -68,6 +70,43 @@ def unpickle_pass(data: bytes, values: list[np.ndarray], start: int) -> Any:
     return _PassUnpickler(data, values, start).load()
 
 
+def versions() -> dict[str, str]:
+    """What the bits of a total depend on and workers must share with their client, by name."""
+    return {name: number for name, number in environment().items() if name != "the processor"}
+
+
+def pickle_samples(samples: Samples) -> bytes:
+    """Samples as bytes, with the versions of this process."""
+    from distributed.protocol.pickle import dumps
+
+    return pickle.dumps((versions(), dumps(samples)))
+
+
+def _unpickle_samples(data: bytes) -> Samples:
+    """The samples, where this worker has the versions of the client; otherwise bits might differ."""
+    from distributed import get_worker
+
+    of_client, rows = pickle.loads(data)
+    found = ", ".join(differences(of_client, versions()))
+    if found:
+        raise InputError(
+            f"a Dask worker differs from its client: {found} (the worker at {get_worker().address}); "
+            "install the same versions on both."
+        )
+    samples: Samples = pickle.loads(rows)
+    return samples
+
+
+def differs(error: Exception, address: str) -> Exception:
+    """One sentence for what comes of a worker that has no mmcnb, or quite another one."""
+    if "mmcnb" not in str(error):
+        return error
+    return InputError(
+        f"a worker of the Dask cluster at {address} cannot run this version of mmcnb ({error}); "
+        "install the same version there."
+    )
+
+
 class Opened:
     """Samples as one worker process has opened them, with the features that it caches.
 
@@ -99,7 +138,7 @@ class Opened:
     def _load(data: bytes) -> Samples:
         from distributed import get_worker
 
-        samples: Samples = pickle.loads(data)
+        samples = _unpickle_samples(data)
         limit = get_worker().memory_manager.memory_limit
         if isinstance(samples, CachedSamples) and limit:
             others = [held for held in Opened._all.values() if isinstance(held, CachedSamples)]

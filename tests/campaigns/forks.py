@@ -7,6 +7,7 @@ and beside which its output goes. The child says when it begins, the parent says
 import gc
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -35,6 +36,11 @@ class Forks:
         self._process.stdin.write(json.dumps(task) + "\n")
         self._process.stdin.flush()
         return int(self._line())
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep, but no longer than the command runs."""
+        assert self._process.stdout is not None
+        select.select([self._process.stdout], [], [], max(0.0, seconds))
 
     def wait(self) -> int:
         """The exit code of the command, as `subprocess` tells it."""

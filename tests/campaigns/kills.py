@@ -261,7 +261,7 @@ def wait_for(moment: str, draw: np.random.Generator, seconds: float, folder: Pat
             time.sleep(0.0002)
         time.sleep(draw.uniform(0, 0.004))
     else:
-        time.sleep(draw.uniform(0.8 * seconds if moment == "last" else 0.001, 1.02 * seconds))
+        forks().sleep(draw.uniform(0.8 * seconds if moment == "last" else 0.001, 1.02 * seconds))
     return time.monotonic() - began
 
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mmcnb
+from mmcnb.engine import checkpoint
 from mmcnb.engine import dask as dask_engine
 from mmcnb.engine.dask import DaskEngine, assign
 from mmcnb.engine.dask_worker import Opened, pickle_pass, unpickle_pass
@@ -302,6 +303,32 @@ def test_groups_are_shared_out_evenly_and_few_move(groups, before, after):
         assert sum(own == worker for own in assigned.values()) <= (rounds + 1) * threads
     if after == {worker: threads for worker, threads in before.items() if worker in after}:
         assert all(assigned[start] == old[start] for start in starts if old[start] in after)
+
+
+def test_a_worker_of_another_version_ends_in_one_sentence(own_cluster, path):
+    def pretend():
+        checkpoint.version = lambda name: "0.1"
+
+    client = own_cluster(1)
+    with DaskEngine(client) as engine:
+        client.run(pretend)
+        sentence = (
+            r"^a Dask worker differs from its client: [^\n]*numba is '[\d.]+' there and '0.1' here[^\n]*\.$"
+        )
+        with pytest.raises(InputError, match=sentence):
+            engine.run(OrderedSum(), open_samples(path))
+
+
+def test_a_worker_without_this_mmcnb_ends_in_one_sentence(dask_client, path):
+    class Lacking(OrderedSum):
+        """Fails as what a worker lacks does."""
+
+        def __reduce__(self):
+            return __import__, ("mmcnb.later",)
+
+    sentence = r"^a worker of [^\n]* cannot run this version of mmcnb \([^\n]*\); install the same[^\n]*\.$"
+    with DaskEngine(dask_client(1)) as engine, pytest.raises(InputError, match=sentence):
+        engine.run(Lacking(), open_samples(path))
 
 
 # -- which engine --------------------------------------------------------------------------------
