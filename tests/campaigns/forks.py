@@ -71,7 +71,8 @@ def run_benchmarks(words: list[str]) -> int:
 
     command.STUDIES = ("tiny",)
     sys.modules["benchmarks.studies.tiny"] = tiny_study
-    return command.main(words)
+    sys.argv = ["benchmarks", *words]
+    return command.main()
 
 
 def run_save(words: list[str]) -> int:
