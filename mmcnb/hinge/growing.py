@@ -148,7 +148,12 @@ class GrowingWorkingSet(WorkingSet):
         )
         self.spent += 1
         self.columns = np.ascontiguousarray(np.hstack([self.columns, column]))
-        self.gram_of_basis = kernel(self.basis, self.basis)
+        self._take_basis()
+        return self.basis.shape[0] - 1
+
+    def _take_basis(self) -> None:
+        """What follows from the basis and its columns."""
+        self.gram_of_basis = self.rows.kernel(self.basis, self.basis)
         self.training_set = TrainingSet(
             self.rows.engine,
             open_samples(self.columns),
@@ -157,7 +162,6 @@ class GrowingWorkingSet(WorkingSet):
             hold_labels=True,
             basis=self.basis,
         )
-        return self.basis.shape[0] - 1
 
     def _fixed_point(self, z: np.ndarray) -> np.ndarray:
         """The point where one Gaussian bump is most like Σ z_i φ(x_i)."""
@@ -198,6 +202,7 @@ class OwnBasisWorkingSet(GrowingWorkingSet):
         """Start again from the plane of all rows, as the papers do."""
         self.y = labels.block(self.columns, 0, self.columns.shape[0])
         self.basis, self.columns = self.basis[:1], np.ascontiguousarray(self.columns[:, :1])
+        self._take_basis()  # no vector may follow: the next one can be the first again
         self.generators, self.positions = [self.all_rows()], [0]
         self.s, self.t = np.ones(1), np.array([self.y @ self.row_shares])
         self._represent(self.generators[0], last=0)

@@ -76,3 +76,14 @@ def test_same_seed_grows_the_same_basis(engine, planes):
     one, other = (grown(engine, planes, X, y)[0] for _ in range(2))
     np.testing.assert_array_equal(one.basis, other.basis)
     np.testing.assert_array_equal(one.gram, other.gram)
+
+
+def test_a_basis_that_begins_anew_with_its_first_vector_fits_its_planes(engine, monkeypatch):
+    X, y = two_groups(40)
+    planes, _, _ = grown(engine, OwnBasisWorkingSet, X, y)
+    assert planes.basis.shape[0] > 1
+    monkeypatch.setattr(planes, "_fixed_point", lambda z: planes.basis[0])
+    planes.relabel(given(-y))
+    assert planes.gram_of_basis.shape == (1, 1)
+    assert planes.centred.shape == (1, 1)
+    assert planes.training_set.features.n_features == 1
