@@ -14,6 +14,7 @@ from mmcnb.errors import InputError
 LIBRARIES = 360 * 2**20
 ADDRESS = re.compile(r"(tcp|tls|ucx|ucxx|ws|wss|inproc)://.+")
 LOCAL = re.compile(r"local:([1-9]\d*)")
+MOST_THREADS = 2**16
 _UNITS = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -102,9 +103,39 @@ def n_threads(n_jobs: int | None) -> int:
         raise InputError(
             f"n_jobs={n_jobs!r} is not a whole number; give a positive one, or -1 for all cores."
         ) from None
+    if abs(n_jobs) > MOST_THREADS:
+        raise InputError(f"n_jobs={n_jobs} is more than {MOST_THREADS} threads; give -1 for all cores.")
     if n_jobs == 0:
         raise InputError("n_jobs=0 asks for no thread; give a positive number, or -1 for all cores.")
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def generator(random_state: Any) -> Any:
+    """A RandomState, as scikit-learn's ``check_random_state`` gives it.
+
+    Raises
+    ------
+    InputError
+        If it is neither None, a whole number from 0 to 2**32 - 1, nor a RandomState.
+    """
+    from sklearn.utils import check_random_state
+
+    try:
+        return check_random_state(random_state)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"random_state={random_state!r} is no seed; give a whole number from 0 to 2**32 - 1, a "
+            "RandomState, or None."
+        ) from error
+
+
+def check_verbose(verbose: Any) -> None:
+    """Refuse what is neither a truth value nor a whole number."""
+    try:
+        operator.index(verbose)
+    except TypeError:
+        if type(verbose).__name__ not in ("bool", "bool_"):
+            raise InputError(f"verbose={verbose!r} is no whole number; give 0 or 1.") from None
 
 
 def resolve_memory_limit(memory_limit: str | int | None) -> int:

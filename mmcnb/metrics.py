@@ -175,9 +175,9 @@ def sampled_silhouette(
     """
     from sklearn import config_context
     from sklearn.metrics import silhouette_score
-    from sklearn.utils import check_random_state
     from sklearn.utils.random import sample_without_replacement
 
+    from mmcnb._config import generator
     from mmcnb.samples import open_samples
     from mmcnb.samples.derived import standardized
     from mmcnb.samples.matrix import as_matrix
@@ -192,7 +192,7 @@ def sampled_silhouette(
         raise InputError(f"scale={scale!r} is unknown; give None or 'standard'.")
     rows = np.arange(n)
     if sample_size is not None and sample_size < n:
-        drawn = sample_without_replacement(n, sample_size, random_state=check_random_state(random_state))
+        drawn = sample_without_replacement(n, sample_size, random_state=generator(random_state))
         rows = np.sort(drawn)
     taken = labels[rows]
     n_clusters = len(np.unique(taken))

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mmcnb._config import parse_bytes
+from mmcnb._config import check_verbose, generator, parse_bytes
 from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment
 from mmcnb.engine.journal import described, fingerprint
 from mmcnb.engine.run import n_threads
@@ -33,6 +33,10 @@ from mmcnb.samples import Samples, open_samples
 
 KERNELS = ("rbf", "linear", "poly")
 PRECOMPUTED = "precomputed"
+
+
+LARGEST_COUNT = 2**31 - 1
+LARGEST_NUMBER = 1e100  # and its inverse is the smallest but 0: squares of both are floats
 
 
 class Rule(Protocol):
@@ -71,10 +75,13 @@ class Number:
         """Raise InputError where a value is out of range."""
         if value is None and self.optional:
             return
+        most = LARGEST_COUNT if self.integer else LARGEST_NUMBER
+        plain: Any = value.item() if isinstance(value, np.generic) else value
+        size: Any = abs(plain) if isinstance(plain, numbers.Real) else 0
         inside = (
-            not isinstance(value, bool)
+            not isinstance(value, bool | np.timedelta64)
             and isinstance(value, numbers.Integral if self.integer else numbers.Real)
-            and np.isfinite(float(value))
+            and (size == 0 or 1 / LARGEST_NUMBER <= size <= most)
             and (float(value) > self.low if self.open_low else float(value) >= self.low)
             and (float(value) < self.high if self.open_high else float(value) <= self.high)
         )
@@ -83,6 +90,10 @@ class Number:
             above = f"above {self.low:g}" if self.open_low else f"of at least {self.low:g}"
             end = "below" if self.open_high else "at most"
             below = "" if self.high == np.inf else f" and {end} {self.high:g}"
+            if isinstance(value, int | float) and 0 < value < 1 / LARGEST_NUMBER:
+                above = f"of at least {1 / LARGEST_NUMBER:g}"
+            if self.high == np.inf and isinstance(value, int | float) and most < value < np.inf:
+                below = f" and at most {most:g}"
             raise InputError(f"{name}={value!r} is out of range; give {what} {above}{below}.")
 
 
@@ -202,7 +213,12 @@ TWO_CLUSTERS: Mapping[str, Rule] = {
     "init": Choice(INITS),
     "threshold": Choice(("adaptive", "fixed")),
 }
-RUNTIME: Mapping[str, Rule] = {"memory_limit": Parsed(parse_bytes), "n_jobs": Parsed(n_threads)}
+RUNTIME: Mapping[str, Rule] = {
+    "memory_limit": Parsed(parse_bytes),
+    "n_jobs": Parsed(n_threads),
+    "random_state": Parsed(generator),
+    "verbose": Parsed(check_verbose),
+}
 # Parameters that do not change the result. Model files and checkpoints leave them out.
 RUNTIME_NAMES = ("memory_limit", "n_jobs", "verbose", "engine", "checkpoint")
 RUNTIME_DOCS = {

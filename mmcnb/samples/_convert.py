@@ -23,7 +23,7 @@ from mmcnb.samples._table_files import open_table, table_format
 from mmcnb.samples._text import first_line, looks_like_libsvm, plain_name, read_libsvm
 from mmcnb.samples._write import CSRStoreWriter, DenseStoreWriter, StoreWriter
 from mmcnb.samples.atomic import AtomicOutput
-from mmcnb.samples.matrix import CSRBlock, as_matrix, block_dtype, n_rows_of
+from mmcnb.samples.matrix import CSRBlock, as_block, as_matrix, block_dtype, n_rows_of
 
 WORK_BYTES = 160 * 2**20  # pieces, chunks and libraries on top of what the process holds, measured
 DENSE_FROM = 0.5  # share of values from which layout="auto" writes sparse sources dense
@@ -275,7 +275,7 @@ def _write(stream: _Stream, writer: StoreWriter, show_progress: bool | None) -> 
     with writer, progress_bar(stream.n_samples, "writing", enabled=shown) as bar:
         for block, y, names in stream.blocks:
             if isinstance(writer, CSRStoreWriter):
-                csr = block if isinstance(block, CSRBlock) else scipy.sparse.csr_array(block)
+                csr = block if isinstance(block, CSRBlock) else scipy.sparse.csr_array(as_block(block))
                 writer.append(csr.data, csr.indices, csr.indptr, y)
             elif isinstance(writer, DenseStoreWriter):
                 _append_dense(writer, as_matrix(block), y)

@@ -184,6 +184,7 @@ def read_libsvm(
             with np.errstate(invalid="ignore"):  # labels that are not whole numbers are refused below
                 labels = y.astype(np.int64)
             good = all_finite(X.data) and bool((labels == y).all())
+            good = good and not (b"_" in piece and _UNDERSCORE.search(piece))  # 1_000 is a number of Python
             width = int(X.indices.max(initial=-1)) + 1
             good = good and width <= (n_features or LARGEST_INDEX + 1)
         except (ValueError, OverflowError):
@@ -237,14 +238,19 @@ def line_fault(line: bytes, dtype: np.dtype, zero_based: bool, n_features: int |
     return None
 
 
-def _number(text: bytes | str) -> float | None:
+def _number(text: bytes) -> float | None:
+    if b"_" in text:
+        return None
     try:
         return float(text)
     except ValueError:
         return None
 
 
-def _is_whole(text: bytes | str) -> bool:
+_UNDERSCORE = re.compile(rb"^[^#\n]*_", re.MULTILINE)
+
+
+def _is_whole(text: bytes) -> bool:
     value = _number(text)
     return value is not None and value.is_integer()
 

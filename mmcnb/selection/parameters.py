@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mmcnb._config import generator
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
@@ -184,12 +185,10 @@ def seed_and_sample(estimator: Any, X: Any, sample_size: int, random_state: Any)
     InputError
         If the rows cannot be read, or the size is not a whole number of at least 4.
     """
-    from sklearn.utils import check_random_state
-
     if not isinstance(sample_size, int | np.integer) or sample_size < 4:
         raise InputError(f"sample_size={sample_size!r} is too small; give a whole number of at least 4.")
     given = estimator.get_params().get("random_state") if random_state is None else random_state
-    source = check_random_state(given)
+    source = generator(given)
     seed = int(source.randint(2**31 - 1))
     samples = open_samples(X)
     rows = sample_rows(samples.n_samples, sample_size, None, source)

@@ -280,3 +280,36 @@ def test_a_pipeline_of_graph_features_is_the_linear_method_on_a_graph():
     X, y = make_shape("two-rings", 600, random_state=0)
     pipeline = make_pipeline(mmcnb.GraphFeatures(random_state=0), mmcnb.CPMMC(random_state=0))
     assert adjusted_rand_score(y, pipeline.fit(X)[-1].labels_) > 0.95
+
+
+WRONG_TYPES = [
+    "a",
+    "",
+    b"a",
+    [],
+    [1],
+    {},
+    object(),
+    int,
+    1j,
+    np.nan,
+    np.array([1, 2]),
+    np.timedelta64(1, "s"),
+]
+
+
+@pytest.mark.parametrize("name", ["n_jobs", "random_state", "verbose", "n_init", "C", "max_rounds", "gamma"])
+@pytest.mark.parametrize("value", WRONG_TYPES, ids=repr)
+def test_values_of_wrong_types_are_one_sentence_that_names_the_parameter(X, name, value):
+    refused(lambda: mmcnb.SparseKernelMMC(**{name: value}).fit(X), name, InputError)
+
+
+@pytest.mark.parametrize("value", [1.5, "a", 0, 10**30, np.float32(2)])
+def test_threads_are_a_whole_number_wherever_they_are_given(X, value):
+    refused(lambda: mmcnb.CPMMC(n_jobs=value).fit(X), "n_jobs", InputError)
+    refused(lambda: mmcnb.config(n_jobs=value), "n_jobs", InputError)
+
+
+@pytest.mark.parametrize(("value", "match"), [(1e308, "at most 1e.100"), (1e-308, "at least 1e-100")])
+def test_numbers_whose_squares_overflow_are_out_of_range(X, value, match):
+    refused(lambda: mmcnb.UnsupervisedRLS(gamma=value).fit(X), f"gamma=.*{match}", InputError)

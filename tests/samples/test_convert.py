@@ -424,3 +424,21 @@ def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch, kind):
     small = min(peak_of_converting(2) for _ in range(3))
     # Other threads of the process are counted too, and only ever add: one quiet try is enough.
     assert any(peak_of_converting(8) < 1.5 * small for _ in range(10))
+
+
+@pytest.mark.parametrize("line", ["1 1:1_000", "1_0 1:1", "1 1_0:1", "1 1:٣"])
+def test_digits_that_python_alone_reads_are_no_numbers_of_libsvm_text(tmp_path, line):
+    source = tmp_path / "a.libsvm"
+    source.write_text(f"0 1:2 # a_note\n{line}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"a\.libsvm, line 2: "):
+        convert(source, tmp_path / "out.zarr", progress=False)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.libsvm"]
+
+
+@pytest.mark.parametrize("dtype", [">f2", "<f2", ">f4", "?", "g"])
+def test_arrays_of_any_type_are_written_as_csr(tmp_path, dtype):
+    rows = np.eye(4, 3).astype(dtype)
+    np.save(tmp_path / "rows.npy", rows)
+    convert(tmp_path / "rows.npy", tmp_path / "out.zarr", layout="csr", progress=False)
+    block = open_samples(tmp_path / "out.zarr").block(0, 4)
+    assert scipy.sparse.csr_array(block[:3], shape=(4, 3)).toarray().tolist() == rows.astype(float).tolist()
