@@ -213,11 +213,23 @@ TWO_CLUSTERS: Mapping[str, Rule] = {
     "init": Choice(INITS),
     "threshold": Choice(("adaptive", "fixed")),
 }
+
+
+def _check_seed(value: Any) -> None:
+    if type(value) is not int or not 0 <= value < 2**32:
+        generator(value)
+
+
+def _check_verbose(value: Any) -> None:
+    if type(value) is not int:
+        check_verbose(value)
+
+
 RUNTIME: Mapping[str, Rule] = {
     "memory_limit": Parsed(parse_bytes),
     "n_jobs": Parsed(n_threads),
-    "random_state": Parsed(generator),
-    "verbose": Parsed(check_verbose),
+    "random_state": Parsed(_check_seed),
+    "verbose": Parsed(_check_verbose),
 }
 # Parameters that do not change the result. Model files and checkpoints leave them out.
 RUNTIME_NAMES = ("memory_limit", "n_jobs", "verbose", "engine", "checkpoint")
