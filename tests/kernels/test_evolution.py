@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mmcnb import kernels
+from mmcnb import InputError, kernels
 from tests import reference
 from tests.kernels.test_moves import make_smoother
 
@@ -80,3 +80,8 @@ def test_patience_ends_an_evolution_that_stands_still():
     _, _, best = kernels.evolve_labels(R, True, make_population(1, 12), 0, 1, 10_000, 200, 0)
     assert best.shape[0] < 10_000
     assert (best[-200:] == best[-1]).all()
+
+
+def test_a_matrix_that_is_not_square_is_refused():
+    with pytest.raises(InputError, match="M has 3 columns"):
+        kernels.evolve_labels(np.ones((4, 3)), True, make_population(1, 4), 0, 1, 10, 10, 0)

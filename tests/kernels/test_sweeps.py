@@ -130,3 +130,20 @@ def test_a_weight_of_two_is_the_row_twice():
         kernels.plane_sums(F[twice], y[twice], single, coefs, offsets, rhos),
         kernels.plane_sums(F, y, weights, coefs, offsets, rhos),
     )
+
+
+def test_a_row_on_the_boundary_counts_as_above_it():
+    F, y, ones = np.array([[0.0], [0.0], [1.0]]), np.array([1, -1, 1], np.int8), np.ones(3)
+    _, _, sums = kernels.most_violated_constraint(F, y, ones, np.ones(1), 0.0, 2.0)
+    assert sums[3] == 3  # weight with f >= 0
+    assert sums[4] == 1  # of the second row the label would change
+
+
+@pytest.mark.parametrize("weight", [0.3, 1.0, 7.7])
+def test_rows_of_equal_weight_have_the_bits_of_weight_one(weight):
+    rng = np.random.default_rng(0)
+    F, y = rng.standard_normal((200, 5)).astype("float32"), rng.choice(np.array([-1, 1], np.int8), 200)
+    planes = rng.standard_normal((5, 3)), np.zeros(3), np.full(3, 0.5)
+    one = kernels.plane_sums(F, y, np.ones(200), *planes)
+    for found, expected in zip(kernels.plane_sums(F, y, np.full(200, weight), *planes), one, strict=True):
+        np.testing.assert_array_equal(found, weight * expected)

@@ -98,6 +98,7 @@ def _in_fork(action: Callable[[], Any], seconds: float) -> Any:
         child = os.fork()
         if child == 0:
             os.setsid()
+            tempfile.tempdir = folder
             for stream in (1, 2):
                 os.dup2(os.open(Path(folder, "said"), os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
             resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
@@ -118,15 +119,15 @@ def _in_fork(action: Callable[[], Any], seconds: float) -> Any:
 
 
 def _run_tests(
-    module: str, code: CodeType, compiled: bool, wanted: Collection[str] | None
+    module: str, code: CodeType | None, compiled: bool, wanted: Collection[str] | None, *options: str
 ) -> dict[str, dict[str, Any]]:
-    """Run tests of a module whose code is another, up to the first failure where some are ``wanted``."""
+    """Run tests of a module whose code may be another: those that are wanted, or all."""
     import numba  # noqa: TID251  whether it compiles is decided here
     import numpy as np
     import pytest
 
     get_code = SourceFileLoader.get_code
-    SourceFileLoader.get_code = lambda self, name: code if name == module else get_code(self, name)
+    SourceFileLoader.get_code = lambda self, name: (name == module and code) or get_code(self, name)
     if is_kernel(module):
         numba.config.DISABLE_JIT = not compiled
         numba.config.CACHE_DIR = tempfile.mkdtemp()  # the cache knows a function by its file, not by its code
@@ -134,11 +135,9 @@ def _run_tests(
     sys.entered = set()
     recorder = Recorder(module, wanted)
     # Plain assertions: with others, pytest would read the files that it is given itself.
-    options = ["-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider"] + (
-        [] if wanted is None else ["-x"]
-    )
+    fixed = ["-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider"]
     files = [*TESTS[module].split(), str(source(module).relative_to(ROOT))]
-    status = pytest.main([*options, *files], plugins=[recorder])
+    status = pytest.main([*fixed, *options, *files], plugins=[recorder])
     if status not in (0, 1):  # nothing could be collected
         return {"the import": {"passed": False, "ran": False}}
     return recorder.tests
@@ -154,7 +153,8 @@ def tests_of(module: str) -> list[tuple[bool, dict[str, dict[str, Any]]]]:
     """The tests that pass, as plain Python and then the others as machine code, the quickest first."""
     found, left = [], None
     for compiled in (False, True) if is_kernel(module) else (True,):
-        tests = _in_fork(partial(_run_tests, module, code_that_tells(module), compiled, left), 3600)
+        code = None if compiled and is_kernel(module) else code_that_tells(module)
+        tests = _in_fork(partial(_run_tests, module, code, compiled, left), 3600)
         passed = {name: test for name, test in tests.items() if test["ran"] and test["passed"]}
         quickest = sorted(passed, key=lambda name: passed[name]["seconds"])
         found.append((compiled, {name: passed[name] for name in quickest}))
@@ -185,7 +185,7 @@ def judge(mutant: Mutant) -> dict[str, Any]:
         if not chosen:
             continue
         tried += len(chosen)
-        run = partial(_run_tests, mutant.module, mutant.code(), compiled, list(chosen))
+        run = partial(_run_tests, mutant.module, mutant.code(), compiled, list(chosen), "-x")
         ran = _in_fork(run, SECONDS + 5 * sum(chosen.values()))
         failed = ["no end"] if ran is None else [name for name, test in ran.items() if not test["passed"]]
         if failed:
@@ -229,7 +229,7 @@ def main() -> None:
         importlib.import_module(name)
     import pandas as pd
 
-    known = pd.read_csv(EQUIVALENT).set_index(["module", "change"])["reason"].to_dict()
+    equivalent = set(pd.read_csv(EQUIVALENT)[["module", "change", "line"]].itertuples(index=False, name=None))
     options.out.mkdir(parents=True, exist_ok=True)
     began, rows = time.monotonic(), []
     for mutant, killed in draw(options):
@@ -237,10 +237,10 @@ def main() -> None:
             print(f"the time is up after {len(rows)} mutants")
             break
         start = time.monotonic()
-        place = {"module": mutant.module, "line": mutant.line, "change": mutant.change}
-        row = place | (killed or judge(mutant))
-        if row["result"] != "killed" and (mutant.module, mutant.change) in known:
-            row["result"] = "equivalent"
+        text = source(mutant.module).read_text(encoding="utf-8").splitlines()[mutant.line - 1].strip()
+        row = {"module": mutant.module, "line": mutant.line, "change": mutant.change}
+        is_known = (mutant.module, mutant.change, text) in equivalent
+        row |= {"result": "equivalent", "by": "", "tests": 0} if is_known else killed or judge(mutant)
         rows.append(row | {"seconds": time.monotonic() - start})
         pd.DataFrame(rows).to_csv(options.out / "mutants.csv", index=False)
         if row["result"] != "killed":
