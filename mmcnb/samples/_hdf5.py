@@ -20,12 +20,16 @@ from mmcnb.samples._stored import EdgeChunks, SlicedRows, edge_bytes
 from mmcnb.samples._stored_csr import StoredCSRSamples
 
 PARTS = "data", "indices", "indptr"
+MOST_LINKS = 16  # that lead from one to the next
+COPY = "no file opens others; copy them into one, for example with h5repack"
 
 
 class _Dataset(SlicedRows):
     """Slices of an HDF5 dataset; one without chunks is read in those of the reduction."""
 
     def __init__(self, dataset: Any, name: str, edges: EdgeChunks | None = None, lookahead: int = 0) -> None:
+        if dataset.is_virtual or dataset.external:
+            raise InputError(f"{name}: {dataset.name} keeps its numbers in other files: {COPY}.")
         chunk_length = BLOCK_ROWS if dataset.ndim > 1 else GROUP_ROWS
         super().__init__(
             dataset.name, dataset, dataset.chunks[0] if dataset.chunks else chunk_length, edges, lookahead
@@ -72,10 +76,12 @@ class _HDF5Samples(ChunkedSamples):
         """AnnData's names of the variables."""
         path = annotation_of(self.node.name.strip("/"))
         try:
-            group = None if path is None else self.node.file.get(path)
+            group = None if path is None else _member(self.node.file, path)
             if group is None or "_index" not in group.attrs:
                 return None
-            names = plain_names(group[group.attrs["_index"]][:])
+            names = plain_names(_member(group, group.attrs["_index"])[:])
+        except InputError:
+            raise
         except Exception as error:  # as for the rows
             raise DamagedStoreError(f"{self.name}: the names in {path} cannot be read: {REMEDY}.") from error
         return check_feature_names(names, self.n_features, self.name)
@@ -104,7 +110,7 @@ class HDF5CSRSamples(_HDF5Samples, StoredCSRSamples):
     """Rows of a group in AnnData's ``csr_matrix`` encoding."""
 
     def __init__(self, group: Any, name: str) -> None:
-        parts = {part: group.get(part) for part in PARTS}
+        parts = {part: _member(group, part) for part in PARTS}
         shape = group.attrs.get("shape")
         if shape is None or any(getattr(array, "ndim", 0) != 1 for array in parts.values()):
             raise InputError(
@@ -161,7 +167,9 @@ def open_object(node: Any, element: str | None) -> Samples:
     if element is not None or node.attrs.get("encoding-type") not in ("csr_matrix", "csc_matrix"):
         path = (element or "X").strip("/")
         try:
-            found = node.get(path)
+            found = _member(node, path)
+        except InputError:
+            raise
         except (KeyError, OSError, RuntimeError, ValueError) as error:
             raise DamagedStoreError(f"{name}: {path} cannot be read: {REMEDY}.") from error
         if found is None:
@@ -185,13 +193,34 @@ def _open_group(group: Any) -> Samples:
     raise InputError(f"{name} is encoded as {form}, which has no reader: give a 2-D dataset or a CSR group.")
 
 
+def _member(node: Any, path: str, n_links: int = 0) -> Any:
+    """What a path inside a file leads to; None where it leads nowhere. A link to another file is refused."""
+    import h5py
+
+    if n_links > MOST_LINKS:
+        raise DamagedStoreError(f"{node.file.filename}: links to {path} lead in a circle: {REMEDY}.")
+    for part in path.strip("/").split("/"):
+        link = node.get(part, getlink=True) if hasattr(node, "keys") else None
+        if isinstance(link, h5py.ExternalLink):
+            raise InputError(f"{node.file.filename}: {path} leads to the file {link.filename}: {COPY}.")
+        if isinstance(link, h5py.SoftLink):
+            start = node.file if link.path.startswith("/") else node
+            node = _member(start, link.path, n_links + 1)
+        else:
+            node = None if link is None else node.get(part)
+    return node
+
+
 def _describe(node: Any) -> str:
     path = node.name.strip("/")
     return join(node.file.filename, "" if path == "X" else path)
 
 
 def _elements(group: Any, prefix: str = "") -> Iterator[str]:
-    for name, node in group.items():
+    for name in group:
+        node = _member(group, name)
+        if node is None:
+            continue
         if hasattr(node, "shape"):
             if node.ndim == 2:
                 yield prefix + name
