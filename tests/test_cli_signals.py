@@ -1,6 +1,8 @@
 """A signal ends a command once and in order; what ends already, or is done, is not disturbed."""
 
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -53,3 +55,28 @@ def test_a_command_is_stopped_from_its_first_moment_to_the_last_of_its_work(numb
     monkeypatch.setattr(cli.doctor, "lines", lambda report: [signal.raise_signal(number) or "the report"])
     assert cli.main(["doctor"]) == 0
     assert capsys.readouterr().out == "the report\n"
+
+
+INTERRUPTED = """
+import asyncio, sys, threading
+from mmcnb import cli
+
+async def write():
+    await asyncio.sleep(9)
+
+def run(arguments):
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    asyncio.run_coroutine_threadsafe(write(), loop)
+    not_begun = write()
+    raise KeyboardInterrupt
+
+cli.doctor.run, sys.argv = run, ["mmcnb", "doctor"]
+sys.exit(cli.main())
+"""
+
+
+def test_what_was_being_done_adds_nothing_to_the_sentence():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
+    assert done.returncode == 130
+    assert done.stderr == "mmcnb: stopped by the user; nothing half-written was left behind.\n"

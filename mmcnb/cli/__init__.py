@@ -6,6 +6,7 @@ Nothing heavy is imported before a verb runs, so that ``mmcnb --help`` is quick.
 
 import argparse
 import json
+import logging
 import sys
 import warnings
 from collections.abc import Sequence
@@ -72,6 +73,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, SystemError) as error:
         if not is_interrupt(error):
             raise
+        if argv is None:  # as the process ends, Zarr's event loop would complain of what it was doing
+            warnings.simplefilter("ignore")
+            logging.getLogger("asyncio").disabled = True
         return _complain(_stop_sentence(arguments), INTERRUPTED)
 
 
