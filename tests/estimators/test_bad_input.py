@@ -299,7 +299,7 @@ WRONG_TYPES = [
 
 
 @pytest.mark.parametrize("name", ["n_jobs", "random_state", "verbose", "n_init", "C", "max_rounds", "gamma"])
-@pytest.mark.parametrize("value", WRONG_TYPES, ids=repr)
+@pytest.mark.parametrize("value", WRONG_TYPES, ids=lambda value: type(value).__name__)
 def test_values_of_wrong_types_are_one_sentence_that_names_the_parameter(X, name, value):
     refused(lambda: mmcnb.SparseKernelMMC(**{name: value}).fit(X), name, InputError)
 
