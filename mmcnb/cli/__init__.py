@@ -31,7 +31,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose complaint is one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(BAD_INPUT, f'{self.prog}: {message}; see "{self.prog} --help".\n')
+        self.exit(BAD_INPUT, f'{self.prog}: {" ".join(message.split())}; see "{self.prog} --help".\n')
 
 
 def build_parser() -> argparse.ArgumentParser:

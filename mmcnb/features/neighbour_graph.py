@@ -1,9 +1,11 @@
 """The neighbour graph of some nodes, its spectrum, and the filter of its eigenvalues."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from mmcnb.errors import InputError
 from mmcnb.features.nodes import nearest_others, search_all
 from mmcnb.kernels import unchecked as kernels
 
@@ -13,6 +15,7 @@ SCALE_NEIGHBOUR = 7  # its distance is the scale of a node where components are 
 LISTED = 64  # nearest nodes that are kept where components are joined
 DENSE_NODES = 2100  # up to which all eigenvalues cost less than iterations for some
 EIGENVALUE_TOLERANCE = 1e-7
+LARGER_BASIS = 6  # vectors held for each one asked for, where Lanczos' method fails with its usual two
 DEFLATION = 3.0  # takes the eigenvalue 1 below all others, which are at least -1
 FILTERS = ("root", "cut-off", "resolvent")
 
@@ -172,7 +175,7 @@ def spectrum(graph: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
     """
     from scipy.linalg import eigh
     from scipy.sparse import diags_array
-    from scipy.sparse.linalg import LinearOperator, eigsh
+    from scipy.sparse.linalg import LinearOperator
 
     p = graph.shape[0]
     roots = np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
@@ -187,9 +190,23 @@ def spectrum(graph: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
         def product(v: np.ndarray) -> np.ndarray:
             return np.asarray(S @ v - DEFLATION * (trivial * v).sum() * trivial)
 
-        rest = LinearOperator((p, p), product, dtype=float)
-        values, vectors = eigsh(rest, count, which="LA", v0=np.cos(np.arange(p)), tol=EIGENVALUE_TOLERANCE)
+        values, vectors = _leading(LinearOperator((p, p), product, dtype=float), count)
     order = np.argsort(-values, kind="stable")
     values, vectors = values[order], vectors[:, order] / roots[:, None]
     vectors *= np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(count)])
     return np.clip(values, 0.0, 1.0), vectors / np.sqrt((vectors**2).mean(axis=0))
+
+
+def _leading(operator: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Largest eigenvalues and their vectors; once more with a larger basis where many lie close together."""
+    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+    p = operator.shape[0]
+    start = np.cos(np.arange(p))
+    for n_basis in (None, min(p, LARGER_BASIS * count)):
+        with suppress(ArpackNoConvergence):
+            return eigsh(operator, count, which="LA", v0=start, ncv=n_basis, tol=EIGENVALUE_TOLERANCE)
+    raise InputError(
+        f"The graph of {p:,} rows falls into so many groups that {count} eigenvectors were not found, "
+        'perhaps because many rows nearly repeat: raise n_neighbors of GraphKernel, or take kernel="rbf".'
+    )

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-TRIES, CI_TRIES, SECONDS = 6, 6, 4
+TRIES, CI_TRIES, SECONDS = 6, 6, 2
 
 
 def attempt(seed: int, folder: Path) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import contextlib
 import functools
 import io
 import math
+import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -139,91 +140,100 @@ def parameters(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
 
 
 @functools.cache
-def known_files() -> tuple[Path, Path]:
-    """A store and a model that command lines may name."""
-    import tempfile
-
+def known_files() -> tuple[str, str, str]:
+    """A store, a model and labels that command lines may name; none of them writes there."""
     folder = Path(tempfile.mkdtemp(prefix="campaign-"))
-    convert(known_rows(), folder / "rows.zarr", progress=False)
-    mmcnb.CPMMC(C=1.5, n_init=1, n_jobs=1, random_state=0).fit(known_rows()).save(folder / "known.model")
-    return folder / "rows.zarr", folder / "known.model"
+    rows, model, labels = folder / "rows.zarr", folder / "known.model", folder / "labels.zarr"
+    convert(known_rows(), rows, progress=False)
+    clusterer = mmcnb.CPMMC(C=1.5, n_init=1, n_jobs=1, random_state=0).fit(known_rows())
+    clusterer.save(model)
+    clusterer.predict(rows, out=labels)
+    return str(rows), str(model), str(labels)
 
 
-OPTIONS = {
-    "fit": (
-        "--model",
-        "--labels",
-        "--method",
-        "--clusters",
-        "--C",
-        "--gamma",
-        "--threads",
-        "--memory-limit",
-        "--seed",
-    ),
-    "predict": ("--model", "--labels", "--threads"),
-    "convert": (
-        "--layout",
-        "--dtype",
-        "--drop",
-        "--columns",
-        "--label-column",
-        "--delimiter",
-        "--memory-limit",
-    ),
-    "plan": ("--clusters", "--memory-limit", "--rows", "--columns"),
-    "score": ("--classes", "--labels"),
-    "info": ("--element",),
-    "verify": ("--element",),
+# Each option of a verb with sound texts.
+OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
+    "fit": {
+        "--method": ("cpmmc", "kernel-kmeans", "unsupervised-rls"),
+        "--n-clusters": ("2",),
+        "--n-init": ("1", "2"),
+        "--scale": ("standard",),
+        "--jobs": ("1", "-1"),
+        "--memory-limit": ("4GiB", "3000MB"),
+        "--random-state": ("0", "7"),
+        "--element": ("X",),
+    },
+    "predict": {"--jobs": ("1",), "--memory-limit": ("4GiB",), "--element": ("X",)},
+    "convert": {"--layout": ("auto", "dense", "csr"), "--dtype": ("float32", "float64"), "--element": ("X",)},
+    "plan": {"--method": ("cpmmc", "kernel-kmeans"), "--n-clusters": ("2",), "--memory-limit": ("4GiB",)},
+    "score": {"--sample-size": ("10",), "--scale": ("standard",), "--random-state": ("0",)},
+    "info": {"--element": ("X",)},
+    "verify": {},
 }
 ODD_TEXTS = (
-    "",
-    "a",
-    "1",
-    "0",
-    "-1",
-    "1.5",
-    "nan",
-    "inf",
-    "auto",
-    "1MiB",
-    "4GiB",
-    "2GiB",
-    "é",
-    "a" * 300,
-    "--",
-    "-x",
-    "٣",
-    "1_0",
+    *(
+        "",
+        "a",
+        "1.5",
+        "0",
+        "-1",
+        "nan",
+        "inf",
+        "-inf",
+        "1e999",
+        "auto",
+        "1B",
+        "-1MiB",
+        "é",
+        "a" * 300,
+        "--",
+        "-x",
+    ),
+    *(
+        "-x",
+        "٣",
+        "1_0",
+        "2**3",
+        "None",
+        "[1]",
+        "1,2",
+        "99999999999999999999",
+        "X/../X",
+        "\n",
+        "a\tb",
+        "\udcff",
+    ),
 )
 
 
 def command(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
-    """A command line of known and odd words."""
-    rows, model = known_files()
+    """A sound command line, of which one word may be spoiled, lost or added."""
+    rows, model, labels = known_files()
     verb = one_of(rng, list(OPTIONS))
-    out = folder / "out.zarr"
-    paths = (str(rows), str(model), str(folder / "nowhere"), str(out), str(folder), "")
-    argv = [verb, str(rows) if rng.random() < 0.8 else one_of(rng, paths)]
-    if verb == "convert":
-        argv.append(str(out))
-    for option in rng.permutation(OPTIONS[verb])[: int(rng.integers(0, 4))].tolist():
-        known = (
-            one_of(rng, paths) if option in ("--model", "--labels", "--classes") else one_of(rng, ODD_TEXTS)
+    places = {"predict": [model, rows], "score": [rows, labels], "convert": [rows, str(folder / "out.zarr")]}
+    argv = [verb, *places.get(verb, [rows])]
+    names = [name for name in OPTIONS[verb] if rng.random() < 0.4 or (verb, name) == ("fit", "--method")]
+    for name in names:
+        argv += [name, one_of(rng, OPTIONS[verb][name])]
+    if verb == "fit":
+        argv += ["--model", str(folder / "out.model")]
+    if verb in ("fit", "predict"):
+        argv += ["--labels", str(folder / one_of(rng, ("labels.zarr", "labels.csv", "labels.parquet")))]
+    spoiled = rng.random() < 0.6
+    if spoiled:
+        place = int(rng.integers(1, len(argv) + 1))
+        word = one_of(
+            rng, (*ODD_TEXTS, str(folder), str(folder / "nowhere"), "--nothing", "--json", "--overwrite")
         )
-        argv += [option, known if rng.random() < 0.8 else one_of(rng, (*paths, *ODD_TEXTS))]
-    if verb in ("fit", "predict") and rng.random() < 0.7:
-        argv += ["--labels", str(folder / "labels.zarr")]
-    if rng.random() < 0.3:
-        argv.append(one_of(rng, ("--json", "--nothing", "extra", "--overwrite")))
-    before = sorted(folder.rglob("*"))
-    code, said = run(argv)
+        argv[place : place + int(rng.integers(0, 2))] = [] if rng.random() < 0.15 else [word]
+    with contextlib.chdir(folder):
+        code, said = run(argv)
     lines = [line for line in said.splitlines() if not line.startswith("mmcnb: warning: ")]
     assert code in (0, 2), f"exit code {code} of {argv}: {said}"
-    if code == 2:
-        assert len(lines) == 1, f"{len(lines)} lines of {argv}: {said}"
-        assert sorted(folder.rglob("*")) == before, f"left behind by {argv}"
-    assert not [path for path in folder.rglob(".part-*") if path.name != ".part"], f"a part of {argv}"
+    assert spoiled or code == 0, f"a sound command was refused: {argv}: {said}"
+    assert code == 0 or len(lines) == 1, f"{len(lines)} lines of {argv}: {said}"
+    assert code == 0 or not any(folder.iterdir()), f"left behind by {argv}"
+    assert not list(folder.rglob(".part-*")), f"a part left behind by {argv}"
     return {"what": verb, "answer": "right" if code == 0 else "refused"}
 
 

@@ -29,6 +29,7 @@ import pandas as pd
 from mmcnb.samples.atomic import atomic_write
 
 ENDED = "the process ended: it hung, crashed or ran out of memory"
+_patience = 5  # times the seconds of a try that the first of a process may take, which compiles
 MOST_SHOWN = 20  # failures printed; the frame has all
 
 
@@ -116,7 +117,9 @@ def _end(pool: ProcessPoolExecutor, group: int) -> None:
 
 def _attempt(name: str, seed: int, seconds: float) -> dict[str, Any]:
     """One try in an empty folder, in the process of the tries; one that hangs ends the process."""
-    faulthandler.dump_traceback_later(seconds, exit=True)
+    global _patience
+    faulthandler.dump_traceback_later(_patience * seconds, exit=True)
+    _patience = 1
     try:
         with tempfile.TemporaryDirectory(prefix="campaign-", ignore_cleanup_errors=True) as folder:
             facts = load(name).attempt(seed, Path(folder))

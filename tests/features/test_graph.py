@@ -5,7 +5,9 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.sparse.linalg as sparse_linalg
 from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import ArpackNoConvergence
 
 import mmcnb
 from mmcnb.errors import InputError
@@ -191,6 +193,26 @@ def test_there_are_no_more_eigenvectors_than_nodes_but_one(monkeypatch, p):
         assert vectors.shape == (p, p - 1)
         assert values.shape == (p - 1,)
         np.testing.assert_allclose(graph.sum(axis=1) @ vectors / graph.sum(), 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_spectrum_that_is_not_found_is_tried_once_more_and_then_one_sentence(monkeypatch, failures):
+    left, found = [ArpackNoConvergence("none", np.empty(0), np.empty((0, 0)))] * failures, sparse_linalg.eigsh
+
+    def eigsh(*words, **options):
+        if left:
+            raise left.pop()
+        return found(*words, **options)
+
+    monkeypatch.setattr(neighbour_graph, "DENSE_NODES", 10)
+    graph, _ = connected_graph(np.random.default_rng(0).normal(size=(60, 3)), 5)
+    expected, _ = spectrum(graph, 4)
+    monkeypatch.setattr(sparse_linalg, "eigsh", eigsh)
+    if failures == 1:
+        np.testing.assert_allclose(spectrum(graph, 4)[0], expected, atol=1e-6)
+    else:
+        with pytest.raises(InputError, match=r"60 rows falls into so many groups .*raise n_neighbors"):
+            spectrum(graph, 4)
 
 
 @pytest.mark.parametrize("dense", [True, False])
