@@ -216,6 +216,8 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read as a table ({str(error).splitlines()[0]}).") from error
     values = table[column]
+    if values.type in (pa.binary(), pa.large_binary()):  # of CSV, where it is no UTF-8
+        raise InputError(f"{path}: {column} is no text in UTF-8; write the table again.")
     if values.null_count:
         row = int(np.argmax(np.asarray(values.is_null())))
         raise InputError(f"{path}: row {row} has no {column}; give one value a row.")

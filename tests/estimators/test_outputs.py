@@ -303,3 +303,9 @@ def test_annotate_refuses_in_one_sentence_and_writes_nothing(given, sentence, ce
 def test_annotate_wants_an_anndata_object(X):
     with pytest.raises(InputError, match="adata is a ndarray; give an AnnData object"):
         mmcnb.annotate(X)
+
+
+def test_labels_that_are_no_text_are_refused(tmp_path):
+    (tmp_path / "l.csv").write_bytes(b"row,class\n0,\xb0ne\n1,two\n")
+    with pytest.raises(InputError, match=r"l\.csv: class is no text in UTF-8; write the table again"):
+        read_values(tmp_path / "l.csv")
