@@ -13,6 +13,15 @@ from mmcnb.cli._signals import StopSignals
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
 
+@pytest.fixture(autouse=True)
+def signals_as_on_a_terminal():
+    """A shell has its commands in the background ignore SIGINT."""
+    before = [signal.signal(number, signal.default_int_handler) for number in SIGNALS]
+    yield
+    for number, old in zip(SIGNALS, before, strict=True):
+        signal.signal(number, old)
+
+
 @pytest.mark.parametrize("first", SIGNALS)
 @pytest.mark.parametrize("second", SIGNALS)
 def test_the_first_signal_interrupts_and_the_next_waits_until_all_is_cleared_away(first, second, monkeypatch):

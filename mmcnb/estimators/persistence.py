@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_clusterer
 
 from mmcnb.engine.session import Report
 from mmcnb.errors import InputError
@@ -262,7 +263,8 @@ def _check_report(path: Any, report: dict[str, Any], n_clusters: int) -> None:
 def _check_counts(path: Any, estimator: Any) -> None:
     """Refuse a rule of another number of clusters than the estimator has, and of kernels than it names."""
     found = n_clusters_of(estimator.model_)
-    for name in ("n_clusters_", "n_clusters"):
+    # A classifier may take a number of clusters that its rule does not keep.
+    for name in ("n_clusters_", "n_clusters") if is_clusterer(estimator) else ("n_clusters_",):
         wanted = getattr(estimator, name, None)
         if type(wanted) is int and wanted != found:
             raise _no_such(path, f"{name}={wanted} for a rule of {found} clusters")

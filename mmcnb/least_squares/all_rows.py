@@ -53,7 +53,7 @@ def square_rows(bytes_allowed: int, matrices: int) -> int:
     --------
     >>> from mmcnb.least_squares.all_rows import square_rows
     >>> square_rows(2**30, 3)
-    3976
+    3808
     """
     return int((max(bytes_allowed - LIBRARIES, 0) / 2 / matrices / 8) ** 0.5)
 

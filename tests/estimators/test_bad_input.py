@@ -232,7 +232,7 @@ def test_exact_method_refuses_a_matrix_that_does_not_fit_with_its_bytes():
     ("weights", "match"),
     [
         (np.ones(99), "99 entries for 100 rows"),
-        (np.ones((100, 1)), "1D array"),
+        (np.ones((100, 1)), "give one weight a row"),
         (np.where(np.arange(100) == 41, -1.0, 1.0), "row 41 is -1"),
         (np.where(np.arange(100) == 42, np.nan, 1.0), "row 42 is nan"),
         (np.where(np.arange(100) == 43, np.inf, 1.0), "row 43 is inf"),

@@ -177,6 +177,6 @@ def test_rows_that_are_all_equal_or_too_few_kinds_are_refused():
 def test_a_kernel_matrix_that_does_not_fit_names_what_does():
     X, _ = blobs(5000)
     with pytest.raises(MemoryLimitError, match=r"takes .* give sample_size=(\d+) or raise") as error:
-        rls(sample_size=5000, memory_limit="350MiB").fit(X)
+        rls(sample_size=5000, memory_limit="450MiB").fit(X)
     size = int(str(error.value).split("sample_size=")[1].split(" ")[0])
     assert 0 < size < 5000
