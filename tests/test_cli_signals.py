@@ -73,7 +73,12 @@ from mmcnb import cli
 async def write():
     await asyncio.sleep(9)
 
+class HalfMade:
+    def __del__(self):
+        raise AttributeError("what was never made")
+
 def run(arguments):
+    half_made = HalfMade()
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
     asyncio.run_coroutine_threadsafe(write(), loop)

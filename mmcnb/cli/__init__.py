@@ -76,6 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if argv is None:  # as the process ends, Zarr's event loop would complain of what it was doing
             warnings.simplefilter("ignore")
             logging.getLogger("asyncio").disabled = True
+            sys.unraisablehook = lambda unraisable: None  # of a loop that was only half made
         return _complain(_stop_sentence(arguments), INTERRUPTED)
 
 
