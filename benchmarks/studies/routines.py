@@ -164,7 +164,8 @@ def chunks(run: Run) -> dict[str, Any]:
     """``predict`` and a bare read of a store with and without its inventory, in turns."""
     rows, features, landmarks = run.settings["rows"], 64, 64
     noise = run.dataset.startswith("noise")
-    path = written_once(run.folder, f"{run.dataset[:5]}-{rows}", lambda store: write_pair(store, rows, noise))
+    name = f"pair-{run.dataset[:5]}-{rows}"
+    path = written_once(run.folder, name, lambda store: write_pair(store, rows, noise))
     model, compiled = labeller(features, landmarks)
     plain = path.removesuffix(".zarr") + ".plain.zarr"
     assert open_samples(path).checksummed > open_samples(plain).checksummed
