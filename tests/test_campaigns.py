@@ -68,3 +68,8 @@ def test_table_sums_up_the_frames_of_a_folder(tmp_path, frame, monkeypatch, caps
 def test_unknown_campaign_is_refused_with_the_names(capsys):
     assert command.main(["flip"]) == 2
     assert "choose one of flips, kills" in capsys.readouterr().out
+
+
+def test_page_on_reliability_names_every_campaign():
+    page = Path("docs/reliability.md").read_text()
+    assert [name for name in command.CAMPAIGNS if page.count(f"| `{name}` |") < 1] == []
