@@ -55,14 +55,6 @@ SIGNALS = {  # and how often each is drawn; "INT INT" is an impatient user
     "STOP CONT": 0.16,
 }
 SECONDS_BETWEEN = 0.02  # at most, from one signal to the next
-DONE = [
-    "reads",
-    "sweeps",
-    "bytes",
-    "resumed",
-    "seconds",
-    "compile_seconds",
-]  # told of work, not of the answer
 
 
 @dataclass(frozen=True)
