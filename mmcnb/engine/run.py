@@ -8,6 +8,7 @@ same bits for any storage chunks, number of threads or engine.
 import logging
 import math
 import os
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -198,6 +199,23 @@ def map_blocks(pass_: Pass[Total], samples: Samples, start: int, stop: int) -> I
         yield pass_.block(rows, first, min(first + BLOCK_ROWS, stop))
 
 
+_pools: tuple[int, Any] = 0, None  # number of modules, and the thread pools of their libraries
+
+
+def single_threaded(user_api: str | None = None) -> Any:
+    """The thread pools of BLAS and OpenMP, or of one of them, at one thread: for a ``with`` block.
+
+    To find the pools takes milliseconds. They are sought again only where modules were imported since.
+    """
+    global _pools
+    if _pools[0] != len(sys.modules):
+        from threadpoolctl import ThreadpoolController
+
+        controller = ThreadpoolController()
+        _pools = len(sys.modules), controller
+    return _pools[1].limit(limits=1, user_api=user_api)
+
+
 class SingleThreadedBLAS:
     """BLAS at one thread while any engine of this process runs.
 
@@ -212,12 +230,11 @@ class SingleThreadedBLAS:
     def __enter__(self) -> None:
         # Compiled kernels reach BLAS through SciPy's: loaded later, it would escape the limit.
         import scipy.linalg  # noqa: F401
-        from threadpoolctl import threadpool_limits
 
         shared = SingleThreadedBLAS
         with shared._lock:
             if shared._limits is None:
-                shared._limits = threadpool_limits(1, user_api="blas")
+                shared._limits = single_threaded("blas")
             shared._users += 1
 
     def __exit__(self, *_: object) -> None:

@@ -8,11 +8,12 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 
+from mmcnb._rules import Rule
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import plan_fit
 from mmcnb.estimators.base import Estimator, estimator
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import COUNT, SCALE, Rule, read_input
+from mmcnb.estimators.parameters import COUNT, SCALE, read_input
 from mmcnb.features.graph import N_NODES, GraphKernel, needs_of_nodes, node_graph
 from mmcnb.features.model import Model
 from mmcnb.features.rules import DecisionPass, Scores
@@ -109,7 +110,7 @@ class GraphFeatures(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Estima
         with self._open_engine(plan.threads) as engine:
             drawn = draw_sample(engine, samples, rows, moments=self.scale == "standard")
             sample = scaled_matrix(drawn.sample, drawn.mean, drawn.deviation, overwrite=True)
-            graph = node_graph(sample, kernel, self.n_components, random_state)
+            graph = node_graph(sample, kernel, self.n_components, random_state, engine)
         identity = Scores(np.eye(graph.map.n_features), np.zeros(graph.map.n_features))
         moments = drawn.mean, drawn.deviation
         self.model_ = Model(identity, None, None, *moments, feature_dtype="float64", graph=graph.map)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma, mean_squared_distance
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.multiple_kernels import CallableKernel, MultipleKernels
@@ -61,7 +61,9 @@ def check_base_kernels(kernels: Any, columns: Any) -> None:
             raise InputError('columns are given and kernels="auto" reads all; give a list of kernels too.')
         return
     if not isinstance(kernels, list | tuple):
-        raise InputError(f'kernels={kernels!r} is no list; give "auto" or a list such as ["linear", "rbf"].')
+        raise InputError(
+            f'kernels={shown(kernels)} is no list; give "auto" or a list such as ["linear", "rbf"].'
+        )
     if len(kernels) == 0:
         raise InputError('kernels is empty; give at least one kernel, or "auto".')
     for k, kernel in enumerate(kernels):
@@ -79,7 +81,9 @@ def _check(kernel: Any, place: str) -> None:
     name, parameters = _named(kernel, place)
     if name not in KERNELS:
         known = ", ".join(repr(one) for one in KERNELS)
-        raise InputError(f"{place}={name!r} is unknown; give one of {known}, or a function of two blocks.")
+        raise InputError(
+            f"{place}={shown(name)} is unknown; give one of {known}, or a function of two blocks."
+        )
     for key, value in parameters.items():
         if key not in PARAMETERS[name]:
             able = ", ".join(sorted(PARAMETERS[name])) or "no parameter"
@@ -87,11 +91,11 @@ def _check(kernel: Any, place: str) -> None:
         number = _is_number(value)
         if key == "gamma" and not (value in GAMMA_NAMES if isinstance(value, str) else number and value > 0):
             names = ", ".join(repr(one) for one in GAMMA_NAMES)
-            raise InputError(f"{place} has gamma={value!r}; give a positive number or one of {names}.")
+            raise InputError(f"{place} has gamma={shown(value)}; give a positive number or one of {names}.")
         if key == "degree" and not (number and float(value).is_integer() and value >= 1):
-            raise InputError(f"{place} has degree={value!r}; give a whole number of at least 1.")
+            raise InputError(f"{place} has degree={shown(value)}; give a whole number of at least 1.")
         if key == "coef0" and not number:
-            raise InputError(f"{place} has coef0={value!r}; give a number.")
+            raise InputError(f"{place} has coef0={shown(value)}; give a number.")
 
 
 def _is_number(value: Any) -> bool:
@@ -105,9 +109,9 @@ def _named(kernel: Any, place: str) -> tuple[Any, dict[str, Any]]:
     pair = isinstance(kernel, list | tuple) and len(kernel) == 2
     if pair and isinstance(kernel[0], str) and isinstance(kernel[1], dict):
         return kernel[0], dict(kernel[1])
-    shown = f"{place} is an array, which" if hasattr(kernel, "shape") else f"{place}={kernel!r}"
+    given = f"{place} is an array, which" if hasattr(kernel, "shape") else f"{place}={shown(kernel)}"
     raise InputError(
-        f"{shown} is no kernel; give a name, a pair such as ('rbf', {{'gamma': 0.5}}), or a "
+        f"{given} is no kernel; give a name, a pair such as ('rbf', {{'gamma': 0.5}}), or a "
         "function of two blocks of rows."
     )
 

@@ -5,14 +5,15 @@ clusters follow the data: a ring is one cluster, and so is a dense group beside 
 weighted mean of the coordinates of its nearest nodes, whether it is a node or not.
 """
 
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mmcnb._rules import Choice, Number
 from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.run import Engine
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import mean_squared_distance
 from mmcnb.features.neighbour_graph import FILTERS, connected_graph, filter_weights, spectrum
@@ -64,17 +65,9 @@ class GraphKernel:
 
     def check(self) -> None:
         """Raise InputError where a setting is invalid."""
-        for name, least in (("n_neighbors", 1), ("n_nodes", 2)):
-            value = getattr(self, name)
-            if value is None and name == "n_neighbors":
-                continue
-            if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-                raise InputError(
-                    f"{name}={value!r} is out of range; give a whole number of at least {least}."
-                )
-        if self.filter not in FILTERS:
-            shown = ", ".join(map(repr, FILTERS))
-            raise InputError(f"filter={self.filter!r} is unknown; choose one of {shown}.")
+        Number(1, integer=True, optional=True).check("n_neighbors", self.n_neighbors)
+        Number(2, integer=True).check("n_nodes", self.n_nodes)
+        Choice(tuple(FILTERS)).check("filter", self.filter)
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as a JSON object."""
@@ -208,7 +201,11 @@ class NodeGraph:
 
 
 def node_graph(
-    sample: Any, kernel: GraphKernel, n_components: int, random_state: np.random.RandomState
+    sample: Any,
+    kernel: GraphKernel,
+    n_components: int,
+    random_state: np.random.RandomState,
+    engine: Engine | None = None,
 ) -> NodeGraph:
     """Build the graph of a sample, and the map of rows to its coordinates.
 
@@ -222,6 +219,8 @@ def node_graph(
         Number of coordinates; as many as there are nodes but one, where that is fewer.
     random_state : RandomState
         Source of randomness.
+    engine : Engine or None, default=None
+        Its threads share the search for neighbours.
 
     Returns
     -------
@@ -248,7 +247,7 @@ def node_graph(
     check_places(nodes.shape[0], 2, "n_nodes")
     count = kernel.neighbours_of(nodes.shape[0])
     search, order = search_in_cells(nodes, random_state, count)
-    weights, n_parts = connected_graph(search.nodes, count)
+    weights, n_parts = connected_graph(search.nodes, count, engine)
     eigenvalues, vectors = spectrum(weights, n_components)
     filtered = vectors * np.sqrt(filter_weights(eigenvalues, kernel.filter, n_components))
     mapped = GraphMap(axes, search, filtered, count)
@@ -258,7 +257,7 @@ def node_graph(
 def needs_of_nodes(kernel: GraphKernel, n_components: int, n_nodes: int) -> FitNeeds:
     """What the graph of a sample holds, and what building it holds for a while."""
     # Three arrays of coordinates; the nodes; and what the neighbours of a node take on their way to edges.
-    held = 24.0 * n_components + 8 * LEADING_AXES + 75 * (kernel.n_neighbors or N_NEIGHBORS)
+    held = 24.0 * n_components + 8 * LEADING_AXES + 75 * min(kernel.n_neighbors or N_NEIGHBORS, n_nodes)
     vectors = 8.0 * n_components + 160  # of Lanczos, beyond those that take their place
     return FitNeeds(
         *(n_components, n_nodes),

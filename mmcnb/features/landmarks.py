@@ -5,15 +5,13 @@ from typing import Any
 import numpy as np
 
 from mmcnb.errors import InputError
+from mmcnb.samples._arrays import plain_values
 from mmcnb.samples.derived import scaled_matrix
 
 
 def check_landmarks(landmarks: Any) -> np.ndarray:
     """Landmarks that a user gives, as an array of finite numbers."""
-    try:
-        rows = np.asarray(landmarks, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError("landmarks are no array of numbers; give rows of shape (p, n_features).") from error
+    rows = plain_values(landmarks, "landmarks").astype(np.float64)
     if rows.ndim != 2 or rows.shape[0] < 2:
         raise InputError(f"landmarks have shape {rows.shape}; give at least two rows, (p, n_features).")
     if not np.isfinite(rows).all():

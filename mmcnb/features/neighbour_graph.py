@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb.engine.run import Engine
 from mmcnb.errors import InputError
 from mmcnb.features.nodes import nearest_others, search_all
 from mmcnb.kernels import unchecked as kernels
@@ -13,9 +14,11 @@ from mmcnb.kernels import unchecked as kernels
 BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
 SCALE_NEIGHBOUR = 7  # its distance is the scale of a node where components are joined
 LISTED = 64  # nearest nodes that are kept where components are joined
-DENSE_NODES = 2100  # up to which all eigenvalues cost less than iterations for some
+DENSE_NODES = 800  # up to which all eigenvalues cost less than iterations for some
 EIGENVALUE_TOLERANCE = 1e-7
 LARGER_BASIS = 6  # vectors held for each one asked for, where Lanczos' method fails with its usual two
+MISSED = 4  # eigenvalues that are sought at once beside those found
+CLOSE_ENOUGH = 1e-4  # of an eigenvalue, to know whether one was missed
 DEFLATION = 3.0  # takes the eigenvalue 1 below all others, which are at least -1
 FILTERS = ("root", "cut-off", "resolvent")
 
@@ -51,7 +54,7 @@ def filter_weights(eigenvalues: np.ndarray, name: str, n_components: int) -> np.
     return weights if name == "resolvent" else np.sqrt(weights)
 
 
-def connected_graph(nodes: np.ndarray, n_neighbors: int) -> tuple[Any, int]:
+def connected_graph(nodes: np.ndarray, n_neighbors: int, engine: Engine | None = None) -> tuple[Any, int]:
     """Symmetric weights of the neighbour graph of distinct nodes, in one component.
 
     Weights a and b of the two directions give a + b - ab.
@@ -62,6 +65,8 @@ def connected_graph(nodes: np.ndarray, n_neighbors: int) -> tuple[Any, int]:
         Distinct rows.
     n_neighbors : int
         Neighbours of each node, below p.
+    engine : Engine or None, default=None
+        Its threads share the search for them.
 
     Returns
     -------
@@ -73,7 +78,7 @@ def connected_graph(nodes: np.ndarray, n_neighbors: int) -> tuple[Any, int]:
     from scipy.sparse import csr_array
 
     p = nodes.shape[0]
-    numbers, distances = nearest_others(nodes, n_neighbors)
+    numbers, distances = nearest_others(nodes, n_neighbors, engine)
     weights, ends = kernels.calibrated_weights(distances), np.arange(0, p * n_neighbors + 1, n_neighbors)
     directed = csr_array((weights.ravel(), numbers.ravel(), ends), shape=(p, p))
     reverse = directed.T.tocsr()
@@ -198,15 +203,43 @@ def spectrum(graph: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _leading(operator: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Largest eigenvalues and their vectors; once more with a larger basis where many lie close together."""
+    """Largest eigenvalues of a symmetric operator and their vectors.
+
+    Lanczos' method can pass over some of several equal eigenvalues, which groups that hardly touch have. So
+    it looks for more in the complement of the vectors that it found, until there is none.
+    """
+    start = np.cos(np.arange(operator.shape[0]))
+    values, vectors = _lanczos(operator, count, start)
+    while True:
+        complement = _complement(operator, values, vectors)
+        if _lanczos(complement, 1, start[::-1], CLOSE_ENOUGH)[0][0] <= values.min() + CLOSE_ENOUGH:
+            return values, vectors
+        basis, _ = np.linalg.qr(np.column_stack([vectors, _lanczos(complement, MISSED, start[::-1])[1]]))
+        values, turned = np.linalg.eigh(basis.T @ np.column_stack([operator @ one for one in basis.T]))
+        values, vectors = values[-count:], (basis @ turned)[:, -count:]
+
+
+def _complement(operator: Any, values: np.ndarray, vectors: np.ndarray) -> Any:
+    """A symmetric operator whose eigenvalues of some eigenvectors are below all others."""
+    from scipy.sparse.linalg import LinearOperator
+
+    def product(v: np.ndarray) -> np.ndarray:
+        return np.asarray(operator @ v - vectors @ ((values + DEFLATION) * (vectors.T @ v)))
+
+    return LinearOperator(operator.shape, product, dtype=float)
+
+
+def _lanczos(
+    operator: Any, count: int, start: np.ndarray, tolerance: float = EIGENVALUE_TOLERANCE
+) -> tuple[np.ndarray, np.ndarray]:
+    """Some of the largest eigenvalues; once more with a larger basis where many lie close together."""
     from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
     p = operator.shape[0]
-    start = np.cos(np.arange(p))
     for n_basis in (None, min(p, LARGER_BASIS * count)):
         with suppress(ArpackNoConvergence):
-            return eigsh(operator, count, which="LA", v0=start, ncv=n_basis, tol=EIGENVALUE_TOLERANCE)
+            return eigsh(operator, count, which="LA", v0=start, ncv=n_basis, tol=tolerance)
     raise InputError(
-        f"The graph of {p:,} rows falls into so many groups that {count} eigenvectors were not found, "
+        f"The graph of {p:,} rows falls into so many groups that its eigenvectors were not found, "
         'perhaps because many rows nearly repeat: raise n_neighbors of GraphKernel, or take kernel="rbf".'
     )

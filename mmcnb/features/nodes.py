@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.estimates import WIDE_COLUMNS
+from mmcnb.engine.run import Engine, single_threaded
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import as_matrix, dense, row_blocks, to_dense
 
@@ -21,6 +22,7 @@ CHECKED_ROWS = 2000  # nodes on which the cells are measured
 CHECKED_NEIGHBOURS = 10  # of each of them, at least
 LEAST_RECALL = 0.995  # of the true neighbours
 FIRST_PROBES = 8
+SHARED_ROWS = 1024  # that a thread searches at once
 COMPARISON_FLOPS = 3  # a product with a node, and its place among the candidates, in products
 
 
@@ -234,7 +236,9 @@ def search_all(nodes: np.ndarray) -> NodeSearch:
     return NodeSearch(np.ascontiguousarray(nodes), np.array([0, nodes.shape[0]]), nodes[:1], 1)
 
 
-def nearest_others(nodes: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+def nearest_others(
+    nodes: np.ndarray, count: int, engine: Engine | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """The nearest other nodes of each of some distinct nodes, by rising distance.
 
     Parameters
@@ -243,6 +247,8 @@ def nearest_others(nodes: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarra
         Distinct rows.
     count : int
         How many, below p.
+    engine : Engine or None, default=None
+        Its threads share the nodes.
 
     Returns
     -------
@@ -258,8 +264,10 @@ def nearest_others(nodes: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarra
     >>> nearest_others(np.array([[0.0], [1.0], [5.0]]), 1)[0].ravel()
     array([1, 0, 1])
     """
-    p = nodes.shape[0]
-    numbers, distances = search_all(nodes).nearest(nodes, count + 1)
+    p, search = nodes.shape[0], search_all(nodes)
+    blocks = [nodes[start : start + SHARED_ROWS] for start in range(0, p, SHARED_ROWS)]
+    parts = (engine.each if engine else map)(lambda rows: search.nearest(rows, count + 1), blocks)
+    numbers, distances = map(np.concatenate, zip(*parts, strict=True))
     # A node is its own nearest one: distinct rows have positive distances, but for underflow.
     others = numbers != np.arange(p)[:, None]
     others[others.all(axis=1), -1] = False
@@ -293,9 +301,8 @@ def search_in_cells(
     if nodes.shape[0] <= SEARCHED_NODES:
         return search_all(nodes), np.arange(nodes.shape[0])
     from sklearn.cluster import KMeans
-    from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):  # the sums of several threads have other bits
+    with single_threaded():  # the sums of several threads have other bits
         fitted = KMeans(int(nodes.shape[0] ** 0.5), n_init=1, init="random", max_iter=5, random_state=seed)
         cell = fitted.fit(nodes).labels_
     order = np.argsort(cell, kind="stable")

@@ -11,6 +11,7 @@ import numpy as np
 from mmcnb._numba import njit
 from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Number, Whole, takes
 
+LANES = 64  # gains that are compared at once with the largest so far
 LEAST_GAIN = 1e-9  # far above rounding, far below what a move is worth
 
 SMOOTHED = {"R": Array("(m, m)", "float64"), "labels": Array("(m,)", INTEGERS, least=0, below="k")}
@@ -65,12 +66,8 @@ def cluster_row_sums(F, labels, n_clusters, weights):
 @njit()
 def _start(R, labels, n_clusters):
     """R e_h and the number of rows of each cluster, and the diagonal of R."""
-    m = R.shape[0]
-    T, sizes = cluster_row_sums(R, labels, n_clusters, np.ones(m))
-    diagonal = np.empty(m)
-    for j in range(m):
-        diagonal[j] = R[j, j]
-    return T, sizes.astype(np.int64), diagonal
+    T, sizes = cluster_row_sums(R, labels, n_clusters, np.ones(R.shape[0]))
+    return T, sizes.astype(np.int64), np.diag(R).copy()
 
 
 @njit()
@@ -88,11 +85,17 @@ def _move(R, labels, T, counts, i, d):
 
 @njit()
 def _first_largest(values):
-    """Index of the largest value, -1 where none is above -inf."""
+    """Index of the first largest value, -1 where none is above -inf."""
     best, largest = -1, -np.inf
-    for j in range(values.shape[0]):
-        if values[j] > largest:
-            best, largest = j, values[j]
+    for start in range(0, values.shape[0], LANES):
+        part, above = values[start : start + LANES], 0
+        for j in range(part.size):  # vector instructions count faster than branches compare
+            above += part[j] > largest
+        if above == 0:
+            continue
+        for j in range(part.size):
+            if part[j] > largest:
+                best, largest = start + j, part[j]
     return best
 
 
@@ -163,8 +166,7 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
-    labels = labels.astype(np.int64)
-    m = R.shape[0]
+    labels, m = labels.astype(np.int64), R.shape[0]
     T, counts, diagonal = _start(R, labels, proportions.shape[0])
     gains, moves = np.empty(m), 0
     for i in range(rounds):
@@ -179,36 +181,40 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
 
 
 @njit()
-def _leaving_losses(labels, T, counts, sums, diagonal, may_leave, by_mean, losses):
-    """What the objective loses where a row leaves its cluster; the row's own entry of T becomes -inf."""
+def _leaving_losses(labels, own, counts, sums, diagonal, may_leave, by_mean, losses):
+    """What the objective loses where a row leaves its cluster, whose T has ``own`` of it."""
+    now, rests = np.full(counts.shape[0], np.inf), np.ones(counts.shape[0])
+    for h in range(counts.shape[0]):
+        if may_leave[h] and by_mean:
+            now[h], rests[h] = sums[h] / counts[h], counts[h] - 1.0
+        elif may_leave[h]:
+            now[h] = sums[h]
     for j in range(losses.shape[0]):
         a = labels[j]
-        own = T[a, j]
-        T[a, j] = -np.inf
-        rest = sums[a] - 2.0 * own + diagonal[j]
-        if not may_leave[a]:
-            losses[j] = np.inf
-        elif by_mean:
-            losses[j] = sums[a] / counts[a] - rest / (counts[a] - 1)
-        else:
-            losses[j] = sums[a] - rest
+        losses[j] = now[a] - (sums[a] - 2.0 * own[j] + diagonal[j]) / rests[a]
 
 
 @njit()
-def _best_targets(T, counts, sums, diagonal, may_enter, by_mean, best, targets):
-    """For each row the cluster that wins most by taking it, and how much that cluster wins."""
+def _best_targets(T, labels, counts, sums, diagonal, may_enter, by_mean, best, targets):
+    """For each row the other cluster that wins most by taking it, and how much that cluster wins."""
     best[:] = -np.inf
     for d in range(T.shape[0]):
         if not may_enter[d]:
             continue
-        scale = 1.0 / (counts[d] + 1) if by_mean else 1.0
-        now = sums[d] / counts[d] if by_mean and counts[d] > 0 else sums[d]
-        constant, total = scale * sums[d] - now, T[d]
+        scale, total = 1.0 / (counts[d] + 1) if by_mean else 1.0, T[d]
+        constant = scale * sums[d] - (sums[d] / counts[d] if by_mean and counts[d] > 0 else sums[d])
         for j in range(best.shape[0]):
             win = scale * (2.0 * total[j] + diagonal[j]) + constant
-            better = win > best[j]
+            better = (win > best[j]) & (labels[j] != d)
             best[j] = win if better else best[j]
             targets[j] = d if better else targets[j]
+
+
+@njit()
+def _move_own(row, labels, a, d, own):
+    """What T has of each row in its own cluster, as a row goes from a to d."""
+    for j in range(row.shape[0]):
+        own[j] += row[j] if labels[j] == d else -row[j] if labels[j] == a else 0.0
 
 
 @njit()
@@ -229,19 +235,17 @@ def _steepest(R, labels, low, high, most, by_mean):
     labels = labels.astype(np.int64)
     m, k = R.shape[0], low.shape[0]
     T, counts, diagonal = _start(R, labels, k)
-    sums = np.zeros(k)
-    for i in range(m):
-        sums[labels[i]] += T[labels[i], i]
     own, losses, gains, targets = np.empty(m), np.empty(m), np.empty(m), np.empty(m, np.int64)
+    sums = np.zeros(k)
+    for j in range(m):
+        own[j] = T[labels[j], j]
+        sums[labels[j]] += own[j]
     may_leave, may_enter = np.empty(k, np.bool_), np.empty(k, np.bool_)
     for step in range(most):
         forced = _allowed(counts, low, high, may_leave, may_enter)
+        _leaving_losses(labels, own, counts, sums, diagonal, may_leave, by_mean, losses)
+        _best_targets(T, labels, counts, sums, diagonal, may_enter, by_mean, gains, targets)
         for j in range(m):
-            own[j] = T[labels[j], j]
-        _leaving_losses(labels, T, counts, sums, diagonal, may_leave, by_mean, losses)
-        _best_targets(T, counts, sums, diagonal, may_enter, by_mean, gains, targets)
-        for j in range(m):
-            T[labels[j], j] = own[j]
             gains[j] -= losses[j]
         i = _first_largest(gains)
         if i < 0 or not (forced or gains[i] > LEAST_GAIN):
@@ -249,7 +253,9 @@ def _steepest(R, labels, low, high, most, by_mean):
         a, d = labels[i], targets[i]
         sums[a] += diagonal[i] - 2.0 * T[a, i]
         sums[d] += diagonal[i] + 2.0 * T[d, i]
+        _move_own(R[i], labels, a, d, own)
         _move(R, labels, T, counts, i, d)
+        own[i] = T[d, i]
     return labels, most
 
 

@@ -107,7 +107,7 @@ def try_numbers(
     if p < 3:
         raise InputError(f"n_clusters=None needs 3 rows that differ, and there are {p}; give n_clusters.")
     last = max(least, min(most, p // LEAST_ROWS))
-    whole = graph_sample(sample, weights, GraphKernel(), last, random_state)
+    whole = graph_sample(sample, weights, GraphKernel(), last, random_state, engine)
 
     def tried(k: int) -> TriedNumber:
         part = leading_coordinates(whole, k, weights)

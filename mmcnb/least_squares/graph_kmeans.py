@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, eye_array
+from scipy.sparse import csr_array, diags_array, eye_array, issparse
 
-from mmcnb.errors import InputError
+from mmcnb._rules import Number
+from mmcnb.errors import InputError, shown
 from mmcnb.least_squares.kernel_kmeans import largest_by_cluster
 from mmcnb.least_squares.local_search import canonical_labels
 from mmcnb.samples import BLOCK_ROWS
+from mmcnb.samples._arrays import plain_values
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def ball_graph(X: Any, gamma: float, least: float = 0.1) -> Any:
     Raises
     ------
     InputError
-        If ``least`` is not between 0 and 1.
+        If ``gamma`` is not positive, or ``least`` not between 0 and 1.
 
     Examples
     --------
@@ -86,8 +88,9 @@ def ball_graph(X: Any, gamma: float, least: float = 0.1) -> Any:
     """
     from sklearn.neighbors import radius_neighbors_graph
 
-    if not 0 < least < 1:
-        raise InputError(f"least={least!r} is out of range; give a number above 0 and below 1.")
+    Number(0, open_low=True).check("gamma", gamma)
+    if not isinstance(least, float | np.floating) or not 0 < least < 1:
+        raise InputError(f"least={shown(least)} is out of range; give a number above 0 and below 1.")
     radius = np.sqrt(-np.log(least) / gamma)
     graph = csr_array(radius_neighbors_graph(X, radius, mode="distance", include_self=True))
     graph.data = np.exp(-gamma * graph.data**2)
@@ -122,7 +125,7 @@ def graph_kernel_kmeans(
     Raises
     ------
     InputError
-        If the labels are not as many as the rows of the matrix.
+        If the matrix is not sparse and square, labels or weights are not one a row, or one is below 0.
 
     Examples
     --------
@@ -132,10 +135,9 @@ def graph_kernel_kmeans(
     >>> graph_kernel_kmeans(K, np.array([0, 1, 1, 1])).labels
     array([0, 0, 1, 1], dtype=int32)
     """
-    n, k = K.shape[0], int(start.max()) + 1
-    if start.shape[0] != n:
-        raise InputError(f"there are {start.shape[0]} labels for {n} rows; give one label a row.")
-    weights = np.ones(n) if weights is None else weights
+    start, weights = _checked(K, start, weights)
+    Number(1, integer=True).check("max_iter", max_iter)
+    k = int(start.max()) + 1
     root = diags_array(np.sqrt(weights))
     shift = max(0.0, -least_eigenvalue(root @ K @ root))  # K + shift W^-1 is semidefinite
     labels, settled, number = start.astype(np.int32), False, 0
@@ -151,6 +153,24 @@ def graph_kernel_kmeans(
     association = float((links[sizes > 0] / sizes[sizes > 0]).sum())
     _, centres = largest_by_cluster(own, labels, k, weights)
     return GraphClusters(labels, sizes, association, centres, number, settled)
+
+
+def _checked(K: Any, start: Any, weights: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and weights, one of each for each row of the matrix."""
+    if not issparse(K) or K.shape[0] != K.shape[1]:
+        raise InputError(f"K is a {type(K).__name__}; give a sparse square matrix, as ball_graph makes it.")
+    n, labels = K.shape[0], plain_values(start, "start")
+    if labels.shape != (n,) or labels.dtype.kind not in "iu" or not (labels >= 0).all():
+        raise InputError(f"start={shown(start)} are no labels of {n} rows; give one from 0 for each row.")
+    given = np.ones(n) if weights is None else plain_values(weights, "weights")
+    if (
+        given.shape != (n,)
+        or given.dtype.kind not in "iuf"
+        or not np.isfinite(given).all()
+        or given.min() < 0
+    ):
+        raise InputError(f"weights={shown(weights)} do not fit; give one of at least 0 for each of {n} rows.")
+    return labels, given.astype(np.float64)
 
 
 def least_eigenvalue(K: Any) -> float:

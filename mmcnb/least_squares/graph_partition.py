@@ -78,9 +78,10 @@ def graph_sample(
     kernel: GraphKernel,
     n_clusters: int,
     random_state: np.random.RandomState,
+    engine: Engine | None = None,
 ) -> GraphSample:
     """Build the graph of a sample, and give all its rows the coordinates that any other row would have."""
-    graph = node_graph(sample, kernel, COORDINATES * n_clusters, random_state)
+    graph = node_graph(sample, kernel, COORDINATES * n_clusters, random_state, engine)
     check_places(graph.weights.shape[0], n_clusters, "n_nodes")
     values = graph.map.averages(graph.map.search.nodes, np.float64)[graph.node_of]
     return GraphSample(graph, values, principal_features(values, weights))

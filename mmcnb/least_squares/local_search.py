@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.engine.run import Engine
+from mmcnb.engine.run import Engine, single_threaded
 from mmcnb.engine.session import Record, ignore, run_starts
 from mmcnb.errors import InputError
 from mmcnb.kernels import unchecked as kernels
@@ -158,10 +158,9 @@ def partition_starts(
         if points is not None and number % 2 == 0:
             from sklearn.cluster import KMeans
             from sklearn.exceptions import ConvergenceWarning
-            from threadpoolctl import threadpool_limits
 
             # Few rows: more threads would wait for one another longer than they work.
-            with threadpool_limits(1), warnings.catch_warnings():
+            with single_threaded(), warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than clusters
                 fitted = KMeans(shares.shape[0], n_init=1, random_state=seed).fit(points)
             yield fitted.labels_.astype(np.int64)

@@ -13,8 +13,9 @@ from typing import Literal
 import numpy as np
 from scipy.linalg import lapack
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, shown
 from mmcnb.kernels import unchecked as kernels
+from mmcnb.samples._arrays import plain_values
 
 ClusterSizes = Literal["auto", "equal"] | Sequence[float] | np.ndarray | None
 
@@ -135,14 +136,11 @@ def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
     """
     if cluster_sizes is None or isinstance(cluster_sizes, str):
         if cluster_sizes not in (None, "auto", "equal"):
-            raise InputError(f'cluster_sizes is "auto", "equal", None or shares, not {cluster_sizes!r}.')
+            raise InputError(
+                f'cluster_sizes={shown(cluster_sizes)} is unknown; give "auto", "equal", None or shares.'
+            )
         return np.full(n_clusters, 1 / n_clusters)
-    try:
-        shares = np.asarray(cluster_sizes, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"cluster_sizes={cluster_sizes!r} are no shares; give numbers that sum to 1."
-        ) from error
+    shares = plain_values(cluster_sizes, "cluster_sizes").astype(np.float64)
     if shares.shape != (n_clusters,):
         raise InputError(
             f"cluster_sizes must hold one share for each of the {n_clusters} clusters, not {shares.size}."

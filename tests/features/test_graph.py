@@ -226,6 +226,22 @@ def test_the_same_graph_has_the_same_spectrum_to_the_bit(monkeypatch, dense):
     assert [part.tobytes() for part in one] == [part.tobytes() for part in other]
 
 
+@pytest.mark.parametrize(("groups", "count"), [(30, 60), (30, 20), (4, 60)])
+def test_none_of_many_equal_eigenvalues_is_passed_over(groups, count):
+    """One vector of Lanczos' method meets each eigenspace once, and groups that hardly touch share theirs."""
+    rng = np.random.default_rng(0)
+    centres = 30 * rng.standard_normal((groups, 5))
+    nodes = np.repeat(centres, 1200 // groups, axis=0) + 0.01 * rng.standard_normal((1200, 5))
+    graph, n_components = connected_graph(nodes, 8)
+    assert n_components == groups
+    found, vectors = spectrum(graph, count)
+    roots = np.sqrt(graph.sum(axis=1))
+    S = graph.toarray() / np.outer(roots, roots)
+    np.testing.assert_allclose(found, np.linalg.eigvalsh(S)[-2 : -count - 2 : -1], atol=1e-6)
+    scaled = vectors * roots[:, None]
+    np.testing.assert_allclose(S @ scaled, scaled * found, atol=1e-4)
+
+
 # -- filters -----------------------------------------------------------------------------------
 
 

@@ -6,14 +6,17 @@ import scipy.sparse
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
+from mmcnb.engine.run import ThreadEngine
 from mmcnb.features import nodes as nodes_module
 from mmcnb.features.nodes import (
     LEADING_AXES,
     SEARCHED_NODES,
+    SHARED_ROWS,
     Axes,
     NodeSearch,
     distinct_rows,
     leading_axes,
+    nearest_others,
     recall,
     search_all,
     search_in_cells,
@@ -221,3 +224,14 @@ def test_the_cells_find_as_many_neighbours_as_are_asked_for():
     assert many.n_probes >= few.n_probes
     exact, _ = search_all(many.nodes).nearest(many.nodes[::7], 100)
     assert recall(many.nearest(many.nodes[::7], 100)[0], exact) >= 0.99
+
+
+@pytest.mark.parametrize("columns", [3, 40])
+def test_threads_share_the_nodes_and_change_no_bit(columns):
+    nodes = rows_of(2 * SHARED_ROWS + 100, columns)
+    alone = search_all(nodes).nearest(nodes, 8)
+    assert (alone[0][:, 0] == np.arange(nodes.shape[0])).all()
+    with ThreadEngine(2) as engine:
+        shared = nearest_others(nodes, 7, engine)
+    for one, other in zip(alone, shared, strict=True):
+        np.testing.assert_array_equal(one[:, 1:], other)

@@ -49,6 +49,16 @@ def test_shaking_equals_the_plain_form(seed, schedule, shares):
     assert moves == expected_moves
 
 
+@pytest.mark.parametrize("m", [64, 65, 200])  # around the rows that are compared at once
+def test_of_equal_gains_the_first_row_moves(m):
+    R, labels = np.kron(np.eye(m // 4 + 1), np.full((4, 4), 0.2))[:m, :m].copy(), np.arange(m) % 2
+    bounds = np.ones(2, np.int64), np.full(2, m)
+    for search in (kernels.refine, kernels.steepest_moves):
+        found, moves = search(R, labels, *bounds, 1)
+        assert moves == 1
+        assert np.flatnonzero(found != labels)[0] == 0
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     "bounds",

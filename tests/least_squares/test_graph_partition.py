@@ -254,3 +254,11 @@ def test_a_larger_graph_needs_more_memory_and_never_more_than_its_nodes():
     assert graph_needs(GraphKernel(), 3, 500, 0, 3).sample_size == 500
     assert small.sweeps == 1
     assert graph_needs(GraphKernel(), 3, 500, 0, 3).sweeps == 3
+
+
+def test_the_search_of_a_sample_of_the_nodes_takes_time_beside_that_of_the_graph():
+    def seconds(draw_rows):
+        return graph_needs(GraphKernel(n_nodes=3000), 3, 10**6, draw_rows).search_seconds
+
+    assert 0 < seconds(0) < seconds(500) < seconds(3000)
+    assert seconds(10**6) == seconds(3000)  # no sample has more rows than there are nodes

@@ -275,5 +275,5 @@ def test_bad_input_of_the_graph_form_gets_one_sentence():
     X = groups(10)
     with pytest.raises(InputError, match=r"least=1\.5 is out of range"):
         ball_graph(X, 0.3, 1.5)
-    with pytest.raises(InputError, match="3 labels for 10 rows"):
+    with pytest.raises(InputError, match="are no labels of 10 rows"):
         graph_kernel_kmeans(ball_graph(X, 0.3), np.zeros(3, int))

@@ -41,6 +41,12 @@ def search(R, k, seed=0, **options):
     return search_partition(R, k, random_state=np.random.RandomState(seed), **options)
 
 
+def first_start(m, k):
+    """Labels that the first start of a search with seed 0 has."""
+    seed = np.random.RandomState(0).randint(2**31 - 1)
+    return random_labels(m, np.full(k, 1 / k), np.random.RandomState(seed))
+
+
 @pytest.mark.parametrize("centre", [True, False])
 def test_smoother_is_its_formula_and_symmetric(centre):
     X = three_groups(40)
@@ -162,11 +168,16 @@ def test_two_clusters_of_auto_size_are_found_and_keep_a_floor():
 
 def test_the_published_form_shakes_and_does_no_more():
     R = make_smoother(60)
-    labels = random_labels(
-        60, np.full(3, 1 / 3), np.random.RandomState(np.random.RandomState(0).randint(2**31 - 1))
-    )
-    expected, _ = reference.shake(R, labels, np.full(3, 1 / 3), 1.0, 0.5, 21)
+    expected, _ = reference.shake(R, first_start(60, 3), np.full(3, 1 / 3), 1.0, 0.5, 21)
     found = search(R, 3, schedule="paper", n_init=1)[0]
+    np.testing.assert_array_equal(found.labels, canonical_labels(expected))
+
+
+def test_the_published_stochastic_search_visits_the_rows_in_their_order_and_bounds_no_size():
+    R = make_smoother(60)
+    bounds = np.ones(3, int), np.full(3, 60)
+    expected, _ = reference.stochastic_moves(R, first_start(60, 3), *bounds, np.arange(60), 100)
+    found = search(R, 3, search="stochastic", schedule="paper", n_init=1)[0]
     np.testing.assert_array_equal(found.labels, canonical_labels(expected))
 
 
@@ -215,7 +226,7 @@ def test_bounds_hold_whole_numbers_of_rows():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: target_shares("even", 2), "cluster_sizes is"),
+        (lambda: target_shares("even", 2), "cluster_sizes='even' is unknown"),
         (lambda: target_shares([0.5, 0.6], 2), "sum to 1, not to 1.1"),
         (lambda: target_shares([1.5, -0.5], 2), "must be positive"),
         (lambda: target_shares([0.5, 0.5], 3), "each of the 3 clusters"),
