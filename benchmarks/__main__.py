@@ -26,7 +26,18 @@ ALL = (
     *("small", "mnist", "adult", "usps", "eta", "evolutionary", "rls", "mkc", "scm", "engine", "routines"),
     *("peers", "graph"),
 )
-STUDIES = (*ALL, "collapse", "basis", "growth", "startup", "tables", "widths", "selection", "choice")
+STUDIES = (
+    *ALL,
+    "collapse",
+    "basis",
+    "growth",
+    "startup",
+    "tables",
+    "widths",
+    "selection",
+    "choice",
+    "profile",
+)
 PACKAGE = "benchmarks.studies."
 SMOKE_ROWS = 200
 SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -17,7 +17,7 @@ from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.tables import Goal, Result, goals_of, log_slope, over_seeds
 
 FEATURES = 32
-MEMORY_LIMIT, SLACK = 512, 150  # MiB
+MEMORY_LIMIT = 512  # MiB
 MOST_ROWS, QUICK_ROWS, SMOKE_ROWS = 10**7, 10**6, 2000
 MEMORY_ROWS = 10**6  # from here on the store is larger than what is left of the limit
 PEER_ROWS = 2**15
@@ -60,6 +60,6 @@ def tables(frame: pd.DataFrame) -> Result:
         for name, part in (("all sizes", ours), ("last step", ours.tail(2)))
     ]
     judged = ours[ours["n"] >= min(MEMORY_ROWS, ours["n"].max())].set_index("n")["peak_mib"]
-    bounds = dict.fromkeys(judged.index, MEMORY_LIMIT + SLACK)
+    bounds = dict.fromkeys(judged.index, MEMORY_LIMIT)
     goals += goals_of(judged, bounds, "rings, {:,} rows: peak memory", "MiB")
     return Result({"growth": table}, goals)

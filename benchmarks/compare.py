@@ -1,0 +1,177 @@
+"""A commit beside the code here: ratios of fits, passes and routines that take turns.
+
+    python -m benchmarks.compare HEAD~1 [--turns 7] [--work NAME ...]
+
+The commit is checked out into a temporary folder. Each piece of work has two processes, one of either code.
+Both run it once to compile, and then in turns. "ratio" is the median over the turns of the processor seconds
+here over those of the commit, which other work disturbs less. Below 1 the code here is quicker.
+"of wall" is the same of wall seconds.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import mmcnb
+from benchmarks.tables import plain
+
+ROOT = Path(__file__).parents[1]
+# What a process does: it makes `work`, runs it for each line that it reads, and prints the seconds.
+PROCESS = """
+import json, sys, time, warnings
+import numpy as np
+import mmcnb
+from mmcnb.synthetic import make_block
+
+warnings.simplefilter("ignore")
+{preparation}
+work()
+for _ in sys.stdin:
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    print(json.dumps([time.process_time() - cpu, time.perf_counter() - wall]), flush=True)
+"""
+FIT = """
+X = {rows}
+work = lambda: mmcnb.{estimator}.fit(X)
+"""
+BLOBS = 'make_block("blobs", 0, {rows}, {features}, n_clusters={k})[0]'
+A9A = 'mmcnb.datasets.load("a9a")[0]'
+DEFAULT = "MaximumMarginClustering(2, random_state=0, n_jobs=1)"
+LEAST_SQUARES = "UnsupervisedRLS({k}, random_state=0, n_jobs=1)"
+PREDICT = """
+import shutil, tempfile
+from mmcnb.synthetic import write_synthetic
+
+kept = tempfile.TemporaryDirectory()  # goes with the process
+folder = kept.name
+write_synthetic("blobs", folder + "/rows.zarr", 500_000, 50)
+model = mmcnb.UnsupervisedRLS(2, random_state=0, n_jobs=1, gamma=0.01)
+model.fit(make_block("blobs", 0, 5000, 50)[0])
+
+
+def work():
+    model.predict(folder + "/rows.zarr", out=folder + "/labels.zarr")
+    shutil.rmtree(folder + "/labels.zarr")
+"""
+ROUTINE = """
+from mmcnb import kernels
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((16384, 64)).astype(np.float32)
+B, out = X[:200].copy(), np.empty((16384, 200), np.float32)
+labels = np.arange(1500) % 2
+Z = rng.standard_normal((1500, 40))
+R = np.ascontiguousarray(Z @ np.linalg.solve(Z.T @ Z + 150 * np.eye(40), Z.T))
+work = lambda: {call}
+"""
+WORK = {
+    "default fit, 1,500 x 30": FIT.format(rows=BLOBS.format(rows=1500, features=30, k=2), estimator=DEFAULT),
+    "default fit, a9a": FIT.format(rows=A9A, estimator=DEFAULT),
+    "hinge, a9a": FIT.format(rows=A9A, estimator="SparseKernelMMC(random_state=0, n_jobs=1)"),
+    "least squares, 20,000 x 50, 10 clusters": FIT.format(
+        rows=BLOBS.format(rows=20000, features=50, k=10), estimator=LEAST_SQUARES.format(k=10)
+    ),
+    "predict, 500,000 x 50 of a store": PREDICT,
+    "rbf_kernel_block_into": ROUTINE.format(call="kernels.rbf_kernel_block_into(X, B, 0.01, out)"),
+    "shake": ROUTINE.format(call="kernels.shake(R, labels, np.full(2, 0.5), 1.0, 0.5, 21)"),
+    "refine": ROUTINE.format(call="kernels.refine(R, labels, np.full(2, 1), np.full(2, 1500), 5000)"),
+}
+
+
+@contextmanager
+def checked_out(commit: str) -> Iterator[Path]:
+    """A folder with the files of a commit."""
+    git = ["git", "-C", str(ROOT)]
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder, "commit")
+        words = [*git, "worktree", "add", "--detach", str(tree), commit]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise mmcnb.InputError(f"{commit} is no commit of this checkout: {done.stderr.strip()!r}.")
+        try:
+            yield tree
+        finally:
+            subprocess.run([*git, "worktree", "remove", "--force", str(tree)], check=True)
+
+
+def ratios(there: Path, names: Sequence[str], turns: int) -> pd.DataFrame:
+    """Each piece of work: median seconds here and there, and median ratios of the turns.
+
+    Parameters
+    ----------
+    there : Path
+        Folder of other code; caches of compiled routines go beside it.
+    names : sequence of str
+        Keys of `WORK`.
+    turns : int
+        Turns that count.
+
+    Returns
+    -------
+    DataFrame
+        One row a piece of work.
+    """
+    trees = {"here": ROOT, "there": there}
+    rows = []
+    for name in names:
+        with ExitStack() as stack:
+            processes = [
+                stack.enter_context(_process(tree, there.parent / f"cache-{which}", WORK[name]))
+                for which, tree in trees.items()
+            ]
+            seconds = np.array([[_turn(process) for process in processes] for _ in range(turns)])
+        here, other = np.median(seconds[:, :, 0], axis=0)
+        cpu, wall = np.median(seconds[:, 0] / seconds[:, 1], axis=0)
+        rows.append({"work": name, "here": here, "there": other, "ratio": cpu, "of wall": wall})
+    return pd.DataFrame(rows)
+
+
+@contextmanager
+def _process(tree: Path, cache: Path, preparation: str) -> Iterator["subprocess.Popen[str]"]:
+    command, pipe = [sys.executable, "-c", PROCESS.format(preparation=preparation)], subprocess.PIPE
+    own = os.environ | {"PYTHONPATH": str(tree), "NUMBA_CACHE_DIR": str(cache)}
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=tree, env=own) as process:
+        yield process
+        process.communicate()
+
+
+def _turn(process: "subprocess.Popen[str]") -> list[float]:
+    """Processor and wall seconds of one run."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    print("go", file=process.stdin, flush=True)
+    answer = process.stdout.readline()
+    if not answer:
+        raise mmcnb.InputError("a piece of work ended early; its error stands above.")
+    seconds: list[float] = json.loads(answer)
+    return seconds
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare and print; 2 where there is no such commit, or the work fails."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare")
+    parser.add_argument("commit", help="to compare with")
+    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--work", nargs="+", choices=[*WORK], default=[*WORK], metavar="NAME")
+    options = parser.parse_args(arguments)
+    try:
+        with checked_out(options.commit) as there:
+            print(plain(ratios(there, options.work, options.turns)))
+    except mmcnb.InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

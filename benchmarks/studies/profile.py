@@ -1,0 +1,197 @@
+"""Where the time of a fit goes: seconds of each stage, and beside k-means.
+
+``python -m benchmarks profile [--quick] [--seeds N]`` fits the default, the hinge form, and the least squares
+form without and with the graph, on one thread: 1,500 made rows of 30 columns, adult (a9a), MNIST 3 against 8,
+all of MNIST, and rings of 10⁷ rows and 50 columns in a Zarr store within 1 GiB. Each fit runs once before, so
+that nothing compiles. A second thread looks every few milliseconds at what the fit does. The innermost file
+of mmcnb names the stage, and compiled routines count for the file that calls them.
+
+"second thread" is how many times as fast the same fit is with two. scikit-learn's ``KMeans(n_init=10)``,
+whose threads are its own, fits the same rows; on a store it stays away. "import" and "compile" are of a
+fresh process each: importing the default estimator, and what ``python -m benchmarks startup`` takes for
+compilation, in processor seconds.
+"""
+
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+import pandas as pd
+
+import mmcnb
+from benchmarks.methods import FRONT_DOOR, GRAPH, HINGE, KMEANS, LEAST_SQUARES, estimator
+from benchmarks.protocol import compile_seconds, facts, fit, load_rows, store_once
+from benchmarks.run import Options, Run, Runs, frame_of_runs
+from benchmarks.studies import startup
+from benchmarks.tables import Result
+
+METHODS = (FRONT_DOOR, HINGE, LEAST_SQUARES, GRAPH)
+START, STORE = "start of the program", "rings"
+SMALL_ROWS, SMALL_FEATURES = 1500, 30
+STORE_ROWS, QUICK_STORE_ROWS, STORE_FEATURES, LIMIT = 10**7, 10**5, 50, "1GiB"
+PERIOD = 0.002  # seconds between two looks
+HOME = Path(mmcnb.__file__).parent
+# The stage of each file; a file that is not here belongs to its folder.
+STAGES = {
+    "estimators/choice.py": "choice",
+    "estimators/refits.py": "choice",
+    "features/confidence.py": "choice",
+    "least_squares/stability.py": "choice",
+    "features/graph.py": "graph",
+    "features/neighbour_graph.py": "graph",
+    "features/nodes.py": "graph",
+    "hinge/cutting_plane.py": "cutting planes",
+    "hinge/working_set.py": "cutting planes",
+    "hinge/training_set.py": "cutting planes",
+    "hinge/cccp.py": "cutting planes",
+    "hinge/qp.py": "QP",
+    "hinge/starts.py": "starts",
+    "least_squares/local_search.py": "local search",
+    "least_squares/regularization_path.py": "regularisation path",
+    "least_squares/graph_partition.py": "search on the graph",
+    "engine": "passes",
+    "features": "features",
+    "samples": "rows",
+    "estimators": "estimator",
+    "hinge": "search of the hinge form",
+    "least_squares": "search of least squares",
+}
+IMPORT = "import mmcnb; mmcnb.MaximumMarginClustering()"
+
+
+class StageClock(threading.Thread):
+    """Counts in which file of mmcnb a thread is, as long as the ``with`` block runs.
+
+    Parameters
+    ----------
+    watched : int
+        Identifier of the thread.
+    """
+
+    def __init__(self, watched: int) -> None:
+        super().__init__(daemon=True)
+        self.watched, self.looks, self._ends = watched, Counter[str](), threading.Event()
+
+    def run(self) -> None:
+        """Look every few milliseconds."""
+        while not self._ends.wait(PERIOD):
+            self.looks[stage_of(sys._current_frames().get(self.watched))] += 1
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._ends.set()
+        self.join()
+
+    def shares(self) -> dict[str, float]:
+        """Share of the looks at each stage."""
+        total = sum(self.looks.values())
+        return {stage: count / total for stage, count in sorted(self.looks.items())}
+
+
+def stage_of(frame: FrameType | None) -> str:
+    """The stage of the innermost function of mmcnb that is neither compiled nor a helper of all.
+
+    Examples
+    --------
+    >>> from benchmarks.studies.profile import stage_of
+    >>> stage_of(None)
+    'outside'
+    """
+    while frame is not None:
+        path = Path(frame.f_code.co_filename)
+        if path.is_relative_to(HOME):
+            name = path.relative_to(HOME).as_posix()
+            folder = name.partition("/")[0]
+            if name in STAGES or folder in STAGES:
+                return STAGES.get(name, STAGES.get(folder, folder))
+        frame = frame.f_back
+    return "outside"
+
+
+@frame_of_runs
+def grid(options: Options) -> Runs:
+    """Each method on each set, k-means beside those in memory, and once the start of the program."""
+    sets = {"blobs": 2, "a9a": 2, "mnist-3v8": 2, "mnist": 10}
+    for seed in options.repeats(1):
+        for name, k in options.pick(sets, {"blobs": 2, "a9a": 2}, {"blobs": 2}).items():
+            rows = options.rows_of(name, SMALL_ROWS if name == "blobs" else None)
+            for method in (*METHODS, KMEANS):
+                yield Run(name, method, seed, settings={"rows": rows, "n_clusters": k})
+        if not options.smoke:
+            rows = options.sized(STORE_ROWS, QUICK_STORE_ROWS)
+            for method in METHODS:
+                yield Run(STORE, method, seed, settings={"rows": rows, "n_clusters": 2})
+            yield Run(START, FRONT_DOOR, seed)
+
+
+def compute(run: Run) -> dict[str, Any]:
+    """Seconds of a fit on one thread, shares of its stages, and seconds with two."""
+    if run.dataset == START:
+        return start_of_the_program()
+    X, few = rows_of(run)
+    model = estimator(run.method, run.settings["n_clusters"], random_state=run.seed)
+    compiled = compile_seconds(few, model)
+    if run.method == KMEANS:
+        return facts(X) | {"seconds": seconds_of(model.set_params(n_init=10), X)}
+    limit = {"memory_limit": LIMIT} if run.dataset == STORE else {}
+    fit(model.set_params(n_jobs=1, **limit), few if run.dataset == STORE else X)
+    with StageClock(threading.get_ident()) as clock:
+        seconds = seconds_of(model, X)
+    both = seconds_of(model.set_params(n_jobs=2), X)
+    stages = {f"stage {name}": share * seconds for name, share in clock.shares().items()}
+    return facts(X) | {"seconds": seconds, "two_threads": both, "compile_seconds": compiled} | stages
+
+
+def rows_of(run: Run) -> tuple[Any, Any]:
+    """Rows of a data set, or the path of a store; and a few of them in memory."""
+    rows = run.settings["rows"]
+    if run.dataset == STORE:
+        store = store_once(run.folder, STORE, rows=rows, features=STORE_FEATURES, random_state=0)
+        return store, mmcnb.open_samples(store).block(0, min(rows, 2**14))
+    if run.dataset == "blobs":
+        X = mmcnb.datasets.load("blobs", rows=rows, features=SMALL_FEATURES)[0]
+        return X, X
+    X = load_rows(run.dataset, rows).X
+    return X, X
+
+
+def seconds_of(model: Any, X: Any) -> float:
+    """Wall seconds of a fit."""
+    started = time.perf_counter()
+    fit(model, X)
+    return time.perf_counter() - started
+
+
+def start_of_the_program() -> dict[str, float]:
+    """Seconds of an import, and of what the first fit compiles, in fresh processes."""
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", IMPORT], check=True)
+    imported = time.perf_counter() - started
+    fits = startup.compute(Run("blobs", FRONT_DOOR, 0))
+    compiled = fits["first_fit"] - fits["second_fit"]
+    return {"seconds": imported + compiled, "stage import": imported, "stage compile": compiled}
+
+
+def tables(frame: pd.DataFrame) -> Result:
+    """Seconds beside k-means and with two threads, and seconds of each stage."""
+    means = frame.groupby(["dataset", "method"], sort=False).mean(numeric_only=True)
+    peers = means["seconds"].xs(KMEANS, level="method") if KMEANS in frame["method"].to_numpy() else None
+    ours = means.drop(index=KMEANS, level="method")
+    totals = ours[["seconds"]].copy()
+    if peers is not None:
+        totals["of k-means"] = totals["seconds"] / peers.reindex(totals.index.get_level_values(0)).to_numpy()
+    if "two_threads" in ours:
+        totals["second thread"] = totals["seconds"] / ours["two_threads"]
+    stages = ours.filter(like="stage ").rename(columns=lambda name: name.removeprefix("stage "))
+    long = stages.stack().rename("seconds").rename_axis(["dataset", "method", "stage"]).reset_index()
+    long["share"] = long["seconds"] / long.groupby(["dataset", "method"])["seconds"].transform("sum")
+    ordered = long.sort_values(["dataset", "method", "seconds"], ascending=[True, True, False])
+    return Result({"profile": totals.reset_index(), "profile-stages": ordered}, [])
