@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any, ClassVar, Self
 
 from mmcnb import _machine
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, shown
 
 # Resident bytes of the interpreter and compiled libraries: `python -m tests.campaigns memory` measures fits.
 LIBRARIES = 360 * 2**20
@@ -101,7 +101,7 @@ def n_threads(n_jobs: int | None) -> int:
         n_jobs = operator.index(n_jobs)
     except TypeError:
         raise InputError(
-            f"n_jobs={n_jobs!r} is not a whole number; give a positive one, or -1 for all cores."
+            f"n_jobs={shown(n_jobs)} is not a whole number; give a positive one, or -1 for all cores."
         ) from None
     if abs(n_jobs) > MOST_THREADS:
         raise InputError(f"n_jobs={n_jobs} is more than {MOST_THREADS} threads; give -1 for all cores.")
@@ -124,7 +124,7 @@ def generator(random_state: Any) -> Any:
         return check_random_state(random_state)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"random_state={random_state!r} is no seed; give a whole number from 0 to 2**32 - 1, a "
+            f"random_state={shown(random_state)} is no seed; give a whole number from 0 to 2**32 - 1, a "
             "RandomState, or None."
         ) from error
 
@@ -135,7 +135,7 @@ def check_verbose(verbose: Any) -> None:
         operator.index(verbose)
     except TypeError:
         if type(verbose).__name__ not in ("bool", "bool_"):
-            raise InputError(f"verbose={verbose!r} is no whole number; give 0 or 1.") from None
+            raise InputError(f"verbose={shown(verbose)} is no whole number; give 0 or 1.") from None
 
 
 def resolve_memory_limit(memory_limit: str | int | None) -> int:
@@ -181,7 +181,9 @@ def parse_bytes(text: str | int | float) -> int:
         if size <= 0:
             raise ValueError
     except ValueError:
-        raise InputError(f"memory_limit={text!r} is not a number of bytes; write it like '512MiB'.") from None
+        raise InputError(
+            f"memory_limit={shown(text)} is not a number of bytes; write it like '512MiB'."
+        ) from None
     return size
 
 
@@ -227,8 +229,8 @@ def check_engine(engine: Any) -> None:
             )
     elif not is_client(engine):
         raise InputError(
-            f"engine={engine!r} is no engine; give a dask.distributed.Client, the address of its scheduler "
-            "such as 'tcp://host:8786', 'local:4' for four worker processes here, or None for threads."
+            f"engine={shown(engine)} is no engine; give a dask.distributed.Client, the address of its "
+            "scheduler such as 'tcp://host:8786', 'local:4' for four processes here, or None for threads."
         )
     elif engine.asynchronous:
         raise InputError("engine is an asynchronous Dask client; give one made with asynchronous=False.")

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from mmcnb._config import generator
+from mmcnb._rules import Choice, Number
 from mmcnb._shape_parts import (
     Cluster,
     arc,
@@ -109,17 +110,14 @@ def make_shape(
     >>> [name for name, shape in SHAPES.items() if shape.family == "spirals"]
     ['two-spirals', 'three-spirals', 'unequal-spirals']
     """
-    if name not in SHAPES:
-        raise InputError(f"there is no shape called {name!r}; choose one of {', '.join(SHAPES)}.")
+    Choice(tuple(SHAPES)).check("name", name)
+    Number(1, integer=True).check("n_samples", n_samples)
     shape = SHAPES[name]
     if n_samples < shape.n_clusters:
         raise InputError(
             f"n_samples is {n_samples}; {name} has {shape.n_clusters} clusters, each of 1 row or more."
         )
-    try:
-        rng = check_random_state(random_state)
-    except ValueError as error:
-        raise InputError(f"random_state is {random_state!r}; give an integer of 0 or more.") from error
+    rng = generator(random_state)
     sizes = _sizes(n_samples, np.array(shape.weights or (1.0,) * shape.n_clusters))
     X = np.concatenate([draw(rng, size) for draw, size in zip(shape.clusters, sizes, strict=True)])
     y = np.repeat(np.arange(shape.n_clusters, dtype=np.int32), sizes)

@@ -1,5 +1,7 @@
 """The errors a user can cause, each with one clear sentence."""
 
+LONGEST = 120  # characters of a value in a message
+
 
 class InputError(ValueError):
     """Input that cannot be used: data, a parameter or a path.
@@ -24,6 +26,21 @@ class DamagedStoreError(InputError):
 
 class MemoryLimitError(InputError):
     """A memory limit too small for the work; the message names the least that works."""
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: on one line, and shortened where it is long.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.errors import shown
+    >>> shown("rbf"), shown(np.eye(2))
+    ("'rbf'", 'array([[1., 0.], [0., 1.]])')
+    """
+    lines = (line.strip() for line in repr(value).splitlines())
+    text = " ".join(lines)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def is_interrupt(error: BaseException | None) -> bool:

@@ -178,6 +178,7 @@ def sampled_silhouette(
     from sklearn.utils.random import sample_without_replacement
 
     from mmcnb._config import generator
+    from mmcnb._rules import Choice, Number
     from mmcnb.samples import open_samples
     from mmcnb.samples.derived import standardized
     from mmcnb.samples.matrix import as_matrix
@@ -186,13 +187,12 @@ def sampled_silhouette(
     labels, n = _one_dimensional(labels, "labels"), samples.n_samples
     if len(labels) != n:
         raise InputError(f"labels has {len(labels)} rows and X has {n}; give one label a row.")
-    if sample_size is not None and sample_size < 2:
-        raise InputError(f"sample_size={sample_size} is out of range; give at least 2, or None for all rows.")
-    if scale not in (None, "standard"):
-        raise InputError(f"scale={scale!r} is unknown; give None or 'standard'.")
+    Number(2, integer=True, optional=True).check("sample_size", sample_size)
+    Choice((None, "standard")).check("scale", scale)
+    source = generator(random_state)
     rows = np.arange(n)
     if sample_size is not None and sample_size < n:
-        drawn = sample_without_replacement(n, sample_size, random_state=generator(random_state))
+        drawn = sample_without_replacement(n, sample_size, random_state=source)
         rows = np.sort(drawn)
     taken = labels[rows]
     n_clusters = len(np.unique(taken))

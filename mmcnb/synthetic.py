@@ -11,12 +11,14 @@ from os import PathLike
 import numpy as np
 
 from mmcnb._progress import progress
+from mmcnb._rules import Choice, Number
 from mmcnb._shapes import SHAPES, Shape, make_shape
 from mmcnb.errors import InputError
 from mmcnb.samples import BLOCK_ROWS, create_dense_store
 
 __all__ = ["KINDS", "SHAPES", "Shape", "make_block", "make_shape", "write_synthetic"]
 
+MOST_ROWS = 2**53
 RING_RADII = (1.0, 0.4)
 SHAPE_NOISE = 0.05  # standard deviation around a ring or a moon
 OTHER_NOISE = 0.03  # standard deviation of the features that say nothing
@@ -66,7 +68,9 @@ def make_block(
     ((5, 3), dtype('int64'))
     """
     _check(kind, n_features, n_clusters, random_state)
-    if not 0 <= start <= stop:
+    for name, number in (("start", start), ("stop", stop)):
+        Number(0, MOST_ROWS, integer=True).check(name, number)
+    if start > stop:
         raise InputError(f"rows {start} to {stop} are not a range; give 0 <= start <= stop.")
     X = np.empty((stop - start, n_features), dtype=np.float32)
     y = np.empty(stop - start, dtype=np.int64)
@@ -122,8 +126,7 @@ def write_synthetic(
     1000
     """
     _check(kind, n_features, n_clusters, random_state)
-    if n_samples < 1:
-        raise InputError(f"n_samples is {n_samples}; a data set has at least 1 row.")
+    Number(1, MOST_ROWS, integer=True).check("n_samples", n_samples)
     step = BLOCK_ROWS * max(1, 2**22 // (BLOCK_ROWS * n_features))  # about 16 MiB at a time
     writer = create_dense_store(
         path,
@@ -142,14 +145,10 @@ def write_synthetic(
 
 
 def _check(kind: str, n_features: int, n_clusters: int, random_state: int) -> None:
-    if kind not in KINDS:
-        raise InputError(f"there is no synthetic data called {kind!r}; choose one of {', '.join(KINDS)}.")
-    if n_features < 2:
-        raise InputError(f"n_features is {n_features}; {kind} need at least 2 features.")
-    if n_clusters < 2 or (kind in _CURVES and n_clusters != 2):
-        raise InputError(f"n_clusters is {n_clusters}; blobs and arcs take 2 or more, rings and moons are 2.")
-    if random_state < 0:
-        raise InputError(f"random_state is {random_state}; give an integer of 0 or more.")
+    Choice(tuple(KINDS)).check("kind", kind)
+    Number(2, integer=True).check("n_features", n_features)
+    Number(2, 2 if kind in _CURVES else np.inf, integer=True).check("n_clusters", n_clusters)
+    Number(0, integer=True).check("random_state", random_state)
 
 
 def _whole_block(

@@ -181,7 +181,7 @@ def test_options_reach_the_estimator(blobs, tmp_path):
             "sparse-kernel-mmc has no --n-clusters; leave it out, or choose --method maximum-margin",
         ),
         ("--loss hinge --n-clusters 601", "--n-clusters 601 is more than the 600 rows"),
-        ("--cluster-sizes auto", "--cluster-sizes is None, 'equal' or shares, not 'auto'"),
+        ("--cluster-sizes auto", "--cluster-sizes 'auto' is unknown; give None, 'equal' or shares"),
         ("--kernel poly", "--kernel 'poly' is unknown"),
         (
             "--gamma 1",
@@ -190,7 +190,7 @@ def test_options_reach_the_estimator(blobs, tmp_path):
         ("--method unsupervised-rls --loss squared", "leave it out, or choose --method maximum-margin-clus"),
         ("--method unsupervised-rls --n-clusters 3 --cluster-sizes .5,.3,.3", "sum to 1, not to 1.1"),
         ("--method unsupervised-rls --n-clusters 3 --cluster-sizes .5,.5", "each of the 3 clusters"),
-        ("--method unsupervised-rls --cluster-sizes most", "--cluster-sizes is"),
+        ("--method unsupervised-rls --cluster-sizes most", "--cluster-sizes 'most' is unknown"),
         (
             "--method unsupervised-rls --n-clusters 5 --sample-size 4",
             "--sample-size 4 is smaller than --n-clusters 5",

@@ -141,7 +141,7 @@ def test_axes_and_style_of_the_caller_are_used():
 
 @pytest.mark.parametrize(
     ("labels", "features", "sentence"),
-    [(np.zeros(3), (0, 1), "one label a row"), (np.zeros(5), (0, 2), "not columns of X")],
+    [(np.zeros(3), (0, 1), "one label a row"), (np.zeros(5), (0, 2), "not two columns of X, which has 2")],
 )
 def test_rows_and_labels_must_fit(labels, features, sentence):
     with pytest.raises(InputError, match=sentence):
@@ -335,7 +335,7 @@ def test_shaking_is_drawn_from_random_labels_to_its_end(three_blobs, tmp_path):
     stored = ShakingDisplay.from_estimator(model, tmp_path / "X.zarr")
     np.testing.assert_array_equal(stored.points, display.points)
     np.testing.assert_array_equal(stored.waves[-1][1], labels[-1])
-    with pytest.raises(InputError, match="not columns"):
+    with pytest.raises(InputError, match="not two columns"):
         ShakingDisplay.from_estimator(model, X, features=(0, 4))
 
 

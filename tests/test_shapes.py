@@ -99,9 +99,9 @@ def test_linked_rings_cannot_be_pulled_apart():
 @pytest.mark.parametrize(
     ("name", "options", "sentence"),
     [
-        ("rings", {}, "no shape called 'rings'; choose one of two-rings, three-rings"),
-        ("two-rings", {"random_state": -1}, "random_state is -1; give an integer of 0 or more"),
-        ("two-rings", {"random_state": "seed"}, "random_state is 'seed'"),
+        ("rings", {}, "name='rings' is unknown; choose one of 'two-rings', 'three-rings'"),
+        ("two-rings", {"random_state": -1}, "random_state=-1 is no seed"),
+        ("two-rings", {"random_state": "seed"}, "random_state='seed' is no seed"),
     ],
 )
 def test_bad_arguments_are_one_sentence(name, options, sentence):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, shown
 from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.samples import open_samples
@@ -77,7 +77,7 @@ def annotate(
 
         estimator = MaximumMarginClustering(n_clusters=n_clusters)
     elif not isinstance(estimator, StreamedClusterer):
-        raise InputError(f"estimator={estimator!r} is no clusterer of mmcnb; give one, or None.")
+        raise InputError(f"estimator={shown(estimator)} is no clusterer of mmcnb; give one, or None.")
     elif n_clusters is not None:
         parameters = {"n_clusters": n_clusters} | parameters
     try:

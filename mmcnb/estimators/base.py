@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mmcnb._rules import Rule
 from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
@@ -36,12 +37,7 @@ from mmcnb.estimators.advice import advice, place_of_work
 from mmcnb.estimators.declaration import estimator as estimator
 from mmcnb.estimators.notebook import verdict_html
 from mmcnb.estimators.outputs import FrameMixin, write_rows
-from mmcnb.estimators.parameters import (
-    Rule,
-    check_parameters,
-    open_checkpoint,
-    read_input,
-)
+from mmcnb.estimators.parameters import check_parameters, open_checkpoint, read_input
 from mmcnb.estimators.persistence import save_estimator
 from mmcnb.estimators.sample_weights import read_weights
 from mmcnb.features.model import Model

@@ -9,7 +9,7 @@ import zarr
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, shown
 from mmcnb.estimators.parameters import is_stored
 from mmcnb.samples import Samples, open_class_labels
 from mmcnb.samples._arrays import plain_values
@@ -113,8 +113,8 @@ def check_class_weight(class_weight: Any, classes: np.ndarray) -> None:
     known = classes.tolist()
     if not isinstance(class_weight, dict):
         raise InputError(
-            f"class_weight={class_weight!r} is unknown; give None, 'balanced' or a weight for each class, "
-            f"such as {{{known[0]!r}: 2.0}}."
+            f"class_weight={shown(class_weight)} is unknown; give None, 'balanced' or a weight for each "
+            f"class, such as {{{known[0]!r}: 2.0}}."
         )
     for name, weight in class_weight.items():
         if name not in known:

@@ -6,11 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from mmcnb._rules import Rule
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import SAMPLE_SIZE, TWO_CLUSTERS, Rule, search_config
+from mmcnb.estimators.parameters import SAMPLE_SIZE, TWO_CLUSTERS, search_config
 from mmcnb.features.bandwidth import mean_squared_distance
 from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.hinge.working_set import linear_features

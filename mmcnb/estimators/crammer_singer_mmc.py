@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from mmcnb._rules import Number, Rule
 from mmcnb.engine.estimates import OF_KERNEL, OF_PARTITION, margin_seconds, partition_seconds
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
@@ -17,8 +18,6 @@ from mmcnb.estimators.parameters import (
     SHARE,
     YES_OR_NO,
     KernelOrGraph,
-    Number,
-    Rule,
     default_kernel,
     graph_kernel,
 )

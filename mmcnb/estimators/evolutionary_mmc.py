@@ -7,21 +7,13 @@ from typing import ClassVar
 import numpy as np
 
 from mmcnb._config import format_bytes, resolve_memory_limit
+from mmcnb._rules import Choice, Rule
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import (
-    BALANCE,
-    COUNT,
-    OPTIONAL_COUNT,
-    POSITIVE,
-    SAMPLED,
-    Choice,
-    Rule,
-    default_kernel,
-)
+from mmcnb.estimators.parameters import BALANCE, COUNT, OPTIONAL_COUNT, POSITIVE, SAMPLED, default_kernel
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import choose_landmarks, kernel_values, landmark_values

@@ -7,20 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from mmcnb._rules import Choice, Rule
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import (
-    BALANCE,
-    COUNT,
-    POSITIVE,
-    SAMPLED,
-    Choice,
-    Rule,
-    default_kernel,
-)
+from mmcnb.estimators.parameters import BALANCE, COUNT, POSITIVE, SAMPLED, default_kernel
 from mmcnb.estimators.sample_weights import loss_of_a_weight
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import Tags
 
 from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
+from mmcnb._rules import Rule
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
@@ -20,7 +21,6 @@ from mmcnb.estimators.parameters import (
     PRECOMPUTED,
     TWO_CLUSTERS,
     KernelFunction,
-    Rule,
     candidate_kernels,
     search_config,
 )

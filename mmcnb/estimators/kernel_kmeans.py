@@ -7,20 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
+from mmcnb._rules import Choice, Number, Rule
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, whole_numbers
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import (
-    COUNT,
-    OPTIONAL_COUNT,
-    SAMPLED,
-    Choice,
-    Number,
-    Rule,
-    default_kernel,
-)
+from mmcnb.estimators.parameters import COUNT, OPTIONAL_COUNT, SAMPLED, default_kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import RidgeMap, check_places, choose_landmarks, landmark_values
 from mmcnb.features.rules import DecisionPass, Scores

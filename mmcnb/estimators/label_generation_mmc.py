@@ -5,10 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from mmcnb._rules import Number, Rule
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import COUNT, Number, Rule
+from mmcnb.estimators.parameters import COUNT
 from mmcnb.estimators.relaxed import RELAXED, centred_rows, needs_of_all_rows, relaxed_result
 from mmcnb.relaxations.label_generation import generate_labels, mixture_labels
 from mmcnb.relaxations.sdp import solve_svm

@@ -8,27 +8,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from mmcnb._rules import Choice, Number, NumberOr, Rule
 from mmcnb.engine.estimates import all_numbers, both_searches
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.session import FitResult, FitSession, connected
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, shown
 from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator, first_row_order
 from mmcnb.estimators.choice import Candidate, Chosen, trust_in, why
 from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC
 from mmcnb.estimators.known_rows import read_known_rows
 from mmcnb.estimators.outputs import ConfidenceMixin
-from mmcnb.estimators.parameters import (
-    COUNT,
-    SCALE,
-    SHARE,
-    Choice,
-    KernelOrGraph,
-    Number,
-    NumberOr,
-    Rule,
-    graph_kernel,
-    read_input,
-)
+from mmcnb.estimators.parameters import COUNT, SCALE, SHARE, KernelOrGraph, graph_kernel, read_input
 from mmcnb.estimators.refits import confidence_of_refits
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC, fit_on_graph
 from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
@@ -207,15 +197,16 @@ class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
         super()._check_parameters()
         sizes = self.cluster_sizes
         if isinstance(sizes, str) and sizes != "equal":
-            raise InputError(f"cluster_sizes is None, 'equal' or shares, not {sizes!r}.")
+            raise InputError(f"cluster_sizes={shown(sizes)} is unknown; give None, 'equal' or shares.")
         if self.n_refits == 1:
             raise InputError("n_refits=1 leaves nothing to compare; give 0, or at least 2.")
         if self._number_is_given:
             target_shares(sizes, self.n_clusters)
         elif sizes is not None and not isinstance(sizes, str):
+            count = np.size(sizes)
             raise InputError(
-                f"cluster_sizes gives {len(sizes)} shares, but n_clusters={self.n_clusters!r} chooses their "
-                f"number; give n_clusters={len(sizes)}."
+                f"cluster_sizes gives {count} shares, but n_clusters={self.n_clusters!r} chooses their "
+                f"number; give n_clusters={count}."
             )
 
     @property

@@ -7,19 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mmcnb._config import format_bytes, resolve_memory_limit
+from mmcnb._rules import Choice, Rule
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import (
-    COUNT,
-    OPTIONAL_COUNT,
-    SAMPLE_SIZE,
-    TWO_CLUSTERS,
-    Choice,
-    Rule,
-    search_config,
-)
+from mmcnb.estimators.parameters import COUNT, OPTIONAL_COUNT, SAMPLE_SIZE, TWO_CLUSTERS, search_config
 from mmcnb.estimators.sparse_kernel_mmc import basis_size
 from mmcnb.features.base_kernels import (
     base_kernels,

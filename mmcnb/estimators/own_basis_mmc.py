@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from mmcnb._rules import Rule
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import GAMMA, OPTIONAL_COUNT, SAMPLE_SIZE, TWO_CLUSTERS, Rule
+from mmcnb.estimators.parameters import GAMMA, OPTIONAL_COUNT, SAMPLE_SIZE, TWO_CLUSTERS
 from mmcnb.estimators.sparse_kernel_mmc import fit_on_landmarks, needs_of_landmarks
 from mmcnb.hinge.growing import OwnBasisWorkingSet
 

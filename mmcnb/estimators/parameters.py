@@ -2,20 +2,21 @@
 
 import numbers
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from mmcnb._config import check_verbose, generator, parse_bytes
+from mmcnb._rules import Choice, Number, NumberOr, Parsed, Rule
 from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment
 from mmcnb.engine.journal import described, fingerprint
 from mmcnb.engine.run import n_threads
 from mmcnb.engine.session import FitSession
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, shown
 from mmcnb.estimators.columns import check_columns, check_frame_names
 from mmcnb.features.bandwidth import (
     GAMMA_NAMES,
@@ -30,117 +31,10 @@ from mmcnb.hinge.cccp import CCCPLimits, greatest_balance, path_to
 from mmcnb.hinge.sample_search import SearchConfig
 from mmcnb.hinge.starts import INITS
 from mmcnb.samples import Samples, open_samples
+from mmcnb.samples._inventory import checked_path
 
 KERNELS = ("rbf", "linear", "poly")
 PRECOMPUTED = "precomputed"
-
-
-LARGEST_COUNT = 2**31 - 1
-LARGEST_NUMBER = 1e100  # and its inverse is the smallest but 0: squares of both are floats
-
-
-class Rule(Protocol):
-    """A rule for the values of a parameter."""
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value breaks the rule."""
-
-
-@dataclass(frozen=True)
-class Number:
-    """A finite number in a range; NaN and booleans are refused.
-
-    Parameters
-    ----------
-    low : float
-        Lower end of the range.
-    high : float, default=inf
-        Upper end of the range.
-    open_low, open_high : bool, default=False
-        Whether to exclude that end of the range.
-    integer : bool, default=False
-        Whether it must be whole.
-    optional : bool, default=False
-        Whether it may be None.
-    """
-
-    low: float
-    high: float = np.inf
-    open_low: bool = False
-    open_high: bool = False
-    integer: bool = False
-    optional: bool = False
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value is out of range."""
-        if value is None and self.optional:
-            return
-        most = LARGEST_COUNT if self.integer else LARGEST_NUMBER
-        plain: Any = value.item() if isinstance(value, np.generic) else value
-        size: Any = abs(plain) if isinstance(plain, numbers.Real) else 0
-        inside = (
-            not isinstance(value, bool | np.timedelta64)
-            and isinstance(value, numbers.Integral if self.integer else numbers.Real)
-            and (size == 0 or 1 / LARGEST_NUMBER <= size <= most)
-            and (float(value) > self.low if self.open_low else float(value) >= self.low)
-            and (float(value) < self.high if self.open_high else float(value) <= self.high)
-        )
-        if not inside:
-            what = "a whole number" if self.integer else "a number"
-            above = f"above {self.low:g}" if self.open_low else f"of at least {self.low:g}"
-            end = "below" if self.open_high else "at most"
-            below = "" if self.high == np.inf else f" and {end} {self.high:g}"
-            if isinstance(value, int | float) and 0 < value < 1 / LARGEST_NUMBER:
-                above = f"of at least {1 / LARGEST_NUMBER:g}"
-            if self.high == np.inf and isinstance(value, int | float) and most < value < np.inf:
-                below = f" and at most {most:g}"
-            raise InputError(f"{name}={value!r} is out of range; give {what} {above}{below}.")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of a few values."""
-
-    choices: tuple[Any, ...]
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value is not one of them."""
-        if not any(
-            value is choice or (isinstance(value, str) and value == choice) for choice in self.choices
-        ):
-            shown = ", ".join(repr(choice) for choice in self.choices)
-            raise InputError(f"{name}={value!r} is unknown; choose one of {shown}.")
-
-
-@dataclass(frozen=True)
-class NumberOr:
-    """A number, or one of a few names."""
-
-    number: Number
-    names: tuple[str, ...]
-    optional: bool = False
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value is neither."""
-        if value is None and self.optional:
-            return
-        if isinstance(value, numbers.Real):
-            self.number.check(name, value)
-        elif not isinstance(value, str) or value not in self.names:
-            shown = ", ".join(repr(choice) for choice in self.names)
-            raise InputError(f"{name}={value!r} is unknown; give a positive number or one of {shown}.")
-
-
-@dataclass(frozen=True)
-class Parsed:
-    """What a function accepts, or None."""
-
-    parse: Callable[[Any], Any]
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise InputError where the function refuses a value."""
-        if value is not None:
-            self.parse(value)
 
 
 @dataclass(frozen=True)
@@ -167,7 +61,7 @@ class KernelFunction:
         """Raise InputError where a value is none."""
         if graph_kernel(value) is not None:
             raise InputError(
-                f"{name}={value!r} is not for this method, which takes a kernel function; use "
+                f"{name}={shown(value)} is not for this method, which takes a kernel function; use "
                 "MaximumMarginClustering, UnsupervisedRLS, SparseKernelMMC or CrammerSingerMMC."
             )
         _check_kernel(name, value, self.choices)
@@ -215,21 +109,29 @@ TWO_CLUSTERS: Mapping[str, Rule] = {
 }
 
 
-def _check_seed(value: Any) -> None:
-    if type(value) is not int or not 0 <= value < 2**32:
-        generator(value)
+class Seed:
+    """A seed of `numpy.random.RandomState`, a RandomState, or None."""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError where a value is no seed."""
+        if type(value) is not int or not 0 <= value < 2**32:
+            generator(value)
 
 
-def _check_verbose(value: Any) -> None:
-    if type(value) is not int:
-        check_verbose(value)
+class Verbosity:
+    """A truth value or a whole number."""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError where a value is neither."""
+        if type(value) is not int:
+            check_verbose(value)
 
 
 RUNTIME: Mapping[str, Rule] = {
     "memory_limit": Parsed(parse_bytes),
     "n_jobs": Parsed(n_threads),
-    "random_state": Parsed(_check_seed),
-    "verbose": Parsed(_check_verbose),
+    "random_state": Seed(),
+    "verbose": Verbosity(),
 }
 # Parameters that do not change the result. Model files and checkpoints leave them out.
 RUNTIME_NAMES = ("memory_limit", "n_jobs", "verbose", "engine", "checkpoint")
@@ -363,9 +265,7 @@ def open_checkpoint(
     folder = estimator.checkpoint
     if folder is None:
         return nullcontext()
-    if not isinstance(folder, str | os.PathLike):
-        raise InputError(f"checkpoint={folder!r} is no path; give the path of a folder, or None.")
-    check_folder(folder)  # before the rows are read for their digest
+    check_folder(checked_path(folder, "checkpoint"))  # before the rows are read for their digest
     given = {} if known is None else {"the known rows": {"digest": fingerprint(known)}}
     return Checkpoint(folder, _identity(estimator, samples, weights, unit) | given)
 

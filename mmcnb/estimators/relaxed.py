@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb._rules import Rule
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
-from mmcnb.estimators.parameters import BALANCE, KERNEL, POSITIVE, SCALE, Rule, default_kernel
+from mmcnb.estimators.parameters import BALANCE, KERNEL, POSITIVE, SCALE, default_kernel
 from mmcnb.estimators.sample_weights import loss_of_a_weight
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from mmcnb._rules import Rule
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import Rule
 from mmcnb.estimators.relaxed import RELAXED, centred_rows, needs_of_all_rows, relaxed_result
 from mmcnb.relaxations.sdp import leading_labels, solve_label_matrix, solve_svm
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mmcnb._rules import Choice, Parsed, Rule
 from mmcnb.engine.estimates import OF_KERNEL, OF_MARGIN, OF_PARTITION
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
@@ -18,10 +19,7 @@ from mmcnb.estimators.parameters import (
     OPTIONAL_COUNT,
     SAMPLE_SIZE,
     TWO_CLUSTERS,
-    Choice,
     KernelOrGraph,
-    Parsed,
-    Rule,
     candidate_kernels,
     graph_kernel,
     search_config,

@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mmcnb._rules import Choice, Number, Rule
 from mmcnb.engine.passes import SAMPLE_ROWS, DrawnSample, draw_sample, sample_rows
 from mmcnb.engine.session import connected
 from mmcnb.errors import InputError
@@ -21,9 +22,6 @@ from mmcnb.estimators.parameters import (
     OPTIONAL_COUNT,
     POSITIVE,
     SCALE,
-    Choice,
-    Number,
-    Rule,
     default_kernel,
     read_input,
 )

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
+from mmcnb._rules import Choice, Number, NumberOr, Parsed, Rule
 from mmcnb.engine.estimates import OF_KERNEL, OF_PARTITION, partition_seconds
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
@@ -18,12 +19,7 @@ from mmcnb.estimators.parameters import (
     POSITIVE,
     SAMPLED,
     SHARE,
-    Choice,
     KernelOrGraph,
-    Number,
-    NumberOr,
-    Parsed,
-    Rule,
     default_kernel,
     graph_kernel,
 )
@@ -280,7 +276,7 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
         sample, weights = session.sample, relative_weights(session.sample_weights)
         if graph is not None:
             k = int(self.n_clusters)
-            on_graph = graph_sample(sample, weights, graph, k, random_state)
+            on_graph = graph_sample(sample, weights, graph, k, random_state, engine)
             least = graph_least_share(k, on_graph.graph.weights.shape[0])
             config, rows = self._config(float(self.alpha), least), self.sample_size or rows_of_sample(k)
             found = partition_graph(engine, on_graph, config, random_state, rows)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from mmcnb._compiling import times
+from mmcnb.errors import InputError, shown
 
 ROWS, FEATURES, SAMPLE = 300, 4, 150
 RESET = {"checkpoint": None, "engine": None, "landmarks": None, "verbose": 0}
@@ -28,7 +29,7 @@ def warmup(estimator: Any = None) -> float:
     Raises
     ------
     InputError
-        If a parameter of the estimator is invalid.
+        If it is no estimator, or a parameter of it is invalid.
 
     Examples
     --------
@@ -44,6 +45,8 @@ def warmup(estimator: Any = None) -> float:
 
     from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
+    if estimator is not None and not hasattr(estimator, "get_params"):
+        raise InputError(f"estimator={shown(estimator)} is no estimator; give one of mmcnb, or None.")
     compiled = times()[1]
     y = np.arange(ROWS) % 2
     X = np.random.default_rng(0).normal(size=(ROWS, FEATURES)) + 6 * y[:, None]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, shown
 
 FLOATS, INTEGERS = "float32 or float64", "int32 or int64"
 MAY_BE_EMPTY = {"rows", "stored", "flips"}
@@ -170,7 +170,7 @@ class Number:
         if not number >= self.least or (self.finite and math.isinf(number)):
             least = f" of at least {self.least}" if self.least > -math.inf else ""
             kind = "finite number" if self.finite else "number"
-            raise InputError(f"{name}={value!r} is out of range; give a {kind}{least}.")
+            raise InputError(f"{name}={shown(value)} is out of range; give a {kind}{least}.")
         return number
 
 
@@ -187,12 +187,12 @@ class Whole:
     def fit(self, name: str, value: Any, sizes: Sizes) -> int:
         if not isinstance(value, numbers.Integral) or not self.least <= value <= LARGEST:
             raise InputError(
-                f"{name}={value!r} is out of range; give a whole number of at least {self.least}."
+                f"{name}={shown(value)} is out of range; give a whole number of at least {self.least}."
             )
         if self.size:
             remedy = _agree(name, (self.size, 0), int(value), sizes)
             if remedy:
-                raise InputError(f"{name}={value!r} does not fit; {remedy}.")
+                raise InputError(f"{name}={shown(value)} does not fit; {remedy}.")
         return int(value)
 
 
@@ -205,7 +205,7 @@ class Flag:
 
     def fit(self, name: str, value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, (bool, np.bool_)):
-            raise InputError(f"{name}={value!r} is neither; give True or False.")
+            raise InputError(f"{name}={shown(value)} is neither; give True or False.")
         return bool(value)
 
 

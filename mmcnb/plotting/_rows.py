@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, shown
 
 
 def drawn_rows(X: Any, sample_size: int, random_state: Any) -> tuple[Any, int, list[str] | None]:
@@ -15,16 +15,16 @@ def drawn_rows(X: Any, sample_size: int, random_state: Any) -> tuple[Any, int, l
     InputError
         If the rows cannot be read, or ``sample_size`` is below 1.
     """
-    from sklearn.utils import check_random_state
     from sklearn.utils.random import sample_without_replacement
 
+    from mmcnb._config import generator
+    from mmcnb._rules import Number
     from mmcnb.samples import open_samples
     from mmcnb.samples.matrix import as_matrix
 
-    if sample_size < 1:
-        raise InputError(f"sample_size={sample_size} is out of range; give at least 1.")
+    Number(1, integer=True).check("sample_size", sample_size)
     samples = open_samples(X)
-    n, state = samples.n_samples, check_random_state(random_state)
+    n, state = samples.n_samples, generator(random_state)
     rows = np.sort(sample_without_replacement(n, min(n, sample_size), random_state=state))
     return as_matrix(samples.gather(rows)), n, samples.feature_names
 
@@ -40,6 +40,21 @@ def with_names(estimator: Any, rows: Any, names: list[str] | None) -> Any:
     return samples
 
 
+def checked_features(features: Any, n_features: int) -> list[int]:
+    """The numbers of two columns.
+
+    Raises
+    ------
+    InputError
+        If they are not two, or a column is not there.
+    """
+    pair = features.tolist() if isinstance(features, np.ndarray) else features
+    is_pair = isinstance(pair, list | tuple) and len(pair) == 2
+    if not is_pair or not all(isinstance(one, int | np.integer) and 0 <= one < n_features for one in pair):
+        raise InputError(f"features={shown(features)} are not two columns of X, which has {n_features}.")
+    return [int(one) for one in pair]
+
+
 def two_columns(X: Any, features: tuple[int, int]) -> np.ndarray:
     """Two columns of all rows of any storage.
 
@@ -52,8 +67,7 @@ def two_columns(X: Any, features: tuple[int, int]) -> np.ndarray:
     from mmcnb.samples.matrix import as_matrix, to_dense
 
     samples = open_samples(X)
-    if not all(0 <= feature < samples.n_features for feature in features):
-        raise InputError(f"features={features} are not columns of X, which has {samples.n_features} of them.")
-    starts, columns = range(0, samples.n_samples, BLOCK_ROWS), list(features)
+    columns = checked_features(features, samples.n_features)
+    starts = range(0, samples.n_samples, BLOCK_ROWS)
     blocks = (samples.block(start, min(start + BLOCK_ROWS, samples.n_samples)) for start in starts)
     return np.concatenate([to_dense(as_matrix(block)[:, columns]) for block in blocks])

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import InputError
 from mmcnb.kernels import unchecked as kernels
+from mmcnb.plotting._rows import checked_features
 from mmcnb.plotting._style import cluster_colors, set_title
 
 PANELS_A_ROW = 4
@@ -97,11 +97,12 @@ class ShakingDisplay:
         Raises
         ------
         InputError
-            If X cannot be read, or a column is not there.
+            If X cannot be read, a column is not there, or a number is out of range.
         """
-        from sklearn.utils import check_random_state
         from sklearn.utils.validation import check_is_fitted
 
+        from mmcnb._config import generator
+        from mmcnb._rules import Number
         from mmcnb.features.kernel import kernel_matrix
         from mmcnb.least_squares.local_search import random_labels
         from mmcnb.least_squares.objective import smoother, target_shares
@@ -110,14 +111,16 @@ class ShakingDisplay:
 
         check_is_fitted(estimator, "model_")
         given, model = open_samples(X), estimator.model_
-        if not all(0 <= feature < given.n_features for feature in features):
-            raise InputError(f"features={features} are not columns of X, which has {given.n_features}.")
+        columns = checked_features(features, given.n_features)
+        Number(0.0).check("amplitude", amplitude)
+        Number(0.0).check("decay", decay)
+        Number(1, integer=True).check("rounds", rounds)
         samples = model.scaled(given)
         m, proportions = samples.n_samples, target_shares(estimator.cluster_sizes, estimator.n_clusters)
         R = smoother(kernel_matrix(as_matrix(samples.block(0, m)), model.kernel), estimator.alpha_ * m)
-        start = random_labels(m, proportions, check_random_state(random_state))
-        waves = shaking_waves(R, start, proportions, amplitude, decay, rounds)
-        points = to_dense(as_matrix(given.block(0, m))[:, list(features)])
+        start = random_labels(m, proportions, generator(random_state))
+        waves = shaking_waves(R, start, proportions, float(amplitude), float(decay), rounds)
+        points = to_dense(as_matrix(given.block(0, m))[:, columns])
         return cls(points, waves).plot(**scatter)
 
     def plot(self, **scatter: Any) -> ShakingDisplay:

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 
+from mmcnb.engine.run import single_threaded
 from mmcnb.engine.session import Record, ignore
 from mmcnb.features.rules import balanced_threshold, signs
 
@@ -285,9 +286,7 @@ def generate_labels(
     >>> found.mixture.labels, round(found.mixture.value, 3), found.converged
     (array([[-1,  1]], dtype=int8), 0.5, True)
     """
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="blas"):  # the same bits on any machine
+    with single_threaded("blas"):  # the same bits on any machine
         search = LabelSearch(gram, shares, balance)
         labels, bound, number = search.best(bounds, search.axes)[0][:1], -np.inf, 0
         while True:

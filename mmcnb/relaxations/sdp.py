@@ -22,6 +22,7 @@ import numpy as np
 import piqp
 from scipy.linalg import cho_factor, cho_solve, lapack
 
+from mmcnb.engine.run import single_threaded
 from mmcnb.engine.session import Record, ignore
 from mmcnb.features.rules import balanced_threshold, signs
 from mmcnb.hinge.qp import TOLERANCES, PlaneQPError
@@ -103,9 +104,7 @@ def solve_label_matrix(
     (array([[ 1., -1.],
            [-1.,  1.]]), 0.5)
     """
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="blas"):  # the same bits on any machine
+    with single_threaded("blas"):  # the same bits on any machine
         return _follow(_Barrier(gram, bounds, shares, balance), record)
 
 

@@ -67,7 +67,7 @@ def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
         source = source.compute()
     ordered = isinstance(source, list | tuple | range) or hasattr(source, "__array__")
     if not ordered or isinstance(source, type) or scipy.sparse.issparse(source):
-        raise InputError(f"{name} is a {type(source).__name__}: give an array or a list, one value a row.")
+        raise InputError(f"{name} is a {type(source).__name__}: give an array or a list of values.")
     if not text:
         return plain_array(source, name)
     if isinstance(source, np.matrix | np.ma.MaskedArray):

@@ -12,7 +12,7 @@ import scipy.sparse
 from mmcnb._config import LIBRARIES, format_bytes
 from mmcnb._machine import resident_memory
 from mmcnb._progress import progress as progress_bar
-from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb.errors import InputError, MemoryLimitError, shown
 from mmcnb.samples._base import Samples
 from mmcnb.samples._columns import TableOptions
 from mmcnb.samples._inventory import PathLike, checked_path, is_store_folder
@@ -140,9 +140,9 @@ def convert(
     (2, 'kind')
     """
     if layout not in ("auto", "dense", "csr"):
-        raise InputError(f"layout={layout!r} is unknown: give 'auto', 'dense' or 'csr'.")
+        raise InputError(f"layout={shown(layout)} is unknown: give 'auto', 'dense' or 'csr'.")
     if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
-        raise InputError(f"dtype={dtype!r} cannot be converted to: give 'float32' or 'float64'.")
+        raise InputError(f"dtype={shown(dtype)} cannot be converted to: give 'float32' or 'float64'.")
     if n_features is not None and n_features < 1:
         raise InputError(f"n_features={n_features} is too small: give at least 1.")
     of_tables = TableOptions(

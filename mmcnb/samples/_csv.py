@@ -199,7 +199,8 @@ class CSVTable(Table):
                 pa.csv.ParseOptions(
                     delimiter=self._delimiter,
                     newlines_in_values=b'"' in piece,
-                    invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
+                    # Its call decodes the row, and pyarrow would print the error of a row that is damaged.
+                    invalid_row_handler=_skip_blank if _is_utf8(piece) else None,
                 ),
                 pa.csv.ConvertOptions(
                     include_columns=list(map(str, positions)),
@@ -284,6 +285,17 @@ def _type_of_most(column: pa.ChunkedArray) -> pa.DataType:
         if 2 * found >= len(texts):
             return kind
     return column.type
+
+
+def _skip_blank(row: pa.csv.InvalidRow) -> str:
+    return "error" if row.text.strip() else "skip"
+
+
+def _is_utf8(piece: bytes) -> bool:
+    try:
+        return piece.isascii() or bool(piece.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
 
 
 def _listed(references: object) -> list[object]:

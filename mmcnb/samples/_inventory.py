@@ -22,7 +22,7 @@ from zarr.codecs import BytesCodec, ZstdCodec
 from zarr.core.buffer import Buffer
 from zarr.core.sync import sync
 
-from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.errors import DamagedStoreError, InputError, shown
 
 PathLike = str | os.PathLike[str]
 
@@ -309,7 +309,7 @@ def checked_path(path: Any, what: str = "the path") -> Path:
         It is no path, is empty or too long, or holds a null character.
     """
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
-        raise InputError(f"{what} is {path!r}, which is no path: give a text or a pathlib.Path.")
+        raise InputError(f"{what} is {shown(path)}, which is no path: give a text or a pathlib.Path.")
     text = os.fspath(path)
     if not text:
         raise InputError(f"{what} is empty: name a file or a folder.")

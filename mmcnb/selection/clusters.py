@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mmcnb.errors import InputError
+from mmcnb._rules import Number
+from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.nystroem import PrincipalFeatures, choose_landmarks
@@ -109,13 +110,17 @@ def select_n_clusters(
 
 
 def _checked(n_clusters: Iterable[int]) -> list[int]:
-    numbers = sorted(set(n_clusters))
-    if not numbers:
+    try:
+        given = list(n_clusters)
+    except TypeError as error:
+        raise InputError(
+            f"n_clusters={shown(n_clusters)} is no list; give one such as range(2, 13)."
+        ) from error
+    if not given:
         raise InputError("n_clusters is empty; give at least one number of clusters, such as range(2, 13).")
-    bad = [k for k in numbers if not isinstance(k, int | np.integer) or k < 2]
-    if bad:
-        raise InputError(f"n_clusters holds {bad[0]!r}; give whole numbers of at least 2.")
-    return [int(k) for k in numbers]
+    for place, k in enumerate(given):
+        Number(2, integer=True).check(f"n_clusters[{place}]", k)
+    return sorted({int(k) for k in given})
 
 
 def _features(parameters: dict[str, Any], sample: Any, seed: int) -> PrincipalFeatures:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mmcnb._config import generator
+from mmcnb._rules import Number
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.run import ThreadEngine
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import mean_squared_distance
 from mmcnb.least_squares.all_rows import SAMPLE_ROWS
 from mmcnb.least_squares.stability import (
@@ -123,7 +124,7 @@ def select_parameters(
             f"{type(estimator).__name__} has no gamma to choose; give an estimator with a Gaussian kernel."
         )
     if parameters.get("kernel", "rbf") != "rbf":
-        raise InputError(f"kernel={parameters['kernel']!r} has no width to choose; use kernel='rbf'.")
+        raise InputError(f"kernel={shown(parameters['kernel'])} has no width to choose; use kernel='rbf'.")
     check_positive("widths", widths)
     check_positive("alphas", alphas)
     seed, sample = seed_and_sample(estimator, X, sample_size, random_state)
@@ -173,8 +174,10 @@ def check_positive(name: str, values: Sequence[float]) -> None:
     InputError
         If the list is empty or a value is not positive; the message names the list.
     """
-    if not len(values) or not all(np.isfinite(value) and value > 0 for value in values):
-        raise InputError(f"{name}={list(values)} cannot be tried; give at least one positive number.")
+    if np.ndim(values) != 1 or not len(values):
+        raise InputError(f"{name}={shown(values)} cannot be tried; give at least one positive number.")
+    for place, value in enumerate(values):
+        Number(0, open_low=True).check(f"{name}[{place}]", value)
 
 
 def seed_and_sample(estimator: Any, X: Any, sample_size: int, random_state: Any) -> tuple[int, Any]:
@@ -185,8 +188,7 @@ def seed_and_sample(estimator: Any, X: Any, sample_size: int, random_state: Any)
     InputError
         If the rows cannot be read, or the size is not a whole number of at least 4.
     """
-    if not isinstance(sample_size, int | np.integer) or sample_size < 4:
-        raise InputError(f"sample_size={sample_size!r} is too small; give a whole number of at least 4.")
+    Number(4, integer=True).check("sample_size", sample_size)
     given = estimator.get_params().get("random_state") if random_state is None else random_state
     source = generator(given)
     seed = int(source.randint(2**31 - 1))
@@ -205,8 +207,7 @@ def subsets_of(sample: Any, n_clusters: int, n_subsets: int, seed: int) -> list[
     InputError
         If there are fewer than two, or they are too small.
     """
-    if not isinstance(n_subsets, int | np.integer) or n_subsets < 2:
-        raise InputError(f"n_subsets={n_subsets!r} cannot be compared; give a whole number of at least 2.")
+    Number(2, integer=True).check("n_subsets", n_subsets)
     return draw_subsets(sample.shape[0], n_clusters, int(n_subsets), np.random.RandomState(seed))
 
 

@@ -259,6 +259,16 @@ def test_a_seed_is_drawn_once(folder):
     assert seeds[0] == seeds[1]
 
 
+@pytest.mark.parametrize("seed", [0, 2**31 - 2])
+def test_the_least_and_the_largest_seed_come_back_too(folder, monkeypatch, seed):
+    with monkeypatch.context() as patch:
+        patch.setattr("secrets.randbelow", lambda _: seed)
+        with Checkpoint(folder, {}):
+            pass
+    with Checkpoint(folder, {}) as checkpoint:
+        assert checkpoint.seed == seed
+
+
 def test_another_fit_is_refused_by_name(folder):
     with Checkpoint(folder, {"C": 1.0, "the rows": {"digest": "a"}, "scale": None}):
         pass

@@ -14,7 +14,8 @@ import zarr
 from threadpoolctl import threadpool_info
 
 import mmcnb
-from mmcnb.engine.run import SingleThreadedBLAS, ThreadEngine
+from mmcnb.engine import run
+from mmcnb.engine.run import SingleThreadedBLAS, ThreadEngine, single_threaded
 from mmcnb.samples import BLOCK_ROWS, open_samples
 from tests.engine.fakes import OrderedSum
 
@@ -108,6 +109,19 @@ def test_limits_are_lifted_by_the_last_of_engines_that_overlap():
     assert set(blas_threads()) <= {1}
     second.__exit__()
     assert blas_threads() == before
+
+
+def test_pools_are_sought_again_where_a_module_was_imported_since(monkeypatch):
+    before = blas_threads()
+    with single_threaded("blas"):
+        assert set(blas_threads()) <= {1}
+    assert blas_threads() == before
+    known = run._pools[1]
+    with single_threaded():
+        assert run._pools[1] is known
+    monkeypatch.setitem(sys.modules, "a_module_with_a_pool", sys)
+    with single_threaded():
+        assert run._pools[1] is not known
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])

@@ -68,7 +68,7 @@ def test_the_model_file_and_the_checkpoint_keep_to_them(name, tmp_path):
         (np.ones(3), r"shape \(3,\)"),
         (np.eye(4), "4 columns where the rows have 3"),
         (np.array([[0.0, np.nan, 1.0], [0.0, 0.0, 1.0]]), "row 0, column 1"),
-        ("k-means", "no array of numbers"),
+        ("k-means", "landmarks is a str: give an array"),
     ],
 )
 def test_what_cannot_be_landmarks_is_refused(name, landmarks, sentence):

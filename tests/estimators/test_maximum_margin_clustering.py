@@ -212,7 +212,7 @@ def test_graph_features_make_rings_compact(tmp_path):
         ({"loss": "logistic"}, "loss='logistic' is unknown"),
         ({"loss": "hinge", "n_clusters": 61}, "n_clusters=61 is more than the 60 rows"),
         ({"loss": "hinge", "cluster_sizes": [0.5, 0.6]}, "cluster_sizes must sum to 1"),
-        ({"cluster_sizes": "auto"}, "cluster_sizes is None, 'equal' or shares, not 'auto'"),
+        ({"cluster_sizes": "auto"}, "cluster_sizes='auto' is unknown; give None, 'equal' or shares"),
         ({"cluster_sizes": [0.5, 0.6]}, "cluster_sizes must sum to 1"),
         ({"kernel": mmcnb.GraphKernel(n_neighbors=0)}, "n_neighbors=0 is out of range"),
         ({"kernel": mmcnb.GraphKernel(filter="sharp")}, "filter='sharp' is unknown"),

@@ -108,6 +108,18 @@ def test_loop_ends_where_the_sweeps_are_spent(engine):
     assert len(rows) == 3
 
 
+def test_loop_stalls_where_the_working_set_takes_no_more_planes(engine):
+    X, y = two_groups(60)
+    planes, _ = make_planes("exact", engine, X)
+    planes.relabel(given(y))
+    planes.max_planes, rows = 3, []
+    found = cutting_plane(
+        planes, given(y), Objective("adaptive", 0.0, 1.0), 4.3, 1e-6, rows.append, SweepBudget()
+    )
+    assert found.status == "stalled"
+    assert len(rows) == 4  # three planes are added to that of all rows
+
+
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_a_lower_bound_that_no_longer_rises_stalls(sign):
     rising = [sign * 2.0 + 0.1 * step for step in range(STALL_PLANES + 5)]

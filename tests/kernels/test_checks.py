@@ -14,9 +14,16 @@ from numpydoc.docscrape import FunctionDoc
 import mmcnb
 from mmcnb import kernels
 from mmcnb.kernels import unchecked
-from mmcnb.kernels._checks import Array, Flag, Number, Signs, Starts, Whole
+from mmcnb.kernels._checks import Array, Flag, Number, Signs, Starts, Whole, checked, takes
 from tests.kernels.arguments import good_arguments
 from tests.kernels.inputs import DTYPES
+
+BOUNDED = [
+    (name, argument)
+    for name in kernels.__all__
+    for argument, kind in getattr(kernels, name).takes.items()
+    if isinstance(kind, Number) and kind.least > -math.inf
+]
 
 
 def copied(given):
@@ -128,6 +135,27 @@ def test_each_argument_that_does_not_fit_is_named(name):
             assert len(sentence.split()) <= 30
 
 
+@pytest.mark.parametrize(("name", "argument"), BOUNDED)
+def test_a_number_may_be_the_least_that_is_asked_for(name, argument):
+    given = good_arguments(name)
+    least = getattr(kernels, name).takes[argument].least
+    checked_too = call(getattr(kernels, name), copied(given) | {argument: least})
+    plain = call(getattr(unchecked, name), copied(given) | {argument: float(least)})
+    for one, other in zip(checked_too, plain, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_number_that_is_a_size_must_be_that_of_the_arrays_before_it():
+    @checked
+    @takes(low=Array("(k,)", "float64"), n_clusters=Whole(size="k"))
+    def routine(low, n_clusters):
+        return n_clusters
+
+    assert routine(np.ones(2), 2) == 2
+    with pytest.raises(mmcnb.InputError, match=r"^n_clusters=3 does not fit; give 2, as k=2 in low\.$"):
+        routine(np.ones(2), 3)
+
+
 @pytest.mark.parametrize("name", kernels.__all__)
 def test_arrays_of_nothing_are_refused_or_give_no_rows(name):
     routine, given = getattr(kernels, name), good_arguments(name)
@@ -233,6 +261,9 @@ def test_docstrings_say_what_is_checked(name):
     said = {one: entry.type for entry in doc["Parameters"] for one in entry.name.split(", ")}
     assert {key: text.partition(", default=")[0] for key, text in said.items()} == {
         key: str(kind) for key, kind in routine.takes.items()
+    }
+    assert {key: text.partition(", default=")[2] for key, text in said.items()} == {
+        key: "" if one.default is one.empty else str(one.default) for key, one in parameters.items()
     }
     assert [entry.type for entry in doc["Raises"]] == ["InputError"]
 

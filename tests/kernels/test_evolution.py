@@ -82,6 +82,15 @@ def test_patience_ends_an_evolution_that_stands_still():
     assert (best[-200:] == best[-1]).all()
 
 
+def test_a_fitness_that_is_better_beyond_the_tenth_digit_alone_is_no_better():
+    start = make_population(3, 40)
+    population, _, best = kernels.evolve_labels(1e-12 * make_smoother(40), True, start, 6, 5, 500, 30, 1)
+    np.testing.assert_array_equal(population, start)
+    assert best.shape == (30,)
+
+
 def test_a_matrix_that_is_not_square_is_refused():
     with pytest.raises(InputError, match="M has 3 columns"):
         kernels.evolve_labels(np.ones((4, 3)), True, make_population(1, 4), 0, 1, 10, 10, 0)
+    with pytest.raises(InputError, match="M has 3 columns"):
+        kernels.flip_labels(np.ones((4, 3)), True, make_population(1, 4)[0], np.ones(3), np.array([0]))

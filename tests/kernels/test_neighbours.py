@@ -164,6 +164,15 @@ def test_nothing_found_weighs_nan():
     assert np.isnan(kernels.calibrated_weights(np.full((2, 4), np.inf))).all()
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("first", [0, 1, 3])
+def test_distances_that_are_no_numbers_give_no_weight_beyond_its_bounds(value, first):
+    distances = np.arange(4.0)[None]
+    distances[:, first:] = value
+    weights = kernels.calibrated_weights(distances)
+    assert not ((weights < 1e-6) | (weights > 1)).any()
+
+
 # -- averages ----------------------------------------------------------------------------------
 
 

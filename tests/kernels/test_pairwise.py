@@ -103,6 +103,13 @@ def test_float32_rbf_far_from_the_origin_loses_nothing():
     np.testing.assert_allclose(out, reference.rbf_kernel_block(X, B, 0.05), rtol=1e-5, atol=0)
 
 
+def test_float64_rbf_far_from_the_origin_loses_nothing():
+    X, B = rows_and_basis(50, 3, 10)
+    X, B = X + 1000.0, B + 1000.0
+    out = dense_into("rbf", X, B, "float64")
+    np.testing.assert_allclose(out, twin("rbf", X, B), rtol=0, atol=1e-12)
+
+
 def test_float32_rbf_stays_within_a_thousandth_whatever_the_width():
     X, B = rows_and_basis(300, 20, 10, "float32")
     B[:5] = X[:5] + np.float32(1e-3)
@@ -209,6 +216,16 @@ def test_csr_rows_give_the_same_bits_however_they_are_cut(out_dtype):
     for first, last in ((0, 1), (4, 11), (5, 300), (TILE_ROWS + 1, rows)):
         part = csr_into("rbf", (data, indices, indptr[first : last + 1]), B, out_dtype)
         np.testing.assert_array_equal(part, whole[first:last])
+
+
+def test_equal_csr_rows_have_the_same_bits_wherever_they_stand():
+    x, B = rows_and_basis(1, 40, 70, "float32")
+    rows = 2 * TILE_ROWS
+    csr = np.tile(x[0], rows), np.tile(np.arange(40), rows), np.arange(0, 40 * rows + 1, 40)
+    out = np.empty((rows, 70), np.float32)
+    basis = B.T.copy(), kernels.squared_norms(B), kernels.column_tiles(B)
+    kernels.rbf_kernel_block_csr_into(*csr, *basis, 0.05, out)
+    np.testing.assert_array_equal(out, np.tile(out[0], (rows, 1)))
 
 
 @pytest.mark.parametrize("p", [1, 63, 64, 65, 200])

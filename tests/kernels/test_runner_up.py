@@ -47,6 +47,17 @@ def test_most_violated_runner_ups_equal_the_plain_loop(rows, p, k, grain, dtype)
             np.testing.assert_allclose(value, wanted, rtol=1e-11, atol=1e-12)
 
 
+def test_an_infinite_threshold_takes_every_row():
+    scores, labels, _ = problem(200, 4)
+    F, weights = np.ones((200, 1)), np.random.default_rng(0).random(200) + 0.5
+    row_sums, shares, sums = kernels.most_violated_runner_ups(F, scores, labels, weights, np.inf)
+    others = np.where(labels[:, None] == np.arange(4), -np.inf, scores).argmax(axis=1)
+    given, taken = (np.bincount(of, weights, 4) for of in (labels, others))
+    np.testing.assert_allclose(shares, given - taken, atol=1e-12)
+    np.testing.assert_allclose(row_sums[:, 0], shares, atol=1e-12)
+    assert sums[0] == pytest.approx(weights.sum())
+
+
 def test_what_a_row_gives_its_cluster_it_takes_from_its_runner_up():
     scores, labels, weights = problem(200, 4)
     F = np.random.default_rng(0).standard_normal((200, 3))

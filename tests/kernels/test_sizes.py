@@ -69,6 +69,19 @@ def test_sizes_that_fit_ask_for_nothing():
         assert b.tolist() == [0, 0, 0]
 
 
+def test_multipliers_under_which_all_bounds_hold_come_back_as_they_are():
+    scores = np.column_stack([[1.0, 3.0, 5.0, 7.0], np.zeros(4)])
+    for start in ([3.1, 0.0], [4.9, 0.0]):  # all between 3 and 5 give two rows each
+        b, _ = partition_sample(scores, [1, 1], [2, 3], start=np.array(start))
+        assert b.tolist() == start
+
+
+def test_of_equal_scores_the_first_cluster_takes_the_rows():
+    b, labels = partition_sample(np.zeros((4, 3)), [4, 0, 0], [4, 4, 4])
+    assert b.tolist() == [0, 0, 0]
+    assert labels.tolist() == [0, 0, 0, 0]
+
+
 def test_integer_weights_are_repetitions_up_to_one_row():
     rng = np.random.default_rng(0)
     weights = rng.integers(1, 4, 200).astype(float)

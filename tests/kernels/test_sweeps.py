@@ -133,10 +133,19 @@ def test_a_weight_of_two_is_the_row_twice():
 
 
 def test_a_row_on_the_boundary_counts_as_above_it():
-    F, y, ones = np.array([[0.0], [0.0], [1.0]]), np.array([1, -1, 1], np.int8), np.ones(3)
-    _, _, sums = kernels.most_violated_constraint(F, y, ones, np.ones(1), 0.0, 2.0)
-    assert sums[3] == 3  # weight with f >= 0
-    assert sums[4] == 1  # of the second row the label would change
+    F, y, weights = np.array([[0.0], [0.0], [1.0]]), np.array([1, -1, 1], np.int8), np.array([1.0, 2.0, 4.0])
+    _, _, sums = kernels.most_violated_constraint(F, y, weights, np.ones(1), 0.0, 2.0)
+    assert sums[3] == 7  # weight with f >= 0
+    assert sums[4] == 2  # of the second row the label would change
+
+
+def test_a_row_at_the_threshold_is_in_the_plane():
+    ones, csr = np.ones(1), (np.ones(1), np.zeros(1, int), np.array([0, 1]))
+    for suffix, block in (("", (np.ones((1, 1)),)), ("_csr", csr)):
+        plane = *block, np.ones(1, np.int8), ones
+        active, _, _ = getattr(kernels, f"most_violated_constraint{suffix}")(*plane, ones, 0.0, 1.0)
+        s, _, _ = getattr(kernels, f"plane_sums{suffix}")(*plane, ones[:, None], np.zeros(1), ones)
+        assert active.tolist() == s.tolist() == [1]
 
 
 @pytest.mark.parametrize("weight", [0.3, 1.0, 7.7])

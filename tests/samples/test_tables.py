@@ -376,3 +376,19 @@ def test_the_command_tells_what_it_took(tmp_path):
         "numbers": ["a"], "one_hot": {"kind": 2}, "index": "id", "left_out": ["note"], "cells_filled": 1,
         "n_samples": 2,
     }  # fmt: skip
+
+
+def test_a_damaged_line_far_from_the_head_is_told_by_our_sentence_alone(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr("mmcnb.samples._csv.HEAD_BYTES", 100)
+    path = tmp_path / "damaged.csv"
+    path.write_bytes(b"a,b\n" + b"1,2\n" * 100 + b"1,\xff,2\n")
+    with pytest.raises(InputError, match="line 102: this is not UTF-8 text"):
+        convert(path, tmp_path / "out.zarr")
+    assert capfd.readouterr().err == ""
+
+
+def test_a_blank_line_is_no_row_beside_text_beyond_ascii(tmp_path):
+    path = tmp_path / "names.csv"
+    path.write_bytes("a,b,name\n1,2,Zoé\n3,4,Zoë\n  \n".encode())
+    convert(path, tmp_path / "out.zarr", drop=["name"])
+    assert open_samples(tmp_path / "out.zarr").n_samples == 2

@@ -1,0 +1,117 @@
+"""Rules for the values of parameters."""
+
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from mmcnb.errors import InputError, shown
+
+LARGEST_COUNT = 2**31 - 1
+LARGEST_NUMBER = 1e100  # and its inverse is the smallest but 0: squares of both are floats
+
+
+class Rule(Protocol):
+    """A rule for the values of a parameter."""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError where a value breaks the rule."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A finite number in a range; NaN and booleans are refused.
+
+    Parameters
+    ----------
+    low : float
+        Lower end of the range.
+    high : float, default=inf
+        Upper end of the range; without one, counts end at 2**31 - 1 and other numbers at 1e100.
+    open_low, open_high : bool, default=False
+        Whether to exclude that end of the range.
+    integer : bool, default=False
+        Whether it must be whole.
+    optional : bool, default=False
+        Whether it may be None.
+    """
+
+    low: float
+    high: float = np.inf
+    open_low: bool = False
+    open_high: bool = False
+    integer: bool = False
+    optional: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError where a value is out of range."""
+        if value is None and self.optional:
+            return
+        most = min(self.high, LARGEST_NUMBER) if self.high < np.inf or not self.integer else LARGEST_COUNT
+        plain: Any = value.item() if isinstance(value, np.generic) else value
+        size: Any = abs(plain) if isinstance(plain, numbers.Real) else 0
+        inside = (
+            not isinstance(value, bool | np.timedelta64)
+            and isinstance(value, numbers.Integral if self.integer else numbers.Real)
+            and (size == 0 or 1 / LARGEST_NUMBER <= size <= most)
+            and (float(value) > self.low if self.open_low else float(value) >= self.low)
+            and (float(value) < self.high if self.open_high else float(value) <= self.high)
+        )
+        if not inside:
+            what = "a whole number" if self.integer else "a number"
+            above = f"above {self.low:g}" if self.open_low else f"of at least {self.low:g}"
+            end = "below" if self.open_high else "at most"
+            below = "" if self.high == np.inf else f" and {end} {self.high:g}"
+            if isinstance(value, int | float) and 0 < value < 1 / LARGEST_NUMBER:
+                above = f"of at least {1 / LARGEST_NUMBER:g}"
+            if self.high == np.inf and isinstance(value, int | float) and most < value < np.inf:
+                below = f" and at most {most:g}"
+            raise InputError(f"{name}={shown(value)} is out of range; give {what} {above}{below}.")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few values."""
+
+    choices: tuple[Any, ...]
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError where a value is not one of them."""
+        if not any(
+            value is choice or (isinstance(value, str) and value == choice) for choice in self.choices
+        ):
+            known = ", ".join(repr(choice) for choice in self.choices)
+            raise InputError(f"{name}={shown(value)} is unknown; choose one of {known}.")
+
+
+@dataclass(frozen=True)
+class NumberOr:
+    """A number, or one of a few names."""
+
+    number: Number
+    names: tuple[str, ...]
+    optional: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError where a value is neither."""
+        if value is None and self.optional:
+            return
+        if isinstance(value, numbers.Real):
+            self.number.check(name, value)
+        elif not isinstance(value, str) or value not in self.names:
+            known = ", ".join(repr(choice) for choice in self.names)
+            raise InputError(f"{name}={shown(value)} is unknown; give a positive number or one of {known}.")
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What a function accepts, or None."""
+
+    parse: Callable[[Any], Any]
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError where the function refuses a value."""
+        if value is not None:
+            self.parse(value)

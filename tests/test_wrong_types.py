@@ -1,0 +1,145 @@
+"""What is no value of any parameter is refused, wherever it is given, by one sentence that names it."""
+
+import inspect
+import re
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import mmcnb
+from mmcnb import baselines, metrics, plotting, selection, synthetic
+from mmcnb.errors import InputError, shown
+
+ROWS = np.concatenate([np.zeros((20, 3)), np.full((20, 3), 6.0)]) + np.arange(120).reshape(40, 3) % 7 / 10
+HALVES = np.repeat([0, 1], 20)
+NO_VALUES = {
+    "bytes": b"a",
+    "an object": object(),
+    "a complex number": 1j,
+    "a duration": np.timedelta64(1, "s"),
+    "a matrix of dates": np.zeros((3, 3), "M8[s]"),
+    "a type": int,
+    "nan": np.nan,
+    "an array of no dimension": np.array(1j),
+}
+KINDS = [
+    kind
+    for room in (mmcnb, baselines)
+    for name in room.__all__
+    if inspect.isclass(kind := getattr(room, name)) and hasattr(kind, "get_params")
+]
+PARAMETERS = [(kind, name) for kind in KINDS for name in kind().get_params(deep=False)]
+
+
+def small(function, **fixed):
+    return lambda **given: function(**(fixed | given))
+
+
+def drawn(display):
+    def draw(**given):
+        return display.from_estimator(mmcnb.UnsupervisedRLS(random_state=0).fit(ROWS), ROWS, **given)
+
+    return draw
+
+
+CALLS = {
+    "select_n_clusters": small(
+        selection.select_n_clusters,
+        estimator=mmcnb.UnsupervisedRLS(),
+        X=ROWS,
+        n_clusters=[2],
+        n_subsets=2,
+        sample_size=40,
+        random_state=0,
+    ),
+    "select_parameters": small(
+        selection.select_parameters,
+        estimator=mmcnb.UnsupervisedRLS(),
+        X=ROWS,
+        widths=[0.5],
+        alphas=[1e-3],
+        n_subsets=2,
+        sample_size=40,
+        random_state=0,
+    ),
+    "make_shape": small(synthetic.make_shape, name="two-rings", n_samples=50, random_state=0),
+    "make_block": small(
+        synthetic.make_block, kind="blobs", start=0, stop=5, n_features=3, random_state=0, n_clusters=2
+    ),
+    "sampled_silhouette": small(
+        metrics.sampled_silhouette, X=ROWS, labels=HALVES, sample_size=20, scale=None, random_state=0
+    ),
+    "ball_graph": small(baselines.ball_graph, X=ROWS, gamma=1.0, least=0.1),
+    "graph_kernel_kmeans": small(
+        baselines.graph_kernel_kmeans,
+        K=baselines.ball_graph(ROWS, 1.0),
+        start=HALVES,
+        weights=None,
+        max_iter=5,
+    ),
+    "config": small(mmcnb.config, memory_limit=None, n_jobs=None, engine=None),
+    "warmup": small(mmcnb.warmup, estimator=None),
+    "ClusterDisplay": drawn(plotting.ClusterDisplay),
+    "ClusterMapDisplay": drawn(plotting.ClusterMapDisplay),
+    "ShakingDisplay": drawn(plotting.ShakingDisplay),
+}
+OPTIONS = [
+    *(("select_n_clusters", name) for name in ("n_clusters", "n_subsets", "sample_size", "random_state")),
+    *(("select_parameters", n) for n in ("widths", "alphas", "n_subsets", "sample_size", "random_state")),
+    *(("make_shape", name) for name in ("name", "n_samples", "random_state")),
+    *(("make_block", n) for n in ("kind", "start", "stop", "n_features", "random_state", "n_clusters")),
+    *(("sampled_silhouette", name) for name in ("sample_size", "scale", "random_state")),
+    *(("ball_graph", name) for name in ("gamma", "least")),
+    *(("graph_kernel_kmeans", name) for name in ("start", "weights", "max_iter")),
+    *(("config", name) for name in ("memory_limit", "n_jobs", "engine")),
+    ("warmup", "estimator"),
+    *(("ClusterDisplay", name) for name in ("features", "sample_size", "random_state")),
+    *(("ClusterMapDisplay", name) for name in ("threshold", "sample_size", "random_state")),
+    *(("ShakingDisplay", n) for n in ("features", "amplitude", "decay", "rounds", "random_state")),
+]
+
+
+def assert_refused(call, name):
+    for what, value in NO_VALUES.items():
+        try:
+            call(**{name: value})
+        except InputError as error:
+            said = str(error)
+        else:
+            said = f"{what} is taken"
+        assert re.fullmatch(rf"[^\n]*{name}[^\n]*\.", said)
+
+
+@pytest.mark.parametrize(("kind", "name"), PARAMETERS, ids=lambda case: getattr(case, "__name__", case))
+def test_no_parameter_of_an_estimator_takes_them(kind, name):
+    assert_refused(lambda **given: kind(**given).fit(ROWS, HALVES), name)
+
+
+@pytest.mark.parametrize(("function", "name"), OPTIONS)
+def test_no_option_of_a_function_takes_them(function, name):
+    assert_refused(CALLS[function], name)
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    "value", [np.eye(3), np.arange(10**4), "a\nb", ["x" * 500], {"a": np.eye(2)}], ids=range(5)
+)
+def test_a_value_is_shown_on_one_line_that_can_be_read(value):
+    assert "\n" not in shown(value)
+    assert len(shown(value)) <= 120
+    with pytest.raises(InputError, match=r"^C=[^\n]* is out of range; give a number above 1\.$"):
+        mmcnb.CPMMC(C=value).fit(ROWS)
+
+
+@pytest.mark.parametrize("path", ["", "\0", "a/" * 3000, 3, b"run"])
+def test_a_checkpoint_that_can_be_no_path_is_one_sentence(path):
+    with pytest.raises(InputError, match=r"^checkpoint [^\n]*\.$"):
+        mmcnb.CPMMC(checkpoint=path).fit(ROWS)
+
+
+def test_more_neighbours_than_can_be_counted_are_named_and_not_the_memory():
+    with pytest.raises(InputError, match="n_neighbors=1000000 is not below the"):
+        mmcnb.GraphFeatures(n_neighbors=10**6).fit(ROWS)
+    with pytest.raises(InputError, match=r"n_neighbors=1000.* is out of range; .* at most"):
+        mmcnb.GraphFeatures(n_neighbors=10**30).fit(ROWS)
