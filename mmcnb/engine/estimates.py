@@ -39,8 +39,8 @@ EXP_SECONDS = 0.8e-9
 SWEEP_BYTES = 8e9
 SCRATCH_BYTES = 0.9e9
 # Seconds of one core, from CPU seconds of fits to 1,500 x 30 and 20,000 x 50 rows with 2 and 10 clusters.
-MARGIN_SECONDS, PARTITION_SECONDS = 0.35, 0.7  # on a sample of 2,000 rows
-NODE_SECONDS = 3.3e-4  # of the graph and its coordinates, a node
+MARGIN_SECONDS, PARTITION_SECONDS = 0.35, 0.5  # on a sample of 2,000 rows
+NODE_SECONDS = 2.2e-4  # of the graph and its coordinates, a node
 NUMBERS = 3.0  # how much longer the search takes that chooses the number of clusters
 WIDE_COLUMNS = 10_000  # beyond it basis vectors of sparse rows stay sparse: dense ones would fill the memory
 LINEAR_PLANES = 80  # cutting planes of a linear method that are held at once, each with what generated it

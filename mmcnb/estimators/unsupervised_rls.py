@@ -43,6 +43,7 @@ from mmcnb.least_squares.graph_partition import (
     graph_needs,
     graph_sample,
     partition_graph,
+    rows_of_draw,
 )
 from mmcnb.least_squares.known import ranked_by_known
 from mmcnb.least_squares.local_search import LEAST_SHARE
@@ -118,7 +119,7 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
         0.5, and with the graph kernel 0.1, or up to 0.2 while that is fewer than 30 rows.
     sample_size : int or None, default=None
         Rows of the sample; None is max(2000, 100 n_clusters). With the graph kernel, rows of each of eight
-        samples of its nodes.
+        samples of its nodes; None is max(1000, 50 n_clusters).
     n_landmarks : int, default=300
         Basis vectors of the model.
     landmarks : ndarray of shape (p, n_features) or None, default=None
@@ -248,21 +249,25 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
             raise InputError("alpha='auto' compares kernel functions; give a number with the graph kernel.")
 
     def _needs(self, n_samples: int) -> FitNeeds:
-        rows = min(self.sample_size or rows_of_sample(self.n_clusters), n_samples)
-        graph, held, sweeps = graph_kernel(self.kernel), matrix_bytes(rows), int(self.max_passes)
+        k, graph, sweeps = int(self.n_clusters), graph_kernel(self.kernel), int(self.max_passes)
         if graph is not None:
-            return graph_needs(graph, int(self.n_clusters), n_samples, rows, sweeps)
+            return graph_needs(graph, k, n_samples, self._searched_rows(n_samples), sweeps)
+        rows = self._searched_rows(n_samples)
         # The first pass reads, one more labels.
         own = self.landmarks
         n_landmarks = min(rows, self.n_landmarks) if own is None else len(own)
         given: dict[str, Any] = {"sample_copies": 2, "stays_sparse": own is None}
-        given["search_seconds"] = partition_seconds(rows, int(self.n_clusters))
+        given["search_seconds"] = partition_seconds(rows, k)
         given["routines"] = OF_KERNEL + OF_PARTITION
-        return FitNeeds(n_landmarks, rows, **given, work_bytes=held, sweeps=sweeps)
+        return FitNeeds(n_landmarks, rows, **given, work_bytes=matrix_bytes(rows), sweeps=sweeps)
+
+    def _searched_rows(self, n_samples: int) -> int:
+        """Rows of the sample that is searched, or of each sample of the nodes of a graph."""
+        default = rows_of_sample if graph_kernel(self.kernel) is None else rows_of_draw
+        return min(self.sample_size or default(int(self.n_clusters)), n_samples)
 
     def _plan(self, samples: Samples | RowShape) -> FitPlan:
-        rows = min(self.sample_size or rows_of_sample(self.n_clusters), samples.n_samples)
-        check_matrices(rows, self.n_clusters, self.memory_limit)
+        check_matrices(self._searched_rows(samples.n_samples), self.n_clusters, self.memory_limit)
         return super()._plan(samples)
 
     def _fit(self, session: FitSession) -> FitResult:
@@ -278,7 +283,7 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
             k = int(self.n_clusters)
             on_graph = graph_sample(sample, weights, graph, k, random_state, engine)
             least = graph_least_share(k, on_graph.graph.weights.shape[0])
-            config, rows = self._config(float(self.alpha), least), self.sample_size or rows_of_sample(k)
+            config, rows = self._config(float(self.alpha), least), self._searched_rows(sample.shape[0])
             found = partition_graph(engine, on_graph, config, random_state, rows)
             report = {"gamma": None, "graph": on_graph.graph.to_dict()}
             return SampleClusters(

@@ -1,5 +1,6 @@
 """Nodes of a graph: the leading axes of a sample, and the search for the nodes nearest to a row."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -21,9 +22,9 @@ SEARCHED_NODES = 4096  # up to which a search in all nodes costs less than one i
 CHECKED_ROWS = 2000  # nodes on which the cells are measured
 CHECKED_NEIGHBOURS = 10  # of each of them, at least
 LEAST_RECALL = 0.995  # of the true neighbours
-FIRST_PROBES = 8
+LIKELY_PROBES = 16
 SHARED_ROWS = 1024  # that a thread searches at once
-COMPARISON_FLOPS = 3  # a product with a node, and its place among the candidates, in products
+COMPARISON_FLOPS = 1.5  # a product with a node, and its place among the candidates, in products
 
 
 @dataclass(frozen=True)
@@ -221,8 +222,19 @@ def _nearest(
     probes: np.ndarray,
     count: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    numbers, distances = np.empty((rows.shape[0], count), np.int64), np.empty((rows.shape[0], count))
-    kernels.nearest_nodes_into(rows, nodes, halves, starts, probes, numbers, distances)
+    """The nearest nodes by products in float32, and of rows for which these are too rough, in float64."""
+    given = nodes, halves, starts
+
+    def found() -> tuple[np.ndarray, np.ndarray]:
+        return np.empty((rows.shape[0], count), np.int64), np.empty((rows.shape[0], count))
+
+    numbers, distances = found()
+    doubtful = kernels.nearest_nodes_float32_into(rows, *given, probes, numbers, distances)
+    if doubtful.size:
+        rows = rows[doubtful]
+        again = found()
+        kernels.nearest_nodes_into(rows, *given, probes[doubtful], *again)
+        numbers[doubtful], distances[doubtful] = again
     return numbers, distances
 
 
@@ -279,7 +291,7 @@ def search_in_cells(
 ) -> tuple[NodeSearch, np.ndarray]:
     """Lay nodes in about √p cells by k-means; many rows then look into a few cells each.
 
-    The number of cells a row looks into is doubled until at least 99.5 % of the nearest nodes are found.
+    A row looks into as few cells as find at least 99.5 % of the nearest nodes.
 
     Parameters
     ----------
@@ -310,18 +322,25 @@ def search_in_cells(
     sizes, nodes = sizes[sizes > 0], np.ascontiguousarray(nodes[order])
     starts = np.concatenate([[0], np.cumsum(sizes)])
     centres = np.add.reduceat(nodes.astype(np.float64), starts[:-1]) / sizes[:, None]
-    search = NodeSearch(nodes, starts, centres.astype(nodes.dtype), FIRST_PROBES)
+    centres = centres.astype(nodes.dtype)
     checked = np.ascontiguousarray(nodes[:: -(-nodes.shape[0] // CHECKED_ROWS)])
-    count = max(n_neighbors, CHECKED_NEIGHBOURS)
-    exact, _ = search_all(nodes).nearest(checked, count)
-    while not search.is_exact and recall(search.nearest(checked, count)[0], exact) < LEAST_RECALL:
-        search = NodeSearch(nodes, starts, search.centres, 2 * search.n_probes)
-    return search, order
+    exact, _ = search_all(nodes).nearest(checked, max(n_neighbors, CHECKED_NEIGHBOURS))
+    return NodeSearch(nodes, starts, centres, _probes(checked, centres, starts, exact)), order
+
+
+def _probes(rows: np.ndarray, centres: np.ndarray, starts: np.ndarray, exact: np.ndarray) -> int:
+    """Fewest cells in which rows find enough of their nearest nodes."""
+    cells, _ = search_all(centres).nearest(rows, centres.shape[0])
+    place = np.empty_like(cells)
+    np.put_along_axis(place, cells, np.arange(centres.shape[0])[None, :], axis=1)
+    cell_of = np.searchsorted(starts, exact, side="right") - 1
+    places = np.sort(np.take_along_axis(place, cell_of, axis=1), axis=None)
+    return int(places[math.ceil(LEAST_RECALL * places.shape[0]) - 1]) + 1
 
 
 def search_flops(n_nodes: int) -> float:
     """About how many operations the search for the nearest nodes of a row takes, at most."""
-    nodes = n_nodes if n_nodes <= SEARCHED_NODES else min(n_nodes, 2 * FIRST_PROBES * n_nodes**0.5)
+    nodes = n_nodes if n_nodes <= SEARCHED_NODES else min(n_nodes, LIKELY_PROBES * n_nodes**0.5)
     return COMPARISON_FLOPS * 2.0 * LEADING_AXES * nodes
 
 

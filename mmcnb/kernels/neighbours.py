@@ -12,6 +12,7 @@ from mmcnb.kernels._checks import FLOATS, Array, Starts, takes
 TILE_ROWS, TILE_NODES = 128, 512  # products that stay in the second-level cache
 LANES = 64  # products that are compared at once with the worst candidate of a row
 SPARE = 4  # candidates beyond k, because products only nearly order the distances
+UNIT, LEAST_FLOAT32, MOST_SQUARE = 2.0**-24, 2.0**-126, 1e37  # rounding and range of float32
 MOST_STEPS = 64  # to a scale: of Newton's, and halvings where these leave its interval
 CLOSE = 1e-12  # of a scale: a step that ends the search
 LEAST_SCALE = 1e-3  # of the mean distance: duplicates would otherwise make the scale 0
@@ -22,9 +23,10 @@ LEAST_WEIGHT = 1e-6  # of an edge: less could part the graph by underflow
 def _rows_by_cell(probes, n_cells):
     """Rows that look into each cell, cell by cell, and where each cell starts; -1 is no cell."""
     first = np.zeros(n_cells + 1, np.int64)
-    for cell in probes.flat:
-        if cell >= 0:
-            first[cell + 1] += 1
+    for i in range(probes.shape[0]):
+        for cell in probes[i]:
+            if cell >= 0:
+                first[cell + 1] += 1
     for cell in range(n_cells):
         first[cell + 1] += first[cell]
     order, place = np.empty(first[-1], np.int64), first.copy()
@@ -37,30 +39,62 @@ def _rows_by_cell(probes, n_cells):
 
 
 @njit()
+def _cast(X, rows, like):
+    """Some rows in the dtype of ``like``: loops compile in less time than their short forms."""
+    out = np.empty((rows.size, X.shape[1]), like.dtype)
+    for i in range(rows.size):
+        for c in range(X.shape[1]):
+            out[i, c] = X[rows[i], c]
+    return out
+
+
+@njit()
 def _keep_nearest(products, halves, members, first_node, scores, candidates):
     """Insert the nodes of a tile into the sorted candidates of its rows."""
     last = scores.shape[1] - 1
     for a in range(members.size):
-        row_scores, row_candidates = scores[members[a]], candidates[members[a]]
-        worst = row_scores[last]
-        for start in range(0, products.shape[1], LANES):
-            part = products[a, start : start + LANES]
-            half = halves[first_node + start : first_node + start + part.size]
-            near = 0
-            for b in range(part.size):  # vector instructions count faster than branches insert
-                near += half[b] - part[b] < worst
-            if near == 0:
+        row_scores, row_candidates, tile = scores[members[a]], candidates[members[a]], products[a]
+        worst, near = row_scores[last], False
+        for b in range(tile.size):  # vector instructions look faster than branches insert
+            tile[b] = halves[b] - tile[b]
+            near |= tile[b] < worst
+        if not near:
+            continue
+        for start in range(0, tile.size, LANES):
+            end, near = min(start + LANES, tile.size), False
+            for b in range(start, end):
+                near |= tile[b] < worst
+            if not near:
                 continue
-            for b in range(part.size):
-                score = half[b] - part[b]
-                if score < worst:
+            for b in range(start, end):
+                if tile[b] < worst:
                     place = last
-                    while place > 0 and row_scores[place - 1] > score:
+                    while place > 0 and row_scores[place - 1] > tile[b]:
                         row_scores[place] = row_scores[place - 1]
                         row_candidates[place] = row_candidates[place - 1]
                         place -= 1
-                    row_scores[place], row_candidates[place] = score, first_node + start + b
+                    row_scores[place], row_candidates[place] = tile[b], first_node + b
                     worst = row_scores[last]
+
+
+@njit()
+def _candidates(X, nodes, halves, starts, probes, kept, like):
+    """Nodes of the smallest scores |y|²/2 - x'y of each row, in the dtype of ``like``, and these scores."""
+    halves, scores = halves.astype(like.dtype), np.full((X.shape[0], kept), np.inf, like.dtype)
+    candidates = np.full((X.shape[0], kept), -1, np.int64)
+    # Few nodes come closer than those of the first, nearest cell. In float64 equal scores keep their order.
+    ahead = 1 if like.itemsize == 4 else probes.shape[1]
+    for some in (probes[:, :ahead], probes[:, ahead:]):
+        order, first = _rows_by_cell(some, starts.size - 1)
+        for cell in range(starts.size - 1):
+            for start in range(first[cell], first[cell + 1], TILE_ROWS):
+                members = order[start : min(start + TILE_ROWS, first[cell + 1])]
+                part = _cast(X, members, like)
+                for node in range(starts[cell], starts[cell + 1], TILE_NODES):
+                    end = min(node + TILE_NODES, starts[cell + 1])
+                    products = np.dot(part, nodes[node:end].astype(like.dtype).T)
+                    _keep_nearest(products, halves[node:end], members, node, scores, candidates)
+    return candidates, scores
 
 
 @njit()
@@ -83,6 +117,23 @@ def _sort_by_distance(x, nodes, candidates, numbers, distances):
         if place < k:
             distances[place], numbers[place] = distance, number
         found += 1
+
+
+@njit()
+def _are_nearest(x, distance, candidate, worst, longest):
+    """Whether no node beyond the worst candidate can be nearer than a distance, as float32 rounds.
+
+    A product of x and a node differs from its value by at most d + 1 roundings of |x| times the longest node;
+    the other terms allow for rounded inputs, the half norm, the difference and what is below the range.
+    """
+    square = 0.0
+    for value in x:
+        square += np.float64(value) ** 2
+    length = np.sqrt(square) + longest
+    if not length * length < MOST_SQUARE:
+        return False
+    error = (x.size + 5) * (UNIT * length * longest + LEAST_FLOAT32 * (1 + length))
+    return candidate < 0 or (distance * distance - square) / 2 < worst - error
 
 
 @njit()
@@ -127,19 +178,59 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     >>> numbers, distances
     (array([[1, 2]]), array([[2., 2.]]))
     """
-    rows, kept = X.shape[0], min(numbers.shape[1] + SPARE, nodes.shape[0])
-    scores = np.full((rows, kept), np.inf)
-    candidates = np.full((rows, kept), -1, np.int64)
-    order, first = _rows_by_cell(probes, starts.size - 1)
-    for cell in range(starts.size - 1):
-        for start in range(first[cell], first[cell + 1], TILE_ROWS):
-            members = order[start : min(start + TILE_ROWS, first[cell + 1])]
-            part = X[members].astype(np.float64)  # in float32, groups far apart would lose their neighbours
-            for node in range(starts[cell], starts[cell + 1], TILE_NODES):
-                tile = nodes[node : min(node + TILE_NODES, starts[cell + 1])].astype(np.float64)
-                _keep_nearest(np.dot(part, tile.T), halves, members, node, scores, candidates)
-    for i in range(rows):
+    kept = min(numbers.shape[1] + SPARE, nodes.shape[0])
+    candidates, _ = _candidates(X, nodes, halves, starts, probes, kept, np.empty(0, np.float64))
+    for i in range(X.shape[0]):
         _sort_by_distance(X[i], nodes, candidates[i], numbers[i], distances[i])
+
+
+@njit()
+@takes(
+    X=Array("(rows, d)", FLOATS),
+    nodes=Array("(p, d)", FLOATS),
+    halves=Array("(p,)", "float64"),
+    starts=Starts("(cells + 1,)", "int64", below="p"),
+    probes=Array("(rows, m)", "int64", least=-1, below="cells"),
+    numbers=Array("(rows, k)", "int64", written=True),
+    distances=Array("(rows, k)", "float64", written=True),
+)
+def nearest_nodes_float32_into(X, nodes, halves, starts, probes, numbers, distances):
+    """`nearest_nodes_into` with products in float32, and the rows for which these may pass over a node.
+
+    Parameters
+    ----------
+    X, nodes, halves, starts, probes, numbers, distances : ndarray
+        As of `nearest_nodes_into`. It takes least time where the first cell of each row is its nearest.
+
+    Returns
+    -------
+    ndarray of shape (doubtful,), int64
+        Rows for which `nearest_nodes_into` has to look again: rounding in float32 may have changed the order
+        of their nodes. The others are as it finds them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import nearest_nodes_float32_into
+    >>> nodes = np.array([[0.0], [1.0], [5.0]])
+    >>> nodes = nodes, (nodes**2).sum(axis=1) / 2
+    >>> everywhere = np.array([0, 3]), np.zeros((1, 1), np.int64)
+    >>> numbers, distances = np.empty((1, 2), np.int64), np.empty((1, 2))
+    >>> doubtful = nearest_nodes_float32_into(np.array([[3.0]]), *nodes, *everywhere, numbers, distances)
+    >>> numbers, doubtful.size
+    (array([[1, 2]]), 0)
+    """
+    kept, most = min(numbers.shape[1] + SPARE, nodes.shape[0]), 0.0
+    for half in halves:
+        most = max(most, half)
+    candidates, scores = _candidates(X, nodes, halves, starts, probes, kept, np.empty(0, np.float32))
+    doubtful, count = np.empty(X.shape[0], np.int64), 0
+    for i in range(X.shape[0]):
+        _sort_by_distance(X[i], nodes, candidates[i], numbers[i], distances[i])
+        if not _are_nearest(X[i], distances[i, -1], candidates[i, -1], scores[i, -1], np.sqrt(2 * most)):
+            doubtful[count] = i
+            count += 1
+    return doubtful[:count]
 
 
 @njit()

@@ -25,6 +25,7 @@ from mmcnb.least_squares.partition import partition_sample
 COORDINATES = 6  # a cluster
 DRAWS = 8  # samples of the nodes, each clustered by itself
 SEARCHED_DRAWS = 4  # of them by local search too
+DRAW_ROWS, DRAW_ROWS_A_CLUSTER = 1000, 50  # of each, at least
 DRAW_STARTS = 4  # most starts of the local search on each; regularisation paths come on top
 LINKED_ROWS = 4000  # most that linkage takes: its time grows with their square
 LINKED_COORDINATES = (2, 3, 6)  # a cluster, of those that linkage sees
@@ -85,6 +86,18 @@ def graph_sample(
     check_places(graph.weights.shape[0], n_clusters, "n_nodes")
     values = graph.map.averages(graph.map.search.nodes, np.float64)[graph.node_of]
     return GraphSample(graph, values, principal_features(values, weights))
+
+
+def rows_of_draw(n_clusters: int) -> int:
+    """Rows of each sample of the nodes.
+
+    Examples
+    --------
+    >>> from mmcnb.least_squares.graph_partition import rows_of_draw
+    >>> rows_of_draw(10), rows_of_draw(100)
+    (1000, 5000)
+    """
+    return max(DRAW_ROWS, DRAW_ROWS_A_CLUSTER * n_clusters)
 
 
 def graph_needs(
@@ -271,12 +284,13 @@ def _rank(partition: Partition) -> float:
 def _draws(
     n_samples: int, size: int, config: PartitionConfig, random_state: np.random.RandomState
 ) -> list[tuple[np.ndarray, list[PartitionConfig]]]:
-    """Samples of the rows, or all of few rows, each with how it is searched, if it is."""
+    """Samples of the rows, each with how it is searched, if it is; of few rows one, evenly spread."""
     floors = {max(config.min_share, share) for share in START_SHARES} if config.sizes_are_free else {0.0}
     n_init = min(config.n_init, DRAW_STARTS)
     configs = [replace(config, min_share=floor, n_init=n_init) for floor in sorted(floors)]
-    if n_samples <= size:
-        return [(np.arange(n_samples), configs)]
+    if n_samples <= 2 * size:
+        few = min(size, n_samples)
+        return [(np.arange(few) * n_samples // few, configs)]
     draws = [np.sort(random_state.permutation(n_samples)[:size]) for _ in range(DRAWS)]
     searched = [[configs[i % len(configs)]] if i < SEARCHED_DRAWS else [] for i in range(DRAWS)]
     return list(zip(draws, searched, strict=True))

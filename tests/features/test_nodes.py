@@ -1,5 +1,7 @@
 """Leading axes, distinct rows, and the search for the nearest nodes: exact, or nearly so and told."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -9,7 +11,9 @@ from sklearn.neighbors import NearestNeighbors
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.features import nodes as nodes_module
 from mmcnb.features.nodes import (
+    CHECKED_ROWS,
     LEADING_AXES,
+    LEAST_RECALL,
     SEARCHED_NODES,
     SHARED_ROWS,
     Axes,
@@ -215,6 +219,17 @@ def test_rows_have_the_axes_of_their_own_precision():
     search = search_all(rows_of(9, 2))
     numbers, _ = search.nearest(rows_of(9, 2).astype(np.float32), 1)
     np.testing.assert_array_equal(numbers[:, 0], np.arange(9))
+
+
+@pytest.mark.parametrize("n_neighbors", [10, 40])
+def test_rows_look_into_as_few_cells_as_find_enough_neighbours(n_neighbors):
+    nodes = lumps(SEARCHED_NODES + 900, 8)
+    search, _ = search_in_cells(nodes, np.random.RandomState(0), n_neighbors)
+    checked = search.nodes[:: -(-len(nodes) // CHECKED_ROWS)]
+    exact, _ = search_all(search.nodes).nearest(checked, n_neighbors)
+    assert recall(search.nearest(checked, n_neighbors)[0], exact) >= LEAST_RECALL
+    fewer = replace(search, n_probes=search.n_probes - 1)
+    assert recall(fewer.nearest(checked, n_neighbors)[0], exact) < LEAST_RECALL
 
 
 def test_the_cells_find_as_many_neighbours_as_are_asked_for():

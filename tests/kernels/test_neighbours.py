@@ -19,17 +19,33 @@ ROWS = {
     "groups far apart": lambda rng, shape: rng.integers(-9, 9, shape) + 2.0**16 * rng.integers(0, 2, shape),
     "huge": lambda rng, shape: 1e17 * rng.standard_normal(shape),
     "tiny": lambda rng, shape: 1e-17 * rng.standard_normal(shape),
+    "of squares beyond float32": lambda rng, shape: 1e25 * rng.standard_normal(shape),
+    "of squares below float32": lambda rng, shape: 1e-25 * rng.standard_normal(shape),
 }
 
 
 def nearest(X, nodes, count, starts=None, probes=None):
-    """What the compiled routine finds, into arrays full of rubbish."""
+    """What both compiled routines find, into arrays full of rubbish, but for doubtful rows."""
+    found, doubtful = nearest_by_float32(X, nodes, count, starts, probes)
+    numbers, distances = found_by(kernels.nearest_nodes_into, X, nodes, count, starts, probes)[0]
+    sure = np.setdiff1d(np.arange(len(X)), doubtful)
+    np.testing.assert_array_equal(found[0][sure], numbers[sure])
+    np.testing.assert_array_equal(found[1][sure], distances[sure])
+    return numbers, distances
+
+
+def nearest_by_float32(X, nodes, count, starts=None, probes=None):
+    """What the routine with products in float32 finds, and the rows for which they are too rough."""
+    return found_by(kernels.nearest_nodes_float32_into, X, nodes, count, starts, probes)
+
+
+def found_by(routine, X, nodes, count, starts, probes):
     halves = (nodes.astype(np.float64) ** 2).sum(axis=1) / 2
     starts = np.array([0, len(nodes)]) if starts is None else starts
     probes = np.zeros((len(X), 1), np.int64) if probes is None else probes
     numbers, distances = np.full((len(X), count), 99), np.full((len(X), count), np.nan)
-    kernels.nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances)
-    return numbers, distances
+    returned = routine(X, nodes, halves, starts, probes, numbers, distances)
+    return (numbers, distances), returned
 
 
 def random_cells(rng, p, cells):
@@ -64,6 +80,22 @@ def test_cells_equal_the_plain_loop_over_the_nodes_in_them(dtype, kind, cells, n
     np.testing.assert_array_equal(numbers, expected[0])
     np.testing.assert_allclose(distances, expected[1], rtol=1e-14)
     assert (cells < 30) or (numbers < 0).any()
+
+
+@pytest.mark.parametrize(("kind", "share"), [("random", 0.0), ("a grid", 1.0), ("groups far apart", 1.0)])
+def test_rows_are_doubtful_where_float32_cannot_order_their_nodes(kind, share):
+    rng = np.random.default_rng(0)
+    X, nodes = (ROWS[kind](rng, (size, 3)).astype("float32") for size in (300, 400))
+    _, doubtful = nearest_by_float32(X, nodes, 5)
+    assert (np.diff(doubtful) > 0).all()
+    assert doubtful.size == pytest.approx(share * len(X), abs=15)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
+def test_a_row_beyond_float32_is_doubtful(value):
+    X, nodes = rows_and_basis(20, 3, 40)
+    X[7, 1] = value
+    assert nearest_by_float32(X, nodes, 4)[1].tolist() == [7]
 
 
 def test_fewer_nodes_than_asked_for_leave_no_number():
