@@ -31,6 +31,7 @@ STUDIES = (
     "collapse",
     "basis",
     "growth",
+    "scale",
     "startup",
     "tables",
     "widths",

@@ -1,0 +1,209 @@
+"""Scale: a hundred million rows on one machine, and what a cluster would take for more.
+
+``python -m benchmarks scale [--quick] [--rows N] [--part NAME ...]`` has two sections:
+
+night    ``mmcnb fit`` of ten half circles in 50 columns within 1 GiB, with labels: the default, and
+         `UnsupervisedRLS`, which sees no graph. Each is killed in the middle, and the same command resumes it
+cluster  `UnsupervisedRLS` and `SparseKernelMMC` on a tenth and on a hundredth of these rows, with threads and
+         with one and two Dask workers of one thread each. A model of the cost is fitted to one worker and
+         predicts two; then it says what more rows on more workers would take
+
+The model has a part that does not grow with the rows, the search on a sample, and a part that is proportional
+to rows / workers. It assumes that storage feeds all workers alike, and that none is lost.
+"""
+
+import signal
+import subprocess
+import sys
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import zarr
+
+import mmcnb
+from benchmarks.methods import FRONT_DOOR, LEAST_SQUARES, SKMMC, estimator
+from benchmarks.protocol import (
+    best_bare_scan,
+    blocks_of,
+    clustering,
+    compile_seconds,
+    of_store,
+    run_and_watch,
+    timed,
+    written_once,
+)
+from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
+from benchmarks.tables import Goal, Result, goals_of
+from mmcnb.synthetic import write_synthetic
+
+ARCS, COLUMNS = 10, 50
+ROWS, QUICK_ROWS, SMOKE_ROWS = 10**8, 10**6, 3000
+LIMIT, LIMIT_MIB = "1GiB", 1024
+LEAST_ARI, MOST_SCANS = 0.95, {FRONT_DOOR: 60, LEAST_SQUARES: 12}
+VERB = {FRONT_DOOR: "maximum-margin-clustering", LEAST_SQUARES: "unsupervised-rls"}
+RECORDED = 2  # passes, after which the first try is killed in the next one
+WARM_UP_ROWS, SCANS = 5000, 3
+SMALLER = (100, 10)  # parts of the rows on which the model of the cost is fitted and tried
+WORKERS = (0, 1, 2)
+MOST_OFF = 0.25  # of the measured time with two workers
+LARGE = ((10**8, 1), (10**8, 10), (10**9, 10), (10**9, 100))  # rows and workers that the model is asked for
+MIB = 2**20
+
+
+def store_of(run: Run) -> str:
+    """The rows, written once."""
+    rows = run.parameters["rows"]
+
+    def write(path: Path) -> None:
+        write_synthetic("arcs", path, rows, COLUMNS, 0, n_clusters=ARCS)
+
+    return written_once(run.folder, f"arcs-{rows}", write)
+
+
+# -- one machine -------------------------------------------------------------------------------
+
+
+@frame_of_runs
+def grid_of_night(options: Options) -> Runs:
+    """The fits of all rows."""
+    rows = options.rows or options.pick(ROWS, QUICK_ROWS, SMOKE_ROWS)
+    for seed, method in product(options.repeats(1), (LEAST_SQUARES, FRONT_DOOR)):
+        yield Run("arcs", method, seed, {"rows": max(rows, SMOKE_ROWS)})
+
+
+def night(run: Run) -> dict[str, Any]:
+    """A fit that is killed and resumed, and a bare scan of the same rows."""
+    store, folder = store_of(run), Path(run.folder)
+    warm_up = next(blocks_of(store, min(run.parameters["rows"], WARM_UP_ROWS)))
+    compiled = compile_seconds(warm_up, estimator(run.method, ARCS))  # into the cache on disk
+    name = f"{VERB[run.method]}-{run.parameters['rows']}-{run.seed}"
+    checkpoint, labels = folder / f"{name}.checkpoint", folder / f"{name}.labels.zarr"
+    options = ["--method", VERB[run.method], "--n-clusters", ARCS, "--memory-limit", LIMIT]
+    options += ["--random-state", run.seed, "--model", folder / f"{name}.model", "--labels", labels]
+    options += ["--checkpoint", checkpoint, "--overwrite", "--json"]
+    words = [sys.executable, "-m", "mmcnb", "fit", store, *map(str, options)]
+    lost = killed_in_the_middle(words, checkpoint / "passes")
+    report, polled = run_and_watch(words)
+    last = mmcnb.load(folder / f"{name}.model").history_.iloc[-1]
+    seconds, scan = report["fit_seconds"] + report["labels_seconds"], best_bare_scan(store, SCANS)
+    return of_store(store, zarr.open_array(str(labels), mode="r")[:], clustering) | {
+        "seconds": seconds,
+        "fit_seconds": report["fit_seconds"],
+        "label_seconds": report["labels_seconds"],
+        "killed_after": lost,
+        "resumed": report["resumed"],
+        "reads": int(last["reads"]) + 1,  # one for the labels
+        "peak_mib": max(report["peak_memory_bytes"], polled) / MIB,
+        "scan_seconds": scan,
+        "scans": (seconds + lost) / scan,
+        "compile_seconds": compiled,
+    }
+
+
+def killed_in_the_middle(command: list[str], passes: Path) -> float:
+    """Seconds after which a command was killed, in the pass after those of its checkpoint; 0 if it ended."""
+    started = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        recorded = 0.0
+        while process.poll() is None:
+            elapsed = time.perf_counter() - started
+            if not recorded and passes.is_dir() and len(list(passes.iterdir())) >= RECORDED:
+                recorded = elapsed
+            if recorded and elapsed > 1.2 * recorded:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                return elapsed
+            time.sleep(0.05)
+    return 0.0
+
+
+def tables_of_night(frame: pd.DataFrame) -> Result:
+    """Each fit; goals: agreement, memory, bare scans."""
+    frame = frame[frame["status"] == "ok"]
+    columns = ["ari", "seconds", "killed_after", "resumed", "reads", "peak_mib", "scan_seconds", "scans"]
+    table = frame.groupby(["method", "rows"], sort=False)[columns].mean(numeric_only=True)
+    by_method = table.reset_index().set_index("method")
+    goals = [
+        *goals_of(by_method["ari"], LEAST_ARI, "night: {}, agreement with the classes", at_least=True),
+        *goals_of(by_method["peak_mib"], LIMIT_MIB, "night: {}, peak memory", "MiB"),
+        *goals_of(by_method["scans"], MOST_SCANS, "night: {}, time in bare scans"),
+    ]
+    return Result({"scale-night": table.reset_index()}, goals)
+
+
+# -- a cluster ---------------------------------------------------------------------------------
+
+
+@frame_of_runs
+def grid_of_cluster(options: Options) -> Runs:
+    """Two numbers of rows, with threads and with workers."""
+    most = max(options.rows or options.pick(ROWS, QUICK_ROWS, 10 * SMOKE_ROWS), 10 * SMOKE_ROWS)
+    methods = (LEAST_SQUARES, SKMMC)
+    for seed, method, part, workers in product(options.repeats(1), methods, SMALLER, WORKERS):
+        clusters = 2 if method == SKMMC else ARCS
+        parameters = {"rows": most // part, "workers": workers}
+        yield Run("arcs", method, seed, parameters, settings={"n_clusters": clusters})
+
+
+def cluster(run: Run) -> dict[str, Any]:
+    """The second fit by one thread, or by workers of one thread each: in the first one they compile."""
+    from distributed import Client, LocalCluster
+
+    store, workers = store_of(run), run.parameters["workers"]
+    model = estimator(run.method, run.settings["n_clusters"], random_state=run.seed)
+    if not workers:
+        model.set_params(n_jobs=1)
+        seconds = [timed(model, store)["seconds"] for _ in range(2)]
+        return of_store(store, np.asarray(model.labels_)) | {"seconds": seconds[1]}
+    share = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**share) as machines, Client(machines) as client:
+        seconds = [timed(model.set_params(engine=client), store)["seconds"] for _ in range(2)]
+        return of_store(store, np.asarray(model.labels_)) | {"seconds": seconds[1]}
+
+
+def cost_model(rows: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
+    """Seconds that do not grow with the rows, at least 0, and seconds a row, from fits of one worker.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.studies.scale import cost_model
+    >>> cost_model(np.array([1000, 10_000]), np.array([3.0, 12.0]))
+    (2.0, 0.001)
+    """
+    each = max((seconds[-1] - seconds[0]) / (rows[-1] - rows[0]), 0.0)
+    return float(max(seconds[0] - each * rows[0], 0.0)), float(each)
+
+
+def tables_of_cluster(frame: pd.DataFrame) -> Result:
+    """Seconds beside one thread, what the model says of two workers, and of more; goal: how far it is off."""
+    frame = frame[frame["status"] == "ok"]
+    keys = ["method", "rows", "workers"]
+    table = frame.groupby(keys, sort=False)["seconds"].median().reset_index()
+    said: list[dict[str, Any]] = []
+    off: list[dict[str, Any]] = []
+    goals: list[Goal] = []
+    for method, part in table.groupby("method", sort=False):
+        one = part[part["workers"] == 1].sort_values("rows")
+        fixed, each = cost_model(one["rows"].to_numpy(), one["seconds"].to_numpy())
+        two = part[(part["workers"] == 2) & (part["rows"] == part["rows"].max())].iloc[0]
+        predicted = fixed + each * two["rows"] / 2
+        off.append({"method": method, "fixed": fixed, "a million rows": 1e6 * each, "predicted": predicted})
+        off[-1] |= {"measured": two["seconds"], "off": abs(predicted / two["seconds"] - 1)}
+        goals.append(Goal(f"cluster: {method}, model off by", off[-1]["off"], MOST_OFF))
+        said += [
+            {"method": method, "rows": n, "workers": w, "hours": (fixed + each * n / w) / 3600}
+            for n, w in LARGE
+        ]
+    parts = {"scale-cluster": table, "scale-model": pd.DataFrame(off), "scale-larger": pd.DataFrame(said)}
+    return Result(parts, goals)
+
+
+SECTIONS = {
+    "night": Section(grid_of_night, night, tables_of_night),
+    "cluster": Section(grid_of_cluster, cluster, tables_of_cluster),
+}

@@ -1,0 +1,55 @@
+"""The study of scale: the model of the cost, what it predicts, and the command that is killed."""
+
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.methods import LEAST_SQUARES
+from benchmarks.studies import scale
+
+
+def seconds_of(rows, workers):
+    return 4.0 + 2e-6 * rows / max(workers, 1)
+
+
+def frame_of(off=1.0):
+    """Runs whose times follow the model, but for those with two workers, which take so many times as long."""
+    runs = [(rows, workers) for rows in (10**6, 10**7) for workers in scale.WORKERS]
+    seconds = [seconds_of(*one) * (off if one[1] == 2 else 1.0) for one in runs]
+    rows, workers = zip(*runs, strict=True)
+    given = {"rows": rows, "workers": workers, "seconds": seconds}
+    return pd.DataFrame(given).assign(method=LEAST_SQUARES, status="ok", seed=0)
+
+
+def test_the_cost_model_finds_both_parts():
+    rows = np.array([10**6, 10**7])
+    assert scale.cost_model(rows, 4.0 + 2e-6 * rows) == pytest.approx((4.0, 2e-6))
+    assert scale.cost_model(rows, np.array([3.0, 2.0])) == (3.0, 0.0)  # noise makes nothing negative
+
+
+@pytest.mark.parametrize("off", [1.0, 2.0])
+def test_two_workers_are_predicted_and_more_rows_told(off):
+    result = scale.tables_of_cluster(frame_of(off))
+    model = result.tables["scale-model"].iloc[0]
+    assert model["predicted"] == pytest.approx(seconds_of(10**7, 2))
+    assert model["off"] == pytest.approx(abs(1 / off - 1))
+    larger = result.tables["scale-larger"].set_index(["rows", "workers"])["hours"]
+    assert larger[10**9, 100] == pytest.approx(seconds_of(10**9, 100) / 3600)
+    assert [goal.reached for goal in result.goals] == [off == 1.0]
+
+
+def test_a_command_is_killed_in_the_pass_after_those_recorded(tmp_path):
+    passes = tmp_path / "passes"
+    passes.mkdir()
+    for number in range(scale.RECORDED):
+        (passes / str(number)).touch()
+    started = time.perf_counter()
+    lost = scale.killed_in_the_middle([sys.executable, "-c", "import time; time.sleep(600)"], passes)
+    assert 0 < lost <= time.perf_counter() - started
+
+
+def test_a_command_that_ends_by_itself_was_not_killed(tmp_path):
+    assert scale.killed_in_the_middle([sys.executable, "-c", "pass"], tmp_path / "passes") == 0.0
