@@ -222,19 +222,8 @@ def _nearest(
     probes: np.ndarray,
     count: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest nodes by products in float32, and of rows for which these are too rough, in float64."""
-    given = nodes, halves, starts
-
-    def found() -> tuple[np.ndarray, np.ndarray]:
-        return np.empty((rows.shape[0], count), np.int64), np.empty((rows.shape[0], count))
-
-    numbers, distances = found()
-    doubtful = kernels.nearest_nodes_float32_into(rows, *given, probes, numbers, distances)
-    if doubtful.size:
-        rows = rows[doubtful]
-        again = found()
-        kernels.nearest_nodes_into(rows, *given, probes[doubtful], *again)
-        numbers[doubtful], distances[doubtful] = again
+    numbers, distances = np.empty((rows.shape[0], count), np.int64), np.empty((rows.shape[0], count))
+    kernels.nearest_nodes_into(rows, nodes, halves, starts, probes, numbers, distances)
     return numbers, distances
 
 

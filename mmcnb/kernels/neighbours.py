@@ -6,7 +6,7 @@ cell c holds the nodes ``starts[c]`` to ``starts[c + 1]``. A search in all nodes
 
 import numpy as np
 
-from mmcnb._numba import njit
+from mmcnb._numba import VECTORISED, njit
 from mmcnb.kernels._checks import FLOATS, Array, Starts, takes
 
 TILE_ROWS, TILE_NODES = 128, 512  # products that stay in the second-level cache
@@ -39,16 +39,6 @@ def _rows_by_cell(probes, n_cells):
 
 
 @njit()
-def _cast(X, rows, like):
-    """Some rows in the dtype of ``like``: loops compile in less time than their short forms."""
-    out = np.empty((rows.size, X.shape[1]), like.dtype)
-    for i in range(rows.size):
-        for c in range(X.shape[1]):
-            out[i, c] = X[rows[i], c]
-    return out
-
-
-@njit()
 def _keep_nearest(products, halves, members, first_node, scores, candidates):
     """Insert the nodes of a tile into the sorted candidates of its rows."""
     last = scores.shape[1] - 1
@@ -78,45 +68,21 @@ def _keep_nearest(products, halves, members, first_node, scores, candidates):
 
 
 @njit()
-def _candidates(X, nodes, halves, starts, probes, kept, like):
-    """Nodes of the smallest scores |y|²/2 - x'y of each row, in the dtype of ``like``, and these scores."""
-    halves, scores = halves.astype(like.dtype), np.full((X.shape[0], kept), np.inf, like.dtype)
+def _candidates(X, nodes, halves, starts, probes, kept):
+    """Nodes of the smallest scores |y|²/2 - x'y of each row in float32, and these scores."""
+    halves, scores = halves.astype(np.float32), np.full((X.shape[0], kept), np.inf, np.float32)
     candidates = np.full((X.shape[0], kept), -1, np.int64)
-    # Few nodes come closer than those of the first, nearest cell. In float64 equal scores keep their order.
-    ahead = 1 if like.itemsize == 4 else probes.shape[1]
-    for some in (probes[:, :ahead], probes[:, ahead:]):
+    for some in (probes[:, :1], probes[:, 1:]):  # few nodes come closer than those of the first, nearest cell
         order, first = _rows_by_cell(some, starts.size - 1)
         for cell in range(starts.size - 1):
             for start in range(first[cell], first[cell + 1], TILE_ROWS):
                 members = order[start : min(start + TILE_ROWS, first[cell + 1])]
-                part = _cast(X, members, like)
+                part = X[members].astype(np.float32)
                 for node in range(starts[cell], starts[cell + 1], TILE_NODES):
                     end = min(node + TILE_NODES, starts[cell + 1])
-                    products = np.dot(part, nodes[node:end].astype(like.dtype).T)
+                    products = np.dot(part, nodes[node:end].astype(np.float32).T)
                     _keep_nearest(products, halves[node:end], members, node, scores, candidates)
     return candidates, scores
-
-
-@njit()
-def _sort_by_distance(x, nodes, candidates, numbers, distances):
-    """The nearest of some candidates by their distances in float64; of equal ones the first node."""
-    k, found = numbers.size, 0
-    numbers[:], distances[:] = -1, np.inf
-    for number in candidates:
-        if number < 0:
-            continue
-        square = 0.0
-        for c in range(x.size):
-            difference = np.float64(x[c]) - np.float64(nodes[number, c])
-            square += difference * difference
-        distance, place = np.sqrt(square), min(found, k)
-        while place > 0 and (distance, number) < (distances[place - 1], numbers[place - 1]):
-            if place < k:
-                distances[place], numbers[place] = distances[place - 1], numbers[place - 1]
-            place -= 1
-        if place < k:
-            distances[place], numbers[place] = distance, number
-        found += 1
 
 
 @njit()
@@ -136,6 +102,29 @@ def _are_nearest(x, distance, candidate, worst, longest):
     return candidate < 0 or (distance * distance - square) / 2 < worst - error
 
 
+@njit(fastmath=VECTORISED)
+def _distance(X, i, nodes, number):
+    square = 0.0
+    for c in range(X.shape[1]):
+        difference = np.float64(X[i, c]) - np.float64(nodes[number, c])
+        square += difference * difference
+    return np.sqrt(square)
+
+
+@njit()
+def _insert(number, distance, numbers, distances):
+    """Insert a node into the nearest ones; of equal distances the smaller number comes first."""
+    place = numbers.size
+    while place > 0 and (
+        numbers[place - 1] < 0 or (distance, number) < (distances[place - 1], numbers[place - 1])
+    ):
+        if place < numbers.size:
+            distances[place], numbers[place] = distances[place - 1], numbers[place - 1]
+        place -= 1
+    if place < numbers.size:
+        distances[place], numbers[place] = distance, number
+
+
 @njit()
 @takes(
     X=Array("(rows, d)", FLOATS),
@@ -149,6 +138,9 @@ def _are_nearest(x, distance, candidate, worst, longest):
 def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     """Nearest nodes of each row of a block, among those in the cells that it looks into.
 
+    Products in float32 find them. Where their rounding could have changed the order, all distances of the row
+    are computed in float64.
+
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64
@@ -159,7 +151,7 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     starts : ndarray of shape (cells + 1,), int64, rising from at least 0 to at most p
         First node of each cell, and p.
     probes : ndarray of shape (rows, m), int64, in [-1, cells)
-        Cells in which each row looks; -1 is none.
+        Cells in which each row looks, best the nearest one first; -1 is none.
     numbers : ndarray of shape (rows, k), int64, overwritten
         Nodes by rising distance, overwritten; of equal distances the smaller number comes first. -1 where the
         cells hold fewer nodes.
@@ -178,59 +170,25 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     >>> numbers, distances
     (array([[1, 2]]), array([[2., 2.]]))
     """
-    kept = min(numbers.shape[1] + SPARE, nodes.shape[0])
-    candidates, _ = _candidates(X, nodes, halves, starts, probes, kept, np.empty(0, np.float64))
-    for i in range(X.shape[0]):
-        _sort_by_distance(X[i], nodes, candidates[i], numbers[i], distances[i])
-
-
-@njit()
-@takes(
-    X=Array("(rows, d)", FLOATS),
-    nodes=Array("(p, d)", FLOATS),
-    halves=Array("(p,)", "float64"),
-    starts=Starts("(cells + 1,)", "int64", below="p"),
-    probes=Array("(rows, m)", "int64", least=-1, below="cells"),
-    numbers=Array("(rows, k)", "int64", written=True),
-    distances=Array("(rows, k)", "float64", written=True),
-)
-def nearest_nodes_float32_into(X, nodes, halves, starts, probes, numbers, distances):
-    """`nearest_nodes_into` with products in float32, and the rows for which these may pass over a node.
-
-    Parameters
-    ----------
-    X, nodes, halves, starts, probes, numbers, distances : ndarray
-        As of `nearest_nodes_into`. It takes least time where the first cell of each row is its nearest.
-
-    Returns
-    -------
-    ndarray of shape (doubtful,), int64
-        Rows for which `nearest_nodes_into` has to look again: rounding in float32 may have changed the order
-        of their nodes. The others are as it finds them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.kernels import nearest_nodes_float32_into
-    >>> nodes = np.array([[0.0], [1.0], [5.0]])
-    >>> nodes = nodes, (nodes**2).sum(axis=1) / 2
-    >>> everywhere = np.array([0, 3]), np.zeros((1, 1), np.int64)
-    >>> numbers, distances = np.empty((1, 2), np.int64), np.empty((1, 2))
-    >>> doubtful = nearest_nodes_float32_into(np.array([[3.0]]), *nodes, *everywhere, numbers, distances)
-    >>> numbers, doubtful.size
-    (array([[1, 2]]), 0)
-    """
     kept, most = min(numbers.shape[1] + SPARE, nodes.shape[0]), 0.0
     for half in halves:
         most = max(most, half)
-    candidates, scores = _candidates(X, nodes, halves, starts, probes, kept, np.empty(0, np.float32))
-    doubtful, count = np.empty(X.shape[0], np.int64), 0
+    longest = np.sqrt(2 * most)
+    candidates, scores = _candidates(X, nodes, halves, starts, probes, kept)
+    numbers[:], distances[:] = -1, np.inf
     for i in range(X.shape[0]):
-        _sort_by_distance(X[i], nodes, candidates[i], numbers[i], distances[i])
-        if not _are_nearest(X[i], distances[i, -1], candidates[i, -1], scores[i, -1], np.sqrt(2 * most)):
-            doubtful[count] = i
-            count += 1
-    return doubtful[:count]
+        row_numbers, row_distances = numbers[i], distances[i]
+        for number in candidates[i]:
+            if number >= 0:
+                _insert(number, _distance(X, i, nodes, number), row_numbers, row_distances)
+        if _are_nearest(X[i], row_distances[-1], candidates[i, -1], scores[i, -1], longest):
+            continue
+        row_numbers[:], row_distances[:] = -1, np.inf
+        for cell in probes[i]:
+            for number in range(starts[cell], starts[cell + 1]) if cell >= 0 else range(0):
+                distance = _distance(X, i, nodes, number)
+                if not distance > row_distances[-1]:
+                    _insert(number, distance, row_numbers, row_distances)
 
 
 @njit()

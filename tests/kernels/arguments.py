@@ -115,7 +115,6 @@ SPECIAL = {
     "flip_labels": _flipped,
     "evolve_labels": _evolved,
     "rbf_kernel_block_csr_into": _tiled,
-    "nearest_nodes_float32_into": _nearest,
     "nearest_nodes_into": _nearest,
     "calibrated_weights": _rising,
     "node_averages_into": _averaged,
@@ -126,10 +125,6 @@ def _dense(data, indices, indptr, *others):
     """The arguments of a sparse routine, its rows dense; the last one is the number of their columns."""
     *others, n_features = others
     return reference.dense_rows(data, indices, indptr, n_features), *others
-
-
-def _nearest_nodes(X, nodes, halves, starts, probes, numbers, distances):
-    return reference_graph.nearest_nodes(X, nodes, starts, probes, numbers.shape[1])
 
 
 # What each routine writes or returns, from arguments in their order.
@@ -151,8 +146,9 @@ TWINS = {
     "most_violated_constraint": reference.most_violated_constraint,
     "most_violated_constraint_csr": lambda *a: reference.most_violated_constraint(*_dense(*a, a[5].size)),
     "most_violated_runner_ups": reference.most_violated_runner_ups,
-    "nearest_nodes_float32_into": _nearest_nodes,
-    "nearest_nodes_into": _nearest_nodes,
+    "nearest_nodes_into": lambda X, nodes, halves, starts, probes, numbers, distances: (
+        reference_graph.nearest_nodes(X, nodes, starts, probes, numbers.shape[1])
+    ),
     "node_averages_into": lambda *a: reference_graph.node_averages(*a[:3]),
     "plane_sums": reference.plane_sums,
     "plane_sums_csr": lambda *a: reference.plane_sums(*_dense(*a, len(a[5]))),

@@ -25,27 +25,13 @@ ROWS = {
 
 
 def nearest(X, nodes, count, starts=None, probes=None):
-    """What both compiled routines find, into arrays full of rubbish, but for doubtful rows."""
-    found, doubtful = nearest_by_float32(X, nodes, count, starts, probes)
-    numbers, distances = found_by(kernels.nearest_nodes_into, X, nodes, count, starts, probes)[0]
-    sure = np.setdiff1d(np.arange(len(X)), doubtful)
-    np.testing.assert_array_equal(found[0][sure], numbers[sure])
-    np.testing.assert_array_equal(found[1][sure], distances[sure])
-    return numbers, distances
-
-
-def nearest_by_float32(X, nodes, count, starts=None, probes=None):
-    """What the routine with products in float32 finds, and the rows for which they are too rough."""
-    return found_by(kernels.nearest_nodes_float32_into, X, nodes, count, starts, probes)
-
-
-def found_by(routine, X, nodes, count, starts, probes):
+    """What the compiled routine finds, into arrays full of rubbish."""
     halves = (nodes.astype(np.float64) ** 2).sum(axis=1) / 2
     starts = np.array([0, len(nodes)]) if starts is None else starts
     probes = np.zeros((len(X), 1), np.int64) if probes is None else probes
     numbers, distances = np.full((len(X), count), 99), np.full((len(X), count), np.nan)
-    returned = routine(X, nodes, halves, starts, probes, numbers, distances)
-    return (numbers, distances), returned
+    kernels.nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances)
+    return numbers, distances
 
 
 def random_cells(rng, p, cells):
@@ -82,20 +68,15 @@ def test_cells_equal_the_plain_loop_over_the_nodes_in_them(dtype, kind, cells, n
     assert (cells < 30) or (numbers < 0).any()
 
 
-@pytest.mark.parametrize(("kind", "share"), [("random", 0.0), ("a grid", 1.0), ("groups far apart", 1.0)])
-def test_rows_are_doubtful_where_float32_cannot_order_their_nodes(kind, share):
-    rng = np.random.default_rng(0)
-    X, nodes = (ROWS[kind](rng, (size, 3)).astype("float32") for size in (300, 400))
-    _, doubtful = nearest_by_float32(X, nodes, 5)
-    assert (np.diff(doubtful) > 0).all()
-    assert doubtful.size == pytest.approx(share * len(X), abs=15)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
-def test_a_row_beyond_float32_is_doubtful(value):
-    X, nodes = rows_and_basis(20, 3, 40)
-    X[7, 1] = value
-    assert nearest_by_float32(X, nodes, 4)[1].tolist() == [7]
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_of_many_equal_distances_the_smallest_numbers_come_first(dtype):
+    nodes = np.r_[np.eye(30), -np.eye(30)].astype(
+        dtype
+    )  # all at distance 1 of the middle, more than are spare
+    starts, probes = np.array([0, 25, 60]), np.array([[1, 0], [0, 1], [1, -1]])
+    numbers, distances = nearest(np.zeros((3, 30), dtype), nodes, 6, starts, probes)
+    assert numbers.tolist() == [[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5], [25, 26, 27, 28, 29, 30]]
+    assert (distances == 1).all()
 
 
 def test_fewer_nodes_than_asked_for_leave_no_number():
