@@ -88,7 +88,7 @@ class CrammerSingerMMC(StreamedClusterer):
         Number of starts on the sample: n_init + 2 local searches, and four regularisation paths.
     sample_size : int or None, default=None
         Rows of the sample; None is max(2000, 100 n_clusters). With the graph kernel, rows of each of eight
-        samples of its nodes; None is max(1000, 50 n_clusters).
+        samples of its nodes; None is then 1,000, or up to 150 n_clusters.
     cluster_sizes : {"auto", "equal"}, None or array of shape (n_clusters,), default="auto"
         Size constraints, as proportions of the rows. None is a minimum size only. "auto" is that for the
         graph kernel, and equal sizes otherwise.

@@ -119,7 +119,7 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
         0.5, and with the graph kernel 0.1, or up to 0.2 while that is fewer than 30 rows.
     sample_size : int or None, default=None
         Rows of the sample; None is max(2000, 100 n_clusters). With the graph kernel, rows of each of eight
-        samples of its nodes; None is max(1000, 50 n_clusters).
+        samples of its nodes; None is then 1,000, or up to 150 n_clusters.
     n_landmarks : int, default=300
         Basis vectors of the model.
     landmarks : ndarray of shape (p, n_features) or None, default=None

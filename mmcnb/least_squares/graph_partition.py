@@ -16,7 +16,7 @@ from mmcnb.features.nodes import search_flops
 from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap, check_places, principal_features, ridge_map
 from mmcnb.features.rules import Scores
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.least_squares.all_rows import MappedSample, constrained_scores
+from mmcnb.least_squares.all_rows import MappedSample, constrained_scores, rows_of_sample
 from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.least_squares.objective import Partition
 from mmcnb.least_squares.partition import partition_sample
@@ -25,7 +25,7 @@ from mmcnb.least_squares.partition import partition_sample
 COORDINATES = 6  # a cluster
 DRAWS = 8  # samples of the nodes, each clustered by itself
 SEARCHED_DRAWS = 4  # of them by local search too
-DRAW_ROWS, DRAW_ROWS_A_CLUSTER = 1000, 50  # of each, at least
+DRAW_ROWS, DRAW_ROWS_A_CLUSTER = 1000, 150  # of each, at least; no more than of a sample under other kernels
 DRAW_STARTS = 4  # most starts of the local search on each; regularisation paths come on top
 LINKED_ROWS = 4000  # most that linkage takes: its time grows with their square
 LINKED_COORDINATES = (2, 3, 6)  # a cluster, of those that linkage sees
@@ -94,10 +94,10 @@ def rows_of_draw(n_clusters: int) -> int:
     Examples
     --------
     >>> from mmcnb.least_squares.graph_partition import rows_of_draw
-    >>> rows_of_draw(10), rows_of_draw(100)
-    (1000, 5000)
+    >>> rows_of_draw(2), rows_of_draw(10), rows_of_draw(100)
+    (1000, 1500, 10000)
     """
-    return max(DRAW_ROWS, DRAW_ROWS_A_CLUSTER * n_clusters)
+    return max(DRAW_ROWS, min(DRAW_ROWS_A_CLUSTER * n_clusters, rows_of_sample(n_clusters)))
 
 
 def graph_needs(
