@@ -52,6 +52,18 @@ def test_a_fit_tells_its_compilation_apart(tmp_path):
     assert "compiling" not in log
 
 
+def test_a_warm_default_leaves_nothing_for_its_plan_to_count(tmp_path):
+    code = (
+        "import mmcnb; from mmcnb.engine.estimates import DEFAULT, compile_estimate; "
+        "mmcnb.warmup(mmcnb.MaximumMarginClustering()); print(compile_estimate(DEFAULT))"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert float(done.stdout) == 0.0
+
+
 def test_the_clock_runs_while_any_thread_compiles(monkeypatch):
     now = iter(range(100))
     monkeypatch.setattr("mmcnb._compiling.time.perf_counter", lambda: next(now))
