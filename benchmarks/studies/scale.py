@@ -2,7 +2,7 @@
 
 ``python -m benchmarks scale [--quick] [--rows N] [--part NAME ...]`` has two sections:
 
-night    ``mmcnb fit`` of ten half circles in 50 columns within 1 GiB, with labels: the default, and
+machine  ``mmcnb fit`` of ten half circles in 50 columns within 1 GiB, with labels: the default, and
          `UnsupervisedRLS`, which sees no graph. Each is killed in the middle, and the same command resumes it
 cluster  `UnsupervisedRLS` and `SparseKernelMMC` on a tenth and on a hundredth of these rows, with threads and
          with one and two Dask workers of one thread each. A model of the cost is fitted to one worker and
@@ -68,14 +68,14 @@ def store_of(run: Run) -> str:
 
 
 @frame_of_runs
-def grid_of_night(options: Options) -> Runs:
+def grid_of_machine(options: Options) -> Runs:
     """The fits of all rows."""
     rows = options.rows or options.pick(ROWS, QUICK_ROWS, SMOKE_ROWS)
     for seed, method in product(options.repeats(1), (LEAST_SQUARES, FRONT_DOOR)):
         yield Run("arcs", method, seed, {"rows": max(rows, SMOKE_ROWS)})
 
 
-def night(run: Run) -> dict[str, Any]:
+def machine(run: Run) -> dict[str, Any]:
     """A fit that is killed and resumed, and a bare scan of the same rows."""
     store, folder = store_of(run), Path(run.folder)
     warm_up = next(blocks_of(store, min(run.parameters["rows"], WARM_UP_ROWS)))
@@ -121,18 +121,18 @@ def killed_in_the_middle(command: list[str], passes: Path) -> float:
     return 0.0
 
 
-def tables_of_night(frame: pd.DataFrame) -> Result:
+def tables_of_machine(frame: pd.DataFrame) -> Result:
     """Each fit; goals: agreement, memory, bare scans."""
     frame = frame[frame["status"] == "ok"]
     columns = ["ari", "seconds", "killed_after", "resumed", "reads", "peak_mib", "scan_seconds", "scans"]
     table = frame.groupby(["method", "rows"], sort=False)[columns].mean(numeric_only=True)
     by_method = table.reset_index().set_index("method")
     goals = [
-        *goals_of(by_method["ari"], LEAST_ARI, "night: {}, agreement with the classes", at_least=True),
-        *goals_of(by_method["peak_mib"], LIMIT_MIB, "night: {}, peak memory", "MiB"),
-        *goals_of(by_method["scans"], MOST_SCANS, "night: {}, time in bare scans"),
+        *goals_of(by_method["ari"], LEAST_ARI, "machine: {}, agreement with the classes", at_least=True),
+        *goals_of(by_method["peak_mib"], LIMIT_MIB, "machine: {}, peak memory", "MiB"),
+        *goals_of(by_method["scans"], MOST_SCANS, "machine: {}, time in bare scans"),
     ]
-    return Result({"scale-night": table.reset_index()}, goals)
+    return Result({"scale-machine": table.reset_index()}, goals)
 
 
 # -- a cluster ---------------------------------------------------------------------------------
@@ -204,6 +204,6 @@ def tables_of_cluster(frame: pd.DataFrame) -> Result:
 
 
 SECTIONS = {
-    "night": Section(grid_of_night, night, tables_of_night),
+    "machine": Section(grid_of_machine, machine, tables_of_machine),
     "cluster": Section(grid_of_cluster, cluster, tables_of_cluster),
 }

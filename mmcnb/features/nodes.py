@@ -331,16 +331,3 @@ def search_flops(n_nodes: int) -> float:
     """About how many operations the search for the nearest nodes of a row takes, at most."""
     nodes = n_nodes if n_nodes <= SEARCHED_NODES else min(n_nodes, LIKELY_PROBES * n_nodes**0.5)
     return COMPARISON_FLOPS * 2.0 * LEADING_AXES * nodes
-
-
-def recall(found: np.ndarray, exact: np.ndarray) -> float:
-    """Share of the nearest nodes that a search found.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.features.nodes import recall
-    >>> recall(np.array([[1, 2]]), np.array([[2, 3]]))
-    0.5
-    """
-    return float((found[:, :, None] == exact[:, None, :]).any(axis=2).mean())
