@@ -52,7 +52,6 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
 
     from mmcnb import open_samples
     from mmcnb._compiling import times
-    from mmcnb.engine.session import connected
     from mmcnb.errors import ClusterWarning
 
     for category in (ClusterWarning, ConvergenceWarning, EfficiencyWarning):  # the verdict says it
@@ -66,23 +65,20 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
             stacklevel=1,
         )
     started, compiled = times()  # a clock that stands still while something is compiled
-    with connected(arguments.dask):  # one cluster for the fit and the labels
-        estimator.fit_model(samples)
-        fitted, _ = times()
-        if labels is not None:
-            estimator.predict(samples, out=labels)
+    estimator.fit_model(samples, out=labels)
     estimator.set_params(verbose=0)  # the progress belongs to this command and not to the model
     estimator.save(model)
     finished, total = times()
+    labels_seconds = estimator.report_.get("labels_seconds")
     return {
         "store": arguments.store,
         "method": arguments.method,
         "n_samples": samples.n_samples,
         "n_features": samples.n_features,
         **_verdict(estimator),
-        "fit_seconds": fitted - started,
+        "fit_seconds": finished - started - (labels_seconds or 0.0),
         "compile_seconds": total - compiled,
-        "labels_seconds": finished - fitted if labels is not None else None,
+        "labels_seconds": labels_seconds,
         "rows_per_second": samples.n_samples / (finished - started),
         "peak_memory_bytes": peak_memory(),
         "model": arguments.model,

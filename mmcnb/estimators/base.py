@@ -4,11 +4,11 @@ import logging
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mmcnb._compiling import times
 from mmcnb._rules import Rule
 from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.passes import draw_sample, sample_rows
@@ -36,12 +37,12 @@ from mmcnb.errors import ClusterWarning
 from mmcnb.estimators.advice import advice, place_of_work
 from mmcnb.estimators.declaration import estimator as estimator
 from mmcnb.estimators.notebook import verdict_html
-from mmcnb.estimators.outputs import FrameMixin, write_rows
+from mmcnb.estimators.outputs import DecisionMixin, index_of, write_rows
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint, read_input
 from mmcnb.estimators.persistence import save_estimator
 from mmcnb.estimators.sample_weights import read_weights
 from mmcnb.features.model import Model
-from mmcnb.features.rules import DecisionPass, Hyperplane, LabelsPass, Scores
+from mmcnb.features.rules import Hyperplane, LabelsPass, Scores
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import scaled_matrix
 
@@ -136,36 +137,9 @@ class Estimator(FittedAttributes, BaseEstimator):
         features, rule = self._features(X, element)
         if out is None:
             return self._run(LabelsPass(rule), features, "labels")
-        write_rows(self, X, features, rule, out)
+        with self._open_engine(self.n_jobs) as engine:
+            write_rows(self, engine, index_of(X, features.root), features, rule, out)
         return None
-
-
-class DecisionMixin(FrameMixin):
-    """Decision values, for estimators whose model has a rule."""
-
-    if TYPE_CHECKING:
-        _features: Any
-        _run: Any
-
-    def decision_function(self, X: Any, *, element: str | None = None) -> np.ndarray:
-        """Decision values of rows, by which `predict` labels them.
-
-        Parameters
-        ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
-            Rows with the columns of the fit.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_clusters), float64
-            f(x) = w·φ(x) + b, whose sign gives the cluster (or class); or one score for each, whose largest
-            gives it.
-        """
-        features, rule = self._features(X, element)
-        values: np.ndarray = self._run(DecisionPass(rule), features, "labels")
-        return values
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -213,11 +187,18 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         """
         samples = read_input(self, X, reset=True, least_rows=2, element=element)
         with connected(self.engine):  # one cluster for the fit and its labels
-            self._fit_samples(samples, sample_weight, with_labels=True)
+            self._fit_samples(samples, sample_weight, self._label_rows)
         return self
 
-    def fit_model(self, X: Any, sample_weight: Any = None, *, element: str | None = None) -> Self:
-        """Fit without labelling the rows: nothing of the length of the data is stored.
+    def fit_model(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        element: str | None = None,
+        out: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Fit without ``labels_``: nothing of the length of the data is held.
 
         Parameters
         ----------
@@ -227,15 +208,33 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
             Weight of each row.
         element : str or None, default=None
             Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+        out : path or None, default=None
+            Path of a new file for the labels, written as `predict` does. Features that the fit has cached
+            are not computed again for it.
 
         Returns
         -------
         self
             The fitted estimator, without ``labels_``; label rows with `predict`.
+
+        Examples
+        --------
+        >>> import mmcnb
+        >>> model = mmcnb.CPMMC(random_state=0).fit_model([[0.0], [0.1], [2.0], [2.1]])
+        >>> hasattr(model, "labels_"), model.predict([[1.9]]).tolist()
+        (False, [1])
         """
         samples = read_input(self, X, reset=True, least_rows=2, element=element)
         self.__dict__.pop("labels_", None)  # of an earlier fit
-        self._fit_samples(samples, sample_weight, with_labels=False)
+
+        def write(engine: Engine, features: Samples) -> None:
+            if out is not None:
+                started, _ = times()
+                write_rows(self, engine, index_of(X, samples.root), features, self.model_.rule, out)
+                self.report_["labels_seconds"] = times()[0] - started
+
+        with connected(self.engine):
+            self._fit_samples(samples, sample_weight, write)
         return self
 
     def plan(self, X: Any, *, element: str | None = None) -> FitPlan:
@@ -291,8 +290,16 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
     def _plan(self, samples: Samples | RowShape) -> FitPlan:
         return plan_fit(samples, self._needs(samples.n_samples), self.memory_limit, self.n_jobs)
 
+    def _label_rows(self, engine: Engine, features: Samples) -> None:
+        """Label all rows of the fit."""
+        self.labels_ = np.concatenate(engine.run(LabelsPass(self.model_.rule), features, "labels"))
+
     def _fit_samples(
-        self, samples: Samples, sample_weight: Any, with_labels: bool, known: Any = None
+        self,
+        samples: Samples,
+        sample_weight: Any,
+        label: Callable[[Engine, Samples], None],
+        known: Any = None,
     ) -> None:
         """Fit, then label the rows while their features are cached."""
         self._check_parameters()
@@ -318,10 +325,8 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
             result = self._fit(session)
             self._set_attributes(session, result)
             enter("passes")
-            if with_labels:
-                features = result.features
-                features = features if features.cached else self.model_.features(samples)
-                self.labels_ = np.concatenate(engine.run(LabelsPass(self.model_.rule), features, "labels"))
+            features = result.features
+            label(engine, features if features.cached else self.model_.features(samples))
         import pandas as pd
 
         self.report_["compile_seconds"] = history.compile_seconds

@@ -190,7 +190,7 @@ class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
         if known is not None and self.loss == "hinge":
             raise InputError("loss='hinge' takes no known labels or pairs; use loss='squared' or 'auto'.")
         with connected(self.engine):  # one cluster for the fit and its labels
-            self._fit_samples(samples, sample_weight, with_labels=True, known=known)
+            self._fit_samples(samples, sample_weight, self._label_rows, known)
         return self
 
     def _check_parameters(self) -> None:

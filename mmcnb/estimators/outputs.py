@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mmcnb.engine.run import Engine
 from mmcnb.errors import InputError
 from mmcnb.features.confidence import Confidence, ConfidenceRule, TablePass
 from mmcnb.features.rules import DecisionPass, Hyperplane, LabelsPass, Scores
@@ -73,6 +74,34 @@ class FrameMixin:
         names = index_of(X, features.root)
         names = names[0 : len(names)].astype(object) if isinstance(names, StoredNames) else names
         return pd.DataFrame(columns_of(self, blocks), index=names)
+
+
+class DecisionMixin(FrameMixin):
+    """Decision values, for estimators whose model has a rule."""
+
+    if TYPE_CHECKING:
+        _features: Any
+        _run: Any
+
+    def decision_function(self, X: Any, *, element: str | None = None) -> np.ndarray:
+        """Decision values of rows, by which `predict` labels them.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_clusters), float64
+            f(x) = w·φ(x) + b, whose sign gives the cluster (or class); or one score for each, whose largest
+            gives it.
+        """
+        features, rule = self._features(X, element)
+        values: np.ndarray = self._run(DecisionPass(rule), features, "labels")
+        return values
 
 
 class ConfidenceMixin:
@@ -151,7 +180,12 @@ class RowTransformerMixin(TransformerMixin):
 
 
 def write_rows(
-    estimator: Any, X: Any, features: Samples, rule: Hyperplane | Scores, out: str | os.PathLike[str]
+    estimator: Any,
+    engine: Engine,
+    names: Any,
+    features: Samples,
+    rule: Hyperplane | Scores,
+    out: str | os.PathLike[str],
 ) -> None:
     """Write the clusters of rows: a Zarr array of labels, or a table with margins, by the ending of ``out``.
 
@@ -159,8 +193,10 @@ def write_rows(
     ----------
     estimator : Estimator
         Fitted.
-    X : object
-        The rows, as they were given.
+    engine : Engine
+        Runs the pass.
+    names : Index, array or None
+        Names of the rows, of a table.
     features : Samples
         The rows in the features of the rule.
     rule : Hyperplane or Scores
@@ -170,15 +206,11 @@ def write_rows(
     """
     n_samples = features.n_samples
     if not is_table(out):
-        with LabelsWriter(out, n_samples) as writer, estimator._open_engine(estimator.n_jobs) as engine:
+        with LabelsWriter(out, n_samples) as writer:
             writer.finish_chunks(engine.run(LabelsPass(rule, writer.sink()), features, "labels"))
         return
-    names = index_of(X, features.root)
     sweep = TablePass(rule, confidence_of(estimator))
-    with (
-        TableWriter(out, n_samples, names, str(getattr(names, "name", None) or INDEX)) as table,
-        estimator._open_engine(estimator.n_jobs) as engine,
-    ):
+    with TableWriter(out, n_samples, names, str(getattr(names, "name", None) or INDEX)) as table:
         for group in engine.stream(sweep, features, "labels"):
             table.append(columns_of(estimator, group))
 

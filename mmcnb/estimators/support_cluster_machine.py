@@ -13,9 +13,10 @@ from mmcnb._rules import Choice, Number, Rule
 from mmcnb.engine.passes import SAMPLE_ROWS, DrawnSample, draw_sample, sample_rows
 from mmcnb.engine.session import connected
 from mmcnb.errors import InputError
-from mmcnb.estimators.base import DecisionMixin, Estimator, estimator
+from mmcnb.estimators.base import Estimator, estimator
 from mmcnb.estimators.classes import check_class_weight, check_counts, read_classes, weight_of_rows
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
+from mmcnb.estimators.outputs import DecisionMixin
 from mmcnb.estimators.parameters import (
     COUNT,
     KERNEL,

@@ -13,6 +13,7 @@ DONE = [
     "resumed",
     "seconds",
     "compile_seconds",
+    "labels_seconds",
 ]  # told of work, not of the answer
 
 

@@ -7,6 +7,7 @@ from zarr.storage import LocalStore
 
 import mmcnb
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, create_dense_store, open_samples
+from mmcnb.samples._label_table import read_values
 from mmcnb.synthetic import make_block
 from tests.samples.test_reads import RecordingStore
 
@@ -65,6 +66,18 @@ def test_few_reads_end_near_the_optimum_and_say_how_near(path, monkeypatch):
     assert few.converged_ == (few.report_["gap"] <= few.eta)
     assert few.objective_ == pytest.approx(many.objective_, rel=0.02)
     assert np.mean(few.labels_ == many.labels_) > 0.999
+
+
+@pytest.mark.parametrize("ending", ["zarr", "csv"])
+def test_labels_of_a_fit_are_those_of_predict_and_read_no_row_of_cached_features(ending, path, tmp_path):
+    samples, gets = recorded(path)
+    model = estimator().fit_model(samples, out=tmp_path / f"fit.{ending}")
+    assert max(gets.values()) == model.history_["reads"].iloc[-1] + 1  # the first row, once more
+    assert model.report_["labels_seconds"] > 0
+    assert not hasattr(model, "labels_")
+    model.predict(samples, out=tmp_path / f"predict.{ending}")
+    written, expected = (read_values(tmp_path / f"{name}.{ending}") for name in ("fit", "predict"))
+    np.testing.assert_array_equal(written, expected)
 
 
 def test_predict_reads_no_training_data(path, tmp_path):
