@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mmcnb import _agreement
 from mmcnb.errors import InputError
 
 __all__ = [
+    "adjusted_rand_index",
     "balanced_clustering_error",
     "clustering_accuracy",
     "imbalance_degree",
@@ -84,6 +86,42 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
     """
     counts = _contingency(y_true, labels)
     return float(_best_matching_sum(counts) / counts.sum())
+
+
+def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
+    """Agreement of all pairs of rows, adjusted for chance: as scikit-learn's, for any number of rows.
+
+    Beside the labels it holds a block of rows and a table of counts; scikit-learn's takes about 200 bytes a
+    row.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Known classes: integers or strings.
+    labels : array-like of shape (n_samples,)
+        Cluster of each row; the numbers themselves mean nothing.
+
+    Returns
+    -------
+    float
+        1 where the clusters are the classes, and about 0 at random.
+
+    Raises
+    ------
+    InputError
+        If the two are empty, not one-dimensional, or of different lengths.
+
+    References
+    ----------
+    L. Hubert and P. Arabie, Comparing partitions, eq. (5).
+
+    Examples
+    --------
+    >>> from mmcnb.metrics import adjusted_rand_index
+    >>> adjusted_rand_index(["a", "a", "b", "b"], [1, 1, 0, 0])
+    1.0
+    """
+    return _agreement.adjusted_rand_index(_contingency(y_true, labels))
 
 
 def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> Any:
@@ -272,15 +310,13 @@ def sparsity(X: Any) -> float:
 
 def _contingency(y_true: ArrayLike, labels: ArrayLike) -> np.ndarray:
     """Count rows by class (axis 0) and cluster (axis 1)."""
-    from sklearn.metrics.cluster import contingency_matrix
-
     y_true, labels = _one_dimensional(y_true, "y_true"), _one_dimensional(labels, "labels")
     if len(y_true) != len(labels):
         raise InputError(
             f"y_true has {len(y_true)} rows and labels has {len(labels)}; give one of each a row."
         )
     try:
-        return contingency_matrix(y_true, labels)
+        return _agreement.contingency(y_true, labels)
     except TypeError as error:  # of values without an order
         raise InputError("y_true or labels mixes texts and numbers; give classes of one type.") from error
 

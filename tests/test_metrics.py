@@ -7,11 +7,13 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import balanced_accuracy_score, silhouette_score
+from sklearn.metrics import adjusted_rand_score, balanced_accuracy_score, silhouette_score
 from sklearn.utils.random import sample_without_replacement
 
+from mmcnb import _agreement
 from mmcnb.errors import InputError
 from mmcnb.metrics import (
+    adjusted_rand_index,
     balanced_clustering_error,
     clustering_accuracy,
     imbalance_degree,
@@ -52,6 +54,22 @@ def test_both_are_the_best_over_every_matching(case):
         1 - _best_over_all_matchings(y, labels, mean_rate)
     )
     assert clustering_accuracy(y, labels) == pytest.approx(_best_over_all_matchings(y, labels, agreement))
+
+
+@given(two_labelings)
+def test_the_rand_index_is_that_of_scikit_learn_at_any_size_of_blocks(case):
+    y, labels = map(np.asarray, case)
+    expected = pytest.approx(adjusted_rand_score(y, labels), abs=1e-12)
+    for rows in (1, 3, 100):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("mmcnb._agreement.COUNTED_ROWS", rows)
+            assert adjusted_rand_index(y, labels) == expected
+            assert adjusted_rand_index(y.astype(str), labels) == expected
+
+
+def test_the_rand_index_counts_more_pairs_than_an_integer_of_64_bits_holds():
+    halves = np.array([[2 * 10**10, 1], [0, 2 * 10**10]])
+    assert _agreement.adjusted_rand_index(halves) == pytest.approx(1 - 1e-10, abs=1e-12)
 
 
 @given(two_labelings, st.permutations(range(4)), st.permutations(range(3)))

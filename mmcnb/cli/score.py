@@ -122,21 +122,28 @@ def _check_names(source: str, samples: Any) -> None:
 
 def _against(classes: Any, labels: Any) -> dict[str, Any]:
     """The measures against known classes."""
-    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+    from mmcnb.metrics import adjusted_rand_index, balanced_clustering_error, matched_confusion
 
-    from mmcnb.metrics import balanced_clustering_error, matched_confusion
-
+    confusion = matched_confusion(classes, labels)
     scores = (
         balanced_clustering_error(classes, labels),
-        adjusted_rand_score(classes, labels),
-        normalized_mutual_info_score(classes, labels),
+        adjusted_rand_index(classes, labels),
+        _normalized_mutual_information(confusion.to_numpy()),
     )
-    confusion = matched_confusion(classes, labels)
     named = {"classes": confusion.index, "clusters": confusion.columns, "counts": confusion.to_numpy()}
     return {
         **{name: float(score) for name, score in zip(MEASURES, scores, strict=True)},
         "confusion": {name: values.tolist() for name, values in named.items()},
     }
+
+
+def _normalized_mutual_information(counts: Any) -> float:
+    """What classes and clusters tell of each other, from the rows in each pair of them."""
+    from scipy.stats import entropy
+    from sklearn.metrics import mutual_info_score
+
+    mean = (entropy(counts.sum(axis=0)) + entropy(counts.sum(axis=1))) / 2
+    return float(mutual_info_score(None, None, contingency=counts) / mean) if mean > 0 else 1.0
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:

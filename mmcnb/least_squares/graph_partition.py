@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb._agreement import adjusted_rand_index
 from mmcnb.engine.estimates import OF_GRAPH, OF_MARGIN, OF_PARTITION, graph_seconds, partition_seconds
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.run import Engine
@@ -226,10 +227,10 @@ def relative_cut(graph: NodeGraph, labels: np.ndarray, n_clusters: int) -> float
 
 def mean_agreement(found: list[Partition]) -> float:
     """Mean adjusted Rand index between the best partition and the others; 1 where there is no other."""
-    from sklearn.metrics import adjusted_rand_score
-
     best, *others = found
-    return float(np.mean([adjusted_rand_score(best.labels, one.labels) for one in others] or [1.0]))
+    k = 1 + max(int(one.labels.max()) for one in found)
+    counts = [np.bincount(k * best.labels + one.labels, minlength=k * k) for one in others]
+    return float(np.mean([adjusted_rand_index(one.reshape(k, k)) for one in counts] or [1.0]))
 
 
 def partition_graph(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb._agreement import adjusted_rand_index, contingency
 from mmcnb.engine.run import Engine
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import DEFAULT_BANDWIDTH, mean_squared_distance
@@ -107,9 +108,8 @@ def mean_agreement(labelings: Sequence[np.ndarray]) -> float:
     >>> mean_agreement([np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]), np.array([0, 0, 1, 1])])
     1.0
     """
-    from sklearn.metrics import adjusted_rand_score
-
-    return float(np.mean([adjusted_rand_score(one, other) for one, other in combinations(labelings, 2)]))
+    pairs = combinations(labelings, 2)
+    return float(np.mean([adjusted_rand_index(contingency(one, other)) for one, other in pairs]))
 
 
 def most_stable(stabilities: Sequence[float], widths: Sequence[float], alphas: Sequence[float]) -> int:
