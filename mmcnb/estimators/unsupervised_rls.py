@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -294,8 +295,16 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
         own = self.landmarks
         if own is not None:
             own = scaled_landmarks(own, sample, session.mean, session.deviation)
-        mapped = landmark_sample(sample, weights, kernel, *shape, random_state, own)
-        R = None if weights is not None else config.smoother(kernel_matrix(sample, kernel), overwrite=True)
+
+        def smoother() -> np.ndarray | None:
+            return (
+                None
+                if weights is not None
+                else config.smoother(kernel_matrix(sample, kernel), overwrite=True)
+            )
+
+        landmarks = partial(landmark_sample, sample, weights, kernel, *shape, random_state, own)
+        R, mapped = engine.each(lambda make: make(), [smoother, landmarks])
         found = partition_sample(engine, R, mapped.features, config, random_state)
         found = ranked_by_known(session.known, mapped, config, found)
         return SampleClusters(mapped, found, config, {"gamma": kernel.gamma, **settings})

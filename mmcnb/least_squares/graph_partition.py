@@ -1,6 +1,7 @@
 """Clusters on the graph kernel: samples of the nodes are clustered, and the cut of the graph judges."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -27,6 +28,7 @@ COORDINATES = 6  # a cluster
 DRAWS = 8  # samples of the nodes, each clustered by itself
 SEARCHED_DRAWS = 4  # of them by local search too
 DRAW_ROWS, DRAW_ROWS_A_CLUSTER = 1000, 150  # of each, at least; no more than of a sample under other kernels
+SMALL_DRAW = 2000  # rows up to which all are searched at once: each search holds a matrix
 DRAW_STARTS = 4  # most starts of the local search on each; regularisation paths come on top
 LINKED_ROWS = 4000  # most that linkage takes: its time grows with their square
 LINKED_COORDINATES = (2, 3, 6)  # a cluster, of those that linkage sees
@@ -132,7 +134,8 @@ def graph_needs(
     larger = larger_sample(n_samples) if by_hinge else 0
     sweeps = 1 if not by_hinge and p < n_samples else sweeps
     needs = needs_of_nodes(kernel, q, p)
-    search = 8.0 * draw_rows * (draw_rows + 4 * q)  # one matrix, which is overwritten
+    at_once = 1 + SEARCHED_DRAWS if draw_rows <= SMALL_DRAW else 1
+    search = at_once * 8.0 * draw_rows * (draw_rows + 4 * q)  # a matrix each, which is overwritten
     return replace(
         needs,
         work_bytes=max(needs.work_bytes, search),
@@ -220,9 +223,8 @@ def relative_cut(graph: NodeGraph, labels: np.ndarray, n_clusters: int) -> float
     float
         0 where no edge is cut, and about 1 at random.
     """
-    return float(
-        _cuts(graph.weights, graph.node_labels(labels), n_clusters)[0].sum() / max(1, n_clusters - 1)
-    )
+    cuts, _ = _cuts(graph.weights, graph.node_labels(labels), n_clusters)
+    return float(cuts.sum() / max(1, n_clusters - 1))
 
 
 def mean_agreement(found: list[Partition]) -> float:
@@ -262,13 +264,16 @@ def partition_graph(
     """
     ridge = sample.ridge_map(config.alpha)
     draws = _draws(sample.values.shape[0], draw_rows, config, random_state)
-    starts = [
-        *(one for rows, configs in draws for one in _searched(engine, sample, rows, configs, random_state)),
-        *_linked(sample, [rows for rows, _ in draws], config.n_clusters),
-    ]
+    # Linkage comes first: it takes longest, and never more than one thread.
+    searches = [partial(_linked, sample, [rows for rows, _ in draws], config.n_clusters)]
+    searches += [partial(_searched, engine, sample, *draw, random_state.randint(2**31 - 1)) for draw in draws]
+    run = engine.each if len(draws) > 1 and draw_rows <= SMALL_DRAW else map
+    linked, *searched = run(lambda search: search(), searches)
+    starts = [start for part in (*searched, linked) for start in part]
 
     def judged(number: int, steps: int) -> Partition:
-        labels = settled_labels(sample, ridge, config, *starts[number], steps)
+        rows, labels = starts[number]
+        labels = settled_labels(sample, ridge, config, rows, labels, steps)
         nodes = sample.graph.node_labels(labels)
         return Partition(labels, cut_score(sample.graph.weights, nodes, config.n_clusters), number)
 
@@ -302,11 +307,12 @@ def _searched(
     sample: GraphSample,
     rows: np.ndarray,
     configs: list[PartitionConfig],
-    random_state: np.random.RandomState,
+    seed: int,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Some rows, and their labels by the search of least squares."""
     if not configs:
         return []
+    random_state = np.random.RandomState(seed)
     weights, parts = sample.features.weights, list[Partition]()
     features, unweighted = principal_features(sample.values[rows], weights[rows]), np.ptp(weights) == 0
     R = features.smoother(configs[0].search_alpha(rows.size)) if unweighted else None
@@ -322,7 +328,7 @@ def _linked(
     q = sample.values.shape[1]
     widths = sorted({min(a_cluster * n_clusters, q) for a_cluster in LINKED_COORDINATES})
     fewer = [rows[:: -(-rows.size // max(LINKED_ROWS, 2 * n_clusters))] for rows in draws]
-    # One after the other: each holds the distances of all pairs twice.
+    # One after the other: each holds the distances of all pairs twice, and the interpreter's lock.
     return [
         (rows, linked_directions(sample.values[rows, :width], n_clusters))
         for rows, width in product(fewer, widths)
