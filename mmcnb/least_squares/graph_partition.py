@@ -265,8 +265,8 @@ def partition_graph(
     ridge = sample.ridge_map(config.alpha)
     draws = _draws(sample.values.shape[0], draw_rows, config, random_state)
     # Linkage comes first: it takes longest, and never more than one thread.
-    searches = [partial(_linked, sample, [rows for rows, _ in draws], config.n_clusters)]
-    searches += [partial(_searched, engine, sample, *draw, random_state.randint(2**31 - 1)) for draw in draws]
+    searches = [partial(_linked, sample, [draw.rows for draw in draws], config.n_clusters)]
+    searches += [partial(_searched, engine, sample, draw) for draw in draws if draw.configs]
     run = engine.each if len(draws) > 1 and draw_rows <= SMALL_DRAW else map
     linked, *searched = run(lambda search: search(), searches)
     starts = [start for part in (*searched, linked) for start in part]
@@ -287,37 +287,39 @@ def _rank(partition: Partition) -> float:
     return -partition.objective
 
 
+@dataclass(frozen=True)
+class _Draw:
+    """Rows of a sample, and how they are searched."""
+
+    rows: np.ndarray
+    configs: list[PartitionConfig]
+    random_state: np.random.RandomState
+
+
 def _draws(
     n_samples: int, size: int, config: PartitionConfig, random_state: np.random.RandomState
-) -> list[tuple[np.ndarray, list[PartitionConfig]]]:
-    """Samples of the rows, each with how it is searched, if it is; of few rows one, evenly spread."""
+) -> list[_Draw]:
+    """Draws of the rows; of few rows one, evenly spread."""
     floors = {max(config.min_share, share) for share in START_SHARES} if config.sizes_are_free else {0.0}
     n_init = min(config.n_init, DRAW_STARTS)
     configs = [replace(config, min_share=floor, n_init=n_init) for floor in sorted(floors)]
     if n_samples <= 2 * size:
         few = min(size, n_samples)
-        return [(np.arange(few) * n_samples // few, configs)]
-    draws = [np.sort(random_state.permutation(n_samples)[:size]) for _ in range(DRAWS)]
+        return [_Draw(np.arange(few) * n_samples // few, configs, random_state)]
+    states = [np.random.RandomState(random_state.randint(2**31 - 1)) for _ in range(DRAWS)]
+    rows = [np.sort(one.permutation(n_samples)[:size]) for one in states]
     searched = [[configs[i % len(configs)]] if i < SEARCHED_DRAWS else [] for i in range(DRAWS)]
-    return list(zip(draws, searched, strict=True))
+    return [_Draw(*one) for one in zip(rows, searched, states, strict=True)]
 
 
-def _searched(
-    engine: Engine,
-    sample: GraphSample,
-    rows: np.ndarray,
-    configs: list[PartitionConfig],
-    seed: int,
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Some rows, and their labels by the search of least squares."""
-    if not configs:
-        return []
-    random_state = np.random.RandomState(seed)
+def _searched(engine: Engine, sample: GraphSample, draw: _Draw) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The rows of a draw, and their labels by the search of least squares."""
+    rows, configs = draw.rows, draw.configs
     weights, parts = sample.features.weights, list[Partition]()
     features, unweighted = principal_features(sample.values[rows], weights[rows]), np.ptp(weights) == 0
     R = features.smoother(configs[0].search_alpha(rows.size)) if unweighted else None
     for config in configs:
-        parts += partition_sample(engine, R, features, config, random_state)
+        parts += partition_sample(engine, R, features, config, draw.random_state)
     return [(rows, one.labels) for one in parts]
 
 
@@ -325,8 +327,7 @@ def _linked(
     sample: GraphSample, draws: list[np.ndarray], n_clusters: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Some rows of each draw, and their labels by linkage, for each number of coordinates."""
-    q = sample.values.shape[1]
-    widths = sorted({min(a_cluster * n_clusters, q) for a_cluster in LINKED_COORDINATES})
+    widths = sorted({min(one * n_clusters, sample.values.shape[1]) for one in LINKED_COORDINATES})
     fewer = [rows[:: -(-rows.size // max(LINKED_ROWS, 2 * n_clusters))] for rows in draws]
     # One after the other: each holds the distances of all pairs twice, and the interpreter's lock.
     return [
