@@ -54,9 +54,9 @@ from mmcnb.synthetic import write_synthetic
 
 kept = tempfile.TemporaryDirectory()  # goes with the process
 folder = kept.name
-write_synthetic("blobs", folder + "/rows.zarr", 500_000, 50)
-model = mmcnb.UnsupervisedRLS(2, random_state=0, n_jobs=1, gamma=0.01)
-model.fit(make_block("blobs", 0, 5000, 50)[0])
+write_synthetic("blobs", folder + "/rows.zarr", {rows}, 50)
+model = mmcnb.UnsupervisedRLS(2, random_state=0, n_jobs=1, {options})
+model.fit(make_block("blobs", 0, {fitted}, 50)[0])
 
 
 def work():
@@ -81,7 +81,18 @@ WORK = {
     "least squares, 20,000 x 50, 10 clusters": FIT.format(
         rows=BLOBS.format(rows=20000, features=50, k=10), estimator=LEAST_SQUARES.format(k=10)
     ),
-    "predict, 500,000 x 50 of a store": PREDICT,
+    "least squares on the graph, 20,000 x 50, 10 clusters": FIT.format(
+        rows=BLOBS.format(rows=20000, features=50, k=10),
+        estimator='UnsupervisedRLS(10, kernel="graph", random_state=0, n_jobs=1)',
+    ),
+    "default fit, 20,000 x 50, 10 clusters, two threads": FIT.format(
+        rows=BLOBS.format(rows=20000, features=50, k=10),
+        estimator="MaximumMarginClustering(10, random_state=0, n_jobs=2)",
+    ),
+    "predict, 500,000 x 50 of a store": PREDICT.format(rows=500_000, fitted=5000, options="gamma=0.01"),
+    "predict on the graph, 50,000 x 50 of a store": PREDICT.format(
+        rows=50_000, fitted=20_000, options='kernel="graph"'
+    ),
     "rbf_kernel_block_into": ROUTINE.format(call="kernels.rbf_kernel_block_into(X, B, 0.01, out)"),
     "shake": ROUTINE.format(call="kernels.shake(R, labels, np.full(2, 0.5), 1.0, 0.5, 21)"),
     "refine": ROUTINE.format(call="kernels.refine(R, labels, np.full(2, 1), np.full(2, 1500), 5000)"),

@@ -276,9 +276,13 @@ def _bare_scan(store: str, threads: int) -> None:
 
     array = zarr.open_group(store, mode="r")["X"]
     assert isinstance(array, zarr.Array)
-    step = array.chunks[0]
+    step = (array.shards or array.chunks)[0]
+
+    def read(start: int) -> None:  # and keep nothing: the rows may be more than memory holds
+        array[start : start + step]
+
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda start: array[start : start + step], range(0, array.shape[0], step)))
+        list(pool.map(read, range(0, array.shape[0], step)))
 
 
 def reset_peak() -> None:

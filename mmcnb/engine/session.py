@@ -331,7 +331,7 @@ def run_starts(
 
     def attempt(start: Any) -> tuple[Result, list[dict[str, Any]]]:
         rows: list[dict[str, Any]] = []
-        return run_start(start, lambda row: rows.append(row | {"clock": times()})), rows
+        return run_start(start, lambda row: rows.append({"clock": times()} | row)), rows
 
     attempts = engine.each(attempt, starts) if in_threads else [attempt(start) for start in starts]
     for _, rows in attempts:

@@ -11,7 +11,7 @@ from mmcnb._rules import Choice, Parsed, Rule
 from mmcnb.engine.estimates import OF_KERNEL, OF_MARGIN, OF_PARTITION
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
-from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.engine.session import FitResult, FitSession, Record, run_starts
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
@@ -246,9 +246,11 @@ def fit_on_graph(estimator: Any, session: FitSession, clusters: SampleClusters) 
     given = session.engine, open_samples(on_graph.sample), on_graph.sample_weights
     features, config = [partial(linear_features, *given)], search_config(estimator, on_graph)
     partition = GivenLabels(np.where(clusters.found[0].labels[rows] == 0, -1, 1).astype(np.int8))
-    found = [
-        search_starts(on_graph, features, replace(config, init=init))[0] for init in (partition, config.init)
-    ]
+
+    def search(init: Any, record: Record) -> RestartResult:
+        return search_starts(replace(on_graph, record=record), features, replace(config, init=init))[0]
+
+    found = run_starts(session.engine, search, [partition, config.init], session.record)
 
     def cut(restart: RestartResult) -> float:
         above = restart.state.boundary.decide(graph.map.coordinates) >= 0

@@ -68,15 +68,15 @@ def leading_axes(sample: Any, random_state: np.random.RandomState) -> Axes:
 
 def _principal_axes(sample: Any, mean: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
     """Leading principal axes, without a copy of the sample; by subspace iteration where columns are many."""
-    from scipy.linalg import eigh
+    from scipy.linalg import blas, eigh
 
     d = sample.shape[1]
     if d <= COVARIANCE_COLUMNS:
-        covariance = np.zeros((d, d))
+        upper = np.zeros((d, d), order="F")  # triangle of the covariance matrix
         for rows in row_blocks(sample):
-            centred = dense(rows) - mean
-            covariance += centred.T @ centred
-        return np.asarray(eigh(covariance, subset_by_index=[d - LEADING_AXES, d - 1])[1][:, ::-1])
+            upper = blas.dsyrk(1.0, (dense(rows) - mean).T, 1.0, upper, overwrite_c=True)
+        wanted = [d - LEADING_AXES, d - 1]
+        return np.asarray(eigh(upper, lower=False, overwrite_a=True, subset_by_index=wanted)[1][:, ::-1])
     axes, columns = random_state.standard_normal((d, LEADING_AXES + SPARE_AXES)), None
     if hasattr(sample, "indices") and d > WIDE_COLUMNS:
         columns = np.unique(sample.indices)  # the axes are 0 in the others

@@ -76,10 +76,11 @@ def test_every_peer_finds_blobs(method, monkeypatch):
 
 def test_routines_and_their_peers_are_timed_in_one_run(tmp_path):
     settings = {"rows": 300, "turns": 1}
-    found = routines.scan(Run("noise", "predict", 0, settings=settings, folder=str(tmp_path)))
-    assert found["n"] == 300
-    assert found["scans"] == pytest.approx(found["seconds"] / found["bare_scan_seconds"])
-    assert found["bare_scan_threads"] in SCAN_THREADS
+    for noise in ("noise", routines.SHARDED):
+        found = routines.scan(Run(noise, "predict", 0, settings=settings, folder=str(tmp_path)))
+        assert found["n"] == 300
+        assert found["scans"] == pytest.approx(found["seconds"] / found["bare_scan_seconds"])
+        assert found["bare_scan_threads"] in SCAN_THREADS
     chunks = routines.chunks(Run("counts, in a store", "predict", 0, settings=settings, folder=str(tmp_path)))
     assert chunks["n"] == settings["rows"]
     assert -1 < chunks["predict_check"] < 10
