@@ -53,7 +53,7 @@ def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
     >>> balanced_clustering_error([0, 0, 0, 0, 1, 1], [1, 1, 1, 0, 0, 0])
     0.125
     """
-    counts = _contingency(y_true, labels)
+    counts = _contingency(y_true, labels).toarray()
     rates = counts / counts.sum(axis=1, keepdims=True)
     return float(1.0 - _best_matching_sum(rates) / len(rates))
 
@@ -84,7 +84,7 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
     >>> clustering_accuracy(["a", "a", "b", "b"], [1, 1, 0, 1])
     0.75
     """
-    counts = _contingency(y_true, labels)
+    counts = _contingency(y_true, labels).toarray()
     return float(_best_matching_sum(counts) / counts.sum())
 
 
@@ -157,7 +157,7 @@ def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> Any:
     import pandas as pd
     from scipy.optimize import linear_sum_assignment
 
-    counts = _contingency(y_true, labels)
+    counts = _contingency(y_true, labels).toarray()
     _, matched = linear_sum_assignment(counts, maximize=True)
     order = [*matched, *np.setdiff1d(np.arange(counts.shape[1]), matched)]
     classes = pd.Index(np.unique(_one_dimensional(y_true, "y_true")), name="class")
@@ -308,7 +308,7 @@ def sparsity(X: Any) -> float:
     return float(100.0 * nonzero / (X.shape[0] * X.shape[1]))
 
 
-def _contingency(y_true: ArrayLike, labels: ArrayLike) -> np.ndarray:
+def _contingency(y_true: ArrayLike, labels: ArrayLike) -> Any:
     """Count rows by class (axis 0) and cluster (axis 1)."""
     y_true, labels = _one_dimensional(y_true, "y_true"), _one_dimensional(labels, "labels")
     if len(y_true) != len(labels):

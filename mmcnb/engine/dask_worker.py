@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mmcnb._machine import keep_freed_memory
 from mmcnb.engine.checkpoint import differences, environment
 from mmcnb.engine.run import Pass, SingleThreadedBLAS, finish_group, map_blocks, task_rows
 from mmcnb.errors import InputError
@@ -138,6 +139,7 @@ class Opened:
     def _load(data: bytes) -> Samples:
         from distributed import get_worker
 
+        keep_freed_memory()
         samples = _unpickle_samples(data)
         limit = get_worker().memory_manager.memory_limit
         if isinstance(samples, CachedSamples) and limit:

@@ -297,11 +297,9 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
             own = scaled_landmarks(own, sample, session.mean, session.deviation)
 
         def smoother() -> np.ndarray | None:
-            return (
-                None
-                if weights is not None
-                else config.smoother(kernel_matrix(sample, kernel), overwrite=True)
-            )
+            if weights is not None:
+                return None
+            return config.smoother(kernel_matrix(sample, kernel), overwrite=True)
 
         landmarks = partial(landmark_sample, sample, weights, kernel, *shape, random_state, own)
         R, mapped = engine.each(lambda make: make(), [smoother, landmarks])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb._agreement import adjusted_rand_index
+from mmcnb._agreement import adjusted_rand_index, pair_counts
 from mmcnb.engine.estimates import OF_GRAPH, OF_MARGIN, OF_PARTITION, graph_seconds, partition_seconds
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.run import Engine
@@ -230,9 +230,9 @@ def relative_cut(graph: NodeGraph, labels: np.ndarray, n_clusters: int) -> float
 def mean_agreement(found: list[Partition]) -> float:
     """Mean adjusted Rand index between the best partition and the others; 1 where there is no other."""
     best, *others = found
-    k = 1 + max(int(one.labels.max()) for one in found)
-    counts = [np.bincount(k * best.labels + one.labels, minlength=k * k) for one in others]
-    return float(np.mean([adjusted_rand_index(one.reshape(k, k)) for one in counts] or [1.0]))
+    shape = (1 + max(int(one.labels.max()) for one in found),) * 2
+    counts = (pair_counts(best.labels, one.labels, shape) for one in others)
+    return float(np.mean([adjusted_rand_index(one) for one in counts] or [1.0]))
 
 
 def partition_graph(
