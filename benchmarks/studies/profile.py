@@ -54,6 +54,7 @@ STAGES = {
     "least_squares/local_search.py": "local search",
     "least_squares/regularization_path.py": "regularisation path",
     "least_squares/graph_partition.py": "search on the graph",
+    "least_squares/normalized_cut.py": "search on the graph",
     "engine": "passes",
     "features": "features",
     "samples": "rows",

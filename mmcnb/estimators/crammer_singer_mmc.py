@@ -47,7 +47,7 @@ from mmcnb.least_squares.all_rows import (
     relative_weights,
     rows_of_sample,
 )
-from mmcnb.least_squares.graph_partition import GraphSample, graph_needs
+from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, rows_of_draw
 from mmcnb.least_squares.local_search import LEAST_SHARE
 from mmcnb.least_squares.objective import Partition, target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
@@ -177,12 +177,11 @@ class CrammerSingerMMC(StreamedClusterer):
         target_shares(self.cluster_sizes, self.n_clusters)
 
     def _needs(self, n_samples: int) -> FitNeeds:
-        size = self.sample_size or rows_of_sample(self.n_clusters)
-        rows = min(size, n_samples)
-        graph = graph_kernel(self.kernel)
+        graph, k = graph_kernel(self.kernel), int(self.n_clusters)
         if graph is not None:
-            return graph_needs(graph, int(self.n_clusters), n_samples, rows)
-        k = int(self.n_clusters)
+            return graph_needs(graph, k, n_samples, min(self.sample_size or rows_of_draw(k), n_samples))
+        size = self.sample_size or rows_of_sample(k)
+        rows = min(size, n_samples)
         return FitNeeds(
             *(self._landmarks(rows), size),
             sample_bytes=matrix_bytes(rows),

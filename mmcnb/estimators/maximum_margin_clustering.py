@@ -24,8 +24,9 @@ from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC, fit_on_graph
 from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
 from mmcnb.least_squares.all_rows import relative_weights, rows_of_sample
 from mmcnb.least_squares.cluster_numbers import TriedNumber, best_number, try_numbers
-from mmcnb.least_squares.graph_partition import GraphSample, mean_agreement, relative_cut
+from mmcnb.least_squares.graph_partition import GraphSample, mean_agreement
 from mmcnb.least_squares.known import compared, searched
+from mmcnb.least_squares.normalized_cut import relative_cut
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.samples import Samples
 

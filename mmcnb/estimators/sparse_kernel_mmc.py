@@ -33,7 +33,8 @@ from mmcnb.hinge.growing import GrowingWorkingSet, growing_candidates
 from mmcnb.hinge.sample_search import RestartResult
 from mmcnb.hinge.two_clusters import fit_from, fit_two_clusters, search_starts
 from mmcnb.hinge.working_set import landmark_features, linear_features
-from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, relative_cut
+from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, rows_of_draw
+from mmcnb.least_squares.normalized_cut import relative_cut
 from mmcnb.samples import open_samples
 
 MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
@@ -179,8 +180,7 @@ class SparseKernelMMC(StreamedClusterer):
         graph = graph_kernel(self.kernel)
         if graph is None:
             return needs_of_landmarks(self, n_samples)
-        rows = min(self.sample_size or SAMPLE_ROWS, n_samples)
-        return graph_needs(graph, 2, n_samples, rows)
+        return graph_needs(graph, 2, n_samples, min(self.sample_size or rows_of_draw(2), n_samples))
 
     def _fit(self, session: FitSession) -> FitResult:
         if graph_kernel(self.kernel) is not None:

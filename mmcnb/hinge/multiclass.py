@@ -24,8 +24,8 @@ from mmcnb.hinge.sample_search import SearchConfig, solve_random
 from mmcnb.hinge.two_clusters import separation
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.all_rows import LabelledRows, MappedSample
-from mmcnb.least_squares.graph_partition import cut_score
 from mmcnb.least_squares.local_search import random_labels
+from mmcnb.least_squares.normalized_cut import cut_score
 from mmcnb.least_squares.objective import Partition
 from mmcnb.least_squares.partition import REFINED, PartitionConfig
 from mmcnb.samples import BLOCK_ROWS, Samples, open_samples

@@ -19,9 +19,9 @@ from mmcnb.least_squares.graph_partition import (
     graph_sample,
     mean_agreement,
     partition_graph,
-    relative_cut,
 )
 from mmcnb.least_squares.local_search import PartitionConfig
+from mmcnb.least_squares.normalized_cut import relative_cut
 from mmcnb.least_squares.stability import DEFAULT_ALPHA
 
 # Chosen on the tuning half of `python -m benchmarks choice --part clusters`, which prints the result.

@@ -20,6 +20,7 @@ from mmcnb.features.rules import Scores
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.all_rows import MappedSample, constrained_scores, rows_of_sample
 from mmcnb.least_squares.local_search import PartitionConfig
+from mmcnb.least_squares.normalized_cut import cut_score
 from mmcnb.least_squares.objective import Partition
 from mmcnb.least_squares.partition import partition_sample
 
@@ -39,7 +40,6 @@ NODE_STEPS = 6
 LEAST_SHARES, ENOUGH_NODES = (0.1, 0.2), 30
 # The same for the starts: low ones find small clusters that lie apart, high ones cut off no odd rows.
 START_SHARES = (0.1, 0.5)
-UNEVENNESS = 1.0  # price of uneven clusters in `cut_score`
 HINGE_LIBRARIES = 40 * 2**20  # bytes of compiled routines of the hinge loss, beside those of the graph
 
 
@@ -134,8 +134,8 @@ def graph_needs(
     larger = larger_sample(n_samples) if by_hinge else 0
     sweeps = 1 if not by_hinge and p < n_samples else sweeps
     needs = needs_of_nodes(kernel, q, p)
-    at_once = 1 + SEARCHED_DRAWS if draw_rows <= SMALL_DRAW else 1
-    search = at_once * 8.0 * draw_rows * (draw_rows + 4 * q)  # a matrix each, which is overwritten
+    searches = 1 + SEARCHED_DRAWS if _at_once(p, draw_rows) else 1
+    search = searches * 8.0 * draw_rows * (draw_rows + 4 * q)  # a matrix each, which is overwritten
     return replace(
         needs,
         work_bytes=max(needs.work_bytes, search),
@@ -159,72 +159,6 @@ def graph_least_share(n_clusters: int, n_nodes: int) -> float:
     [0.2, 0.15, 0.1]
     """
     return float(np.clip(ENOUGH_NODES * n_clusters / n_nodes, *LEAST_SHARES))
-
-
-def cut_score(weights: Any, labels: np.ndarray, n_clusters: int) -> float:
-    """How well a partition cuts a graph: -log Σ(cut_h/vol_h) - k Σ(vol_h/vol)²; larger is better.
-
-    The normalised cut alone prefers to halve a long cluster and to merge two that touch; where cuts differ by
-    little, the second term decides for clusters of even volume. Where clusters are apart, the first decides.
-
-    Parameters
-    ----------
-    weights : csr_array of shape (p, p)
-        Symmetric weights of the edges.
-    labels : ndarray of shape (p,), int
-        Clusters of the nodes.
-    n_clusters : int
-        Number of clusters.
-
-    Returns
-    -------
-    float
-        The score; -inf where a cluster has no node.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from mmcnb.least_squares.graph_partition import cut_score
-    >>> path = csr_array(np.diag([1.0, 0.1, 1.0], 1) + np.diag([1.0, 0.1, 1.0], -1))
-    >>> cut_score(path, np.array([0, 0, 1, 1]), 2) > cut_score(path, np.array([0, 1, 1, 1]), 2)
-    True
-    """
-    cuts, shares = _cuts(weights, labels, n_clusters)
-    if (shares == 0).any():
-        return -np.inf
-    least = np.finfo(float).tiny  # one cluster cuts nothing
-    return float(-np.log(max(cuts.sum(), least)) - UNEVENNESS * n_clusters * (shares**2).sum())
-
-
-def _cuts(weights: Any, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cut of each cluster as a share of its volume, and its share of the volume."""
-    volumes = np.bincount(labels, np.asarray(weights.sum(axis=1)).ravel(), n_clusters)
-    edges = weights.tocoo()
-    crossing = labels[edges.row] != labels[edges.col]
-    cuts = np.bincount(labels[edges.row[crossing]], edges.data[crossing], n_clusters)
-    return cuts / np.maximum(volumes, np.finfo(float).tiny), volumes / volumes.sum()
-
-
-def relative_cut(graph: NodeGraph, labels: np.ndarray, n_clusters: int) -> float:
-    """Normalised cut of a partition of the sample, as a share of that of random labels: k - 1.
-
-    Parameters
-    ----------
-    graph : NodeGraph
-        The graph of the sample.
-    labels : ndarray of shape (m,), int
-        Clusters of its rows.
-    n_clusters : int
-        Number of clusters, k.
-
-    Returns
-    -------
-    float
-        0 where no edge is cut, and about 1 at random.
-    """
-    cuts, _ = _cuts(graph.weights, graph.node_labels(labels), n_clusters)
-    return float(cuts.sum() / max(1, n_clusters - 1))
 
 
 def mean_agreement(found: list[Partition]) -> float:
@@ -267,7 +201,7 @@ def partition_graph(
     # Linkage comes first: it takes longest, and never more than one thread.
     searches = [partial(_linked, sample, [draw.rows for draw in draws], config.n_clusters)]
     searches += [partial(_searched, engine, sample, draw) for draw in draws if draw.configs]
-    run = engine.each if len(draws) > 1 and draw_rows <= SMALL_DRAW else map
+    run = engine.each if _at_once(sample.values.shape[0], draw_rows) else map
     linked, *searched = run(lambda search: search(), searches)
     starts = [start for part in (*searched, linked) for start in part]
 
@@ -280,6 +214,11 @@ def partition_graph(
     first = sorted(engine.each(lambda start: judged(start, 1), range(len(starts))), key=_rank)
     best = engine.each(lambda one: judged(one.start, NODE_STEPS), first[:SETTLED])
     return sorted([*best, *first[SETTLED:]], key=_rank)
+
+
+def _at_once(n_samples: int, size: int) -> bool:
+    """Whether there are several draws, small enough to be searched at once."""
+    return n_samples > 2 * size and size <= SMALL_DRAW
 
 
 def _rank(partition: Partition) -> float:

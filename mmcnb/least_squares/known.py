@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mmcnb.least_squares.all_rows import MappedSample
-from mmcnb.least_squares.graph_partition import GraphSample, cut_score, settled_labels
+from mmcnb.least_squares.graph_partition import GraphSample, settled_labels
 from mmcnb.least_squares.local_search import PartitionConfig
+from mmcnb.least_squares.normalized_cut import cut_score
 from mmcnb.least_squares.objective import Partition
 
 FROM_LABELS = -1  # number of the start from known labels

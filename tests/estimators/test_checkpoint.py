@@ -49,9 +49,12 @@ def told(model):
 
 def model_bits(model):
     arrays = model.model_.arrays()
-    return {name: (arrays[name].dtype, arrays[name].tobytes()) for name in arrays} | {
-        name: getattr(model, name) for name in ("objective_", "rho_", "gamma_", "converged_", "report_")
-    }
+    told = {name: value for name, value in model.report_.items() if name != "labels_seconds"}
+    return (
+        {name: (arrays[name].dtype, arrays[name].tobytes()) for name in arrays}
+        | {name: getattr(model, name) for name in ("objective_", "rho_", "gamma_", "converged_")}
+        | {"report_": told}
+    )
 
 
 def assert_same_fit(one, other):

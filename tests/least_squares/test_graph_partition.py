@@ -11,14 +11,13 @@ from mmcnb.features.graph import GraphKernel
 from mmcnb.features.nystroem import principal_features
 from mmcnb.least_squares import graph_partition
 from mmcnb.least_squares.graph_partition import (
-    cut_score,
     graph_needs,
     graph_sample,
     linked_directions,
     partition_graph,
-    relative_cut,
 )
 from mmcnb.least_squares.local_search import PartitionConfig
+from mmcnb.least_squares.normalized_cut import cut_score, relative_cut
 from mmcnb.least_squares.objective import smoother
 from mmcnb.synthetic import make_shape
 from tests import reference_graph

@@ -53,6 +53,7 @@ TESTS = {
     "mmcnb.least_squares.local_search": "tests/least_squares",
     "mmcnb.least_squares.graph_partition": "tests/least_squares/test_graph_partition.py "
     "tests/estimators/test_graph_kernel.py",
+    "mmcnb.least_squares.normalized_cut": "tests/least_squares/test_graph_partition.py",
     "mmcnb.least_squares.all_rows": "tests/least_squares tests/estimators/test_rls_laws.py "
     "tests/estimators/test_unsupervised_rls.py",
     "mmcnb.engine.checkpoint": CHECKPOINT,

@@ -41,7 +41,7 @@ except mmcnb.InputError as refusal:
 # %%
 # Labels go to a Zarr array, so they need no memory either.
 
-model.fit(rows).predict(rows, out=labels)
+model.fit_model(rows, out=labels)
 found = zarr.open_array(labels)[:]
 print(f"{len(found):,} labels, error {balanced_clustering_error(open_class_labels(rows)[:], found):.1%}")
 
