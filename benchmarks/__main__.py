@@ -31,6 +31,7 @@ STUDIES = (
     "collapse",
     "basis",
     "growth",
+    "limits",
     "scale",
     "startup",
     "tables",

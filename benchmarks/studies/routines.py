@@ -7,6 +7,7 @@ scan     the pass of ``predict`` over a Zarr store of incompressible float32 (64
 shards   the same over a plain Zarr array of shards that hold 16 chunks each, against slices of whole shards
 product  the same pass over rows in memory (784 columns, 256 basis vectors) against a bare single-precision
          product of the pass's blocks
+threads  the pass of ``predict`` by one thread and by two: over such a store, and over such rows in memory
 csr      kernel values of a9a against 200 of its rows, beside scikit-learn's ``rbf_kernel``
 checks   kernel values of a block of 4,096 rows (50 columns, 200 basis vectors) by ``mmcnb.kernels``, which
          checks its arguments, beside ``mmcnb.kernels.unchecked``
@@ -23,7 +24,9 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from copy import copy
 from functools import partial
+from itertools import product as pairs_of
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +45,8 @@ from mmcnb.samples import BLOCK_ROWS, create_dense_store, open_samples
 
 TURNS, QUICK_TURNS = 5, 3
 WRITE_ROWS = 2**16
+STORED, IN_MEMORY = "noise, in a store", "noise, in memory"
+THREADED = {STORED: (2**22, 2**15), IN_MEMORY: (2**17, 2**13)}
 SHARDED, CHUNK_ROWS = "noise, in shards", 2**13  # 2 MiB of 64 columns
 
 
@@ -112,6 +117,36 @@ def product(run: Run) -> dict[str, Any]:
         "of_bare_rate": seconds["bare"] / seconds["predict"],
         "gflops": 2 * rows * features * landmarks / 1e9 / seconds["predict"],
         "basis_vectors": landmarks,
+    }
+
+
+@frame_of_runs
+def thread_grid(options: Options) -> Runs:
+    """A store and rows in memory."""
+    for seed, (dataset, sizes) in pairs_of(options.repeats(1), THREADED.items()):
+        settings = {"rows": options.sized(*sizes), "turns": options.pick(TURNS, QUICK_TURNS, 1)}
+        yield Run(dataset, "predict", seed, settings=settings)
+
+
+def second_thread(run: Run) -> dict[str, Any]:
+    """``predict`` by one thread and by two, in turns."""
+    rows, stored = run.settings["rows"], run.dataset == STORED
+    features, landmarks = (64, 64) if stored else (784, 256)
+    model, compiled = labeller(features, landmarks)
+    X: Any = None
+    if stored:
+        X = written_once(run.folder, f"noise-{rows}", lambda path: write_noise(str(path), rows, features))
+    else:
+        X = open_samples(np.random.default_rng(0).standard_normal((rows, features), np.float32))
+    alone, both = (copy(model).set_params(n_jobs=threads) for threads in (1, 2))
+    seconds = turns(
+        {"one": partial(alone.predict, X), "two": partial(both.predict, X)}, run.settings["turns"]
+    )
+    return facts(X) | {
+        "seconds": seconds["two"],
+        "compile_seconds": compiled,
+        "one_thread_seconds": seconds["one"],
+        "second_thread": seconds["one"] / seconds["two"],
     }
 
 
@@ -253,6 +288,7 @@ RATIO = Goal("scan: predict over a store, against the best bare scan", np.nan, 1
 SHARDS = Goal("shards: predict over a sharded store, in bare scans", np.nan, 1.25, "times")
 RATE = Goal("product: predict, of the rate of a bare product", np.nan, 70, "%", at_least=True)
 FASTER = Goal("csr: kernel blocks, against the faster rbf_kernel", np.nan, 8, "times", at_least=True)
+BOTH = Goal("threads: a pass by two threads, times as fast", np.nan, 1.9, "times", at_least=True)
 FREE = Goal("chunks: time of predict beyond that without an inventory", np.nan, 5, "%")
 CHEAP = Goal("checks: time beyond that of the unchecked routine", np.nan, 3, "%")
 grids = {  # the store of the first has 2 GiB of float32
@@ -266,6 +302,7 @@ SECTIONS = {
     "scan": Section(grids["scan"], scan, partial(tables, "scan", "scans", RATIO)),
     "shards": Section(grids["shards"], scan, partial(tables, "shards", "scans", SHARDS)),
     "product": Section(grids["product"], product, partial(tables, "product", "of_bare_rate", RATE)),
+    "threads": Section(thread_grid, second_thread, partial(tables, "threads", "second_thread", BOTH)),
     "csr": Section(grids["csr"], csr, partial(tables, "csr", "times_faster", FASTER)),
     "checks": Section(grids["checks"], checks, partial(tables, "checks", "checks", CHEAP)),
     "chunks": Section(chunk_grid, chunks, partial(tables, "chunks", "predict_check", FREE)),

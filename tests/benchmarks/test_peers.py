@@ -81,6 +81,10 @@ def test_routines_and_their_peers_are_timed_in_one_run(tmp_path):
         assert found["n"] == 300
         assert found["scans"] == pytest.approx(found["seconds"] / found["bare_scan_seconds"])
         assert found["bare_scan_threads"] in SCAN_THREADS
+    for place in routines.THREADED:
+        found = routines.second_thread(Run(place, "predict", 0, settings=settings, folder=str(tmp_path)))
+        assert found["n"] == 300
+        assert found["second_thread"] == pytest.approx(found["one_thread_seconds"] / found["seconds"])
     chunks = routines.chunks(Run("counts, in a store", "predict", 0, settings=settings, folder=str(tmp_path)))
     assert chunks["n"] == settings["rows"]
     assert -1 < chunks["predict_check"] < 10

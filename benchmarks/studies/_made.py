@@ -1,0 +1,46 @@
+"""Rows that studies make themselves: few and wide, or sparse and wide."""
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from benchmarks.protocol import Data
+
+MARKERS, SHIFT = 0.02, 1.0  # share of the columns in which the classes of `genes` differ, and by how much
+OWN_WORDS, OWN_SHARE = 0.02, 0.3  # of the columns, words that a topic prefers; share of a text that they are
+
+
+def genes(rows: int, columns: int, seed: int = 0) -> Data:
+    """Two classes, apart in a few of very many columns; the rest is noise.
+
+    Examples
+    --------
+    >>> from benchmarks.studies._made import genes
+    >>> genes(30, 200).X.shape
+    (30, 200)
+    """
+    random = np.random.default_rng(seed)
+    y, X = np.arange(rows) % 2, random.standard_normal((rows, columns), np.float32)
+    X[y == 1, : int(MARKERS * columns)] += SHIFT
+    return Data("genes", X, y)
+
+
+def texts(rows: int, columns: int, topics: int, words: int, seed: int = 0) -> Data:
+    """Counts of words, a few of each text from those of its topic; frequent words are in all of them.
+
+    Examples
+    --------
+    >>> from benchmarks.studies._made import texts
+    >>> made = texts(30, 1000, 3, 20)
+    >>> made.X.shape, int(made.X.sum())
+    ((30, 1000), 600)
+    """
+    random = np.random.default_rng(seed)
+    y = np.arange(rows) % topics
+    drawn = np.minimum(columns - 1, columns ** random.random((rows, words))).astype(int)
+    own = max(1, int(OWN_WORDS * columns))
+    preferred = (y[:, None] * own + random.integers(0, own, (rows, words))) * 31 % columns
+    drawn = np.where(random.random((rows, words)) < OWN_SHARE, preferred, drawn)
+    starts = np.arange(rows + 1, dtype=np.int32) * words  # k-means takes no others
+    X = csr_array((np.ones(drawn.size, np.float32), drawn.astype(np.int32).ravel(), starts), (rows, columns))
+    X.sum_duplicates()
+    return Data("texts", X, y)

@@ -1,0 +1,93 @@
+"""Limits: peak memory of the default on twelve shapes of rows, at limits of 400 MiB to 2 GiB.
+
+``python -m benchmarks limits [--quick] [--rows N]`` writes each shape to a Zarr store and runs ``mmcnb fit``
+on it, with labels, in a process of its own. The peak is the largest resident memory of that process and its
+children (Linux). A limit that the plan refuses is no run: "least" is what it asks for. Kernels are compiled
+before. ``--quick`` has a fiftieth of the rows of each shape.
+"""
+
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import mmcnb
+from benchmarks.methods import FRONT_DOOR, estimator
+from benchmarks.protocol import fit_store, write_rows, written_once
+from benchmarks.run import Options, Run, Runs, frame_of_runs
+from benchmarks.studies._made import texts
+from benchmarks.tables import Goal, Result
+from mmcnb.synthetic import write_synthetic
+
+LIMITS = (400, 512, 1024, 2048)  # MiB
+MIB, WORDS, FEWEST_ROWS = 2**20, 40, 1000
+
+
+class Shape(NamedTuple):
+    """Rows and columns of a made data set, its clusters, and what makes it."""
+
+    kind: str
+    rows: int
+    columns: int
+    n_clusters: int
+
+
+SHAPES = {
+    "many rows": Shape("rings", 4_000_000, 32, 2),
+    "two columns": Shape("moons", 4_000_000, 2, 2),
+    "ten clusters": Shape("arcs", 2_000_000, 50, 10),
+    "thirty clusters": Shape("arcs", 1_000_000, 32, 30),
+    "blobs": Shape("blobs", 1_000_000, 100, 5),
+    "wide": Shape("blobs", 200_000, 1000, 3),
+    "very wide": Shape("blobs", 20_000, 10_000, 2),
+    "few and wide": Shape("blobs", 1000, 20_000, 2),
+    "sparse": Shape("texts", 1_000_000, 1000, 2),
+    "wide, sparse": Shape("texts", 200_000, 100_000, 5),
+    "very wide, sparse": Shape("texts", 2000, 300_000, 2),
+    "sparse, ten clusters": Shape("texts", 500_000, 10_000, 10),
+}
+QUICK_PART = 50  # of the rows
+
+
+@frame_of_runs
+def grid(options: Options) -> Runs:
+    """Each limit on each shape."""
+    names = options.pick(tuple(SHAPES), tuple(SHAPES), ("many rows",))
+    limits = options.pick(LIMITS, LIMITS, LIMITS[-1:])
+    for seed, name, limit in product(options.repeats(1), names, limits):
+        rows = options.sized(SHAPES[name].rows, max(FEWEST_ROWS, SHAPES[name].rows // QUICK_PART))
+        yield Run(name, FRONT_DOOR, seed, {"limit": limit}, settings={"rows": rows})
+
+
+def compute(run: Run) -> dict[str, Any]:
+    """The peak of a fit, or the least limit where this one is refused."""
+    shape, limit = SHAPES[run.dataset]._replace(rows=run.settings["rows"]), run.parameters["limit"]
+    store = written_once(run.folder, run.dataset.replace(" ", "-"), lambda path: write(shape, path))
+    mmcnb.warmup(None)
+    mmcnb.warmup(estimator(FRONT_DOOR, shape.n_clusters))
+    try:
+        plan = estimator(FRONT_DOOR, shape.n_clusters, memory_limit=f"{limit}MiB").plan(store)
+    except mmcnb.errors.MemoryLimitError as error:
+        return {"refused": str(error).rpartition("works is ")[2].rstrip("."), "seconds": np.nan}
+    words = ("--n-clusters", shape.n_clusters, "--memory-limit", f"{limit}MiB")
+    return fit_store(store, run.seed, *words) | {"planned_mib": plan.peak / MIB, "refused": ""}
+
+
+def write(shape: Shape, path: Path) -> None:
+    """Write a shape's rows to a store."""
+    kind, rows, columns, k = shape
+    if kind == "texts":
+        write_rows(texts(rows, columns, k, WORDS), path)
+    else:
+        write_synthetic(kind, path, rows, columns, 0, n_clusters=k)
+
+
+def tables(frame: pd.DataFrame) -> Result:
+    """Peaks beside limits and plans; the goal takes the largest share of a limit."""
+    kept = ["dataset", "limit", "n", "d", "refused", "planned_mib", "peak_mib", "seconds", "ari"]
+    table = frame.reindex(columns=kept)
+    table["of limit"] = table["peak_mib"] / table["limit"]
+    taken = float(table["of limit"].max())
+    return Result({"limits": table}, [Goal("limits: largest peak, of its limit", taken, 1.0)])
