@@ -5,8 +5,8 @@
 machine  ``mmcnb fit`` of ten half circles in 50 columns within 1 GiB, with labels: the default, and
          `UnsupervisedRLS`, which sees no graph. Each is killed in the middle, and the same command resumes it
 cluster  `UnsupervisedRLS` and `SparseKernelMMC` on a tenth and on a hundredth of these rows, with threads and
-         with one and two Dask workers of one thread each. A model of the cost is fitted to one worker and
-         predicts two; then it says what more rows on more workers would take
+         with one and two Dask workers of one thread each, which share the memory of the machine. A model of
+         the cost is fitted to one worker and predicts two; then it says what more rows on more workers take
 
 The model has a part that does not grow with the rows, the search on a sample, and a part that is proportional
 to rows / workers. It assumes that storage feeds all workers alike, and that none is lost.
@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import psutil
 import zarr
 
 import mmcnb
@@ -159,7 +160,8 @@ def cluster(run: Run) -> dict[str, Any]:
         model.set_params(n_jobs=1)
         seconds = [timed(model, store)["seconds"] for _ in range(2)]
         return of_store(store, np.asarray(model.labels_)) | {"seconds": seconds[1]}
-    share = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    share: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    share["memory_limit"] = psutil.virtual_memory().total // workers  # of Dask's own a core has a share
     with LocalCluster(**share) as machines, Client(machines) as client:
         seconds = [timed(model.set_params(engine=client), store)["seconds"] for _ in range(2)]
         return of_store(store, np.asarray(model.labels_)) | {"seconds": seconds[1]}
