@@ -3,7 +3,8 @@
 ``python -m benchmarks scale [--quick] [--rows N] [--part NAME ...]`` has two sections:
 
 machine  ``mmcnb fit`` of ten half circles in 50 columns within 1 GiB, with labels: the default, and
-         `UnsupervisedRLS`, which sees no graph. Each is killed in the middle, and the same command resumes it
+         `UnsupervisedRLS`, which sees no graph. Each is killed after half of its planned time, and the same
+         command resumes it
 cluster  `UnsupervisedRLS` and `SparseKernelMMC` on a tenth and on a hundredth of these rows, with threads and
          with one and two Dask workers of one thread each, which share the memory of the machine. A model of
          the cost is fitted to one worker and predicts two; then it says what more rows on more workers take
@@ -12,7 +13,6 @@ The model has a part that does not grow with the rows, the search on a sample, a
 to rows / workers. It assumes that storage feeds all workers alike, and that none is lost.
 """
 
-import signal
 import subprocess
 import sys
 import time
@@ -46,7 +46,7 @@ ROWS, QUICK_ROWS, SMOKE_ROWS = 10**8, 10**6, 3000
 LIMIT, LIMIT_MIB = "1GiB", 1024
 LEAST_ARI, MOST_SCANS = 0.95, {FRONT_DOOR: 60, LEAST_SQUARES: 12}
 VERB = {FRONT_DOOR: "maximum-margin-clustering", LEAST_SQUARES: "unsupervised-rls"}
-RECORDED = 2  # passes, after which the first try is killed in the next one
+MIDDLE = 0.5  # of the planned time, after which the first try is killed
 WARM_UP_ROWS, SCANS = 5000, 3
 SMALLER = (100, 10)  # parts of the rows on which the model of the cost is fitted and tried
 WORKERS = (0, 1, 2)
@@ -87,7 +87,8 @@ def machine(run: Run) -> dict[str, Any]:
     options += ["--random-state", run.seed, "--model", folder / f"{name}.model", "--labels", labels]
     options += ["--checkpoint", checkpoint, "--overwrite", "--json"]
     words = [sys.executable, "-m", "mmcnb", "fit", store, *map(str, options)]
-    lost = killed_in_the_middle(words, checkpoint / "passes")
+    planned = estimator(run.method, ARCS, memory_limit=LIMIT).plan(store).seconds
+    lost = killed_after(words, MIDDLE * planned)
     report, polled = run_and_watch(words)
     last = mmcnb.load(folder / f"{name}.model").history_.iloc[-1]
     seconds, scan = report["fit_seconds"] + report["labels_seconds"], best_bare_scan(store, SCANS)
@@ -104,20 +105,15 @@ def machine(run: Run) -> dict[str, Any]:
     }
 
 
-def killed_in_the_middle(command: list[str], passes: Path) -> float:
-    """Seconds after which a command was killed, in the pass after those of its checkpoint; 0 if it ended."""
+def killed_after(command: list[str], seconds: float) -> float:
+    """Seconds after which a command was killed, at least so many; 0 if it ended before."""
     started = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        recorded = 0.0
-        while process.poll() is None:
-            elapsed = time.perf_counter() - started
-            if not recorded and passes.is_dir() and len(list(passes.iterdir())) >= RECORDED:
-                recorded = elapsed
-            if recorded and elapsed > 1.2 * recorded:
-                process.send_signal(signal.SIGKILL)
-                process.wait()
-                return elapsed
-            time.sleep(0.05)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return time.perf_counter() - started
     return 0.0
 
 

@@ -115,7 +115,8 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     yield f"speed            {report['rows_per_second']:,.0f} rows/s"
     yield f"peak memory      {format_bytes(report['peak_memory_bytes'])}"
     if report["checkpoint"]:
-        yield f"checkpoint       {report['checkpoint']}; {report['resumed']} sweeps were taken from it"
+        taken = f"{report['resumed']} of {report['passes']} passes were taken from it"
+        yield f"checkpoint       {report['checkpoint']}; {taken}"
     yield f"model            {report['model']}"
     if report["labels"]:
         yield f"labels           {report['labels']}"
@@ -149,6 +150,7 @@ def _sizes(report: dict[str, Any]) -> Iterator[str]:
 def _verdict(estimator: Any) -> dict[str, Any]:
     report, history = estimator.report_, estimator.history_
     weights = getattr(estimator, "kernel_weights_", None)
+    on_all_rows = history["stage"] == "all rows"
     return {
         **dict.fromkeys(("sizes", "sample_sizes", "kernel", "loss", "choice", "numbers", "trust")),
         **dict.fromkeys(("gamma", "w_norm", "w_norm_random", "score", "gap")),
@@ -158,6 +160,6 @@ def _verdict(estimator: Any) -> dict[str, Any]:
         "n_clusters": getattr(estimator, "n_clusters_", None),
         "objective": estimator.objective_,
         "converged": estimator.converged_,
-        "passes": int((history["stage"] == "all rows").sum()),
-        "resumed": int(history["resumed"].sum()),
+        "passes": int(on_all_rows.sum()),
+        "resumed": int((history["resumed"] & on_all_rows).sum()),
     }

@@ -49,8 +49,13 @@ class Candidate:
     def is_clear(self) -> bool:
         """Whether the graph has such clusters: it is cut little, and other searches agree."""
         assert self.relative_cut is not None
+        return self.relative_cut <= (CLEAR_CUT if self.agrees else NO_CUT)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether other searches find much the same."""
         assert self.agreement is not None
-        return self.relative_cut <= (CLEAR_CUT if self.agreement >= LEAST_AGREEMENT else NO_CUT)
+        return self.agreement >= LEAST_AGREEMENT
 
     def to_dict(self, taken: "Candidate") -> dict[str, Any]:
         """A row of the report."""
@@ -70,6 +75,9 @@ def why(candidates: Sequence[Candidate], taken: Candidate) -> str:
     graph = candidates[0]
     kernel = "graph" if taken is graph else "Gaussian"
     if graph.is_clear != (taken is graph):
+        if taken.broken is None:
+            reason = "the graph is not clear, but the fit with the Gaussian kernel does not converge."
+            return f"{kernel} kernel: {reason}"
         return f"{kernel} kernel: it breaks {taken.broken:.0%} of what is known, the other kernel more."
     signs = f"its best partition cuts {graph.relative_cut:.2g} of what random labels cut"
     signs += f", and other searches agree with it by {graph.agreement:.2g}."

@@ -316,7 +316,9 @@ class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
             if graph.is_clear:
                 return Chosen(self._on_graph(session, clusters), graph, [graph])
             result, function, _ = self._under("rbf", smaller)
-            return Chosen(result, function, [graph, function])
+            if result.attributes["converged"] or not graph.agrees:
+                return Chosen(result, function, [graph, function])
+            return Chosen(self._on_graph(session, clusters), graph, [graph, function])
         method = self._by_least_squares("rbf")
         others = method._search(smaller)
         function = self._candidate("rbf", smaller, others)

@@ -1,6 +1,7 @@
 """The front door: what it chooses, that its model and its labels agree, and what it refuses."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
-from mmcnb.estimators.choice import CLEAR_CUT, LEAST_AGREEMENT, NO_CUT
+from mmcnb.estimators.choice import CLEAR_CUT, LEAST_AGREEMENT, NO_CUT, Candidate
 from mmcnb.synthetic import make_shape
 
 pytestmark = pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
@@ -68,6 +69,27 @@ def test_a_spread_is_left_to_the_gaussian_kernel():
     assert graph["relative_cut"] > NO_CUT
     assert model.report_["choice"].startswith("Gaussian kernel: the graph is not clear")
     assert adjusted_rand_score(y, model.labels_) > 0.3
+
+
+@pytest.mark.parametrize(("agrees", "converged"), [(True, False), (True, True), (False, False)])
+def test_a_gaussian_fit_that_ends_early_yields_to_a_graph_whose_searches_agree(
+    monkeypatch, agrees, converged
+):
+    under = mmcnb.MaximumMarginClustering._under
+
+    def ended(self, kernel, session):
+        chosen = under(self, kernel, session)
+        attributes = {**chosen.result.attributes, "converged": converged}
+        return chosen._replace(result=replace(chosen.result, attributes=attributes))
+
+    monkeypatch.setattr(mmcnb.MaximumMarginClustering, "_under", ended)
+    monkeypatch.setattr(Candidate, "is_clear", False)
+    monkeypatch.setattr(Candidate, "agrees", agrees)
+    model = front_door(3).fit(spread()[0])
+    by_graph = agrees and not converged
+    assert model.kernel_ == ("graph" if by_graph else "rbf")
+    assert [one["taken"] for one in model.report_["candidates"]] == [by_graph, not by_graph]
+    assert ("does not converge" in model.report_["choice"]) == by_graph
 
 
 @pytest.mark.parametrize(("kernel", "loss"), CHOICES)
