@@ -40,6 +40,7 @@ from mmcnb.least_squares.all_rows import (
 )
 from mmcnb.least_squares.graph_partition import (
     GraphSample,
+    agreed_first,
     graph_least_share,
     graph_needs,
     graph_sample,
@@ -285,7 +286,7 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
             on_graph = graph_sample(sample, weights, graph, k, random_state, engine)
             least = graph_least_share(k, on_graph.graph.weights.shape[0])
             config, rows = self._config(float(self.alpha), least), self._searched_rows(sample.shape[0])
-            found = partition_graph(engine, on_graph, config, random_state, rows)
+            found = agreed_first(partition_graph(engine, on_graph, config, random_state, rows))
             report = {"gamma": None, "graph": on_graph.graph.to_dict()}
             return SampleClusters(
                 on_graph, ranked_by_known(session.known, on_graph, config, found), config, report

@@ -95,10 +95,10 @@ def test_a_floor_is_the_least_share_of_a_cluster():
 
 def test_a_filter_is_that_of_the_graph_kernel():
     seen = {
-        one: graph.compute(Run("unequal-moons", GRAPH, 0, {"filter": one}, settings={"rows": 200}))["ari"]
+        one: graph.compute(Run("unequal-moons", GRAPH, 0, {"filter": one}, settings={"rows": 300}))["ari"]
         for one in graph.FILTERS
     }
-    default = graph.compute(Run("unequal-moons", GRAPH, 0, settings={"rows": 200}))["ari"]
+    default = graph.compute(Run("unequal-moons", GRAPH, 0, settings={"rows": 300}))["ari"]
     assert seen["root"] == default
     assert len(set(seen.values())) > 1
 

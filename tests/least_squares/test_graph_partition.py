@@ -1,6 +1,7 @@
 """Partitions of a graph: the score is its formula, and the search finds what scores best."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,9 @@ from mmcnb.features.graph import GraphKernel
 from mmcnb.features.nystroem import principal_features
 from mmcnb.least_squares import graph_partition
 from mmcnb.least_squares.graph_partition import (
+    AGREEING_ROWS,
+    SETTLED,
+    agreed_first,
     graph_needs,
     graph_sample,
     linked_directions,
@@ -18,7 +22,7 @@ from mmcnb.least_squares.graph_partition import (
 )
 from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.least_squares.normalized_cut import cut_score, relative_cut
-from mmcnb.least_squares.objective import smoother
+from mmcnb.least_squares.objective import Partition, smoother
 from mmcnb.synthetic import make_shape
 from tests import reference_graph
 
@@ -270,3 +274,32 @@ def test_the_search_of_a_sample_of_the_nodes_takes_time_beside_that_of_the_graph
 
     assert 0 < seconds(0) < seconds(500) < seconds(3000)
     assert seconds(10**6) == seconds(3000)  # no sample has more rows than there are nodes
+
+
+def partitions(rows, gap):
+    """The best partition, which no other search found, and two that are the same but for the names."""
+    single, found = np.arange(rows) % 10 == 0, np.arange(rows) % 2
+    labelings = [single.astype(np.int64), found, 1 - found]
+    scores = [1.0, 1.0 - gap, 1.0 - 2 * gap]
+    return [Partition(*one) for one in zip(labelings, scores, range(3), strict=True)]
+
+
+def test_of_partitions_that_cut_the_same_the_one_found_again_comes_first():
+    assert [one.start for one in agreed_first(partitions(1000, 0.01))] == [1, 0, 2]
+    assert [one.start for one in agreed_first(partitions(1000, 1.5))] == [0, 1, 2]
+    assert [one.start for one in agreed_first(partitions(1000, 0.01)[:1])] == [0]
+
+
+def test_agreement_counts_less_where_rows_are_many():
+    gap = 0.2
+    few, many = (
+        agreed_first(partitions(rows, gap))[0].start for rows in (AGREEING_ROWS, 100 * AGREEING_ROWS)
+    )
+    assert (few, many) == (1, 0)
+
+
+def test_partitions_that_were_not_settled_have_no_say():
+    best, *others = partitions(1000, 0.01)
+    late = [replace(others[0], start=3 + number) for number in range(20)]
+    found = [best, *[replace(best, start=100)] * (SETTLED - 1), *late]
+    assert agreed_first(found)[0] is best
