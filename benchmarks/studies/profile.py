@@ -35,7 +35,8 @@ from benchmarks.tables import Result
 METHODS = (FRONT_DOOR, HINGE, LEAST_SQUARES, GRAPH)
 START, STORE = "start of the program", "rings"
 SMALL_ROWS, SMALL_FEATURES = 1500, 30
-WIDE = {"genes": lambda: genes(300, 10_000), "texts": lambda: texts(10**5, 10**5, 5, 40)}
+WIDE_ROWS = {"genes": 300, "texts": 10**5}
+WIDE = {"genes": lambda rows: genes(rows, 10_000), "texts": lambda rows: texts(rows, 10**5, 5, 40)}
 STORE_ROWS, QUICK_STORE_ROWS, STORE_FEATURES, LIMIT = 10**7, 10**5, 50, "1GiB"
 PERIOD = 0.002  # seconds between two looks
 HOME = Path(mmcnb.__file__).parent
@@ -126,8 +127,10 @@ def grid(options: Options) -> Runs:
     sets = {"blobs": 2, "a9a": 2, "mnist-3v8": 2, "mnist": 10, "genes": 2, "texts": 5}
     for seed in options.repeats(1):
         for name, k in options.pick(sets, {"blobs": 2, "a9a": 2}, {"blobs": 2}).items():
-            most = SMALL_ROWS if name == "blobs" else None
-            rows = None if name in WIDE else options.rows_of(name, most)
+            if name in WIDE:
+                rows: int | None = options.sized(WIDE_ROWS[name], WIDE_ROWS[name])
+            else:
+                rows = options.rows_of(name, SMALL_ROWS if name == "blobs" else None)
             for method in (*METHODS, KMEANS):
                 yield Run(name, method, seed, settings={"rows": rows, "n_clusters": k})
         if not options.smoke:
@@ -164,7 +167,7 @@ def rows_of(run: Run) -> tuple[Any, Any]:
     if run.dataset == "blobs":
         X = mmcnb.datasets.load("blobs", rows=rows, features=SMALL_FEATURES)[0]
         return X, X
-    X = WIDE[run.dataset]().X if run.dataset in WIDE else load_rows(run.dataset, rows).X
+    X = WIDE[run.dataset](rows).X if run.dataset in WIDE else load_rows(run.dataset, rows).X
     return X, X
 
 

@@ -36,7 +36,7 @@ LINKED_COORDINATES = (2, 3, 6)  # a cluster, of those that linkage sees
 SETTLED = 16  # starts that take more than one label step on all nodes: those that cut least after the first
 NODE_STEPS = 6
 # Agreement of the searches counts as much as the score where rows are so many, and less where they are more:
-# the score of few rows owes much to chance. Chosen on the tuning half of `python -m benchmarks choice`.
+# the score of few rows owes much to chance. Chosen on problems of the tuning half of the study of choices.
 AGREEING_ROWS = 2000
 COMPARED_ROWS = 3000  # by which partitions are compared
 # Of n/k, of a cluster where sizes are free; the larger one while it is fewer nodes than are enough. A group
