@@ -5,20 +5,19 @@ and held by the workers, the samples for a fit and the pass for a sweep. Dask ma
 is lost.
 """
 
-import logging
+import asyncio
 import math
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from threading import RLock
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 import numpy as np
 
-from mmcnb._config import LOCAL, check_engine
+from mmcnb.engine.dask_client import connection
 from mmcnb.engine.dask_worker import Opened, differs, group_total, pickle_pass, pickle_samples, same
 from mmcnb.engine.run import Engine, Pass, Result, ThreadEngine, Total
 from mmcnb.errors import InputError
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 GROUPS_AHEAD = 8  # groups sent at once for each thread of the cluster; as many wait behind them
 GRAPH_BYTES = 4 * 2**20  # more than this is scattered: Dask keeps what a task holds at the scheduler
 TRIES = 5  # times that the same groups are sent
-CONNECT_SECONDS, POLL_SECONDS, PATIENCE_SECONDS = 5.0, 1.0, 60.0  # the last for workers to come back
+POLL_SECONDS, PATIENCE_SECONDS = 1.0, 60.0  # the second for workers to come back
 Tasks = dict[int, tuple[str, Any]]  # the worker and the future of each group, by its first row
 
 
@@ -180,31 +179,39 @@ class DaskEngine(Engine):
 
     def results(self, tasks: Tasks) -> list[Any]:
         """The results of tasks; raises what they raised, or `LostError` where some have to be sent again."""
-        from distributed import CancelledError, KilledWorker, wait
+        from distributed import CancelledError, KilledWorker
 
-        futures = [future for _, future in tasks.values()]
+        # Asynchronously: a gather does not return where a worker is lost with results while it runs.
+        gather = self.client.gather([future for _, future in tasks.values()], asynchronous=True)
+        gathered = asyncio.run_coroutine_threadsafe(gather, self.client.loop.asyncio_loop)
+        try:
+            return self._wait(gathered, tasks)
+        except (CancelledError, KilledWorker) as error:
+            raise LostError from error
+        except (ImportError, AttributeError) as error:
+            raise differs(error, self.address) from error
+        finally:
+            gathered.cancel()
+
+    def _wait(self, gathered: Future[list[Any]], tasks: Tasks) -> list[Any]:
+        """The results of tasks once they are gathered; raises where workers were lost meanwhile."""
         alone_since: float | None = None
         while True:
-            try:
-                with self.client.as_current():
-                    wait(futures, timeout=POLL_SECONDS)
-                return self.client.gather(futures)
-            except (CancelledError, KilledWorker) as error:
-                raise LostError from error
-            except (ImportError, AttributeError) as error:
-                raise differs(error, self.address) from error
-            except TimeoutError:
-                threads = self._workers()
-                pending = {worker for worker, future in tasks.values() if future.status == "pending"}
-                if threads and pending - set(threads):
-                    # Dask may wait for ever for a worker that left, whatever others it was allowed.
-                    raise LostError from None
-                alone_since = None if threads else alone_since or time.monotonic()
-                if alone_since is not None and time.monotonic() - alone_since > PATIENCE_SECONDS:
-                    raise InputError(
-                        f"all workers of the Dask cluster at {self.address} were lost and none came back "
-                        f"within {PATIENCE_SECONDS:.0f} s; start workers and fit again."
-                    ) from None
+            with suppress(TimeoutError):
+                return gathered.result(POLL_SECONDS)
+            if gathered.done():  # a task may raise this error too
+                return gathered.result()
+            threads = self._workers()
+            pending = {worker for worker, future in tasks.values() if future.status == "pending"}
+            if threads and pending - set(threads):
+                # Dask may wait for ever for a worker that left, whatever others it was allowed.
+                raise LostError
+            alone_since = None if threads else alone_since or time.monotonic()
+            if alone_since is not None and time.monotonic() - alone_since > PATIENCE_SECONDS:
+                raise InputError(
+                    f"all workers of the Dask cluster at {self.address} were lost and none came back "
+                    f"within {PATIENCE_SECONDS:.0f} s; start workers and fit again."
+                )
 
 
 class LostError(Exception):
@@ -327,72 +334,3 @@ def assign(starts: range, threads: Mapping[str, int], assigned: dict[int, str]) 
         if start not in assigned:
             assigned[start] = min(load, key=lambda worker: (load[worker] + 1) / threads[worker])
             load[assigned[start]] += 1
-
-
-@dataclass
-class _Shared:
-    """A client of our own, and how many ``with`` blocks use it."""
-
-    client: Any
-    users: int = 0
-
-
-_shared: dict[str, _Shared] = {}  # by address
-_sharing = RLock()
-
-
-@contextmanager
-def connection(engine: Any) -> Iterator[Any]:
-    """The client of a cluster: ``engine`` itself, or one for its address.
-
-    The ``with`` blocks that are open for one address in this process share a client; the last to end closes
-    it, and the cluster where it was started here.
-    """
-    check_engine(engine)
-    if not isinstance(engine, str):
-        yield engine
-        return
-    with _sharing:
-        shared = _shared.get(engine)
-        if shared is None or shared.client.status != "running":
-            shared = _shared[engine] = _Shared(_connect(engine))
-        shared.users += 1
-    try:
-        yield shared.client
-    finally:
-        with _sharing:
-            shared.users -= 1
-            if shared.users == 0:
-                if _shared.get(engine) is shared:
-                    del _shared[engine]
-                shared.client.close()
-                if shared.client.cluster is not None:
-                    shared.client.cluster.close()
-
-
-def _connect(address: str) -> Any:
-    """A client; its ``cluster`` is None unless it is started here."""
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise InputError(
-            f"engine={address!r} needs Dask; install it with `pip install 'mmcnb[dask]'`."
-        ) from error
-    if local := LOCAL.fullmatch(address):
-        cluster = LocalCluster(
-            n_workers=int(local[1]),
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=":0",
-            worker_dashboard_address=None,
-            silence_logs=logging.CRITICAL,  # what a worker has to say is raised here
-        )
-        return Client(cluster, set_as_default=False)
-    try:
-        return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise InputError(
-            f"no Dask scheduler answers at {address} ({reason}); check the address and that it "
-            "runs (`dask scheduler`)."
-        ) from error

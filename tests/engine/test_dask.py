@@ -1,10 +1,12 @@
 """The Dask engine gives the bits of threads, and nothing is lost with a worker."""
 
+import asyncio
 import gc
 import pickle
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 import mmcnb
 from mmcnb.engine import checkpoint
 from mmcnb.engine import dask as dask_engine
-from mmcnb.engine.dask import DaskEngine, assign
+from mmcnb.engine.dask import DaskEngine, LostError, assign
 from mmcnb.engine.dask_worker import Opened, pickle_pass, unpickle_pass
 from mmcnb.engine.passes import CombinedPass, GatherPass, RowSumPass
 from mmcnb.engine.plan import FitNeeds, RowShape, plan_fit
@@ -57,6 +59,10 @@ def held_on_workers(client):
         return sum(isinstance(samples, CachedSamples) for samples in Opened._all.values())
 
     return sum(client.run(held).values())
+
+
+def open_late():
+    raise TimeoutError("no answer")
 
 
 def wait_until(condition, seconds=20):
@@ -258,6 +264,24 @@ def test_values_are_sent_again_where_their_worker_leaves_meanwhile(dask_client, 
     assert not failures
 
 
+def test_results_lost_while_they_are_gathered_are_noticed(dask_client, monkeypatch):
+    async def never(futures, asynchronous):
+        await asyncio.Event().wait()
+
+    client = dask_client(1)
+    monkeypatch.setattr(dask_engine, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(client, "gather", never)
+    with DaskEngine(client) as engine, pytest.raises(LostError):
+        engine.results({0: ("tcp://127.0.0.1:1", SimpleNamespace(status="pending"))})
+
+
+def test_a_task_that_times_out_is_not_waited_for(dask_client):
+    client = dask_client(1)
+    task = client.submit(open_late, pure=False)
+    with DaskEngine(client) as engine, pytest.raises(TimeoutError, match=r"^no answer$"):
+        engine.results({0: (next(iter(client.nthreads())), task)})
+
+
 def test_rows_that_kill_every_worker_end_in_one_sentence(own_cluster, path, tmp_path, monkeypatch):
     monkeypatch.setattr(dask_engine, "TRIES", 2)
     for name in range(50):
@@ -335,7 +359,7 @@ def test_a_worker_without_this_mmcnb_ends_in_one_sentence(dask_client, path):
 
 
 def test_no_scheduler_is_one_sentence_within_seconds(monkeypatch):
-    monkeypatch.setattr("mmcnb.engine.dask.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("mmcnb.engine.dask_client.CONNECT_SECONDS", 1)
     started = time.monotonic()
     sentence = r"^no Dask scheduler answers at tcp://127\.0\.0\.1:9 \([^\n]*\); check the address[^\n]*\.$"
     with pytest.raises(InputError, match=sentence), open_engine("tcp://127.0.0.1:9"):
