@@ -105,7 +105,7 @@ def test_what_is_imported_is_declared_and_the_reverse():
         for module, _ in imported(source)
     }
     others = found - set(sys.stdlib_module_names) - {"mmcnb", "data_loaders"}
-    names = {"sklearn": "scikit-learn"}
+    names = {"sklearn": "scikit-learn", "google_crc32c": "google-crc32c"}
     named = {names.get(module, module) for module in others}
     assert named - core - optional == set()
     assert core - named == set()

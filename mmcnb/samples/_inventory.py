@@ -163,6 +163,11 @@ def damaged_chunks(name: str, keys: list[str], what: str, remedy: str = REMEDY) 
     return DamagedStoreError(f"{name}: {verb.format(listed)} {what}: {remedy}.")
 
 
+def short(error: Exception) -> str:
+    """What an error of a library says, on one line."""
+    return f"{type(error).__name__}: {error}".splitlines()[0][:120]
+
+
 def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None:
     """Inventory that covers an array or group, recorded on it or on a group above it."""
     parts = PurePosixPath(node.path).parts
@@ -329,11 +334,14 @@ def checked_path(path: Any, what: str = "the path") -> Path:
 
 def has_plain_chunks(array: zarr.Array) -> bool:
     """Whether each chunk of an array has whole rows and is a zstd frame around little-endian numbers."""
-    if array.metadata.zarr_format != 3 or sys.byteorder != "little":
-        return False
-    codecs: Any = array.metadata.codecs
+    return array.metadata.zarr_format == 3 and are_plain(array.metadata.codecs, array)
+
+
+def are_plain(codecs: Any, array: zarr.Array) -> bool:
+    """Whether chunks of these codecs have whole rows and are zstd frames around little-endian numbers."""
     return (
         [type(codec) for codec in codecs] == [BytesCodec, ZstdCodec]
+        and sys.byteorder == "little"
         and array.dtype.kind in "biuf"
         and array.dtype.isnative
         and array.chunks[1:] == array.shape[1:]
@@ -346,12 +354,26 @@ def decode_frame(frame: bytes, out: np.ndarray) -> None:
 
     Raises
     ------
-    RuntimeError, ValueError
+    OSError, RuntimeError, ValueError
         The bytes are no zstd frame of this size, or their checksum is another.
     """
-    if content_size(frame) != out.nbytes:
-        raise ValueError(f"the chunk does not hold {out.nbytes} bytes")
-    ZSTD.decode(frame, out)
+    if frame[:4] == _MAGIC and content_size(frame) is None:  # of a writer that did not know it yet
+        content = _streamed(frame, out.nbytes + 1)
+        if len(content) == out.nbytes:
+            out[...] = np.frombuffer(content, out.dtype).reshape(out.shape)
+            return
+    elif content_size(frame) == out.nbytes:
+        ZSTD.decode(frame, out)
+        return
+    raise ValueError(f"the chunk does not hold {out.nbytes} bytes")
+
+
+def _streamed(frame: bytes, most: int) -> bytes:
+    """What a zstd frame holds, as far as the ``most``-th byte."""
+    import pyarrow as pa
+
+    with pa.CompressedInputStream(pa.py_buffer(frame), "zstd") as stream:
+        return stream.read(most)
 
 
 def frame_checksum(frame: bytes) -> str:

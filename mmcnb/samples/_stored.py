@@ -1,8 +1,7 @@
 """Arrays in chunks, read by slices that begin and end anywhere, and checked against their inventory.
 
-Where an array is as we write it, chunks are decoded straight into place. Zarr's pipeline decodes into a
-buffer of its own and copies, by way of an event loop and a second pool of threads. For zstd on a local disk
-that costs a third of the throughput.
+Chunks of zstd frames, as we write them, are decoded straight into place. Zarr decodes into a buffer and
+copies, by way of an event loop and a second pool of threads: a third of the throughput of a local disk.
 """
 
 import itertools
@@ -28,8 +27,10 @@ from mmcnb.samples._inventory import (
     has_plain_chunks,
     join,
     read_keys,
+    short,
 )
 from mmcnb.samples._limits import ALWAYS_BYTES, check_chunk_bytes, limited
+from mmcnb.samples._shards import chunks_in_shards, has_plain_shards
 
 EDGE_BYTES = 64 * 2**20  # decoded chunks cached for neighbouring reads; at least two chunks of each array
 GATHER_BYTES = 16 * 2**20  # decoded at once while single rows are gathered
@@ -282,10 +283,11 @@ class StoredArray(SlicedRows):
         check_codecs(array, name)
         self._name = name
         self._inventory = None if inventory is None or inventory.hashes(array.path) is None else inventory
-        self._plain = has_plain_chunks(array)
+        is_local = type(array.store) is LocalStore
+        self._plain = has_plain_chunks(array) or (is_local and has_plain_shards(array))
         if (chunk_bytes := self.row_bytes * self.chunk_length) > ALWAYS_BYTES:
             check_chunk_bytes(chunk_bytes, name)
-        if not self._plain or type(array.store) is not LocalStore:
+        if not self._plain or not is_local:
             self._array = limited(array, name)
 
     def load(self, start: int, stop: int) -> np.ndarray:
@@ -316,26 +318,32 @@ class StoredArray(SlicedRows):
         except MemoryError:
             raise
         except Exception as error:
-            raise damaged_chunks(self._name, [key], f"damaged ({_short(error)})") from error
+            raise damaged_chunks(self._name, [key], f"damaged ({short(error)})") from error
         if chunk is not out:
             out[...] = chunk[: len(out)]
 
     def _frames(self, start: int, stop: int) -> Iterator[tuple[int, str, bytes | None]]:
         """First rows, keys and stored bytes of chunks; None where one is missing that need not be there."""
-        firsts, store = range(start, stop, self.chunk_length), self._array.store
+        firsts = range(start, stop, self.chunk_length)
+        sharded = self._array.shards is not None
+        found = chunks_in_shards(self._array, self._name, firsts) if sharded else self._in_files(firsts)
+        for first, key, frame in found:
+            if isinstance(frame, InputError):  # of a store that could not be reached
+                raise frame
+            if isinstance(frame, Exception):
+                raise damaged_chunks(self._name, [key], f"damaged ({short(frame)})") from frame
+            if frame is None and self._inventory is not None:
+                raise damaged_chunks(self._name, [key], "missing")
+            yield first, key, frame
+
+    def _in_files(self, firsts: range) -> Iterator[tuple[int, str, Any]]:
+        """The same of chunks with files of their own, with the errors of those that cannot be read."""
+        store = self._array.store
         columns, fetched = [0] * (self._array.ndim - 1), 1 if type(store) is LocalStore else FETCHED
         for begin in range(0, len(firsts), fetched):
             some = firsts[begin : begin + fetched]
             keys = [self.chunk_key(first // self.chunk_length, *columns) for first in some]
-            found = _read_frames(store, keys)
-            for first, key, frame in zip(some, keys, found, strict=True):
-                if isinstance(frame, InputError):  # of a store that could not be reached
-                    raise frame
-                if isinstance(frame, Exception):
-                    raise damaged_chunks(self._name, [key], f"damaged ({_short(frame)})") from frame
-                if frame is None and self._inventory is not None:
-                    raise damaged_chunks(self._name, [key], "missing")
-                yield first, key, frame
+            yield from zip(some, keys, _read_frames(store, keys), strict=True)
 
     def _check(self, first: int, key: str, frame: bytes, values: np.ndarray) -> None:
         """Compare a decoded chunk with the inventory: it may be sound and belong elsewhere."""
@@ -371,12 +379,8 @@ class StoredArray(SlicedRows):
             except InputError:
                 raise
             except Exception:
-                return damaged_chunks(self._name, [self.chunk_key(*place)], f"damaged ({_short(error)})")
-        return DamagedStoreError(f"{self._name} could not be read ({_short(error)}): {REMEDY}.")
-
-
-def _short(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0][:120]
+                return damaged_chunks(self._name, [self.chunk_key(*place)], f"damaged ({short(error)})")
+        return DamagedStoreError(f"{self._name} could not be read ({short(error)}): {REMEDY}.")
 
 
 def _read_frames(store: Any, keys: list[str]) -> list[Any]:

@@ -1,0 +1,121 @@
+"""Chunks inside the shards of a Zarr array on a local disk, found by the index of the shard."""
+
+import itertools
+import math
+import os
+from collections.abc import Iterable, Iterator
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import numpy as np
+import zarr
+from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec
+
+from mmcnb.samples._inventory import are_plain, content_size, damaged_chunks, join
+
+MISSING = 2**64 - 1  # place and length of a chunk that was never written
+CHECKSUM_BYTES = 4
+
+
+def has_plain_shards(array: zarr.Array) -> bool:
+    """Whether each shard has whole rows, an index with a checksum, and zstd frames as its chunks."""
+    if not array.shards or array.shards[1:] != array.shape[1:] or array.metadata.zarr_format != 3:
+        return False
+    codecs: Any = array.metadata.codecs
+    if [type(codec) for codec in codecs] != [ShardingCodec]:
+        return False
+    indexed = [type(codec) for codec in codecs[0].index_codecs] == [BytesCodec, Crc32cCodec]
+    little = indexed and getattr(codecs[0].index_codecs[0].endian, "value", "") == "little"
+    return little and are_plain(codecs[0].codecs, array)
+
+
+def chunks_in_shards(
+    array: zarr.Array, name: str, firsts: Iterable[int]
+) -> Iterator[tuple[int, str, bytes | OSError | None]]:
+    """First rows of some chunks, keys of their shards, and what is stored.
+
+    Parameters
+    ----------
+    array : zarr.Array
+        As `has_plain_shards` wants it.
+    name : str
+        For messages.
+    firsts : iterable of int
+        Ascending.
+
+    Yields
+    ------
+    tuple of int, str and bytes
+        None, instead of the last, of a chunk that was never written, and the error of a shard that cannot be
+        read.
+
+    Raises
+    ------
+    DamagedStoreError
+        The index of a shard or a chunk cannot be right.
+    """
+    assert array.shards is not None
+    shard_rows, columns = array.shards[0], [0] * (array.ndim - 1)
+    for shard, group in itertools.groupby(firsts, lambda first: first // shard_rows):
+        some, key = list(group), join(array.path, array.metadata.encode_chunk_key((shard, *columns)))
+        numbers = [first % shard_rows // array.chunks[0] for first in some]
+        try:
+            for first, frame in zip(some, _chunks(array, key, numbers), strict=True):
+                yield first, key, frame
+        except ValueError as error:
+            raise damaged_chunks(name, [key], f"damaged ({error})") from error
+        except OSError as error:
+            yield some[0], key, error
+
+
+def _chunks(array: zarr.Array, key: str, numbers: list[int]) -> Iterator[bytes | None]:
+    """Stored bytes of chunks by their numbers in a shard; None where one was never written."""
+    try:
+        with Path(array.store.root, key).open("rb", buffering=0) as file:  # type: ignore[attr-defined]
+            for place, n_bytes in _index(file, array)[numbers].tolist():
+                yield None if place == n_bytes == MISSING else _chunk(file, array, place, n_bytes)
+    except FileNotFoundError:
+        yield from [None] * len(numbers)
+
+
+def _index(file: FileIO, array: zarr.Array) -> np.ndarray:
+    """Place and length of each chunk, of shape (chunks, 2) and dtype uint64."""
+    codec: Any = array.metadata.codecs[0]  # type: ignore[union-attr]
+    assert array.shards is not None
+    length = 16 * (array.shards[0] // array.chunks[0]) + CHECKSUM_BYTES
+    if (n_bytes := _length(file)) < length:
+        raise ValueError(f"it has {n_bytes} bytes and its index alone has {length}")
+    file.seek(n_bytes - length if codec.index_location.value == "end" else 0)
+    content = _read(file, length)
+    places = content[:-CHECKSUM_BYTES]
+    if google_crc32c.value(places) != int.from_bytes(content[-CHECKSUM_BYTES:], "little"):
+        raise ValueError("its index is not the one that was written")
+    return np.frombuffer(places, "<u8").reshape(-1, 2)
+
+
+def _chunk(file: FileIO, array: zarr.Array, place: int, n_bytes: int) -> bytes:
+    """Stored bytes of a chunk that is in the file, and is no longer than it can be."""
+    chunk_bytes = math.prod(array.chunks) * array.dtype.itemsize
+    if n_bytes > (most := 2 * chunk_bytes + 2**16):
+        raise ValueError(f"it is longer than {most:,} bytes")
+    if place + n_bytes > _length(file):
+        raise ValueError("it ends within a chunk")
+    file.seek(place)
+    frame = _read(file, n_bytes)
+    if (content_size(frame) or 0) > chunk_bytes:
+        raise ValueError(f"it claims to hold more than {chunk_bytes:,} bytes")
+    return frame
+
+
+def _length(file: FileIO) -> int:
+    return os.fstat(file.fileno()).st_size
+
+
+def _read(file: FileIO, n_bytes: int) -> bytes:
+    """So many bytes from where a file is; fewer at its end."""
+    content = file.read(n_bytes)
+    while len(content) < n_bytes and (more := file.read(n_bytes - len(content))):
+        content += more
+    return content
