@@ -242,7 +242,7 @@ def node_graph(
     (5, 12)
     """
     mean_squared_distance(sample)  # refuses equal rows, and values whose squares overflow
-    axes = leading_axes(sample, random_state)
+    axes = leading_axes(sample, random_state, engine)
     nodes, node_of = distinct_rows(sample, axes)
     check_places(nodes.shape[0], 2, "n_nodes")
     count = kernel.neighbours_of(nodes.shape[0])

@@ -1,5 +1,6 @@
 """Nodes of a graph: the leading axes of a sample, and the search for the nodes nearest to a row."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,12 +12,13 @@ import numpy as np
 from mmcnb.engine.estimates import WIDE_COLUMNS
 from mmcnb.engine.run import Engine, single_threaded
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.samples.matrix import as_matrix, dense, row_blocks, to_dense
+from mmcnb.samples.matrix import as_matrix, row_blocks, to_dense
 
 # The cells of each graph are measured when it is built: `NodeSearch.n_probes` follows from the recall.
 LEADING_AXES = 50  # of more columns: in many columns most of a distance is noise
 COVARIANCE_COLUMNS = 1000  # up to which all axes cost little more than iterations for some
 SPARE_AXES, POWER_STEPS = 10, 6
+BLOCKS_AT_ONCE = 2  # whose products take as much memory as the solver of the covariance matrix
 AXES_BYTES = 3 * 8 * COVARIANCE_COLUMNS**2  # of the covariance matrix and its solver
 SEARCHED_NODES = 4096  # up to which a search in all nodes costs less than one in cells
 CHECKED_ROWS = 2000  # nodes on which the cells are measured
@@ -58,25 +60,28 @@ class Axes:
         return np.ascontiguousarray((matrix - mean) @ axes)
 
 
-def leading_axes(sample: Any, random_state: np.random.RandomState) -> Axes:
-    """The axes of a dense or CSR sample."""
+def leading_axes(sample: Any, random_state: np.random.RandomState, engine: Engine | None = None) -> Axes:
+    """The axes of a dense or CSR sample; threads of an engine share its rows."""
     mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
     if sample.shape[1] <= LEADING_AXES or sample.shape[0] <= LEADING_AXES:
         return Axes(mean)
-    return Axes(mean, np.ascontiguousarray(_principal_axes(sample, mean, random_state)))
+    return Axes(mean, np.ascontiguousarray(_principal_axes(sample, mean, random_state, engine)))
 
 
-def _principal_axes(sample: Any, mean: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
+def _principal_axes(
+    sample: Any, mean: np.ndarray, random_state: np.random.RandomState, engine: Engine | None
+) -> np.ndarray:
     """Leading principal axes, without a copy of the sample; by subspace iteration where columns are many."""
-    from scipy.linalg import blas, eigh
+    from scipy.linalg import eigh
 
     d = sample.shape[1]
     if d <= COVARIANCE_COLUMNS:
-        upper = np.zeros((d, d), order="F")  # triangle of the covariance matrix
-        for rows in row_blocks(sample):
-            upper = blas.dsyrk(1.0, (dense(rows) - mean).T, 1.0, upper, overwrite_c=True)
+        covariance, blocks = np.zeros((d, d)), row_blocks(sample)  # times the number of rows
+        while some := list(itertools.islice(blocks, BLOCKS_AT_ONCE)):
+            for part in (engine.each if engine else map)(lambda rows: _scatter(rows, mean), some):
+                covariance += part
         wanted = [d - LEADING_AXES, d - 1]
-        return np.asarray(eigh(upper, lower=False, overwrite_a=True, subset_by_index=wanted)[1][:, ::-1])
+        return np.asarray(eigh(covariance, overwrite_a=True, subset_by_index=wanted)[1][:, ::-1])
     axes, columns = random_state.standard_normal((d, LEADING_AXES + SPARE_AXES)), None
     if hasattr(sample, "indices") and d > WIDE_COLUMNS:
         columns = np.unique(sample.indices)  # the axes are 0 in the others
@@ -92,6 +97,18 @@ def _principal_axes(sample: Any, mean: np.ndarray, random_state: np.random.Rando
     whole = np.zeros((d, LEADING_AXES))
     whole[columns] = found
     return whole
+
+
+def _scatter(rows: Any, mean: np.ndarray) -> np.ndarray:
+    """Sum of the products of centred rows, in the precision of the rows.
+
+    Each column is divided by its largest value, so that small columns beside large ones are as precise.
+    """
+    centred = to_dense(rows) - mean.astype(rows.dtype, copy=False)
+    scales = np.abs(centred).max(axis=0)
+    scales[scales == 0] = 1
+    centred /= scales
+    return (centred.T @ centred) * np.multiply.outer(scales, scales, dtype=np.float64)
 
 
 def _covariance_times(sample: Any, mean: np.ndarray, axes: np.ndarray) -> np.ndarray:
