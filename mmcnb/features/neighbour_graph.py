@@ -7,7 +7,7 @@ import numpy as np
 
 from mmcnb.engine.run import Engine
 from mmcnb.errors import InputError
-from mmcnb.features.nodes import nearest_others, search_all
+from mmcnb.features.nodes import NodeSearch, nearest_others, search_all
 from mmcnb.kernels import unchecked as kernels
 
 # From trials on MNIST, optdigits and shapes; `python -m benchmarks graph` measures the result.
@@ -55,7 +55,9 @@ def filter_weights(eigenvalues: np.ndarray, name: str, n_components: int) -> np.
     return weights if name == "resolvent" else np.sqrt(weights)
 
 
-def connected_graph(nodes: np.ndarray, n_neighbors: int, engine: Engine | None = None) -> tuple[Any, int]:
+def connected_graph(
+    nodes: np.ndarray, n_neighbors: int, engine: Engine | None = None, search: NodeSearch | None = None
+) -> tuple[Any, int]:
     """Symmetric weights of the neighbour graph of distinct nodes, in one component.
 
     Weights a and b of the two directions give a + b - ab.
@@ -68,6 +70,8 @@ def connected_graph(nodes: np.ndarray, n_neighbors: int, engine: Engine | None =
         Neighbours of each node, below p.
     engine : Engine or None, default=None
         Its threads share the search for them.
+    search : NodeSearch or None, default=None
+        A search in these nodes that may miss some neighbours; None finds all of them.
 
     Returns
     -------
@@ -79,7 +83,7 @@ def connected_graph(nodes: np.ndarray, n_neighbors: int, engine: Engine | None =
     from scipy.sparse import csr_array
 
     p = nodes.shape[0]
-    numbers, distances = nearest_others(nodes, n_neighbors, engine)
+    numbers, distances = nearest_others(search or search_all(nodes), n_neighbors, engine)
     weights, ends = kernels.calibrated_weights(distances), np.arange(0, p * n_neighbors + 1, n_neighbors)
     directed = csr_array((weights.ravel(), numbers.ravel(), ends), shape=(p, p))
     reverse = directed.T.tocsr()

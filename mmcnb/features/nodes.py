@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.estimates import WIDE_COLUMNS
-from mmcnb.engine.run import Engine, single_threaded
+from mmcnb.engine.run import Engine, Result, single_threaded
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import as_matrix, row_blocks, to_dense
 
@@ -255,14 +256,14 @@ def search_all(nodes: np.ndarray) -> NodeSearch:
 
 
 def nearest_others(
-    nodes: np.ndarray, count: int, engine: Engine | None = None
+    search: NodeSearch, count: int, engine: Engine | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The nearest other nodes of each of some distinct nodes, by rising distance.
 
     Parameters
     ----------
-    nodes : ndarray of shape (p, c)
-        Distinct rows.
+    search : NodeSearch
+        The p nodes.
     count : int
         How many, below p.
     engine : Engine or None, default=None
@@ -278,13 +279,12 @@ def nearest_others(
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.features.nodes import nearest_others
-    >>> nearest_others(np.array([[0.0], [1.0], [5.0]]), 1)[0].ravel()
+    >>> from mmcnb.features.nodes import nearest_others, search_all
+    >>> nearest_others(search_all(np.array([[0.0], [1.0], [5.0]])), 1)[0].ravel()
     array([1, 0, 1])
     """
-    p, search = nodes.shape[0], search_all(nodes)
-    blocks = [nodes[start : start + SHARED_ROWS] for start in range(0, p, SHARED_ROWS)]
-    parts = (engine.each if engine else map)(lambda rows: search.nearest(rows, count + 1), blocks)
+    p = search.nodes.shape[0]
+    parts = of_blocks(search.nodes, lambda rows: search.nearest(rows, count + 1), engine)
     numbers, distances = map(np.concatenate, zip(*parts, strict=True))
     # A node is its own nearest one: distinct rows have positive distances, but for underflow.
     others = numbers != np.arange(p)[:, None]
@@ -292,8 +292,19 @@ def nearest_others(
     return numbers[others].reshape(p, count), distances[others].reshape(p, count)
 
 
+def of_blocks(
+    rows: np.ndarray, function: Callable[[np.ndarray], Result], engine: Engine | None
+) -> list[Result]:
+    """What a function gives for rows, block by block; threads of an engine share the blocks."""
+    blocks = [rows[start : start + SHARED_ROWS] for start in range(0, rows.shape[0], SHARED_ROWS)]
+    return list((engine.each if engine else map)(function, blocks))
+
+
 def search_in_cells(
-    nodes: np.ndarray, random_state: np.random.RandomState, n_neighbors: int = CHECKED_NEIGHBOURS
+    nodes: np.ndarray,
+    random_state: np.random.RandomState,
+    n_neighbors: int = CHECKED_NEIGHBOURS,
+    engine: Engine | None = None,
 ) -> tuple[NodeSearch, np.ndarray]:
     """Lay nodes in about √p cells by k-means; many rows then look into a few cells each.
 
@@ -307,6 +318,8 @@ def search_in_cells(
         Source of randomness.
     n_neighbors : int, default=10
         Nearest nodes that will be asked for; at least ten are measured.
+    engine : Engine or None, default=None
+        Its threads share the measurement.
 
     Returns
     -------
@@ -330,7 +343,8 @@ def search_in_cells(
     centres = np.add.reduceat(nodes.astype(np.float64), starts[:-1]) / sizes[:, None]
     centres = centres.astype(nodes.dtype)
     checked = np.ascontiguousarray(nodes[:: -(-nodes.shape[0] // CHECKED_ROWS)])
-    exact, _ = search_all(nodes).nearest(checked, max(n_neighbors, CHECKED_NEIGHBOURS))
+    whole, count = search_all(nodes), max(n_neighbors, CHECKED_NEIGHBOURS)
+    exact = np.concatenate(of_blocks(checked, lambda rows: whole.nearest(rows, count)[0], engine))
     return NodeSearch(nodes, starts, centres, _probes(checked, centres, starts, exact)), order
 
 

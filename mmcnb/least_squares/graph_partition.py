@@ -14,7 +14,7 @@ from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitSession
 from mmcnb.features.graph import GraphKernel, NodeGraph, needs_of_nodes, node_graph
 from mmcnb.features.model import Model
-from mmcnb.features.nodes import search_flops
+from mmcnb.features.nodes import of_blocks, search_flops
 from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap, check_places, principal_features, ridge_map
 from mmcnb.features.rules import Scores
 from mmcnb.kernels import unchecked as kernels
@@ -35,7 +35,7 @@ LINKED_ROWS = 4000  # most that linkage takes: its time grows with their square
 LINKED_COORDINATES = (2, 3, 6)  # a cluster, of those that linkage sees
 SETTLED = 16  # starts that take more than one label step on all nodes: those that cut least after the first
 NODE_STEPS = 6
-# Agreement of the searches counts as much as the score where rows are so many, and less where they are more:
+# Up to so many rows, agreement of the searches counts as much as the score; of n times as many, 1/n of it:
 # the score of few rows owes much to chance. Chosen on problems of the tuning half of the study of choices.
 AGREEING_ROWS = 2000
 COMPARED_ROWS = 3000  # by which partitions are compared
@@ -91,7 +91,8 @@ def graph_sample(
     """Build the graph of a sample, and give all its rows the coordinates that any other row would have."""
     graph = node_graph(sample, kernel, COORDINATES * n_clusters, random_state, engine)
     check_places(graph.weights.shape[0], n_clusters, "n_nodes")
-    values = graph.map.averages(graph.map.search.nodes, np.float64)[graph.node_of]
+    values = of_blocks(graph.map.search.nodes, lambda nodes: graph.map.averages(nodes, np.float64), engine)
+    values = np.concatenate(values)[graph.node_of]
     return GraphSample(graph, values, principal_features(values, weights))
 
 
@@ -201,7 +202,7 @@ def agreed_first(found: list[Partition]) -> list[Partition]:
     """
     rows, rivals = found[0].labels.size, found[:SETTLED]
     fewer = [replace(one, labels=one.labels[:: -(-rows // COMPARED_ROWS)]) for one in rivals]
-    weight = np.sqrt(AGREEING_ROWS / rows)
+    weight = min(1.0, AGREEING_ROWS / rows)
     sums = [one.objective + weight * mean_agreement([one, *fewer]) for one in fewer]
     first = int(np.argmax(sums))
     return [found[first], *found[:first], *found[first + 1 :]]

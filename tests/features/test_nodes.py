@@ -251,6 +251,6 @@ def test_threads_share_the_nodes_and_change_no_bit(columns):
     alone = search_all(nodes).nearest(nodes, 8)
     assert (alone[0][:, 0] == np.arange(nodes.shape[0])).all()
     with ThreadEngine(2) as engine:
-        shared = nearest_others(nodes, 7, engine)
+        shared = nearest_others(search_all(nodes), 7, engine)
     for one, other in zip(alone, shared, strict=True):
         np.testing.assert_array_equal(one[:, 1:], other)
