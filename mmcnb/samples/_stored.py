@@ -325,8 +325,8 @@ class StoredArray(SlicedRows):
     def _frames(self, start: int, stop: int) -> Iterator[tuple[int, str, bytes | None]]:
         """First rows, keys and stored bytes of chunks; None where one is missing that need not be there."""
         firsts = range(start, stop, self.chunk_length)
-        sharded = self._array.shards is not None
-        found = chunks_in_shards(self._array, self._name, firsts) if sharded else self._in_files(firsts)
+        in_shards = self._plain and self._array.shards
+        found = chunks_in_shards(self._array, self._name, firsts) if in_shards else self._in_files(firsts)
         for first, key, frame in found:
             if isinstance(frame, InputError):  # of a store that could not be reached
                 raise frame
