@@ -13,6 +13,7 @@ _MODULES = {
     "gaussian": "column_tiles rbf_kernel_block_csr_into rbf_kernel_block_into squared_norms",
     "inner_products": "linear_kernel_block_csr_into linear_kernel_block_into "
     "polynomial_kernel_block_csr_into polynomial_kernel_block_into",
+    "linkage": "average_linkage",
     "moves": "cluster_row_sums refine shake steepest_moves stochastic_moves",
     "neighbours": "calibrated_weights nearest_nodes_into node_averages_into",
     "runner_up": "cluster_scores most_violated_runner_ups",

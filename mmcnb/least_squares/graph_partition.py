@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -139,7 +138,7 @@ def graph_needs(
     larger = larger_sample(n_samples) if by_hinge else 0
     sweeps = 1 if not by_hinge and p < n_samples else sweeps
     needs = needs_of_nodes(kernel, q, p)
-    searches = 1 + SEARCHED_DRAWS if _at_once(p, draw_rows) else 1
+    searches = len(LINKED_COORDINATES) + SEARCHED_DRAWS if _at_once(p, draw_rows) else 1
     search = searches * 8.0 * draw_rows * (draw_rows + 4 * q)  # a matrix each, which is overwritten
     return replace(
         needs,
@@ -237,12 +236,11 @@ def partition_graph(
     """
     ridge = sample.ridge_map(config.alpha)
     draws = _draws(sample.values.shape[0], draw_rows, config, random_state)
-    # Linkage comes first: it takes longest, and never more than one thread.
-    searches = [partial(_linked, sample, [draw.rows for draw in draws], config.n_clusters)]
-    searches += [partial(_searched, engine, sample, draw) for draw in draws if draw.configs]
+    of_draws, widths = [draw.rows for draw in draws], _linked_widths(sample, config.n_clusters)
+    linkages = [partial(_linked, sample, of_draws, config.n_clusters, width) for width in widths]
+    searches = [partial(_searched, engine, sample, draw) for draw in draws if draw.configs]
     run = engine.each if _at_once(sample.values.shape[0], draw_rows) else map
-    linked, *searched = run(lambda search: search(), searches)
-    starts = [start for part in (*searched, linked) for start in part]
+    starts = [start for part in run(lambda search: search(), [*linkages, *searches]) for start in part]
 
     def judged(number: int, steps: int) -> Partition:
         rows, labels = starts[number]
@@ -301,17 +299,17 @@ def _searched(engine: Engine, sample: GraphSample, draw: _Draw) -> list[tuple[np
     return [(rows, one.labels) for one in parts]
 
 
+def _linked_widths(sample: GraphSample, n_clusters: int) -> list[int]:
+    """How many coordinates linkage sees, each number in turn."""
+    return sorted({min(one * n_clusters, sample.values.shape[1]) for one in LINKED_COORDINATES})
+
+
 def _linked(
-    sample: GraphSample, draws: list[np.ndarray], n_clusters: int
+    sample: GraphSample, draws: list[np.ndarray], n_clusters: int, width: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Some rows of each draw, and their labels by linkage, for each number of coordinates."""
-    widths = sorted({min(one * n_clusters, sample.values.shape[1]) for one in LINKED_COORDINATES})
+    """Some rows of each draw, and their labels by linkage of their first coordinates."""
     fewer = [rows[:: -(-rows.size // max(LINKED_ROWS, 2 * n_clusters))] for rows in draws]
-    # One after the other: each holds the distances of all pairs twice, and the interpreter's lock.
-    return [
-        (rows, linked_directions(sample.values[rows, :width], n_clusters))
-        for rows, width in product(fewer, widths)
-    ]
+    return [(rows, linked_directions(sample.values[rows, :width], n_clusters)) for rows in fewer]
 
 
 def linked_directions(values: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -344,13 +342,21 @@ def linked_directions(values: np.ndarray, n_clusters: int) -> np.ndarray:
     >>> linked_directions(rows, 2).tolist()
     [1, 1, 0, 0]
     """
-    from sklearn.cluster import AgglomerativeClustering
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    least = np.finfo(float).tiny
+    m, least = values.shape[0], np.finfo(float).tiny
     values = values / np.maximum(np.sqrt((values**2).mean(axis=0)), least)
-    directions = values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), least)
-    linked = AgglomerativeClustering(n_clusters, linkage="average").fit(directions)
-    return np.asarray(linked.labels_, np.int64)
+    directions = (values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), least)).astype(
+        np.float32
+    )
+    distances = directions @ directions.T  # cosines; distances are wanted up to a factor
+    np.subtract(1, distances, out=distances)
+    np.sqrt(np.maximum(distances, 0, out=distances), out=distances)
+    merges, heights = kernels.average_linkage(distances)
+    lowest = merges[np.argsort(heights, kind="stable")[: m - n_clusters]]
+    tree = coo_array((np.ones(len(lowest), np.int8), (lowest[:, 0], lowest[:, 1])), (m, m))
+    return connected_components(tree, directed=False)[1].astype(np.int64)
 
 
 def settled_labels(

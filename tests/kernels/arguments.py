@@ -98,6 +98,11 @@ def _nearest(given, rng):
     given["probes"] = np.array([rng.permutation(cells)[: given["probes"].shape[1]] for _ in given["X"]])
 
 
+def _far(given, rng):
+    x = rng.standard_normal((len(given["distances"]), 3)).astype(given["distances"].dtype)
+    given["distances"] = np.sqrt(((x[:, None] - x) ** 2).sum(axis=2))
+
+
 def _rising(given, rng):
     given["distances"] = np.sort(np.abs(given["distances"]), axis=1)
 
@@ -107,6 +112,7 @@ def _averaged(given, rng):
 
 
 SPECIAL = {
+    "average_linkage": _far,
     "shake": _symmetric,
     "refine": _bounded,
     "steepest_moves": _bounded,
@@ -129,6 +135,7 @@ def _dense(data, indices, indptr, *others):
 
 # What each routine writes or returns, from arguments in their order.
 TWINS = {
+    "average_linkage": reference.average_linkage,
     "basis_fixed_point_sums": reference.basis_fixed_point_sums,
     "basis_fixed_point_sums_csr": lambda *a: reference.basis_fixed_point_sums(*_dense(*a, a[4].size)),
     "calibrated_weights": reference_graph.calibrated_weights,
