@@ -428,7 +428,7 @@ def test_a_failure_while_labels_are_written_leaves_nothing(store, tmp_path, monk
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("mmcnb.estimators.base.write_rows", full)
+    monkeypatch.setattr("mmcnb.samples._labels.write_chunk", full)
     words = ["fit", store, "--model", tmp_path / "m", "--labels", tmp_path / "l.zarr"]
     assert "the disk is full" in refuse(capsys, *words)
     assert names(tmp_path) == ["blobs.zarr"]

@@ -34,6 +34,7 @@ def fingerprint(*values: Any) -> str:
     Parameters
     ----------
     *values : None, bool, int, float, str, ndarray, list, tuple, or dataclass of these
+        Fields of a dataclass that are not compared are left out.
 
     Returns
     -------
@@ -65,8 +66,9 @@ def _add(digest: Any, value: Any) -> None:
         for part in value:
             _add(digest, part)
     elif is_dataclass(value):
-        digest.update(f"{kind} {len(fields(value))}\n".encode())
-        for field in fields(value):
+        compared = [field for field in fields(value) if field.compare]
+        digest.update(f"{kind} {len(compared)}\n".encode())
+        for field in compared:
             _add(digest, field.name)
             _add(digest, getattr(value, field.name))
     else:

@@ -160,6 +160,8 @@ class FitSession:
         What is known of rows of the sample.
     weight_unit : float, default=1.0
         What a sample weight of 1 was given as.
+    kept_labels : KeptLabels or None, default=None
+        Where a pass may keep the labels of all rows that it finds.
     """
 
     engine: Engine
@@ -174,6 +176,7 @@ class FitSession:
     random_state: Any
     known: Any = None
     weight_unit: float = 1.0
+    kept_labels: Any = None
 
     @property
     def has_more_rows(self) -> bool:
@@ -222,6 +225,8 @@ class FitResult:
         Warnings of one sentence each, for ``report_["warnings"]``.
     quiet : sequence of str, default=()
         The warnings that are logged but not issued.
+    kept_labels : list or None, default=None
+        What was kept of the labels of all rows, by this rule.
     unsettled : str, default=""
         Why the fit did not converge and the remedy, in one sentence; empty leaves it to the base class.
     """
@@ -234,6 +239,7 @@ class FitResult:
     first_rows: np.ndarray | None = None
     warnings: Sequence[str] = ()
     quiet: Sequence[str] = ()
+    kept_labels: list[Any] | None = None
     unsettled: str = ""
 
 

@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb._compiling import times
 from mmcnb._rules import Rule
 from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.passes import draw_sample, sample_rows
@@ -37,12 +36,12 @@ from mmcnb.errors import ClusterWarning
 from mmcnb.estimators.advice import advice, place_of_work
 from mmcnb.estimators.declaration import estimator as estimator
 from mmcnb.estimators.notebook import verdict_html
-from mmcnb.estimators.outputs import DecisionMixin, index_of, write_rows
+from mmcnb.estimators.outputs import DecisionMixin, in_report, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint, read_input
 from mmcnb.estimators.persistence import save_estimator
 from mmcnb.estimators.sample_weights import read_weights
 from mmcnb.features.model import Model
-from mmcnb.features.rules import Hyperplane, LabelsPass, Scores
+from mmcnb.features.rules import Hyperplane, KeptLabels, LabelsPass, Scores
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import scaled_matrix
 
@@ -137,8 +136,8 @@ class Estimator(FittedAttributes, BaseEstimator):
         features, rule = self._features(X, element)
         if out is None:
             return self._run(LabelsPass(rule), features, "labels")
-        with self._open_engine(self.n_jobs) as engine:
-            write_rows(self, engine, index_of(X, features.root), features, rule, out)
+        with self._open_engine(self.n_jobs) as engine, rows_output(out, X, features) as (_, write):
+            write(self, engine, features, rule)
         return None
 
 
@@ -187,7 +186,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         """
         samples = read_input(self, X, reset=True, least_rows=2, element=element)
         with connected(self.engine):  # one cluster for the fit and its labels
-            self._fit_samples(samples, sample_weight, self._label_rows)
+            self._fit_samples(samples, sample_weight, label_rows, KeptLabels())
         return self
 
     def fit_model(
@@ -227,14 +226,8 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         samples = read_input(self, X, reset=True, least_rows=2, element=element)
         self.__dict__.pop("labels_", None)  # of an earlier fit
 
-        def write(engine: Engine, features: Samples) -> None:
-            if out is not None:
-                started, _ = times()
-                write_rows(self, engine, index_of(X, samples.root), features, self.model_.rule, out)
-                self.report_["labels_seconds"] = times()[0] - started
-
-        with connected(self.engine):
-            self._fit_samples(samples, sample_weight, write)
+        with connected(self.engine), rows_output(out, X, samples) as (kept, write):
+            self._fit_samples(samples, sample_weight, write if out is None else in_report(write), kept)
         return self
 
     def plan(self, X: Any, *, element: str | None = None) -> FitPlan:
@@ -290,18 +283,15 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
     def _plan(self, samples: Samples | RowShape) -> FitPlan:
         return plan_fit(samples, self._needs(samples.n_samples), self.memory_limit, self.n_jobs)
 
-    def _label_rows(self, engine: Engine, features: Samples) -> None:
-        """Label all rows of the fit."""
-        self.labels_ = np.concatenate(engine.run(LabelsPass(self.model_.rule), features, "labels"))
-
     def _fit_samples(
         self,
         samples: Samples,
         sample_weight: Any,
-        label: Callable[[Engine, Samples], None],
+        label: Callable[..., None],
+        kept: KeptLabels | None,
         known: Any = None,
     ) -> None:
-        """Fit, then label the rows while their features are cached."""
+        """Fit, then label the rows while their features are cached, or by labels that the fit has kept."""
         self._check_parameters()
         weights, unit = None, 1.0
         if sample_weight is not None:
@@ -318,15 +308,17 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
             history, recorded = History(engine, unit), engine
             if checkpoint is not None:
                 recorded = CheckpointEngine(engine, checkpoint)
+                kept = None if kept is None or kept.sink is None else kept  # no journal of labels themselves
                 if self.random_state is None:
                     random_state = check_random_state(checkpoint.seed)
             session = self._session(recorded, *given, plan, history, random_state, known)
+            session = replace(session, kept_labels=kept)
             enter("search")
             result = self._fit(session)
             self._set_attributes(session, result)
             enter("passes")
-            features = result.features
-            label(engine, features if features.cached else self.model_.features(samples))
+            features = result.features if result.features.cached else self.model_.features(samples)
+            label(self, engine, features, self.model_.rule, result.kept_labels)
         import pandas as pd
 
         self.report_["compile_seconds"] = history.compile_seconds
@@ -385,6 +377,13 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         if limit is None:
             return "the fit did not converge; try another random_state."
         return f"the fit did not converge within {limit}={getattr(self, limit)}; raise it."
+
+
+def label_rows(
+    model: StreamedClusterer, engine: Engine, features: Samples, rule: Any, kept: list[Any] | None
+) -> None:
+    """Label all rows of a fit, or take the labels that it has kept."""
+    model.labels_ = np.concatenate(kept or engine.run(LabelsPass(rule), features, "labels"))
 
 
 def first_row_order(session: FitSession, result: FitResult) -> list[int]:

@@ -13,7 +13,7 @@ from mmcnb.engine.estimates import all_numbers, both_searches
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.session import FitResult, FitSession, connected
 from mmcnb.errors import InputError, shown
-from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator, first_row_order
+from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator, first_row_order, label_rows
 from mmcnb.estimators.choice import Candidate, Chosen, trust_in, why
 from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC
 from mmcnb.estimators.known_rows import read_known_rows
@@ -22,6 +22,7 @@ from mmcnb.estimators.parameters import COUNT, SCALE, SHARE, KernelOrGraph, grap
 from mmcnb.estimators.refits import confidence_of_refits
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC, fit_on_graph
 from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
+from mmcnb.features.rules import KeptLabels
 from mmcnb.least_squares.all_rows import relative_weights, rows_of_sample
 from mmcnb.least_squares.cluster_numbers import TriedNumber, best_number, try_numbers
 from mmcnb.least_squares.graph_partition import GraphSample, mean_agreement
@@ -191,7 +192,7 @@ class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
         if known is not None and self.loss == "hinge":
             raise InputError("loss='hinge' takes no known labels or pairs; use loss='squared' or 'auto'.")
         with connected(self.engine):  # one cluster for the fit and its labels
-            self._fit_samples(samples, sample_weight, self._label_rows, known)
+            self._fit_samples(samples, sample_weight, label_rows, KeptLabels(), known)
         return self
 
     def _check_parameters(self) -> None:

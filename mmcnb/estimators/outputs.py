@@ -1,16 +1,20 @@
 """What becomes of the rows: clusters, margins and confidence, as a frame or as a file."""
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mmcnb._compiling import times
 from mmcnb.engine.run import Engine
 from mmcnb.errors import InputError
 from mmcnb.features.confidence import Confidence, ConfidenceRule, TablePass
-from mmcnb.features.rules import DecisionPass, Hyperplane, LabelsPass, Scores
+from mmcnb.features.rules import DecisionPass, KeptLabels, LabelsPass
 from mmcnb.samples import LabelsWriter, Samples
 from mmcnb.samples._label_table import INDEX, StoredNames, TableWriter, is_table, names_of
 
@@ -179,40 +183,70 @@ class RowTransformerMixin(TransformerMixin):
         return self.fit(X, y, element=element, **options).transform(X, element=element)
 
 
-def write_rows(
-    estimator: Any,
-    engine: Engine,
-    names: Any,
-    features: Samples,
-    rule: Hyperplane | Scores,
-    out: str | os.PathLike[str],
-) -> None:
-    """Write the clusters of rows: a Zarr array of labels, or a table with margins, by the ending of ``out``.
+@contextmanager
+def rows_output(
+    out: str | os.PathLike[str] | None, X: Any, rows: Samples
+) -> Iterator[tuple[KeptLabels | None, Callable[..., None]]]:
+    """Begin a Zarr array of labels, or a table with margins, by the ending of ``out``.
 
     Parameters
     ----------
-    estimator : Estimator
-        Fitted.
-    engine : Engine
-        Runs the pass.
-    names : Index, array or None
-        Names of the rows, of a table.
-    features : Samples
-        The rows in the features of the rule.
-    rule : Hyperplane or Scores
-        Labels the rows.
-    out : path
-        Must not exist.
+    out : path or None
+        Must not exist; None writes nothing.
+    X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        The rows as they were given; a table has their names.
+    rows : Samples
+        The same, opened.
+
+    Yields
+    ------
+    kept : KeptLabels or None
+        Where a fit may keep the labels that it finds.
+    write : callable
+        Takes a fitted estimator, an engine, the rows in the features of a rule, the rule, and what was kept
+        of their labels or None. It writes their clusters.
     """
-    n_samples = features.n_samples
-    if not is_table(out):
-        with LabelsWriter(out, n_samples) as writer:
-            writer.finish_chunks(engine.run(LabelsPass(rule, writer.sink()), features, "labels"))
-        return
+    if out is None:
+        yield None, lambda *_: None
+    elif is_table(out):
+        names = index_of(X, rows.root)
+        with TableWriter(out, rows.n_samples, names, str(getattr(names, "name", None) or INDEX)) as table:
+            yield None, partial(_write_table, table)
+    else:
+        with LabelsWriter(out, rows.n_samples) as writer:
+            kept = KeptLabels(writer.sink())
+            yield kept, partial(_write_labels, writer, kept)
+
+
+def in_report(write: Callable[..., None]) -> Callable[..., None]:
+    """What writes the clusters of rows, and notes its seconds in the report of the estimator."""
+
+    def write_and_note(estimator: Any, *given: Any) -> None:
+        started, _ = times()
+        write(estimator, *given)
+        estimator.report_["labels_seconds"] = times()[0] - started
+
+    return write_and_note
+
+
+def _write_table(
+    table: TableWriter, estimator: Any, engine: Engine, features: Samples, rule: Any, _labels: None = None
+) -> None:
     sweep = TablePass(rule, confidence_of(estimator))
-    with TableWriter(out, n_samples, names, str(getattr(names, "name", None) or INDEX)) as table:
-        for group in engine.stream(sweep, features, "labels"):
-            table.append(columns_of(estimator, group))
+    for group in engine.stream(sweep, features, "labels"):
+        table.append(columns_of(estimator, group))
+
+
+def _write_labels(
+    writer: LabelsWriter,
+    kept: KeptLabels,
+    _estimator: Any,
+    engine: Engine,
+    features: Samples,
+    rule: Any,
+    labels: list[str] | None = None,
+) -> None:
+    writer.finish_chunks(labels or engine.run(LabelsPass(rule, kept), features, "labels"))
 
 
 def confidence_of(estimator: Any) -> Confidence | None:

@@ -318,7 +318,7 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
         rows = session.engine.cache(model.features(session.samples), session.plan)
         once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
         given = session, config, clusters.sample, model.ridge, rows, found[0].labels
-        labelled = label_all_rows(*given, 1 if once else int(self.max_passes))
+        labelled = label_all_rows(*given, 1 if once else int(self.max_passes), session.kept_labels)
         warnings = self._warnings(labelled.sizes, config)
         return FitResult(
             replace(model, rule=labelled.rule),
@@ -336,6 +336,7 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
                 **clusters.report,
             },
             warnings=warnings,
+            kept_labels=labelled.kept,
         )
 
     def _config(self, alpha: float, least: float = LEAST_SHARE) -> PartitionConfig:

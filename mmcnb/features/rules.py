@@ -206,22 +206,36 @@ def coin_flip(n_samples: int, random_state: np.random.RandomState) -> GivenLabel
 
 
 @dataclass(frozen=True)
-class LabelsPass(CollectingPass):
-    """Label the rows.
+class KeptLabels:
+    """Where labels of rows are kept.
 
-    With a sink each group of labels is written as one chunk, and the total is the digests of the chunks.
+    Parameters
+    ----------
+    sink : LabelsSink or None, default=None
+        Writes each group of labels as one chunk, of which the digest is kept; None keeps labels in memory.
     """
 
-    rule: Hyperplane | Scores
     sink: LabelsSink | None = None
+
+    def of_group(self, blocks: list[np.ndarray], start: int) -> list[Any]:
+        """What is kept of the labels of a group of rows, which come block by block."""
+        return blocks if self.sink is None else [self.sink.write(start, np.concatenate(blocks))]
+
+
+@dataclass(frozen=True)
+class LabelsPass(CollectingPass):
+    """Label the rows; the total is what is kept of the labels."""
+
+    rule: Hyperplane | Scores
+    kept: KeptLabels = KeptLabels()
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Labels of one block."""
         return [self.rule.label(rows)]
 
     def group(self, total: list[Any], start: int) -> list[Any]:
-        """Write the labels of a group."""
-        return total if self.sink is None else [self.sink.write(start, np.concatenate(total))]
+        """Keep the labels of a group."""
+        return self.kept.of_group(total, start)
 
 
 def balanced_threshold(f: np.ndarray, shares: np.ndarray, balance: float) -> float:

@@ -5,7 +5,7 @@ R = ZZ'/n and J = Σ n_h |C_h|² / n for the means C_h of the clusters. A step l
 score and sums the features of each cluster; the means, and with them the next scores, follow from the sums.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,10 +25,10 @@ from mmcnb.features.nystroem import (
     principal_features,
     ridge_map,
 )
-from mmcnb.features.rules import Scores
+from mmcnb.features.rules import KeptLabels, Scores
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.local_search import PartitionConfig
-from mmcnb.samples import Samples
+from mmcnb.samples import BLOCK_ROWS, Samples
 
 ROWS_A_CLUSTER = 100  # of the sample, at least: `python -m benchmarks rls`
 LANDMARKS = 300  # basis vectors by default, measured by `python -m benchmarks rls`
@@ -239,14 +239,17 @@ class LabelSumsPass(WeightedPass):
         Labels the rows.
     before : Scores or None, default=None
         The rule of the pass before.
+    kept : KeptLabels or None, default=None
+        Where the labels are kept, which changes no sum; None keeps none.
     """
 
     rule: Scores
     before: Scores | None = None
+    kept: KeptLabels | None = field(default=None, compare=False, kw_only=True)
 
     def start(self) -> list[Any]:
-        """Nothing yet: sums of features, sizes, weight of changed labels, first row of each cluster."""
-        return [0.0, 0.0, 0.0, first_rows(np.empty(0, np.int64), self.rule.offset.shape[0])]
+        """Nothing yet: sums of features, sizes, weight of changed labels, first rows of clusters, labels."""
+        return [0.0, 0.0, 0.0, first_rows(np.empty(0, np.int64), self.rule.offset.shape[0]), []]
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sums of one block."""
@@ -254,12 +257,17 @@ class LabelSumsPass(WeightedPass):
         k = self.rule.offset.shape[0]
         sums, sizes = kernels.cluster_row_sums(rows, labels, k, weights)
         changed = weights if self.before is None else weights[self.before.label(rows) != labels]
-        return [sums, sizes, float(changed.sum()), first_rows(labels, k, start)]
+        kept = [] if self.kept is None else [labels]
+        return [sums, sizes, float(changed.sum()), first_rows(labels, k, start), kept]
+
+    def group(self, total: list[Any], start: int) -> list[Any]:
+        """Keep the labels of a group."""
+        return total if self.kept is None else [*total[:4], self.kept.of_group(total[4], start)]
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
         """Sums of both."""
         added = [a + b for a, b in zip(total[:3], other[:3], strict=True)]
-        return [*added, np.minimum(total[3], other[3])]
+        return [*added, np.minimum(total[3], other[3]), total[4] + other[4]]
 
 
 @dataclass(frozen=True)
@@ -276,6 +284,9 @@ class LabelledRows:
         Mean z and weight of each cluster.
     settled : bool
         Whether hardly any label changed in the last pass.
+    kept : list or None
+        What the last pass has kept of the labels; None where it kept none, or its clusters were in another
+        order.
     """
 
     rule: Scores
@@ -283,6 +294,7 @@ class LabelledRows:
     means: np.ndarray
     sizes: np.ndarray
     settled: bool
+    kept: list[Any] | None
 
     @property
     def mean_objective(self) -> float:
@@ -296,6 +308,13 @@ class LabelledRows:
         return float(k * n - (4 * (sums**2).sum() - (4 - k) * (sums.sum(axis=0) ** 2).sum()) / n)
 
 
+def likely_order(rule: Scores, sample: MappedSample, rows: Samples) -> np.ndarray:
+    """The clusters in the order of their first rows among the first of all rows, and then in the sample."""
+    head = rule.label(rows.block(0, min(BLOCK_ROWS, rows.n_samples)))
+    labels = np.concatenate([head, rule.label(sample.values)])
+    return np.argsort(first_rows(labels, rule.offset.shape[0]), kind="stable")
+
+
 def label_all_rows(
     session: FitSession,
     config: PartitionConfig,
@@ -304,12 +323,13 @@ def label_all_rows(
     rows: Samples,
     labels: np.ndarray,
     passes: int,
+    kept: KeptLabels | None = None,
 ) -> LabelledRows:
     """Label all rows and renew the model pass by pass, from the labels of the sample.
 
     The last pass renews nothing, so that the rule and its sums belong together. Clusters are numbered by
     their first rows from the first pass on: where scores are equal but for rounding, a later change of their
-    order could change labels.
+    order could change labels. So labels are kept of passes whose clusters are likely to be in order.
     """
     k, multipliers, before = config.n_clusters, None, None
     row_sums, sizes = kernels.cluster_row_sums(sample.values, labels, k, sample.features.weights)
@@ -317,14 +337,22 @@ def label_all_rows(
     for number in range(passes):
         given = sample, mapped, config, means, sizes, (low, high)
         rule, multipliers = constrained_scores(*given, multipliers)
-        sweep = LabelSumsPass(session.weights, rule, before)
-        row_sums, sizes, changed, first = session.engine.run(sweep, rows, "all rows")
+        if passes == 1:
+            order = likely_order(rule, sample, rows)
+            rule, multipliers, low, high = rule.ordered(order), multipliers[order], low[order], high[order]
+        keep = kept if number > 0 or passes == 1 else None
+        sweep = LabelSumsPass(session.weights, rule, before, kept=keep)
+        row_sums, sizes, changed, first, found_labels = session.engine.run(sweep, rows, "all rows")
         order = np.argsort(first, kind="stable")
+        # What a checkpoint recalls may be of labels that were kept elsewhere.
+        is_kept = (
+            keep is not None and not session.engine.traffic.resumed and np.array_equal(order, np.arange(k))
+        )
         rule, multipliers, low, high = rule.ordered(order), multipliers[order], low[order], high[order]
         row_sums, sizes = row_sums[order], sizes[order]
         means = mapped.means(row_sums, sizes)
         settled = before is not None and changed <= SETTLED_SHARE * float(sizes.sum())
-        found = LabelledRows(rule, (low, high), means, sizes, settled)
+        found = LabelledRows(rule, (low, high), means, sizes, settled, found_labels if is_kept else None)
         row = {"stage": "all rows", "round": number, "objective": found.mean_objective}
         session.record(row | {"changed": changed})
         if settled:

@@ -146,7 +146,6 @@ def graph_needs(
         libraries=needs.libraries + (HINGE_LIBRARIES if by_hinge else 0),
         larger_rows=larger,
         sweeps=sweeps,
-        likely_sweeps=None if sweeps is None else sweeps + 1,  # labels want the features once more
         row_flops=search_flops(p),
         search_seconds=graph_seconds(p, n_clusters) + partition_seconds(min(draw_rows, p), n_clusters),
         routines=OF_GRAPH + OF_PARTITION + (OF_MARGIN if by_hinge else ()),

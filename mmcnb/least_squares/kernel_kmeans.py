@@ -33,12 +33,12 @@ class MeanSumsPass(LabelSumsPass):
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sums of one block."""
-        sums, sizes, _, first = super().block(rows, start, stop)
+        sums, sizes, _, first, labels = super().block(rows, start, stop)
         total_variance = 0.0
         if self.total_variance_of is not None:
             norms = (self.total_variance_of.decide(rows) ** 2).sum(axis=1)
             total_variance = float(norms.sum() if self.weights is None else self.weights[start:stop] @ norms)
-        return [sums, sizes, total_variance, first]
+        return [sums, sizes, total_variance, first, labels]
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def lloyd(
     total_variance, before = 0.0, np.inf
     for number in range(max_iter):
         sweep = MeanSumsPass(weights, mapped.scores(means), None, None if number else mapped)
-        row_sums, sizes, found, first = run(sweep)
+        row_sums, sizes, found, first, _ = run(sweep)
         order = np.argsort(first, kind="stable")
         rule, row_sums, sizes, means = sweep.rule.ordered(order), row_sums[order], sizes[order], means[order]
         renewed = np.where(sizes[:, None] > 0, mapped.means(row_sums, sizes), means)
@@ -170,7 +170,7 @@ def mini_batches(
     for first in range(0, rows.n_samples, GROUP_ROWS):
         batch = RowRange(rows, first, min(first + GROUP_ROWS, rows.n_samples))
         own = None if weights is None else weights[first : first + batch.n_samples]
-        sums, won, _, _ = engine.run(LabelSumsPass(own, mapped.scores(means)), batch)
+        sums, won, *_ = engine.run(LabelSumsPass(own, mapped.scores(means)), batch)
         row_sums, sizes = row_sums + sums, sizes + won
         means = np.where(sizes[:, None] > 0, mapped.means(row_sums, sizes), means)
     return means
