@@ -106,7 +106,7 @@ def trust_in(model: Model, session: FitSession, candidates: Sequence[Candidate])
         return {"level": "high", "reason": reason, "valley": None, "weakest_valley": None}
     sample, random_state = session.sample, session.random_state
     rows = np.sort(random_state.permutation(sample.shape[0])[:SAMPLED_ROWS])
-    around = surroundings(sample[rows], random_state)
+    around = surroundings(sample[rows], random_state, session.engine)
     return trust(around, labels_of(model, sample[rows]), candidates[0].agreement)
 
 

@@ -243,7 +243,7 @@ def node_graph(
     """
     mean_squared_distance(sample)  # refuses equal rows, and values whose squares overflow
     axes = leading_axes(sample, random_state, engine)
-    nodes, node_of = distinct_rows(sample, axes)
+    nodes, node_of = distinct_rows(sample, axes, engine)
     check_places(nodes.shape[0], 2, "n_nodes")
     count = kernel.neighbours_of(nodes.shape[0])
     search, order = search_in_cells(nodes, random_state, count, engine)

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -77,10 +77,9 @@ def _principal_axes(
 
     d = sample.shape[1]
     if d <= COVARIANCE_COLUMNS:
-        covariance, blocks = np.zeros((d, d)), row_blocks(sample)  # times the number of rows
-        while some := list(itertools.islice(blocks, BLOCKS_AT_ONCE)):
-            for part in (engine.each if engine else map)(lambda rows: _scatter(rows, mean), some):
-                covariance += part
+        covariance = np.zeros((d, d))  # times the number of rows
+        for part in _of_row_blocks(sample, lambda rows: _scatter(rows, mean), engine):
+            covariance += part
         wanted = [d - LEADING_AXES, d - 1]
         return np.asarray(eigh(covariance, overwrite_a=True, subset_by_index=wanted)[1][:, ::-1])
     axes, columns = random_state.standard_normal((d, LEADING_AXES + SPARE_AXES)), None
@@ -98,6 +97,13 @@ def _principal_axes(
     whole = np.zeros((d, LEADING_AXES))
     whole[columns] = found
     return whole
+
+
+def _of_row_blocks(sample: Any, function: Callable[[Any], Result], engine: Engine | None) -> Iterator[Result]:
+    """What a function gives for the rows of a sample, block by block; threads of an engine share them."""
+    blocks = row_blocks(sample)
+    while some := list(itertools.islice(blocks, BLOCKS_AT_ONCE)):
+        yield from (engine.each if engine else map)(function, some)
 
 
 def _scatter(rows: Any, mean: np.ndarray) -> np.ndarray:
@@ -121,7 +127,7 @@ def _covariance_times(sample: Any, mean: np.ndarray, axes: np.ndarray) -> np.nda
     return total
 
 
-def distinct_rows(sample: Any, axes: Axes) -> tuple[np.ndarray, np.ndarray]:
+def distinct_rows(sample: Any, axes: Axes, engine: Engine | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Distinct rows of a dense or CSR sample along its axes.
 
     Parameters
@@ -130,6 +136,8 @@ def distinct_rows(sample: Any, axes: Axes) -> tuple[np.ndarray, np.ndarray]:
         The rows.
     axes : Axes
         Its axes.
+    engine : Engine or None, default=None
+        Its threads share the rows.
 
     Returns
     -------
@@ -145,23 +153,21 @@ def distinct_rows(sample: Any, axes: Axes) -> tuple[np.ndarray, np.ndarray]:
     >>> distinct_rows(np.array([[3.0], [1.0], [3.0]]), Axes(np.ones(1)))[1]
     array([1, 0, 1])
     """
-    points = np.concatenate([axes(rows) for rows in row_blocks(sample)])
+    points = np.concatenate(list(_of_row_blocks(sample, axes, engine)))
     if axes.axes is None or hasattr(sample, "toarray"):
         nodes, node_of = np.unique(points, axis=0, return_inverse=True)
         return nodes, node_of.ravel()
     # A dense product rounds equal rows differently, by their place, so they are found before it.
-    _, first, number = np.unique(_digests(sample), return_index=True, return_inverse=True)
+    digests = np.concatenate(list(_of_row_blocks(sample, _digests, engine)))
+    _, first, number = np.unique(digests, return_index=True, return_inverse=True)
     nodes, node_of = np.unique(points[first], axis=0, return_inverse=True)
     return nodes, node_of.ravel()[number.ravel()]
 
 
-def _digests(sample: np.ndarray) -> np.ndarray:
+def _digests(rows: np.ndarray) -> np.ndarray:
     """A digest of each dense row; equal rows have equal ones."""
-    found: list[bytes] = []
-    for rows in row_blocks(sample):
-        rows = np.ascontiguousarray(rows + 0.0)  # the bytes of -0 are not those of 0
-        found.extend(blake2b(row, digest_size=16).digest() for row in rows)
-    return np.frombuffer(b"".join(found), np.dtype("V16"))
+    rows = np.ascontiguousarray(rows + 0.0)  # the bytes of -0 are not those of 0
+    return np.frombuffer(b"".join(blake2b(row, digest_size=16).digest() for row in rows), np.dtype("V16"))
 
 
 @dataclass(frozen=True)

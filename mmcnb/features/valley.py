@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb.engine.run import Engine
 from mmcnb.features.nodes import distinct_rows, leading_axes, nearest_others, search_all
 
 NEIGHBOURS = 10  # of each row, and at most a third of all
@@ -42,7 +43,9 @@ class Surroundings:
         return of_nodes
 
 
-def surroundings(rows: Any, random_state: np.random.RandomState) -> Surroundings:
+def surroundings(
+    rows: Any, random_state: np.random.RandomState, engine: Engine | None = None
+) -> Surroundings:
     """Find the nearest rows of each distinct row.
 
     Parameters
@@ -51,6 +54,8 @@ def surroundings(rows: Any, random_state: np.random.RandomState) -> Surroundings
         A sample; of many columns the leading principal axes count.
     random_state : RandomState
         Source of randomness.
+    engine : Engine or None, default=None
+        Its threads share the rows.
 
     Returns
     -------
@@ -65,12 +70,12 @@ def surroundings(rows: Any, random_state: np.random.RandomState) -> Surroundings
     >>> surroundings(rows, np.random.RandomState(0)).sparseness.argmax()
     np.int64(3)
     """
-    nodes, node_of = distinct_rows(rows, leading_axes(rows, random_state))
+    nodes, node_of = distinct_rows(rows, leading_axes(rows, random_state, engine), engine)
     p = nodes.shape[0]
     if p == 1:  # it has no neighbour but itself
         return Surroundings(np.zeros((1, 1), np.int64), np.zeros(1), np.ones(1), node_of)
     count = min(NEIGHBOURS, max(1, (p - 1) // 3))
-    numbers, distances = nearest_others(search_all(nodes), count)
+    numbers, distances = nearest_others(search_all(nodes), count, engine)
     spread = np.log(np.maximum(distances[:, -1], np.finfo(float).tiny))
     deviation = spread.std() or 1.0
     weights = np.exp(spread.min() - spread)

@@ -102,7 +102,7 @@ def try_numbers(
     """
     rows = np.sort(random_state.permutation(sample.shape[0])[:SAMPLE_ROWS])
     sample, weights = sample[rows], None if weights is None else weights[rows]
-    around = surroundings(sample, random_state)
+    around = surroundings(sample, random_state, engine)
     p = around.neighbours.shape[0]
     if p < 3:
         raise InputError(f"n_clusters=None needs 3 rows that differ, and there are {p}; give n_clusters.")
