@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from hashlib import blake2b
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from mmcnb.engine.estimates import WIDE_COLUMNS
 from mmcnb.engine.run import Engine, Result, single_threaded
+from mmcnb.errors import InputError
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import as_matrix, row_blocks, to_dense
 
@@ -28,6 +29,20 @@ LEAST_RECALL = 0.995  # of the true neighbours
 LIKELY_PROBES = 16
 SHARED_ROWS = 1024  # that a thread searches at once
 COMPARISON_FLOPS = 1.5  # a product with a node, and its place among the candidates, in products
+
+
+def finite(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """A function of rows that refuses rows whose values are so large that what it gives overflows."""
+
+    @wraps(function)
+    def checked(*given: Any) -> np.ndarray:
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = function(*given)
+        if not np.isfinite(values).all():
+            raise InputError("differences or sums of the values overflow; divide the columns by a constant.")
+        return values
+
+    return checked
 
 
 @dataclass(frozen=True)
@@ -50,6 +65,7 @@ class Axes:
         """Number of columns along the axes."""
         return int(self.mean.shape[0] if self.axes is None else self.axes.shape[1])
 
+    @finite
     def __call__(self, rows: Any) -> np.ndarray:
         """Dense or CSR rows along the axes, C-ordered and of their dtype."""
         matrix = as_matrix(rows)
@@ -106,6 +122,7 @@ def _of_row_blocks(sample: Any, function: Callable[[Any], Result], engine: Engin
         yield from (engine.each if engine else map)(function, some)
 
 
+@finite
 def _scatter(rows: Any, mean: np.ndarray) -> np.ndarray:
     """Sum of the products of centred rows, in the precision of the rows.
 

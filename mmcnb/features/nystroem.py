@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from mmcnb.engine.estimates import WIDE_COLUMNS
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import FEATURE_DTYPE, Kernel, KernelSamples
+from mmcnb.features.nodes import finite
 from mmcnb.features.rules import Scores
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import open_samples
@@ -154,6 +155,7 @@ def _distinct_sparse(rows: Any) -> Any:
     return rows[list(first.values())]
 
 
+@finite
 def _few_columns(X: Any, random_state: np.random.RandomState) -> np.ndarray:
     """The rows as dense float64 with few columns, which nearly preserve their distances."""
     from sklearn.random_projection import SparseRandomProjection

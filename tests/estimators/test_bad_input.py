@@ -310,6 +310,29 @@ def test_threads_are_a_whole_number_wherever_they_are_given(X, value):
     refused(lambda: mmcnb.config(n_jobs=value), "n_jobs", InputError)
 
 
+@pytest.mark.parametrize("fit", [mmcnb.MaximumMarginClustering, mmcnb.UnsupervisedRLS])
+def test_values_near_the_largest_of_float32_are_refused_or_clustered(fit):
+    rng = np.random.default_rng(0)
+    few, many = (np.sign(rng.standard_normal((900, d))).astype(np.float32) for d in (3, 80))
+    refused(
+        lambda: fit().fit(3e38 * many), "of the values overflow; divide the columns by a constant", InputError
+    )
+    few += rng.uniform(0, 0.1, few.shape).astype(np.float32)
+    few[:, 0] += 5 * (np.arange(900) < 300)
+    expected = fit(random_state=0).fit(few).labels_
+    np.testing.assert_array_equal(fit(random_state=0).fit(np.float32(2.0**120) * few).labels_, expected)
+
+
+def test_rows_to_label_that_overflow_are_refused():
+    X = np.random.default_rng(0).uniform(-1, 1, (300, 3)).astype(np.float32)
+    model = mmcnb.MaximumMarginClustering(kernel="graph", random_state=0).fit(np.float32(1e38) * (X + 2))
+    refused(
+        lambda: model.predict(np.full((5, 3), -3e38, np.float32)),
+        "of the values overflow; divide",
+        InputError,
+    )
+
+
 @pytest.mark.parametrize(("value", "match"), [(1e308, "at most 1e.100"), (1e-308, "at least 1e-100")])
 def test_numbers_whose_squares_overflow_are_out_of_range(X, value, match):
     refused(lambda: mmcnb.UnsupervisedRLS(gamma=value).fit(X), f"gamma=.*{match}", InputError)
