@@ -93,7 +93,8 @@ def fit_shown(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], None]]:
         return
     from mmcnb._progress import fit_progress
 
-    sweeps = 2 + (plan.sweeps if plan.few else LIKELY_SWEEPS)
+    apart = 2 if plan.larger else 0  # the sums of all rows, and the labels
+    sweeps = plan.sweeps + apart if plan.few else 2 + LIKELY_SWEEPS
     with fit_progress(plan.stages, plan.n_samples * sweeps) as engine.stages:
         yield engine.stages.enter
 
