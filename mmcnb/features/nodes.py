@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from mmcnb.engine.estimates import WIDE_COLUMNS
 from mmcnb.engine.run import Engine, Result, single_threaded
-from mmcnb.errors import InputError
+from mmcnb.features.nystroem import finite
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import as_matrix, row_blocks, to_dense
 
@@ -29,20 +29,6 @@ LEAST_RECALL = 0.995  # of the true neighbours
 LIKELY_PROBES = 16
 SHARED_ROWS = 1024  # that a thread searches at once
 COMPARISON_FLOPS = 1.5  # a product with a node, and its place among the candidates, in products
-
-
-def finite(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """A function of rows that refuses rows whose values are so large that what it gives overflows."""
-
-    @wraps(function)
-    def checked(*given: Any) -> np.ndarray:
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = function(*given)
-        if not np.isfinite(values).all():
-            raise InputError("differences or sums of the values overflow; divide the columns by a constant.")
-        return values
-
-    return checked
 
 
 @dataclass(frozen=True)

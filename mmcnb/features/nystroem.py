@@ -1,6 +1,8 @@
 """The Nyström map: landmarks, the normalization of their kernel matrix, and principal axes of features."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +12,6 @@ from scipy.sparse import issparse
 from mmcnb.engine.estimates import WIDE_COLUMNS
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import FEATURE_DTYPE, Kernel, KernelSamples
-from mmcnb.features.nodes import finite
 from mmcnb.features.rules import Scores
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import open_samples
@@ -153,6 +154,20 @@ def _distinct_sparse(rows: Any) -> Any:
     for number, part in enumerate(given):
         first.setdefault((rows.indices[part].tobytes(), rows.data[part].tobytes()), number)
     return rows[list(first.values())]
+
+
+def finite(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """A function of rows that refuses rows whose values are so large that what it gives overflows."""
+
+    @wraps(function)
+    def checked(*given: Any) -> np.ndarray:
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = function(*given)
+        if not np.isfinite(values).all():
+            raise InputError("differences or sums of the values overflow; divide the columns by a constant.")
+        return values
+
+    return checked
 
 
 @finite
