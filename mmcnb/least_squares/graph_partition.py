@@ -339,7 +339,7 @@ def linked_directions(values: np.ndarray, n_clusters: int) -> np.ndarray:
     >>> from mmcnb.least_squares.graph_partition import linked_directions
     >>> rows = np.array([[1.0, 0.1], [3.0, 0.1], [0.1, 1.0], [0.1, 9.0]])
     >>> linked_directions(rows, 2).tolist()
-    [1, 1, 0, 0]
+    [0, 0, 1, 1]
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
