@@ -93,9 +93,9 @@ def fit_shown(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], None]]:
         return
     from mmcnb._progress import fit_progress
 
-    apart = 2 if plan.larger else 0  # the sums of all rows, and the labels
-    sweeps = plan.sweeps + apart if plan.few else 2 + LIKELY_SWEEPS
-    with fit_progress(plan.stages, plan.n_samples * sweeps) as engine.stages:
+    apart = 1 if plan.larger else 0  # the hinge methods label the rows in a pass of its own
+    passes = 1 + (plan.sweeps + apart if plan.few else 1 + LIKELY_SWEEPS)  # the first one draws the sample
+    with fit_progress(plan.stages, plan.n_samples * passes) as engine.stages:
         yield engine.stages.enter
 
 

@@ -74,7 +74,7 @@ def average_linkage(distances):
 
     References
     ----------
-    F. Murtagh, A survey of recent advances in hierarchical clustering algorithms, section 3.
+    F. Murtagh, A survey of recent advances in hierarchical clustering algorithms.
 
     Examples
     --------

@@ -95,6 +95,7 @@ def keep_columns_in(monkeypatch):
         def plan(*args, **options):
             return replace(plan_fit(*args, **options), store=store)
 
-        monkeypatch.setattr("mmcnb.estimators.base.plan_fit", plan)
+        for module in ("base", "maximum_margin_clustering"):
+            monkeypatch.setattr(f"mmcnb.estimators.{module}.plan_fit", plan)
 
     return keep

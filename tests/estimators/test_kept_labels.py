@@ -6,6 +6,7 @@ import zarr
 from zarr.storage import LocalStore
 
 import mmcnb
+from mmcnb._progress import Stages
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, create_dense_store, open_samples
 from tests.estimators.graph_fits import blobs, graph_rls, nodes
 from tests.samples.test_reads import RecordingStore
@@ -84,3 +85,20 @@ def test_a_checkpoint_gives_the_labels_of_a_fit_that_was_kept_elsewhere(fit, tmp
     model = FITS[fit](random_state=0, checkpoint=tmp_path / "checkpoint").fit(samples)
     assert model.history_["resumed"].iloc[-1]
     np.testing.assert_array_equal(model.labels_, expected)
+
+
+@pytest.mark.parametrize("fit", ["landmarks", "graph"])
+def test_progress_counts_on_the_sample_and_the_passes(fit, tmp_path, keep_columns_in, monkeypatch):
+    keep_columns_in("recompute")
+    counted, update = [], Stages.update
+
+    def recorded(stages, n):
+        update(stages, n)
+        counted.append(stages.done / stages.units)
+
+    monkeypatch.setattr(Stages, "update", recorded)
+    samples, _ = opened(tmp_path, blobs(GROUP_ROWS, gap=8.0, dtype=np.float32)[0])
+    model = FITS[fit](random_state=0, verbose=1).fit(samples)
+    passes = 1 if fit == "graph" else model.max_passes
+    np.testing.assert_allclose(counted, np.arange(1, len(counted) + 1) / (1 + passes))
+    assert len(counted) == model.history_["reads"].iloc[-1] <= 1 + passes
