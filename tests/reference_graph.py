@@ -1,5 +1,6 @@
 """Slow, plain twins of what makes the graph kernel: the formula in float64, and nothing else."""
 
+import itertools
 import math
 
 import numpy as np
@@ -85,6 +86,14 @@ def spectrum(W, count):
     values, vectors = np.linalg.eigh(S - 4 * np.outer(np.sqrt(degrees), np.sqrt(degrees)) / degrees.sum())
     values, vectors = values[::-1][:count], vectors[:, ::-1][:, :count] / np.sqrt(degrees)[:, None]
     return values, vectors / np.sqrt((vectors**2).mean(axis=0))
+
+
+def cluster_cuts(W, labels, n_clusters):
+    """Weight of the edges between each cluster and the others, and of all edges at its nodes."""
+    pairs = list(itertools.product(range(len(W)), repeat=2))
+    cuts = [sum(W[i, j] for i, j in pairs if labels[i] == h != labels[j]) for h in range(n_clusters)]
+    volumes = [sum(W[i, j] for i, j in pairs if labels[i] == h) for h in range(n_clusters)]
+    return np.array(cuts), np.array(volumes)
 
 
 def cut_score(W, labels, n_clusters):

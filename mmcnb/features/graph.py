@@ -24,6 +24,7 @@ from mmcnb.features.nodes import (
     NodeSearch,
     distinct_rows,
     leading_axes,
+    nearest_of_all,
     search_in_cells,
 )
 from mmcnb.features.nystroem import check_places
@@ -114,11 +115,10 @@ class GraphMap:
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Coordinates of dense or CSR rows, of shape (rows, q)."""
-        return self.averages(self.axes(rows), dtype)
+        return self.averages(*self.search.nearest(self.axes(rows), self.n_neighbors), dtype)
 
-    def averages(self, points: np.ndarray, dtype: Any) -> np.ndarray:
-        """Coordinates of rows along the axes, of shape (rows, q)."""
-        numbers, distances = self.search.nearest(points, self.n_neighbors)
+    def averages(self, numbers: np.ndarray, distances: np.ndarray, dtype: Any) -> np.ndarray:
+        """Coordinates of rows by their nearest nodes, of shape (rows, q)."""
         out = np.empty((numbers.shape[0], self.n_features), dtype)
         kernels.node_averages_into(numbers, kernels.calibrated_weights(distances), self.coordinates, out)
         return out
@@ -169,6 +169,8 @@ class NodeGraph:
         Symmetric weights of the edges, in one component.
     node_of : ndarray of shape (m,), int64
         Node of each row of the sample.
+    values : ndarray of shape (p, q), float64
+        What the map gives a row that is equal to a node.
     eigenvalues : ndarray of shape (q,)
         Eigenvalues of the normalised graph after the trivial one, falling.
     n_components : int
@@ -178,6 +180,7 @@ class NodeGraph:
     map: GraphMap
     weights: Any
     node_of: np.ndarray
+    values: np.ndarray
     eigenvalues: np.ndarray
     n_components: int
 
@@ -247,11 +250,14 @@ def node_graph(
     check_places(nodes.shape[0], 2, "n_nodes")
     count = kernel.neighbours_of(nodes.shape[0])
     search, order = search_in_cells(nodes, random_state, count, engine)
-    weights, n_parts = connected_graph(search.nodes, count, engine, search)
+    nearest = nearest_of_all(search, count + 1, engine)
+    weights, n_parts = connected_graph(search.nodes, count, nearest)
     eigenvalues, vectors = spectrum(weights, n_components)
     filtered = vectors * np.sqrt(filter_weights(eigenvalues, kernel.filter, n_components))
     mapped = GraphMap(axes, search, filtered, count)
-    return NodeGraph(mapped, weights, np.argsort(order)[node_of], eigenvalues, n_parts)
+    numbers, distances = (part[:, :count] for part in nearest)
+    values = mapped.averages(np.ascontiguousarray(numbers), np.ascontiguousarray(distances), np.float64)
+    return NodeGraph(mapped, weights, np.argsort(order)[node_of], values, eigenvalues, n_parts)
 
 
 def needs_of_nodes(kernel: GraphKernel, n_components: int, n_nodes: int) -> FitNeeds:

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.engine.run import Engine
 from mmcnb.errors import InputError
-from mmcnb.features.nodes import NodeSearch, nearest_others, search_all
+from mmcnb.features.nodes import nearest_of_all, search_all, without_own
 from mmcnb.kernels import unchecked as kernels
 
 # From trials on MNIST, optdigits and shapes; `python -m benchmarks graph` measures the result.
@@ -56,7 +55,7 @@ def filter_weights(eigenvalues: np.ndarray, name: str, n_components: int) -> np.
 
 
 def connected_graph(
-    nodes: np.ndarray, n_neighbors: int, engine: Engine | None = None, search: NodeSearch | None = None
+    nodes: np.ndarray, n_neighbors: int, nearest: tuple[np.ndarray, np.ndarray] | None = None
 ) -> tuple[Any, int]:
     """Symmetric weights of the neighbour graph of distinct nodes, in one component.
 
@@ -68,10 +67,8 @@ def connected_graph(
         Distinct rows.
     n_neighbors : int
         Neighbours of each node, below p.
-    engine : Engine or None, default=None
-        Its threads share the search for them.
-    search : NodeSearch or None, default=None
-        A search in these nodes that may miss some neighbours; None finds all of them.
+    nearest : pair of ndarray of shape (p, n_neighbors + 1) or None, default=None
+        What `nearest_of_all` gave; None finds all neighbours.
 
     Returns
     -------
@@ -83,7 +80,8 @@ def connected_graph(
     from scipy.sparse import csr_array
 
     p = nodes.shape[0]
-    numbers, distances = nearest_others(search or search_all(nodes), n_neighbors, engine)
+    nearest = nearest or nearest_of_all(search_all(nodes), n_neighbors + 1)
+    numbers, distances = without_own(*nearest)
     weights, ends = kernels.calibrated_weights(distances), np.arange(0, p * n_neighbors + 1, n_neighbors)
     directed = csr_array((weights.ravel(), numbers.ravel(), ends), shape=(p, p))
     reverse = directed.T.tocsr()

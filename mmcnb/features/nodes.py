@@ -264,17 +264,17 @@ def search_all(nodes: np.ndarray) -> NodeSearch:
     return NodeSearch(np.ascontiguousarray(nodes), np.array([0, nodes.shape[0]]), nodes[:1], 1)
 
 
-def nearest_others(
+def nearest_of_all(
     search: NodeSearch, count: int, engine: Engine | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest other nodes of each of some distinct nodes, by rising distance.
+    """The nearest nodes of each of some distinct nodes, by rising distance; each is its own nearest one.
 
     Parameters
     ----------
     search : NodeSearch
         The p nodes.
     count : int
-        How many, below p.
+        How many, at most p.
     engine : Engine or None, default=None
         Its threads share the nodes.
 
@@ -288,17 +288,30 @@ def nearest_others(
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.features.nodes import nearest_others, search_all
-    >>> nearest_others(search_all(np.array([[0.0], [1.0], [5.0]])), 1)[0].ravel()
+    >>> from mmcnb.features.nodes import nearest_of_all, search_all
+    >>> nearest_of_all(search_all(np.array([[0.0], [1.0], [5.0]])), 2)[0].tolist()
+    [[0, 1], [1, 0], [2, 1]]
+    """
+    parts = of_blocks(search.nodes, lambda rows: search.nearest(rows, count), engine)
+    numbers, distances = map(np.concatenate, zip(*parts, strict=True))
+    return numbers, distances
+
+
+def without_own(numbers: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What `nearest_of_all` gave but for each node itself: one column less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.nodes import nearest_of_all, search_all, without_own
+    >>> without_own(*nearest_of_all(search_all(np.array([[0.0], [1.0], [5.0]])), 2))[0].ravel()
     array([1, 0, 1])
     """
-    p = search.nodes.shape[0]
-    parts = of_blocks(search.nodes, lambda rows: search.nearest(rows, count + 1), engine)
-    numbers, distances = map(np.concatenate, zip(*parts, strict=True))
+    p, count = numbers.shape
     # A node is its own nearest one: distinct rows have positive distances, but for underflow.
     others = numbers != np.arange(p)[:, None]
     others[others.all(axis=1), -1] = False
-    return numbers[others].reshape(p, count), distances[others].reshape(p, count)
+    return numbers[others].reshape(p, count - 1), distances[others].reshape(p, count - 1)
 
 
 def of_blocks(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.run import Engine
-from mmcnb.features.nodes import distinct_rows, leading_axes, nearest_others, search_all
+from mmcnb.features.nodes import distinct_rows, leading_axes, nearest_of_all, search_all, without_own
 
 NEIGHBOURS = 10  # of each row, and at most a third of all
 BOUNDARY_SHARE = 0.3  # of its neighbours that lie in other clusters, from which a row is at the boundary
@@ -75,7 +75,7 @@ def surroundings(
     if p == 1:  # it has no neighbour but itself
         return Surroundings(np.zeros((1, 1), np.int64), np.zeros(1), np.ones(1), node_of)
     count = min(NEIGHBOURS, max(1, (p - 1) // 3))
-    numbers, distances = nearest_others(search_all(nodes), count, engine)
+    numbers, distances = without_own(*nearest_of_all(search_all(nodes), count + 1, engine))
     spread = np.log(np.maximum(distances[:, -1], np.finfo(float).tiny))
     deviation = spread.std() or 1.0
     weights = np.exp(spread.min() - spread)

@@ -7,7 +7,7 @@ cell c holds the nodes ``starts[c]`` to ``starts[c + 1]``. A search in all nodes
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
-from mmcnb.kernels._checks import FLOATS, Array, Starts, takes
+from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Starts, Whole, csr, takes
 
 TILE_ROWS, TILE_NODES = 128, 512  # products that stay in the second-level cache
 LANES = 64  # products that are compared at once with the worst candidate of a row
@@ -283,3 +283,52 @@ def node_averages_into(numbers, weights, values, out):
                 mean[c] += weights[i, j] * values[numbers[i, j], c]
         for c in range(mean.size):
             out[i, c] = mean[c] / total
+
+
+@njit()
+@takes(
+    **csr("rows"),
+    labels=Array("(rows,)", INTEGERS, least=0, below="k"),
+    n_clusters=Whole(least=1, size="k"),
+)
+def cluster_cuts(data, indices, indptr, labels, n_clusters):
+    """How much of a graph clusters cut: the weight of the edges that leave each, and of all its edges.
+
+    Parameters
+    ----------
+    data : ndarray of shape (stored,), float32 or float64
+        Weights of the edges in CSR form, node after node; an edge stands at both its ends.
+    indices : ndarray of shape (stored,), int32 or int64, in [0, rows)
+        Their other ends, in any order.
+    indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
+        Where the edges of each node start in ``data``, and where the last ones end.
+    labels : ndarray of shape (rows,), int32 or int64, in [0, k)
+        Cluster of each node, from 0.
+    n_clusters : int, at least 1
+        Number of clusters, k.
+
+    Returns
+    -------
+    cuts : ndarray of shape (k,), float64
+        Weight of the edges that leave each cluster.
+    volumes : ndarray of shape (k,), float64
+        Weight of the edges of its nodes; those within it count twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import cluster_cuts
+    >>> path = np.array([1.0, 1.0, 0.5, 0.5]), np.array([1, 0, 2, 1]), np.array([0, 1, 3, 4])
+    >>> cluster_cuts(*path, np.array([0, 0, 1]), 2)
+    (array([0.5, 0.5]), array([2.5, 0.5]))
+    """
+    cuts, volumes = np.zeros(n_clusters), np.zeros(n_clusters)
+    for node in range(labels.size):
+        label, cut, volume = labels[node], 0.0, 0.0
+        for place in range(indptr[node], indptr[node + 1]):
+            volume += data[place]
+            if labels[indices[place]] != label:
+                cut += data[place]
+        cuts[label] += cut
+        volumes[label] += volume
+    return cuts, volumes

@@ -15,7 +15,7 @@ _MODULES = {
     "polynomial_kernel_block_csr_into polynomial_kernel_block_into",
     "linkage": "average_linkage",
     "moves": "cluster_row_sums refine shake steepest_moves stochastic_moves",
-    "neighbours": "calibrated_weights nearest_nodes_into node_averages_into",
+    "neighbours": "calibrated_weights cluster_cuts nearest_nodes_into node_averages_into",
     "runner_up": "cluster_scores most_violated_runner_ups",
     "sizes": "size_multipliers",
     "sweeps": "decision_values decision_values_csr most_violated_constraint most_violated_constraint_csr "

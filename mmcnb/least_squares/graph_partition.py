@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitSession
 from mmcnb.features.graph import GraphKernel, NodeGraph, needs_of_nodes, node_graph
 from mmcnb.features.model import Model
-from mmcnb.features.nodes import of_blocks, search_flops
+from mmcnb.features.nodes import search_flops
 from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap, check_places, principal_features, ridge_map
 from mmcnb.features.rules import Scores
 from mmcnb.kernels import unchecked as kernels
@@ -90,8 +91,7 @@ def graph_sample(
     """Build the graph of a sample, and give all its rows the coordinates that any other row would have."""
     graph = node_graph(sample, kernel, COORDINATES * n_clusters, random_state, engine)
     check_places(graph.weights.shape[0], n_clusters, "n_nodes")
-    values = of_blocks(graph.map.search.nodes, lambda nodes: graph.map.averages(nodes, np.float64), engine)
-    values = np.concatenate(values)[graph.node_of]
+    values = graph.values[graph.node_of]
     return GraphSample(graph, values, principal_features(values, weights))
 
 
@@ -167,9 +167,13 @@ def graph_least_share(n_clusters: int, n_nodes: int) -> float:
 def mean_agreement(found: list[Partition]) -> float:
     """Mean adjusted Rand index between the best partition and the others; 1 where there is no other."""
     best, *others = found
-    shape = (1 + max(int(one.labels.max()) for one in found),) * 2
-    counts = (pair_counts(best.labels, one.labels, shape) for one in others)
-    return float(np.mean([adjusted_rand_index(one) for one in counts] or [1.0]))
+    return float(np.mean([_agreement(best, one) for one in others] or [1.0]))
+
+
+def _agreement(one: Partition, other: Partition) -> float:
+    """The adjusted Rand index of two partitions."""
+    shape = 1 + int(one.labels.max()), 1 + int(other.labels.max())
+    return adjusted_rand_index(pair_counts(one.labels, other.labels, shape))
 
 
 def agreed_first(found: list[Partition]) -> list[Partition]:
@@ -200,8 +204,11 @@ def agreed_first(found: list[Partition]) -> list[Partition]:
     """
     rows, rivals = found[0].labels.size, found[:SETTLED]
     fewer = [replace(one, labels=one.labels[:: -(-rows // COMPARED_ROWS)]) for one in rivals]
+    agreement = np.eye(len(fewer))
+    for i, j in combinations(range(len(fewer)), 2):
+        agreement[i, j] = agreement[j, i] = _agreement(fewer[i], fewer[j])
     weight = min(1.0, AGREEING_ROWS / rows)
-    sums = [one.objective + weight * mean_agreement([one, *fewer]) for one in fewer]
+    sums = [one.objective + weight * mean for one, mean in zip(fewer, agreement.mean(axis=1), strict=True)]
     first = int(np.argmax(sums))
     return [found[first], *found[:first], *found[first + 1 :]]
 

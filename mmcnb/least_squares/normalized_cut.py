@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.features.graph import NodeGraph
+from mmcnb.kernels import unchecked as kernels
 
 UNEVENNESS = 1.0  # price of uneven clusters in `cut_score`
 
@@ -47,10 +48,7 @@ def cut_score(weights: Any, labels: np.ndarray, n_clusters: int) -> float:
 
 def _cuts(weights: Any, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
     """Cut of each cluster as a share of its volume, and its share of the volume."""
-    volumes = np.bincount(labels, np.asarray(weights.sum(axis=1)).ravel(), n_clusters)
-    edges = weights.tocoo()
-    crossing = labels[edges.row] != labels[edges.col]
-    cuts = np.bincount(labels[edges.row[crossing]], edges.data[crossing], n_clusters)
+    cuts, volumes = kernels.cluster_cuts(weights.data, weights.indices, weights.indptr, labels, n_clusters)
     return cuts / np.maximum(volumes, np.finfo(float).tiny), volumes / volumes.sum()
 
 

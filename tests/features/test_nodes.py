@@ -20,9 +20,10 @@ from mmcnb.features.nodes import (
     NodeSearch,
     distinct_rows,
     leading_axes,
-    nearest_others,
+    nearest_of_all,
     search_all,
     search_in_cells,
+    without_own,
 )
 from tests import reference_graph
 
@@ -251,6 +252,6 @@ def test_threads_share_the_nodes_and_change_no_bit(columns):
     alone = search_all(nodes).nearest(nodes, 8)
     assert (alone[0][:, 0] == np.arange(nodes.shape[0])).all()
     with ThreadEngine(2) as engine:
-        shared = nearest_others(search_all(nodes), 7, engine)
+        shared = without_own(*nearest_of_all(search_all(nodes), 8, engine))
     for one, other in zip(alone, shared, strict=True):
         np.testing.assert_array_equal(one[:, 1:], other)

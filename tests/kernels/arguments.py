@@ -139,6 +139,7 @@ TWINS = {
     "basis_fixed_point_sums": reference.basis_fixed_point_sums,
     "basis_fixed_point_sums_csr": lambda *a: reference.basis_fixed_point_sums(*_dense(*a, a[4].size)),
     "calibrated_weights": reference_graph.calibrated_weights,
+    "cluster_cuts": lambda *a: reference_graph.cluster_cuts(*_dense(*a, len(a[3]))),
     "cluster_row_sums": reference.cluster_row_sums,
     "cluster_scores": reference.cluster_scores,
     "column_tiles": lambda B: reference.column_tiles(B).astype(np.float32),
