@@ -177,6 +177,12 @@ class Stages:
         """So many more rows were read by the passes."""
         self.done += n
 
+    def skip(self, n: float) -> None:
+        """Of the rows that all passes were to read, so many need not be read."""
+        left = max(self.units - n, 1.0)
+        self.expected[list(self.expected)[-1]] *= left / self.units
+        self.units = left
+
     def position(self) -> tuple[str, float, float]:
         """The name of what is being done, the share that is done, and the seconds so far."""
         compiled = self.compiled.seconds - self.compiled_before

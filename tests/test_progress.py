@@ -65,6 +65,20 @@ def test_a_bar_never_goes_back_and_never_says_that_all_is_done(clock, stages):
     assert 0.9 < shares[-1] < 1
 
 
+def test_passes_that_are_recalled_shorten_the_whole(clock, stages):
+    assert stages.line() == "sample, 0% of about 20 s"
+    stages.skip(30)
+    assert (stages.units, stages.expected["passes"]) == (10.0, EXPECTED["passes"] / 4)
+    stages.enter("passes")
+    before = stages.position()[1]
+    stages.update(5)
+    assert stages.position()[1] > before
+    stages.skip(30)
+    assert stages.units == 1.0
+    stages.update(5)
+    assert stages.position()[1] < 1
+
+
 def test_compilation_is_named_while_it_runs_and_counts_once(clock, stages):
     clock.running = True
     clock.compile(8.0)

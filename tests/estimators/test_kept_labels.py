@@ -102,3 +102,13 @@ def test_progress_counts_on_the_sample_and_the_passes(fit, tmp_path, keep_column
     passes = 1 if fit == "graph" else model.max_passes
     np.testing.assert_allclose(counted, np.arange(1, len(counted) + 1) / (1 + passes))
     assert len(counted) == model.history_["reads"].iloc[-1] <= 1 + passes
+
+
+def test_progress_leaves_out_what_a_checkpoint_recalls(tmp_path, keep_columns_in, monkeypatch):
+    keep_columns_in("recompute")
+    samples, _ = opened(tmp_path, blobs(GROUP_ROWS, gap=8.0, dtype=np.float32)[0])
+    model = FITS["landmarks"](random_state=0, verbose=1, checkpoint=tmp_path / "checkpoint").fit(samples)
+    passes, skipped = model.history_["reads"].iloc[-1], []
+    monkeypatch.setattr(Stages, "skip", lambda stages, n: skipped.append(n))
+    model.fit(samples)
+    assert skipped == [samples.n_samples] * passes
