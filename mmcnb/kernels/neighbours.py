@@ -10,11 +10,11 @@ from mmcnb._numba import VECTORISED, njit
 from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Starts, Whole, csr, takes
 
 TILE_ROWS, TILE_NODES = 128, 512  # products that stay in the second-level cache
-LANES = 64  # products that are compared at once with the worst candidate of a row
 SPARE = 4  # candidates beyond k, because products only nearly order the distances
 UNIT, LEAST_FLOAT32, MOST_SQUARE = 2.0**-24, 2.0**-126, 1e37  # rounding and range of float32
 MOST_STEPS = 64  # to a scale: of Newton's, and halvings where these leave its interval
 CLOSE = 1e-12  # of a scale: a step that ends the search
+AT_ONCE = 5  # nodes whose values are fetched together: they lie far apart in memory
 LEAST_SCALE = 1e-3  # of the mean distance: duplicates would otherwise make the scale 0
 LEAST_WEIGHT = 1e-6  # of an edge: less could part the graph by underflow
 
@@ -39,32 +39,52 @@ def _rows_by_cell(probes, n_cells):
 
 
 @njit()
+def _bound(tile, least):
+    """A score that at least as many nodes of a tile stay below as there are places in ``least``.
+
+    Each place gets the least score of its own nodes, and the largest of these bounds as many scores.
+    """
+    count = least.size
+    for place in range(count):
+        least[place] = tile[place]
+    for start in range(count, tile.size - count + 1, count):
+        for place in range(count):
+            least[place] = min(tile[start + place], least[place])
+    bound = least[0]
+    for place in range(1, count):
+        bound = max(bound, least[place])
+    return np.nextafter(bound, np.float32(np.inf))
+
+
+@njit()
 def _keep_nearest(products, halves, members, first_node, scores, candidates):
     """Insert the nodes of a tile into the sorted candidates of its rows."""
     last = scores.shape[1] - 1
+    near, least = np.empty(products.shape[1], np.int64), np.empty(last + 1, np.float32)
     for a in range(members.size):
         row_scores, row_candidates, tile = scores[members[a]], candidates[members[a]], products[a]
-        worst, near = row_scores[last], False
+        worst, is_near = row_scores[last], False
         for b in range(tile.size):  # vector instructions look faster than branches insert
             tile[b] = halves[b] - tile[b]
-            near |= tile[b] < worst
-        if not near:
+            is_near |= tile[b] < worst
+        if not is_near:
             continue
-        for start in range(0, tile.size, LANES):
-            end, near = min(start + LANES, tile.size), False
-            for b in range(start, end):
-                near |= tile[b] < worst
-            if not near:
+        if worst == np.inf and tile.size >= 2 * least.size:
+            bound = _bound(tile, least)
+            worst = bound if bound < worst else worst
+        count = 0
+        for b in range(tile.size):
+            near[count] = b
+            count += tile[b] < worst
+        for b in near[:count]:
+            place, score = last, tile[b]
+            if not score < row_scores[last]:
                 continue
-            for b in range(start, end):
-                if tile[b] < worst:
-                    place = last
-                    while place > 0 and row_scores[place - 1] > tile[b]:
-                        row_scores[place] = row_scores[place - 1]
-                        row_candidates[place] = row_candidates[place - 1]
-                        place -= 1
-                    row_scores[place], row_candidates[place] = tile[b], first_node + b
-                    worst = row_scores[last]
+            while place > 0 and row_scores[place - 1] > score:
+                row_scores[place] = row_scores[place - 1]
+                row_candidates[place] = row_candidates[place - 1]
+                place -= 1
+            row_scores[place], row_candidates[place] = score, first_node + b
 
 
 @njit()
@@ -85,7 +105,7 @@ def _candidates(X, nodes, halves, starts, probes, kept):
     return candidates, scores
 
 
-@njit()
+@njit(fastmath=VECTORISED)
 def _are_nearest(x, distance, candidate, worst, longest):
     """Whether no node beyond the worst candidate can be nearer than a distance, as float32 rounds.
 
@@ -104,9 +124,9 @@ def _are_nearest(x, distance, candidate, worst, longest):
 
 @njit(fastmath=VECTORISED)
 def _distance(X, i, nodes, number):
-    square = 0.0
-    for c in range(X.shape[1]):
-        difference = np.float64(X[i, c]) - np.float64(nodes[number, c])
+    square, x, node = 0.0, X[i], nodes[number]
+    for c in range(x.size):
+        difference = np.float64(x[c]) - np.float64(node[c])
         square += difference * difference
     return np.sqrt(square)
 
@@ -216,14 +236,18 @@ def calibrated_weights(distances):
     array([[1.   , 0.414, 0.414, 0.172]])
     """
     weights = np.empty_like(distances)
-    target = np.log2(distances.shape[1])
+    r = distances.shape[1]
+    target = np.log2(r)
+    share = r / (r - 1) / np.log((r - 1) / (target - 1)) if r > 2 else 0.0
     for i in range(distances.shape[0]):
         beyond = distances[i] - distances[i, 0]
         mean = 0.0
-        for j in range(distances.shape[1]):
+        for j in range(r):
             mean += distances[i, j]
-        mean /= distances.shape[1]
-        low, high, scale, least = 0.0, np.inf, max(mean, 1e-300), LEAST_SCALE * mean
+        mean /= r
+        start = (mean - distances[i, 0]) * share  # the scale where all but the first are equally far
+        scale = max(start if start > 0 else mean, 1e-300)
+        low, high, least = 0.0, np.inf, LEAST_SCALE * mean
         for _ in range(MOST_STEPS):
             total = slope = 0.0
             for d in beyond:
@@ -274,15 +298,24 @@ def node_averages_into(numbers, weights, values, out):
     >>> out
     array([[1.]])
     """
-    mean = np.empty(values.shape[1])
+    mean, r = np.empty(values.shape[1]), numbers.shape[1]
+    whole = r // AT_ONCE * AT_ONCE
     for i in range(numbers.shape[0]):
-        mean[:], total = 0.0, 0.0
-        for j in range(numbers.shape[1]):
-            total += weights[i, j]
-            for c in range(mean.size):
-                mean[c] += weights[i, j] * values[numbers[i, j], c]
-        for c in range(mean.size):
-            out[i, c] = mean[c] / total
+        mean[:], total, share, near = 0.0, 0.0, weights[i], numbers[i]
+        for j in range(r):
+            total += share[j]
+        for j in range(0, whole, AT_ONCE):
+            a, b, c, d, e = share[j], share[j + 1], share[j + 2], share[j + 3], share[j + 4]
+            A, B, C = values[near[j]], values[near[j + 1]], values[near[j + 2]]
+            D, E = values[near[j + 3]], values[near[j + 4]]
+            for q in range(mean.size):
+                mean[q] += a * A[q] + b * B[q] + c * C[q] + d * D[q] + e * E[q]
+        for j in range(whole, r):
+            weight, value = share[j], values[near[j]]
+            for q in range(mean.size):
+                mean[q] += weight * value[q]
+        for q in range(mean.size):
+            out[i, q] = mean[q] / total
 
 
 @njit()

@@ -111,6 +111,16 @@ def test_a_row_that_is_not_finite_finds_nothing_and_harms_no_other(dtype, value)
     assert ((numbers[7] >= -1) & (numbers[7] < 40)).all()
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
+def test_a_node_that_is_not_finite_or_too_far_hides_no_other(dtype, value):
+    X, nodes = rows_and_basis(20, 3, 60, dtype)
+    nodes[[3, 40], 1] = value
+    numbers, _ = nearest(X, nodes, 4)
+    kept = np.delete(np.arange(60), [3, 40])
+    np.testing.assert_array_equal(numbers, kept[nearest(X, nodes[kept], 4)[0]])
+
+
 def test_rows_find_the_same_nodes_however_they_are_cut():
     X, nodes = rows_and_basis(2 * TILE_ROWS + 30, 40, 3 * TILE_NODES, "float32")
     whole = nearest(X, nodes, 10)
@@ -190,7 +200,7 @@ def test_distances_that_are_no_numbers_give_no_weight_beyond_its_bounds(value, f
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("rows", "r", "q"), [(0, 3, 2), (1, 1, 1), (30, 4, 7)])
+@pytest.mark.parametrize(("rows", "r", "q"), [(0, 3, 2), (1, 1, 1), (30, 4, 7), (20, 10, 3), (9, 13, 20)])
 def test_averages_equal_the_plain_loop(dtype, rows, r, q):
     rng = np.random.default_rng(0)
     numbers, weights, values = rng.integers(0, 12, (rows, r)), rng.random((rows, r)), rng.random((12, q))
