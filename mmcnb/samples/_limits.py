@@ -59,7 +59,7 @@ def limited(array: zarr.Array, name: str) -> zarr.Array:
     """The same array, whose chunks are refused where they are longer than they can be, or claim to be."""
     store: Any = LimitedStore(array.store, array, name)
     place = StorePath(store, array.path)
-    return zarr.Array(zarr.AsyncArray(array.metadata, place, array.async_array.config))
+    return zarr.Array(zarr.AsyncArray(array.metadata, place))
 
 
 class LimitedStore(WrapperStore[Store]):
