@@ -169,8 +169,8 @@ class NodeGraph:
         Symmetric weights of the edges, in one component.
     node_of : ndarray of shape (m,), int64
         Node of each row of the sample.
-    values : ndarray of shape (p, q), float64
-        What the map gives a row that is equal to a node.
+    nearest : pair of ndarray of shape (p, n_neighbors + 1)
+        Numbers and distances of the nearest nodes of each node, which comes first itself.
     eigenvalues : ndarray of shape (q,)
         Eigenvalues of the normalised graph after the trivial one, falling.
     n_components : int
@@ -180,9 +180,15 @@ class NodeGraph:
     map: GraphMap
     weights: Any
     node_of: np.ndarray
-    values: np.ndarray
+    nearest: tuple[np.ndarray, np.ndarray]
     eigenvalues: np.ndarray
     n_components: int
+
+    def node_values(self) -> np.ndarray:
+        """What the map gives rows that are equal to the nodes, of shape (p, q)."""
+        count = self.map.n_neighbors
+        numbers, distances = (np.ascontiguousarray(part[:, :count]) for part in self.nearest)
+        return self.map.averages(numbers, distances, np.float64)
 
     def node_labels(self, labels: np.ndarray) -> np.ndarray:
         """Labels of the nodes from those of the rows, of shape (p,), int64."""
@@ -255,9 +261,7 @@ def node_graph(
     eigenvalues, vectors = spectrum(weights, n_components)
     filtered = vectors * np.sqrt(filter_weights(eigenvalues, kernel.filter, n_components))
     mapped = GraphMap(axes, search, filtered, count)
-    numbers, distances = (part[:, :count] for part in nearest)
-    values = mapped.averages(np.ascontiguousarray(numbers), np.ascontiguousarray(distances), np.float64)
-    return NodeGraph(mapped, weights, np.argsort(order)[node_of], values, eigenvalues, n_parts)
+    return NodeGraph(mapped, weights, np.argsort(order)[node_of], nearest, eigenvalues, n_parts)
 
 
 def needs_of_nodes(kernel: GraphKernel, n_components: int, n_nodes: int) -> FitNeeds:

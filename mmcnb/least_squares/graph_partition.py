@@ -91,7 +91,7 @@ def graph_sample(
     """Build the graph of a sample, and give all its rows the coordinates that any other row would have."""
     graph = node_graph(sample, kernel, COORDINATES * n_clusters, random_state, engine)
     check_places(graph.weights.shape[0], n_clusters, "n_nodes")
-    values = graph.values[graph.node_of]
+    values = graph.node_values()[graph.node_of]
     return GraphSample(graph, values, principal_features(values, weights))
 
 
