@@ -498,3 +498,65 @@ def evolve_labels(R, population, limit, n_offspring, generations, patience, seed
         best.append(everyone[0][0])
         t += 1
     return np.array(parents), np.array([two_cluster_loss(R, y) for y in parents]), np.array(best)
+
+
+def _of_members(F, y, shares, mean, inverse, members):
+    """s, centred inner products and coefficients of planes with these rows."""
+    active = np.array(members).astype(float)
+    centred = (active * y * shares) @ F - np.outer((active * y) @ shares, mean)
+    return active @ shares, centred, centred @ inverse
+
+
+def cccp_rounds(F, y, shares, mean, inverse, planes, members, signs, C, eta, norm2, most_planes, *limits):
+    """Rounds whose planes are built anew for each QP; the members of those given are not looked at."""
+    from mmcnb.hinge.qp import PlaneQPError, solve_planes
+
+    rounds, moved, share = limits
+    p, history, solved, ended, best = F.shape[1], [], 0, 0, (np.zeros(0), np.zeros(F.shape[1] + 1))
+    makers = [(plane[:p], plane[p], plane[p + 1]) for plane in planes]
+    members = list(members)
+
+    for number in range(rounds):
+        members = [y * (F @ coef + offset) <= rho for coef, offset, rho in makers]
+        signs, idle, lowers, status = y, np.zeros(len(makers), int), [], None
+        while status is None:
+            s, centred, coefs = _of_members(F, y, shares, mean, inverse, members)
+            try:
+                found = solve_planes(centred @ coefs.T, s, np.zeros(len(s)), C)
+            except PlaneQPError:
+                status = "stalled" if lowers else "unsolved"
+                break
+            coef = found.multipliers @ coefs
+            solution, f = (found.multipliers, np.r_[coef, -mean @ coef]), F @ coef - mean @ coef
+            active, above = y * f <= found.rho, f >= 0
+            violation = shares @ (active * (found.rho - y * f))
+            lowers.append(found.norm2 / 2 - found.rho + C * max(0, found.xi))
+            entry = [number, len(s), found.rho, found.xi, found.norm2, lowers[-1], shares @ active]
+            entry += [shares @ (active * y), violation, shares @ above, shares @ (above != (y > 0))]
+            history.append([*entry, shares @ np.maximum(0, found.rho - abs(f))])
+            level = len(lowers) > 30 and lowers[-1] - max(lowers[:-30]) <= 1e-6 * abs(lowers[-1])
+            if found.norm2 < norm2:
+                status = "degenerate"
+            elif violation <= max(0, found.xi) + eta * found.rho:
+                status = "converged"
+            elif level or len(lowers) > most_planes:
+                status = "stalled"
+            else:
+                idle = np.where(found.multipliers > 1e-9 * C, 0, idle + 1)
+                kept = [k for k in range(len(idle)) if k == 0 or idle[k] < 3]
+                makers = [makers[k] for k in kept] + [(coef, solution[1][-1], found.rho)]
+                members = [members[k] for k in kept] + [active]
+                idle = np.r_[idle[kept], 0]
+        code = ("converged", "stalled", "degenerate", "unsolved").index(status)
+        if code >= 2:
+            ended = ended if solved else code
+            break
+        solved, ended, best = number + 1, code, solution
+        if not share <= history[-1][9] <= 1 - share:
+            break
+        y = np.where(above, 1, -1).astype(np.int8)
+        if history[-1][10] <= moved:
+            break
+    s, centred, coefs = _of_members(F, signs, shares, mean, inverse, members)
+    planes = np.array([np.r_[m[0], m[1], m[2], s[k], centred[k], coefs[k]] for k, m in enumerate(makers)])
+    return planes, np.array(members), signs, y, *best, np.array(history).reshape(-1, 12), solved, ended

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mmcnb._rules import Choice, Parsed, Rule
-from mmcnb.engine.estimates import OF_KERNEL, OF_MARGIN, OF_PARTITION
+from mmcnb.engine.estimates import OF_KERNEL, OF_MARGIN, OF_PARTITION, OF_ROUNDS
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts
@@ -199,7 +199,9 @@ def needs_of_landmarks(estimator: Any, n_samples: int) -> FitNeeds:
     given = getattr(estimator, "landmarks", None)
     n_landmarks = basis_size(estimator.n_landmarks, min(n_samples, rows)) if given is None else len(given)
     sparse = given is None and getattr(estimator, "basis", "own") == "landmarks"
-    larger, routines = larger_sample(n_samples), OF_KERNEL + OF_PARTITION + OF_MARGIN
+    compiled = getattr(estimator, "basis", None) == "landmarks" and n_landmarks < min(n_samples, rows)
+    routines = OF_KERNEL + OF_PARTITION + OF_MARGIN + (OF_ROUNDS if compiled else ())
+    larger = larger_sample(n_samples)
     return FitNeeds(n_landmarks, rows, stays_sparse=sparse, larger_rows=larger, routines=routines)
 
 

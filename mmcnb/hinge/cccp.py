@@ -15,8 +15,8 @@ import numpy as np
 from mmcnb.engine.session import Record, tag
 from mmcnb.features.rules import Labels
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
-from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.working_set import WorkingSet
+from mmcnb.hinge.training_set import LabelStep, TrainingSet
+from mmcnb.hinge.working_set import SampleWorkingSet, WorkingSet
 
 PATH = (1.01, 1.3, 2.0, 3.5, 6.0, 10.0)  # C of the continuation: `python -m benchmarks collapse`
 LOOSE_GAP = 0.03  # duality gap in units of rho, before the last C
@@ -167,6 +167,49 @@ def rounds(
     return state
 
 
+def sample_rounds(
+    working_set: SampleWorkingSet,
+    labels: Labels,
+    objective: Objective,
+    C: float,
+    eta: float,
+    limits: CCCPLimits,
+    record: Record,
+) -> CCCPResult | None:
+    """As `rounds`, in compiled code but for the shift of labels that leave a cluster too small.
+
+    The threshold is adaptive, without a balance.
+    """
+    training_set = working_set.training_set
+    state: CCCPResult | None = None
+    steps = done = 0
+    while done < limits.max_rounds:
+        given = limits.max_rounds - done, limits.changed, limits.least
+        found = working_set.rounds(labels, objective, C, eta, *given)
+        solution = found.solution
+        for row in found.history:
+            record(row | {"round": done + row["round"]})
+        if solution is None:
+            break
+        outside = not limits.least <= solution.statistics.positive <= 1 - limits.least
+        if outside:
+            step = training_set.label_step(labels, solution.hyperplane, solution.statistics, limits.least)
+        else:
+            step = LabelStep(found.labels, solution.hyperplane, 0.0, solution.statistics.changed, True)
+        labels, steps = step.labels, steps + outside
+        later = state is not None or found.rounds > 1
+        still = step.changed <= limits.changed or (not step.counted and later)
+        status = solution.status if still else "rounds"
+        settled = step.counted and step.changed == 0
+        state = CCCPResult(
+            labels, step.boundary, solution, step.threshold, status, training_set, steps, settled
+        )
+        done += found.rounds
+        if still or not outside:
+            break
+    return state
+
+
 def continuation(
     working_set: WorkingSet,
     labels: Labels,
@@ -216,8 +259,12 @@ def continuation(
         last = path[-1] == C and not passing
         tolerance = eta if last else max(eta, LOOSE_GAP / C)
         bounds = limits if last else replace(limits, changed=max(limits.changed, few))
-        signed = state is not None and state.settled
-        reached = rounds(working_set, labels, form, C, tolerance, bounds, record, budget, signed)
+        plain = objective.threshold == "adaptive" and not objective.balance
+        if plain and isinstance(working_set, SampleWorkingSet):
+            reached = sample_rounds(working_set, labels, form, C, tolerance, bounds, record)
+        else:
+            signed = state is not None and state.settled
+            reached = rounds(working_set, labels, form, C, tolerance, bounds, record, budget, signed)
         if reached is None:
             return state
         steps = reached.quantile_steps + (0 if state is None else state.quantile_steps)

@@ -19,6 +19,7 @@ import piqp
 from mmcnb.errors import InputError
 
 Threshold = Literal["adaptive", "fixed"]
+NO_SOLUTION = "the quadratic program of the planes has no solution; lower balance or raise C."
 TOLERANCES = (1e-10, 1e-8, 1e-6)  # tried in turn, until the solver reaches one
 
 
@@ -133,4 +134,4 @@ def _solve(
         solver.setup(P, cost, None, None, rows, lower, upper, np.zeros(cost.shape[0]), None)
         if solver.solve() == piqp.PIQP_SOLVED:
             return solver.result
-    raise PlaneQPError("the quadratic program of the planes has no solution; lower balance or raise C.")
+    raise PlaneQPError(NO_SOLUTION)

@@ -10,7 +10,7 @@ convexity. When labels change, all planes are rebuilt.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,13 +18,21 @@ from mmcnb.engine.run import Engine
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.multiple_kernels import MultipleKernels
 from mmcnb.features.nystroem import normalization_of
-from mmcnb.features.rules import Hyperplane, Labels
-from mmcnb.hinge.cutting_plane import ConstraintStatistics
-from mmcnb.hinge.qp import PlaneSolution, Threshold, solve_planes
+from mmcnb.features.rules import GivenLabels, Hyperplane, Labels
+from mmcnb.hinge.cutting_plane import (
+    DEGENERATE,
+    ConstraintStatistics,
+    Objective,
+    SubproblemResult,
+)
+from mmcnb.hinge.qp import NO_SOLUTION, PlaneQPError, PlaneSolution, Threshold, solve_planes
 from mmcnb.hinge.training_set import TrainingSet
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix, row_shares
+
+STATUS = ("converged", "stalled", "degenerate", "unsolved")  # as numbered by `mmcnb.kernels.cccp_rounds`
 
 
 class WorkingSet(ABC):
@@ -173,6 +181,114 @@ class ExactWorkingSet(FixedBasisWorkingSet):
         return ((hyperplane, rho), statistics, centred, coef), statistics
 
 
+class SampleRounds(NamedTuple):
+    """Rounds at one C on a sample.
+
+    Parameters
+    ----------
+    solution : SubproblemResult or None
+        The solution of the last round that did not degenerate; None where the first did.
+    labels : Labels
+        The labels of its hyperplane, where these leave each cluster its least share; otherwise those before.
+    rounds : int
+        How many rounds did not degenerate.
+    history : list of dict
+        A row for each sweep.
+    """
+
+    solution: SubproblemResult | None
+    labels: Labels
+    rounds: int
+    history: list[dict[str, Any]]
+
+
+class SampleWorkingSet(FixedBasisWorkingSet):
+    """Cutting planes of a dense sample in memory, whose rounds are compiled (`mmcnb.kernels.cccp_rounds`).
+
+    A plane also stores which rows it holds, one byte per row. So new labels change it by the rows whose label
+    changes.
+    """
+
+    def __init__(self, training_set: TrainingSet) -> None:
+        super().__init__(training_set)
+        n, p = training_set.n_samples, training_set.mean.shape[0]
+        self.planes, self.members = np.zeros((1, 3 * p + 3)), np.zeros((1, n), np.int8)
+        self.planes[0, p + 1] = np.inf  # the threshold of the first plane, which has every row
+        self.signs = np.zeros(n, np.int8)  # the labels that the planes have; 0 for none
+
+    def over(self, training_set: Any) -> WorkingSet:
+        """The same generators on other rows."""
+        other, p = FixedBasisWorkingSet(training_set), training_set.mean.shape[0]
+        compiled = [
+            (Hyperplane(plane[:p].copy(), float(plane[p])), float(plane[p + 1])) for plane in self.planes
+        ]
+        other.generators = compiled if self.signs.any() else list(self.generators)
+        return other
+
+    def rounds(
+        self,
+        labels: Labels,
+        objective: Objective,
+        C: float,
+        eta: float,
+        max_rounds: int,
+        changed: float,
+        least: float,
+    ) -> SampleRounds:
+        """CCCP rounds at one C, until few labels change or a cluster falls below its least share."""
+        own, total = self.training_set, self.training_set.total_weight
+        planes, members, signs, y, multipliers, plane, sweeps, rounds, status = kernels.cccp_rounds(
+            np.ascontiguousarray(own.features.block(0, own.n_samples)),
+            labels.block(None, 0, own.n_samples),
+            row_shares(own.n_samples, own.weights),
+            own.mean,
+            own.inverses[0],
+            self.planes,
+            self.members,
+            self.signs,
+            float(C),
+            float(eta),
+            DEGENERATE * objective.total_variance,
+            self.max_planes,
+            max_rounds,
+            changed / total,
+            least,
+        )
+        self.planes, self.members, self.signs = planes, members, signs
+        if STATUS[status] == "unsolved":
+            raise PlaneQPError(NO_SOLUTION)
+        history = _sweeps(sweeps, C, total)
+        if rounds == 0:
+            return SampleRounds(None, labels, 0, history)
+        _, _, rho, xi, norm2, _, active, signed, violation, positive, moved, hinge = sweeps[
+            sweeps[:, 0] < rounds
+        ][-1].tolist()
+        quadratic = PlaneSolution(multipliers, rho, xi, 0.0, norm2)
+        statistics = ConstraintStatistics(active, signed, violation, positive, moved * total, hinge)
+        lower, upper = (objective.value(quadratic, C, slack) for slack in (xi, violation))
+        hyperplane = Hyperplane(plane[:-1], float(plane[-1]))
+        solution = SubproblemResult(hyperplane, quadratic, C, statistics, lower, upper, STATUS[status])
+        return SampleRounds(solution, GivenLabels(y), rounds, history)
+
+
+def _sweeps(history: np.ndarray, C: float, total: float) -> list[dict[str, Any]]:
+    """Rows of the history, as those of the cutting-plane loop, from the columns of `cccp_rounds`."""
+    number, planes, rho, xi, norm2, lower, _, _, violation, _, changed, _ = history.T
+    columns = {
+        "C": np.full(len(history), C),
+        "objective": lower,
+        "primal": lower + C * (np.maximum(violation, 0.0) - np.maximum(xi, 0.0)),
+        "norm": np.sqrt(norm2),
+        "rho": rho,
+        "violation": violation - xi,
+        "planes": planes.astype(np.int64),
+        "changed": changed * total,
+        "round": number.astype(np.int64),
+    }
+    values = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in values]
+
+
 @dataclass(frozen=True)
 class KernelFeatures:
     """The sample under one kernel.
@@ -206,14 +322,14 @@ def landmark_features(
     """The sample on landmarks, with its kernel columns cached in memory.
 
     ``whole`` says that all distinct rows are landmarks: then the method is exact, and so is the arithmetic.
+    Rows are then few, and not worth the seconds that the compiled rounds take to compile.
     """
     dtype, tolerance = (np.float64, 1e-12) if whole else (np.float32, 1e-6)
     features = cache_features(KernelSamples(sample, kernel.against(basis), dtype), "memory")
+    make = FixedBasisWorkingSet if whole else SampleWorkingSet
     normalization = normalization_of(kernel(basis.astype(np.float64), basis.astype(np.float64)), tolerance)
     training_set = TrainingSet(engine, features, normalization, weights, hold_labels=True, basis=basis)
-    return KernelFeatures(
-        kernel, _rows(training_set) @ normalization, weights, lambda: FixedBasisWorkingSet(training_set)
-    )
+    return KernelFeatures(kernel, _rows(training_set) @ normalization, weights, lambda: make(training_set))
 
 
 def exact_features(

@@ -111,7 +111,19 @@ def _averaged(given, rng):
     given["weights"] = np.abs(given["weights"]) + 0.1
 
 
+def _without_planes(given, rng):
+    n, p = given["F"].shape
+    given["shares"] /= given["shares"].sum()
+    given["mean"] = given["shares"] @ given["F"].astype(float)
+    given["inverse"] = given["inverse"] @ given["inverse"].T + np.eye(p)
+    given["planes"], given["members"] = np.zeros((1, 3 * p + 3)), np.zeros((1, n), np.int8)
+    given["planes"][0, p + 1], given["signs"] = 1.0, np.zeros(n, np.int8)
+    # In few rows a plane holds one of them, whose margin is then rho but for rounding.
+    given |= {"C": 2.0, "share": 0.1, "most_planes": 1, "max_rounds": 1}
+
+
 SPECIAL = {
+    "cccp_rounds": _without_planes,
     "average_linkage": _far,
     "shake": _symmetric,
     "refine": _bounded,
@@ -139,6 +151,7 @@ TWINS = {
     "basis_fixed_point_sums": reference.basis_fixed_point_sums,
     "basis_fixed_point_sums_csr": lambda *a: reference.basis_fixed_point_sums(*_dense(*a, a[4].size)),
     "calibrated_weights": reference_graph.calibrated_weights,
+    "cccp_rounds": reference.cccp_rounds,
     "cluster_cuts": lambda *a: reference_graph.cluster_cuts(*_dense(*a, len(a[3]))),
     "cluster_row_sums": reference.cluster_row_sums,
     "cluster_scores": reference.cluster_scores,

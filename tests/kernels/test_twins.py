@@ -8,6 +8,7 @@ from tests.kernels.arguments import TWINS, good_arguments
 from tests.kernels.inputs import DTYPES
 
 TOLERANCE = {"float32": 1e-5, "float64": 1e-10}
+QP_TOLERANCE = 1e-6  # of two solvers
 
 
 def results(name, given):
@@ -38,4 +39,5 @@ def test_routines_equal_their_twins(name, dtype):
         }
         expected, found = TWINS[name](*copies.values()), results(name, given)
         for one, other in zip(found, expected if isinstance(expected, tuple) else [expected], strict=True):
-            np.testing.assert_allclose(one, other, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+            tolerance = max(TOLERANCE[dtype], QP_TOLERANCE * (name == "cccp_rounds"))
+            np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)

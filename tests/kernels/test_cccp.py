@@ -1,0 +1,144 @@
+"""The compiled rounds: their quadratic program, and what makes them end."""
+
+import numpy as np
+import pytest
+
+from mmcnb import kernels
+from mmcnb.hinge import cutting_plane
+from mmcnb.hinge.qp import solve_planes
+from mmcnb.kernels import cccp
+from tests import reference
+from tests.hinge.problems import two_groups
+
+LIMITS = {"eta": 0.01, "norm2": 1e-6, "most_planes": 1000, "max_rounds": 30, "moved": 0.0, "share": 0.05}
+
+
+def sample(n=200, p=20, seed=0, weighted=False, dtype=np.float64):
+    """Rows on landmarks, labels that are partly wrong, and no planes yet: arguments of the kernel."""
+    rng = np.random.default_rng(seed)
+    X, y = two_groups(n, seed, gap=3.0)
+    landmarks = X[rng.permutation(n)[:p]]
+    gram = np.exp(-((landmarks[:, None] - landmarks) ** 2).sum(axis=2) / 4)
+    F = np.exp(-((X[:, None] - landmarks) ** 2).sum(axis=2) / 4).astype(dtype)
+    shares = rng.integers(1, 4, n).astype(float) if weighted else np.ones(n)
+    shares /= shares.sum()
+    planes = np.zeros((1, 3 * p + 3))
+    planes[0, p + 1] = np.inf
+    labels = np.where(rng.random(n) < 0.04, -y, y).astype(np.int8)
+    inverse = np.linalg.inv(gram + 1e-9 * np.eye(p))
+    rows = {"F": F, "y": labels, "shares": shares, "mean": shares @ F.astype(float), "inverse": inverse}
+    state = {"planes": planes, "members": np.zeros((1, n), np.int8), "signs": np.zeros(n, np.int8)}
+    return rows | state
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("C", [1.01, 2.0, 10.0])
+def test_multipliers_are_those_of_piqp(seed, C):
+    given, rng = sample(seed=seed), np.random.default_rng(seed)
+    n, p = given["F"].shape
+    count = int(rng.integers(1, 12))
+    # Planes with rows drawn at random; the first has every row. No label changes, so they stay as they are.
+    members = (rng.random((count, n)) < rng.random((count, 1))).astype(np.int8)
+    members[0] = 1
+    basics = reference._of_members(
+        given["F"], given["y"], given["shares"], given["mean"], given["inverse"], members
+    )
+    s, centred, coefs = basics
+    given["planes"] = np.column_stack([np.zeros((count, p + 1)), np.full(count, np.inf), s, centred, coefs])
+    given |= {"members": members, "signs": given["y"].copy()}
+    found = kernels.cccp_rounds(**given, **LIMITS | {"C": C, "eta": 1e9, "max_rounds": 1})
+    multipliers, (_, _, rho, xi, norm2, *_) = found[4], found[6][0]
+    expected = solve_planes(centred @ coefs.T, s, np.zeros(count), C)
+    assert norm2 == pytest.approx(expected.norm2, rel=1e-8, abs=1e-12)
+    assert rho == pytest.approx(expected.rho, rel=1e-7, abs=1e-10)
+    assert xi == pytest.approx(expected.xi, abs=1e-8)
+    assert multipliers.min() >= 0
+    assert multipliers.sum() <= C + 1e-8
+    assert s @ multipliers >= 1 - 1e-8
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("C", [1.01, 2.0])
+def test_rounds_equal_those_of_the_plain_twin(weighted, C):
+    for seed in range(4):
+        given = sample(seed=seed, weighted=weighted) | LIMITS | {"C": C, "eta": 1e-5}
+        found, expected = kernels.cccp_rounds(**given), reference.cccp_rounds(*given_in_order(given))
+        assert found[7:] == expected[7:]
+        np.testing.assert_array_equal(found[3], expected[3])
+        last, other = found[6][-1], expected[6][-1]
+        np.testing.assert_allclose(last[4:6], other[4:6], rtol=1e-4)
+
+
+def given_in_order(given):
+    return [given[name] for name in kernels.cccp_rounds.takes]
+
+
+def test_arguments_stay_as_they_are():
+    given = sample() | LIMITS | {"C": 2.0}
+    before = {name: np.copy(value) for name, value in given.items()}
+    kernels.cccp_rounds(**given)
+    for name, value in given.items():
+        np.testing.assert_array_equal(value, before[name])
+
+
+def test_planes_that_follow_the_labels_are_those_built_anew():
+    given = sample(weighted=True) | LIMITS | {"C": 2.0}
+    planes, members, signs, *_ = kernels.cccp_rounds(**given)
+    p = given["F"].shape[1]
+    f = given["F"] @ planes[:, :p].T + planes[:, p]
+    np.testing.assert_array_equal(members.T, signs[:, None] * f <= planes[:, p + 1])
+    built = reference._of_members(
+        given["F"], signs, given["shares"], given["mean"], given["inverse"], members
+    )
+    held = planes[:, p + 2], planes[:, p + 3 : 2 * p + 3], planes[:, 2 * p + 3 :]
+    for one, other in zip(built, held, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9 * np.abs(one).max())
+
+
+def test_rounds_resume_from_their_planes():
+    given = sample() | LIMITS | {"C": 2.0}
+    whole = kernels.cccp_rounds(**given)
+    one = kernels.cccp_rounds(**given | {"max_rounds": 1})
+    assert whole[7] > 1
+    state = dict(zip(("planes", "members", "signs", "y"), one[:4], strict=True))
+    rest = kernels.cccp_rounds(**given | state | {"max_rounds": 29})
+    assert one[7] + rest[7] == whole[7]
+    np.testing.assert_array_equal(rest[3], whole[3])
+    np.testing.assert_allclose(rest[6][-1, 2:6], whole[6][-1, 2:6], rtol=1e-6)
+
+
+def test_gap_at_the_end_is_within_eta():
+    given = sample() | LIMITS | {"C": 3.5, "eta": 1e-4}
+    *_, history, _, status = kernels.cccp_rounds(**given)
+    assert status == cccp.CONVERGED
+    assert history[-1, 8] <= max(history[-1, 3], 0) + 1e-4 * history[-1, 2]
+
+
+def test_labels_without_margin_are_degenerate():
+    given = sample(n=40) | LIMITS | {"C": 2.0, "norm2": 1e3}
+    *_, history, rounds, status = kernels.cccp_rounds(**given)
+    assert (rounds, status, len(history)) == (0, cccp.DEGENERATE, 1)
+
+
+def test_a_program_without_a_solution_is_told():
+    *_, rounds, status = kernels.cccp_rounds(**sample() | LIMITS | {"C": 0.5})
+    assert (rounds, status) == (0, cccp.UNSOLVED)
+
+
+def test_rounds_end_before_labels_that_leave_a_cluster_too_small():
+    given = sample() | LIMITS | {"C": 2.0, "share": 0.6}
+    *_, y, _, _, _, rounds, _ = kernels.cccp_rounds(**given)
+    assert rounds == 1
+    np.testing.assert_array_equal(y, given["y"])
+
+
+def test_limits_are_those_of_the_streamed_loop():
+    for name in ("IDLE_SOLVES", "STALL_PLANES", "STALL_SHARE"):
+        assert getattr(cccp, name) == getattr(cutting_plane, name)
+
+
+def test_planes_of_a_wrong_width_are_refused():
+    given = sample(p=5) | LIMITS | {"C": 2.0}
+    given["planes"] = given["planes"][:, 1:].copy()
+    with pytest.raises(ValueError, match="planes has 17 columns; give 3 p \\+ 3 = 18, as F has p=5"):
+        kernels.cccp_rounds(**given)
