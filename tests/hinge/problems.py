@@ -6,7 +6,7 @@ from mmcnb.features.kernel import BasisMap, Kernel, KernelSamples
 from mmcnb.features.nystroem import normalization_of
 from mmcnb.features.rules import GivenLabels
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.working_set import ExactWorkingSet, FixedBasisWorkingSet
+from mmcnb.hinge.working_set import ExactWorkingSet, FixedBasisWorkingSet, SampleWorkingSet
 from mmcnb.samples import open_samples
 
 
@@ -31,14 +31,13 @@ def make_planes(kind, engine, X, gamma=0.5, weights=None, hold_labels=True):
     samples, kernel = open_samples(X), Kernel("rbf", gamma)
     if kind == "linear":
         return FixedBasisWorkingSet(TrainingSet(engine, samples, None, weights, hold_labels)), X @ X.T
-    if kind == "landmarks":
+    if kind in ("landmarks", "sample"):
+        make = SampleWorkingSet if kind == "sample" else FixedBasisWorkingSet
         basis = X[: max(2, len(X) // 2)]
         features = KernelSamples(samples, BasisMap(kernel, basis), np.float64)
         normalization = normalization_of(kernel(basis, basis))
         z = kernel(X, basis) @ normalization
-        return FixedBasisWorkingSet(
-            TrainingSet(engine, features, normalization, weights, hold_labels)
-        ), z @ z.T
+        return make(TrainingSet(engine, features, normalization, weights, hold_labels)), z @ z.T
     gram = kernel(X, X)
     features = KernelSamples(samples, BasisMap(kernel, X), np.float64)
     if kind == "exact":

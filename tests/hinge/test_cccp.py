@@ -6,6 +6,7 @@ import pytest
 from mmcnb.features.rules import GivenLabels, coin_flip, signs
 from mmcnb.hinge.cccp import CCCPLimits, continuation, path_to
 from mmcnb.hinge.cutting_plane import Objective, SweepBudget
+from mmcnb.hinge.qp import PlaneQPError
 from tests.hinge.problems import given, ignore, make_planes, rings, two_groups
 
 N = 240
@@ -65,7 +66,7 @@ def rounds_of(rows):
 
 
 @pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize("kind", ["landmarks", "exact", "linear"])
+@pytest.mark.parametrize("kind", ["landmarks", "sample", "exact", "linear"])
 @pytest.mark.parametrize(("threshold", "balance"), [("adaptive", 0.0), ("adaptive", 0.1), ("fixed", 0.0)])
 def test_next_lower_bound_never_exceeds_the_true_primal_before_it(engine, data, kind, threshold, balance):
     checked = 0
@@ -83,9 +84,10 @@ def test_next_lower_bound_never_exceeds_the_true_primal_before_it(engine, data, 
 
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("gamma", [0.05, 0.5, 3.0])
-def test_continuation_from_coin_flips_never_collapses(engine, data, gamma):
+@pytest.mark.parametrize("kind", ["landmarks", "sample"])
+def test_continuation_from_coin_flips_never_collapses(engine, data, gamma, kind):
     for seed in range(4):
-        state, planes, _ = fit(engine, DATA[data](seed), gamma=gamma, seed=seed)
+        state, planes, _ = fit(engine, DATA[data](seed), kind, gamma=gamma, seed=seed)
         assert state is not None
         assert state.solution.quadratic.norm2 > 0
         f = planes.training_set.decide(state.solution.hyperplane.shifted(state.threshold))
@@ -130,11 +132,12 @@ def test_labels_held_and_labels_derived_give_the_same_bits(engine, hold_labels):
     assert found[0] == found[1]
 
 
-def test_swapping_the_starting_labels_swaps_the_result(engine):
+@pytest.mark.parametrize("kind", ["landmarks", "sample"])
+def test_swapping_the_starting_labels_swaps_the_result(engine, kind):
     X, start = overlapping(1), coin_flip(N, np.random.RandomState(1))
     found = []
     for sign in (1, -1):
-        planes, _ = make_planes("landmarks", engine, X)
+        planes, _ = make_planes(kind, engine, X)
         state = continuation(
             planes,
             given(sign * start.y),
@@ -149,6 +152,38 @@ def test_swapping_the_starting_labels_swaps_the_result(engine):
         )
     assert found[0][1] == pytest.approx(found[1][1], rel=1e-6)
     np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-6)
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_compiled_rounds_end_where_the_streamed_ones_do(engine, data, weighted):
+    X, rng = DATA[data](0), np.random.default_rng(0)
+    weights = rng.integers(1, 4, N).astype(float) if weighted else None
+    start, ends = given(np.where(X[:, 0] + rng.standard_normal(N) / 2 > np.median(X[:, 0]), 1, -1)), []
+    for kind in ("landmarks", "sample"):
+        (planes, K), rows = make_planes(kind, engine, X, weights=weights), []
+        objective = Objective("adaptive", 0.0, float(np.trace(K) / N - K.mean()))
+        given_limits = 1e-4, CCCPLimits(30, 0, 0.05), rows.append
+        ends.append((continuation(planes, start, objective, (1.01, 1.3), *given_limits), planes, rows))
+    (one, _, rows), (other, planes, compiled) = ends
+    assert (one.status, one.quantile_steps) == (other.status, other.quantile_steps)
+    np.testing.assert_array_equal(one.labels.y, other.labels.y)
+    assert other.solution.primal == pytest.approx(one.solution.primal, rel=1e-3)
+    assert list(compiled[-1]) == list(rows[-1])
+    assert [row["round"] for row in compiled[:1]] == [0]
+    assert {row["C"] for row in compiled} == {row["C"] for row in rows}
+    # Planes rebuilt elsewhere from what generated them are those that followed the labels.
+    fresh, p = planes.over(planes.training_set), planes.training_set.mean.shape[0]
+    fresh.relabel(given(planes.signs))
+    np.testing.assert_allclose(fresh.s, planes.planes[:, p + 2], atol=1e-9)
+    np.testing.assert_allclose(fresh.centred, planes.planes[:, p + 3 : 2 * p + 3], atol=1e-9)
+
+
+def test_a_program_without_a_solution_raises(engine):
+    planes, _ = make_planes("sample", engine, blobs(0))
+    start = coin_flip(N, np.random.RandomState(0))
+    with pytest.raises(PlaneQPError, match="has no solution; lower balance or raise C"):
+        continuation(planes, start, Objective("adaptive", 0.0, 1.0), (0.5,), 0.01, CCCPLimits(), ignore)
 
 
 def test_path_rises_from_near_one_to_C():
