@@ -1,5 +1,6 @@
 """The bandwidth of the Gaussian kernel: rules of thumb, candidates, and a criterion without labels."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,10 @@ def candidate_gammas(X: Any, weights: np.ndarray | None = None) -> list[float]:
 
 
 def leave_one_out_scores(
-    labelings: np.ndarray, embeddings: list[np.ndarray], weights: np.ndarray | None = None
+    labelings: np.ndarray,
+    embeddings: list[np.ndarray],
+    weights: np.ndarray | None = None,
+    each: Callable[..., Iterable[np.ndarray]] = map,
 ) -> np.ndarray:
     """How well any of the kernels predicts each labelling, row by row, from all other rows.
 
@@ -149,6 +153,8 @@ def leave_one_out_scores(
         The rows in the feature space of each kernel.
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
+    each : callable, default=map
+        Applies a function to each kernel; `Engine.each` does so in its threads.
 
     Returns
     -------
@@ -166,19 +172,18 @@ def leave_one_out_scores(
     """
     y = labelings.astype(np.float64).T
     shares = row_shares(y.shape[0], weights)
-    centre = shares @ y
-    variance = shares @ (y - centre) ** 2
-    best = np.full(y.shape[1], np.inf)
-    for z in embeddings:
+    y -= shares @ y
+    variance = np.maximum(shares @ y**2, np.finfo(float).tiny)
+
+    def least_residuals(z: np.ndarray) -> np.ndarray:
         z = z - shares @ z
         values, vectors = np.linalg.eigh((z * shares[:, None]).T @ z)
         z = z @ vectors
-        products = (z * shares[:, None]).T @ (y - centre)
-        for ridge in RIDGES:
-            inverse = 1 / (np.maximum(values, 0) + ridge * values.sum() + np.finfo(float).tiny)
-            leverage = shares * (1 + (z**2) @ inverse)
-            residual = (y - centre - z @ (inverse[:, None] * products)) / np.maximum(1 - leverage, 1e-9)[
-                :, None
-            ]
-            best = np.minimum(best, shares @ residual**2 / np.maximum(variance, np.finfo(float).tiny))
-    return best
+        scales = np.maximum(values, 0)[:, None] + np.multiply(RIDGES, values.sum()) + np.finfo(float).tiny
+        predictors = ((z * shares[:, None]).T @ y)[:, None] / scales[:, :, None]
+        predicted = (z @ predictors.reshape(z.shape[1], -1)).reshape(-1, len(RIDGES), y.shape[1])
+        leverage = shares[:, None] * (1 + z**2 @ (1 / scales))
+        residuals = (y[:, None] - predicted) / np.maximum(1 - leverage, 1e-9)[:, :, None]
+        return np.tensordot(shares, residuals**2, 1).min(axis=0)
+
+    return np.min(list(each(least_residuals, embeddings)), axis=0) / variance

@@ -291,7 +291,8 @@ def search_sample(
         return restarts
     labelings = np.array([restart.labels for restart in restarts])
     embeddings = [features.z for features, _ in results]
-    scores = leave_one_out_scores(labelings, embeddings, results[0][0].weights)
+    each = engine.each if in_threads else map
+    scores = leave_one_out_scores(labelings, embeddings, results[0][0].weights, each)
     scored = [
         replace(restart, leave_one_out=float(score)) for restart, score in zip(restarts, scores, strict=True)
     ]

@@ -165,7 +165,7 @@ def test_two_values_far_from_balance_stay_two_clusters_on_all_rows(rare):
 def test_judges_that_disagree_are_heard(monkeypatch):
     X = np.random.default_rng(0).standard_normal((300, 5))
 
-    def only_the_narrowest_is_clean(labelings, embeddings, weights):
+    def only_the_narrowest_is_clean(labelings, *others):
         return np.r_[0.0, np.ones(len(labelings) - 1)]
 
     monkeypatch.setattr("mmcnb.hinge.sample_search.leave_one_out_scores", only_the_narrowest_is_clean)
