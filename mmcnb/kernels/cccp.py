@@ -13,12 +13,12 @@ from mmcnb.errors import InputError
 from mmcnb.kernels._checks import FLOATS, Array, Number, Signs, Whole, takes
 
 # Plain loops: an array expression takes up to a second to compile.
-MOST_STEPS = 60  # of the interior-point method; 10 to 15 are common
+MOST_STEPS, CAREFUL = 120, 25  # of the interior-point method, and those that go for speed; 10 are common
 ACCURATE, USABLE = 1e-10, 1e-6  # relative errors at which it stops, and up to which its end is used
 TO_BOUNDARY = 0.995  # share of the way to the nearest bound that a step goes
 RIDGE = 1e-13  # added to the diagonal, whose mean is 1; the residuals leave it out
-ACTIVE = 1e-9  # share of C above which a multiplier counts
-IDLE_SOLVES, STALL_PLANES, STALL_SHARE = 3, 30, 1e-6  # as in `mmcnb.hinge.cutting_plane`, which has reasons
+# The share of C above which a multiplier counts, and limits of which `hinge/cutting_plane.py` has reasons.
+ACTIVE, IDLE_SOLVES, STALL_PLANES, STALL_SHARE = 1e-9, 3, 30, 1e-6
 CONVERGED, STALLED, DEGENERATE, UNSOLVED = 0, 1, 2, 3  # how a subproblem ends
 
 
@@ -61,7 +61,7 @@ def _factor(M):
 def _solve(L, b):
     """The solution of L L'x = b, in the place of b."""
     for i in range(b.shape[0]):
-        b[i] = (b[i] - _dot(L[i, :i], b[:i])) / L[i, i]
+        b[i] = (b[i] - _dot(L[i, :i], b)) / L[i, i]
     for i in range(b.shape[0] - 1, -1, -1):
         b[i] /= L[i, i]
         _add_scaled(b[:i], L[i, :i], -b[i])
@@ -85,8 +85,7 @@ def _newton(L, S, V, A, at, by, dual, primal, products):
 
 
 @njit()
-def _longest(at, by):
-    """The longest step that leaves all values at least 0."""
+def _longest(at, by):  # step that leaves all values at least 0
     longest = np.inf
     for j in range(at.shape[0]):
         if by[j] < 0.0:
@@ -95,8 +94,7 @@ def _longest(at, by):
 
 
 @njit()
-def _gap(at, by, length):
-    """The duality gap after a step."""
+def _gap(at, by, length):  # the duality gap after a step
     gap, m = 0.0, at.shape[0] // 2
     for j in range(m):
         gap += (at[j] + length * by[j]) * (at[m + j] + length * by[m + j])
@@ -127,8 +125,8 @@ def _solve_planes(gram, s, C):
     n, q, m, scale, least = s.shape[0], 2, s.shape[0] + 2, 0.0, np.inf
     P, A, h = np.empty((n, n)), np.empty((q, n)), np.array([C, -1.0])
     for i in range(n):
-        scale += gram[i, i] / n
-    scale = scale if scale > 0.0 else 1.0  # errors are relative to 1, so the matrix is brought to this size
+        scale += gram[i, i] / n  # errors are relative to 1, so the matrix is brought to this size
+    scale = scale if scale > 0.0 else 1.0
     for i in range(n):
         A[0, i], A[1, i] = 1.0, -s[i]
         for j in range(n):
@@ -137,7 +135,7 @@ def _solve_planes(gram, s, C):
     at, by, best = np.ones(2 * m), np.zeros(2 * m), np.ones(2 * m)
     dual, primal, products = np.empty(n), np.empty(q), np.empty(m)
     L, V, S = np.empty((n, n)), np.empty((q, n)), np.empty((q, q))
-    for _ in range(MOST_STEPS):
+    for number in range(MOST_STEPS):
         error = _residuals(P, A, h, at, dual, primal)
         if error < least:
             least = error
@@ -157,11 +155,13 @@ def _solve_planes(gram, s, C):
         _factor(S)
         gap, aim, length = _gap(at, by, 0.0), 0.0, 0.0
         for correcting in range(2):  # the second step is corrected by what the first one leaves
-            for j in range(m):
-                products[j] = at[j] * at[m + j] + correcting * (by[j] * by[m + j] - aim)
+            for j in range(m):  # correcting for the whole of a step that is cut short leads into cycles
+                products[j] = at[j] * at[m + j] + correcting * (length**2 * by[j] * by[m + j] - aim)
             _newton(L, S, V, A, at, by, dual, primal, products)
             length = min(1.0, _longest(at, by) * (TO_BOUNDARY if correcting else 1.0))
             aim = gap / m * (_gap(at, by, length) / gap) ** 3
+            if number >= CAREFUL:  # back to the middle of the way, without a correction
+                length, aim = length * correcting, gap / m / 2
         _add_scaled(at, by, length)
     return best[:n], scale * best[m + n + 1], scale * best[m + n], least
 
@@ -387,7 +387,7 @@ def cccp_rounds(
             (F, shares, mean, inverse), y, held, inside, gram, count, *given
         )
         sweeps += used
-        if status == DEGENERATE or status == UNSOLVED:  # noqa: SIM109, which numba compiles to more code
+        if status >= DEGENERATE:
             ended = ended if solved else status
             break
         solved, ended, best, best_hyperplane = number + 1, status, multipliers, hyperplane
@@ -396,5 +396,5 @@ def cccp_rounds(
         y = above
         if history[sweeps - 1, 10] <= moved:
             break
-    state = held[:count].copy(), inside[:count].copy(), signs
-    return *state, y.copy(), best, best_hyperplane, history[:sweeps].copy(), solved, ended
+    solution = y.copy(), best, best_hyperplane, history[:sweeps].copy(), solved, ended
+    return held[:count].copy(), inside[:count].copy(), signs, *solution

@@ -57,6 +57,48 @@ def test_multipliers_are_those_of_piqp(seed, C):
     assert s @ multipliers >= 1 - 1e-8
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_programs_of_any_scale_are_solved(seed):
+    rng, p = np.random.default_rng(seed), 20
+    for _ in range(50):
+        count, C = int(rng.integers(1, 25)), float(rng.choice([1.01, 1.3, 2.0, 10.0, 1000.0]))
+        centred = rng.standard_normal(p) * 10 ** rng.uniform(-2, 1) + rng.standard_normal((count, p))
+        centred *= 10 ** rng.uniform(-4, 1) * rng.uniform(0.05, 1, (count, 1))
+        if seed % 3 == 0:  # planes that are nearly the same
+            centred[count // 2 :] = centred[: count - count // 2] * (1 + 1e-9 * rng.random())
+        s = np.r_[1, rng.random(count - 1)]
+        given = sample(n=20, p=p, seed=seed) | LIMITS | {"C": C, "eta": 1e99, "norm2": 0.0, "max_rounds": 1}
+        given |= {"inverse": np.eye(p), "signs": given["y"].copy(), "members": np.zeros((count, 20), np.int8)}
+        planes = [np.zeros((count, p + 1)), np.full(count, np.inf), s, centred, centred]
+        *_, multipliers, _, history, _, status = kernels.cccp_rounds(
+            **given | {"planes": np.column_stack(planes)}
+        )
+        assert status == cccp.CONVERGED
+        expected = solve_planes(centred @ centred.T, s, np.zeros(count), C)
+        assert history[0, 4] == pytest.approx(expected.norm2, rel=1e-6, abs=1e-9 * (centred**2).sum() / count)
+        assert multipliers.sum() <= C * (1 + 1e-8)
+        assert s @ multipliers >= 1 - 1e-8
+
+
+def test_a_program_on_which_plain_correctors_go_in_circles_is_solved():
+    gram = np.array(
+        [
+            [0.005896, 0.00164, 0.003715, 0.003693, 0.002247],
+            [0.00164, 0.000923, 0.001499, 0.001455, 0.000365],
+            [0.003715, 0.001499, 0.002811, 0.002749, 0.001157],
+            [0.003693, 0.001455, 0.002749, 0.002808, 0.001211],
+            [0.002247, 0.000365, 0.001157, 0.001211, 0.001328],
+        ]
+    )
+    s, centred = np.array([1.0, 0.311, 0.6595, 0.707, 0.4945]), np.linalg.cholesky(gram + 1e-6 * np.eye(5))
+    planes = [np.zeros((5, 6)), np.full(5, np.inf), s, centred, centred]
+    given = sample(n=20, p=5) | LIMITS | {"C": 10.0, "eta": 1e9, "max_rounds": 1, "inverse": np.eye(5)}
+    given |= {"planes": np.column_stack(planes), "members": np.zeros((5, 20), np.int8)}
+    *_, history, rounds, status = kernels.cccp_rounds(**given | {"signs": given["y"].copy()})
+    assert (rounds, status) == (1, cccp.CONVERGED)
+    assert history[0, 4] == pytest.approx(solve_planes(centred @ centred.T, s, np.zeros(5), 10.0).norm2)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("C", [1.01, 2.0])
 def test_rounds_equal_those_of_the_plain_twin(weighted, C):
