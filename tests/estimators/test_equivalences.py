@@ -151,7 +151,8 @@ def test_landmarks_of_all_rows_are_the_exact_method():
 
 
 def test_linear_kernel_on_enough_landmarks_is_the_linear_method():
-    X = make_blobs(150, gap=4.0)
+    # Nearer groups have several local optima, and the loose solutions on the way may lead to either.
+    X = make_blobs(150, gap=5.0)
     linear = make("CPMMC", eta=1e-5).fit(X)
     kernel = make("SparseKernelMMC", kernel="linear", n_landmarks=50, eta=1e-5).fit(X)
     np.testing.assert_array_equal(kernel.labels_, linear.labels_)
