@@ -514,8 +514,6 @@ def cccp_rounds(F, y, shares, mean, inverse, planes, members, signs, C, eta, nor
     rounds, moved, share = limits
     p, history, solved, ended, best = F.shape[1], [], 0, 0, (np.zeros(0), np.zeros(F.shape[1] + 1))
     makers = [(plane[:p], plane[p], plane[p + 1]) for plane in planes]
-    members = list(members)
-
     for number in range(rounds):
         members = [y * (F @ coef + offset) <= rho for coef, offset, rho in makers]
         signs, idle, lowers, status = y, np.zeros(len(makers), int), [], None
@@ -549,7 +547,7 @@ def cccp_rounds(F, y, shares, mean, inverse, planes, members, signs, C, eta, nor
                 idle = np.r_[idle[kept], 0]
         code = ("converged", "stalled", "degenerate", "unsolved").index(status)
         if code >= 2:
-            ended = ended if solved else code
+            ended = ended if solved and code == 2 else code
             break
         solved, ended, best = number + 1, code, solution
         if not share <= history[-1][9] <= 1 - share:

@@ -19,12 +19,7 @@ from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.multiple_kernels import MultipleKernels
 from mmcnb.features.nystroem import normalization_of
 from mmcnb.features.rules import GivenLabels, Hyperplane, Labels
-from mmcnb.hinge.cutting_plane import (
-    DEGENERATE,
-    ConstraintStatistics,
-    Objective,
-    SubproblemResult,
-)
+from mmcnb.hinge.cutting_plane import DEGENERATE, ConstraintStatistics, Objective, SubproblemResult
 from mmcnb.hinge.qp import NO_SOLUTION, PlaneQPError, PlaneSolution, Threshold, solve_planes
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.kernels import unchecked as kernels

@@ -359,8 +359,8 @@ def cccp_rounds(
         A row for each sweep: number of the round, planes, rho, xi, |w|², lower bound; of the most violated
         constraint share, signed share and violation; share with f >= 0, share that changes, mean hinge.
     rounds, status : int
-        Rounds that did not degenerate, and how the last one ended: 0 converged, 1 stalled. Without one: 2
-        degenerate, 3 no solution.
+        Rounds that did not degenerate, and how the last one ended: 0 converged, 1 stalled; 2 where there is
+        none, 3 where a QP has no solution.
 
     Examples
     --------
@@ -388,7 +388,7 @@ def cccp_rounds(
         )
         sweeps += used
         if status >= DEGENERATE:
-            ended = ended if solved else status
+            ended = ended if solved and status == DEGENERATE else status
             break
         solved, ended, best, best_hyperplane = number + 1, status, multipliers, hyperplane
         if not share <= history[sweeps - 1, 9] <= 1.0 - share:

@@ -9,6 +9,7 @@ from mmcnb.hinge.qp import solve_planes
 from mmcnb.kernels import cccp
 from tests import reference
 from tests.hinge.problems import two_groups
+from tests.kernels.inputs import DTYPES
 
 LIMITS = {"eta": 0.01, "norm2": 1e-6, "most_planes": 1000, "max_rounds": 30, "moved": 0.0, "share": 0.05}
 
@@ -99,11 +100,12 @@ def test_a_program_on_which_plain_correctors_go_in_circles_is_solved():
     assert history[0, 4] == pytest.approx(solve_planes(centred @ centred.T, s, np.zeros(5), 10.0).norm2)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("C", [1.01, 2.0])
-def test_rounds_equal_those_of_the_plain_twin(weighted, C):
+def test_rounds_equal_those_of_the_plain_twin(dtype, weighted, C):
     for seed in range(4):
-        given = sample(seed=seed, weighted=weighted) | LIMITS | {"C": C, "eta": 1e-5}
+        given = sample(seed=seed, weighted=weighted, dtype=dtype) | LIMITS | {"C": C, "eta": 1e-5}
         found, expected = kernels.cccp_rounds(**given), reference.cccp_rounds(*given_in_order(given))
         assert found[7:] == expected[7:]
         np.testing.assert_array_equal(found[3], expected[3])
