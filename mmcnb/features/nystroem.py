@@ -178,7 +178,8 @@ def _few_columns(X: Any, random_state: np.random.RandomState) -> np.ndarray:
     if X.shape[1] > PROJECTED_COLUMNS:
         projection = SparseRandomProjection(PROJECTED_COLUMNS, dense_output=True, random_state=random_state)
         X = projection.fit_transform(X)
-    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, np.float64)
+    # One layout: by the layout of its factors, a product rounds equal rows differently.
+    return np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X, np.float64)
 
 
 SMALLEST_VARIANCE = 1e-12  # of an axis, as a share of the largest; less is rounding

@@ -155,7 +155,7 @@ def partition_starts(
     """
     for number in range(n_init):
         seed = random_state.randint(2**31 - 1)
-        if points is not None and number % 2 == 0:
+        if points is not None and points.shape[1] > 0 and number % 2 == 0:  # equal rows have no columns
             from sklearn.cluster import KMeans
             from sklearn.exceptions import ConvergenceWarning
 

@@ -208,6 +208,11 @@ def test_restarts_mix_starts_amplitudes_and_decays():
     assert len({tuple(labels) for labels in starts}) >= 3
 
 
+def test_equal_rows_start_at_random():
+    starts = list(partition_starts(4, 30, np.full(3, 1 / 3), np.random.RandomState(0), np.empty((30, 0))))
+    assert len({tuple(labels) for labels in starts}) == 4
+
+
 @pytest.mark.parametrize("shares", [[0.5, 0.5], [0.97, 0.01, 0.02], [0.25] * 4])
 def test_random_labels_have_their_shares(shares):
     labels = random_labels(40, np.array(shares), np.random.RandomState(0))
