@@ -64,6 +64,7 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
             f'"mmcnb convert {samples.name} OUT.zarr" writes a store that is checked.',
             stacklevel=1,
         )
+    kept = _recorded_passes(arguments)
     started, compiled = times()  # a clock that stands still while something is compiled
     estimator.fit_model(samples, out=labels)
     estimator.set_params(verbose=0)  # the progress belongs to this command and not to the model
@@ -84,7 +85,16 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
         "model": arguments.model,
         "labels": arguments.labels,
         "checkpoint": arguments.checkpoint,
+        "resumed": kept,
+        "recorded": _recorded_passes(arguments),
     }
+
+
+def _recorded_passes(arguments: argparse.Namespace) -> int:
+    """Passes in the checkpoint; 0 without one."""
+    from mmcnb.engine.checkpoint import recorded_passes
+
+    return recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
@@ -115,7 +125,7 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     yield f"speed            {report['rows_per_second']:,.0f} rows/s"
     yield f"peak memory      {format_bytes(report['peak_memory_bytes'])}"
     if report["checkpoint"]:
-        taken = f"{report['resumed']} of {report['passes']} passes were taken from it"
+        taken = f"{report['resumed']} of {report['recorded']} passes were taken from it"
         yield f"checkpoint       {report['checkpoint']}; {taken}"
     yield f"model            {report['model']}"
     if report["labels"]:
@@ -150,7 +160,6 @@ def _sizes(report: dict[str, Any]) -> Iterator[str]:
 def _verdict(estimator: Any) -> dict[str, Any]:
     report, history = estimator.report_, estimator.history_
     weights = getattr(estimator, "kernel_weights_", None)
-    on_all_rows = history["stage"] == "all rows"
     return {
         **dict.fromkeys(("sizes", "sample_sizes", "kernel", "loss", "choice", "numbers", "trust")),
         **dict.fromkeys(("gamma", "w_norm", "w_norm_random", "score", "gap")),
@@ -160,6 +169,5 @@ def _verdict(estimator: Any) -> dict[str, Any]:
         "n_clusters": getattr(estimator, "n_clusters_", None),
         "objective": estimator.objective_,
         "converged": estimator.converged_,
-        "passes": int(on_all_rows.sum()),
-        "resumed": int((history["resumed"] & on_all_rows).sum()),
+        "passes": int((history["stage"] == "all rows").sum()),
     }

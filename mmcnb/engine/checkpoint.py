@@ -86,7 +86,7 @@ class Checkpoint:
 
     def __len__(self) -> int:
         """Number of passes that are recorded."""
-        return sum(path.suffix != PART for path in (self.folder / PASSES).iterdir())
+        return recorded_passes(self.folder)
 
     @property
     def mark(self) -> str:
@@ -292,6 +292,20 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
         raise InputError(
             f"checkpoint {folder} is a folder that holds other things; give checkpoint a folder of its own."
         )
+
+
+def recorded_passes(folder: str | os.PathLike[str]) -> int:
+    """Number of passes that a folder holds; 0 of a folder that is not there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from mmcnb.engine.checkpoint import recorded_passes
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     recorded_passes(folder)
+    0
+    """
+    return sum(path.suffix != PART for path in (Path(folder) / PASSES).glob("*"))
 
 
 def is_finished(folder: str | os.PathLike[str]) -> bool:

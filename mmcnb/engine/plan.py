@@ -320,6 +320,7 @@ def plan_fit(
 # -- how often the hinge methods sweep over all rows, and their second sample ------------------------
 
 LARGER_SAMPLE = GROUP_ROWS  # rows of the second sample, where there are more than twice as many
+HELD_ROWS = 2**14  # up to which the rounds of compiled methods run on all rows in memory
 MANY_SWEEPS, FEW_SWEEPS, LIKELY_SWEEPS = 300, 5, 20  # `python -m benchmarks engine`
 
 
@@ -338,6 +339,11 @@ def expected_sweeps(n_samples: int, feature_bytes: float, needs: FitNeeds) -> tu
     return most, needs.likely_sweeps or needs.sweeps or usual
 
 
-def larger_sample(n_samples: int) -> int:
-    """Rows of the second sample; 0 where all rows are hardly more."""
+def larger_sample(n_samples: int, compiled: bool = False) -> int:
+    """Rows of the second sample; 0 where all rows are hardly more.
+
+    ``compiled`` says that rounds over labels are compiled on rows in memory: then a few rows are held whole.
+    """
+    if compiled and n_samples <= HELD_ROWS:
+        return n_samples
     return LARGER_SAMPLE if n_samples > 2 * LARGER_SAMPLE else 0

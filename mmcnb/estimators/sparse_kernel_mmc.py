@@ -201,7 +201,7 @@ def needs_of_landmarks(estimator: Any, n_samples: int) -> FitNeeds:
     sparse = given is None and getattr(estimator, "basis", "own") == "landmarks"
     compiled = getattr(estimator, "basis", None) == "landmarks" and n_landmarks < min(n_samples, rows)
     routines = OF_KERNEL + OF_PARTITION + OF_MARGIN + (OF_ROUNDS if compiled else ())
-    larger = larger_sample(n_samples)
+    larger = larger_sample(n_samples, compiled) if n_samples > rows else 0
     return FitNeeds(n_landmarks, rows, stays_sparse=sparse, larger_rows=larger, routines=routines)
 
 

@@ -271,28 +271,29 @@ def search_sample(
         One for each bandwidth at which some start was separable. Partitions below the cut come first, by
         their relative |w|²; then the others, by their leave-one-out score and, where that is equal, by |w|².
     """
-    partitions: Sequence[GivenLabels] = ()
-    if config.init == "mixed" and config.n_init > COLD_STARTS:
-        middle = candidates[len(candidates) // 2]()
-        random_state = np.random.RandomState(config.seed)
-        partitions = least_squares_labels(middle.z, random_state, middle.weights, config.limits.least)
-        del middle  # rebuilt in its turn, as each holds kernel columns
-
-    def run_start(
-        make: Callable[[], KernelFeatures], record: Record
-    ) -> tuple[KernelFeatures, RestartResult | None]:
-        features = make()
-        return features, search_bandwidth(features, config, record, accept_degenerate, partitions)
-
     in_threads = config.sample_size <= BLOCK_ROWS
-    results = run_starts(engine, run_start, candidates, record, in_threads)
-    restarts = [restart for _, restart in results if restart is not None]
+    middle = len(candidates) // 2 if config.init == "mixed" and config.n_init > COLD_STARTS else None
+
+    def prepare(number: int, _: Record) -> tuple[KernelFeatures, Sequence[GivenLabels]]:
+        sample = candidates[number]()
+        if number != middle:
+            return sample, ()
+        random_state = np.random.RandomState(config.seed)
+        return sample, least_squares_labels(sample.z, random_state, sample.weights, config.limits.least)
+
+    def run_start(sample: KernelFeatures, record: Record) -> RestartResult | None:
+        return search_bandwidth(sample, config, record, accept_degenerate, partitions)
+
+    order = sorted(range(len(candidates)), key=lambda number: number != middle)  # the longest work first
+    prepared = dict(zip(order, run_starts(engine, prepare, order, in_threads=in_threads), strict=True))
+    samples, partitions = [prepared[i][0] for i in range(len(candidates))], prepared[order[0]][1]
+    found = run_starts(engine, run_start, samples, record, in_threads)
+    restarts = [restart for restart in found if restart is not None]
     if len(restarts) < 2:
         return restarts
     labelings = np.array([restart.labels for restart in restarts])
-    embeddings = [features.z for features, _ in results]
     each = engine.each if in_threads else map
-    scores = leave_one_out_scores(labelings, embeddings, results[0][0].weights, each)
+    scores = leave_one_out_scores(labelings, [one.z for one in samples], samples[0].weights, each)
     scored = [
         replace(restart, leave_one_out=float(score)) for restart, score in zip(restarts, scores, strict=True)
     ]

@@ -21,7 +21,7 @@ from mmcnb.hinge.sample_search import (
     search_sample,
 )
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.working_set import KernelFeatures, WorkingSet
+from mmcnb.hinge.working_set import KernelFeatures, SampleWorkingSet, WorkingSet
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import stack
 
@@ -110,15 +110,20 @@ def refine_on_all_rows(
 ) -> Refined:
     """Refine the labels and cutting planes of the sample on all rows.
 
-    With many rows a larger sample comes in between.
+    With many rows a larger sample comes in between. A few are held in memory, where rounds are compiled.
     """
     features = session.engine.cache(model.features(session.samples), session.plan)
-    size = larger_sample(session.samples.n_samples)
+    n, compiled = session.samples.n_samples, isinstance(restart.working_set, SampleWorkingSet)
+    size = larger_sample(n, compiled)
     if size:
         larger, row_sum = _larger_sample(session, restart, features, size, config.seed)
         working_set = restart.working_set.over(larger)
         labels = larger.labels_of(restart.state.boundary)
-        state = last_steps(session, restart, working_set, labels, config, None, "larger sample")
+        stage = "all rows" if size == n else "larger sample"
+        state = last_steps(session, restart, working_set, labels, config, None, stage)
+        if size == n:
+            whole = restart.training_set.over(features, session.weights, row_sum=row_sum)
+            return replace(state, training_set=whole), model
         # Where reads are limited, the larger sample gives the quantiles.
         few = larger if session.plan.few else None
         training_set = restart.training_set.over(features, session.weights, row_sum=row_sum, sketch=few)

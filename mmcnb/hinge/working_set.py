@@ -212,12 +212,19 @@ class SampleWorkingSet(FixedBasisWorkingSet):
         self.signs = np.zeros(n, np.int8)  # the labels that the planes have; 0 for none
 
     def over(self, training_set: Any) -> WorkingSet:
-        """The same generators on other rows."""
-        other, p = FixedBasisWorkingSet(training_set), training_set.mean.shape[0]
-        compiled = [
-            (Hyperplane(plane[:p].copy(), float(plane[p])), float(plane[p + 1])) for plane in self.planes
-        ]
-        other.generators = compiled if self.signs.any() else list(self.generators)
+        """The same generators on other rows; their rounds are compiled where these are in memory too."""
+        p = training_set.mean.shape[0]
+        if not self.signs.any() or not training_set.hold_labels:
+            other = FixedBasisWorkingSet(training_set)
+            found = [
+                (Hyperplane(plane[:p].copy(), float(plane[p])), float(plane[p + 1])) for plane in self.planes
+            ]
+            other.generators = found if self.signs.any() else list(self.generators)
+            return other
+        other = SampleWorkingSet(training_set)
+        other.planes = np.zeros_like(self.planes)
+        other.planes[:, : p + 2] = self.planes[:, : p + 2]
+        other.members = np.zeros((len(self.planes), training_set.n_samples), np.int8)
         return other
 
     def rounds(

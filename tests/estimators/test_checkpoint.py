@@ -73,6 +73,14 @@ def small_search(monkeypatch):
     monkeypatch.setattr("mmcnb.estimators.kernel_cpmmc.EXACT_SEARCH", 200)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def streamed():
+    """Few rows take many passes, as many rows do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mmcnb.engine.plan.HELD_ROWS", 0)
+        yield
+
+
 @pytest.fixture(scope="module")
 def X():
     return make_rings(6000)

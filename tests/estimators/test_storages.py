@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse
 import zarr
 
+from mmcnb.engine.plan import HELD_ROWS
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
 from tests.estimators.conftest import bits, make, make_blobs, make_rings, make_sparse, same_clusters
 
@@ -14,6 +15,7 @@ STREAMED = {"sample_size": 300, "n_init": 2, "C": 3.5}
 CASES = [
     ("SparseKernelMMC", "rings", {"n_landmarks": 40, "gamma": 2.0}),
     ("SparseKernelMMC", "blobs", {"n_landmarks": 30, "gamma": "median", "scale": "standard"}),
+    ("SparseKernelMMC", "blobs", {"n_landmarks": 30, "threshold": "fixed"}),
     ("CPMMC", "blobs", {}),
     ("CPMMC", "blobs", {"scale": "standard", "threshold": "fixed"}),
 ]
@@ -31,10 +33,17 @@ def fitted(name, storage, parameters, n_jobs=1):
 
 # Each case in one precision: either estimator sees both, plain and scaled.
 @pytest.mark.parametrize(
-    ("name", "data", "parameters", "dtype"),
-    [(*case, dtype) for case, dtype in zip(CASES, ("f4", "f8", "f8", "f4"), strict=True)],
+    ("name", "data", "parameters", "dtype", "held_rows"),
+    [
+        (*case, dtype, held_rows)
+        for case, dtype in zip(CASES, ("f4", "f8", "f4", "f8", "f4"), strict=True)
+        for held_rows in ((0, HELD_ROWS) if case[0] == "SparseKernelMMC" else (HELD_ROWS,))
+    ],
 )
-def test_dense_storages_and_threads_give_the_same_bits(dense_storages, name, data, parameters, dtype):
+def test_dense_storages_and_threads_give_the_same_bits(
+    dense_storages, monkeypatch, name, data, parameters, dtype, held_rows
+):
+    monkeypatch.setattr("mmcnb.engine.plan.HELD_ROWS", held_rows)
     X = rows(data, dtype)
     found = {}
     for storage, source in dense_storages(X).items():
@@ -44,6 +53,22 @@ def test_dense_storages_and_threads_give_the_same_bits(dense_storages, name, dat
             assert model.predict(X).tobytes() == found[storage, n_jobs][0]
     first = found["array", 1]
     assert [key for key, value in found.items() if value != first] == []
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_in_memory_end_where_streamed_ones_do(monkeypatch, weighted):
+    X = rows("blobs", "f8")
+    weights = np.random.default_rng(0).integers(0, 3, N).astype(float) if weighted else None
+    found = []
+    for held_rows in (HELD_ROWS, 0):
+        monkeypatch.setattr("mmcnb.engine.plan.HELD_ROWS", held_rows)
+        parameters = STREAMED | {"n_landmarks": 30, "C": 1.3, "eta": 1e-5}
+        found.append(make("SparseKernelMMC", **parameters).fit(X, sample_weight=weights))
+    held, streamed = found
+    assert held.objective_ == pytest.approx(streamed.objective_, rel=1e-4)
+    np.testing.assert_allclose(held.decision_function(X), streamed.decision_function(X), atol=5e-3)
+    assert held.report_["sizes"] == pytest.approx(streamed.report_["sizes"], abs=N / 1000)
+    assert np.array_equal(held.labels_, held.predict(X))
 
 
 @pytest.mark.parametrize(

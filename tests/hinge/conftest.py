@@ -5,7 +5,7 @@ import pytest
 from mmcnb.engine.run import ThreadEngine
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def engine():
     """One thread."""
     with ThreadEngine(1) as engine:

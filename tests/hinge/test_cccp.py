@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -174,7 +175,8 @@ def test_compiled_rounds_end_where_the_streamed_ones_do(engine, data, weighted):
     assert all(numbers[0] == 0 and set(np.diff(numbers)) <= {0, 1} for numbers in rounds.values())
     assert {row["C"] for row in compiled} == {row["C"] for row in rows}
     # Planes rebuilt elsewhere from what generated them are those that followed the labels.
-    fresh, p = planes.over(planes.training_set), planes.training_set.mean.shape[0]
+    streamed, p = replace(planes.training_set, hold_labels=False), planes.training_set.mean.shape[0]
+    fresh = planes.over(streamed)
     fresh.relabel(given(planes.signs))
     np.testing.assert_allclose(fresh.s, planes.planes[:, p + 2], atol=1e-9)
     np.testing.assert_allclose(fresh.centred, planes.planes[:, p + 3 : 2 * p + 3], atol=1e-9)
