@@ -88,6 +88,16 @@ def spectrum(W, count):
     return values, vectors / np.sqrt((vectors**2).mean(axis=0))
 
 
+def chebyshev_filter(S, values, low, high, degree):
+    """The Chebyshev polynomial of a matrix on an interval, times vectors, scaled to 1 at 1."""
+    middle, half = (low + high) / 2, (high - low) / 2
+    X, at_one = (S - middle * np.eye(len(S))) / half, (1 - middle) / half
+    before, now = values, X @ values
+    for _ in range(degree - 1):
+        before, now = now, 2 * X @ now - before
+    return now / math.cosh(degree * math.acosh(at_one))
+
+
 def cluster_cuts(W, labels, n_clusters):
     """Weight of the edges between each cluster and the others, and of all edges at its nodes."""
     pairs = list(itertools.product(range(len(W)), repeat=2))

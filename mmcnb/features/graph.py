@@ -258,7 +258,7 @@ def node_graph(
     search, order = search_in_cells(nodes, random_state, count, engine)
     nearest = nearest_of_all(search, count + 1, engine)
     weights, n_parts = connected_graph(search.nodes, count, nearest)
-    eigenvalues, vectors = spectrum(weights, n_components)
+    eigenvalues, vectors = spectrum(weights, n_components, engine)
     filtered = vectors * np.sqrt(filter_weights(eigenvalues, kernel.filter, n_components))
     mapped = GraphMap(axes, search, filtered, count)
     return NodeGraph(mapped, weights, np.argsort(order)[node_of], nearest, eigenvalues, n_parts)
@@ -268,7 +268,7 @@ def needs_of_nodes(kernel: GraphKernel, n_components: int, n_nodes: int) -> FitN
     """What the graph of a sample holds, and what building it holds for a while."""
     # Three arrays of coordinates; the nodes; and what the neighbours of a node take on their way to edges.
     held = 24.0 * n_components + 8 * LEADING_AXES + 75 * min(kernel.n_neighbors or N_NEIGHBORS, n_nodes)
-    vectors = 8.0 * n_components + 160  # of Lanczos, beyond those that take their place
+    vectors = 8.0 * n_components + 160  # of filtered vectors, beyond those that take their place
     return FitNeeds(
         *(n_components, n_nodes),
         sample_copies=0,

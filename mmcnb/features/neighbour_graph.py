@@ -1,12 +1,12 @@
 """The neighbour graph of some nodes, its spectrum, and the filter of its eigenvalues."""
 
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from mmcnb.engine.run import Engine
 from mmcnb.errors import InputError
-from mmcnb.features.nodes import nearest_of_all, search_all, without_own
+from mmcnb.features.nodes import SHARED_ROWS, nearest_of_all, search_all, without_own
 from mmcnb.kernels import unchecked as kernels
 
 # From trials on MNIST, optdigits and shapes; `python -m benchmarks graph` measures the result.
@@ -15,10 +15,14 @@ SCALE_NEIGHBOUR = 7  # its distance is the scale of a node where components are 
 LISTED = 64  # nearest nodes that are kept where components are joined
 DENSE_NODES = 800  # up to which all eigenvalues cost less than iterations for some
 EIGENVALUE_TOLERANCE = 1e-7
-SPACE_TOLERANCE = 1e-5  # of Lanczos' method in float32; the error of the eigenvalues is about its square
-LARGER_BASIS = 6  # vectors held for each one asked for, where Lanczos' method fails with its usual two
-MISSED = 4  # eigenvalues that are sought at once beside those found
-CLOSE_ENOUGH = 1e-4  # of an eigenvalue, to know whether one was missed
+# A residual may be this share of the distance to the eigenvalues that are cut off, between two bounds:
+# float32 allows little less than the lower one.
+GAP_SHARE, RESIDUALS = 1e-2, (2e-6, 1e-5)
+SPARE, SPARE_SHARE = 8, 4  # vectors beside those asked for: at least so many, and one for each four
+BLOCK_COLUMNS = 40  # vectors that a thread filters at once
+FIRST_CUT, FIRST_DEGREE = 0.5, 8
+GROWTH = 10.0  # logarithm of how much one filter raises the eigenvalue 1 above the cut
+MOST_DEGREE, MOST_FILTERS = 400, 40
 DEFLATION = 3.0  # takes the eigenvalue 1 below all others, which are at least -1
 FILTERS = ("root", "cut-off", "resolvent")
 
@@ -155,7 +159,7 @@ def _bridge_weights(gaps: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.
     return np.maximum(BRIDGE_WEIGHT / (1 + squares), np.finfo(float).eps)  # 0 would be no edge
 
 
-def spectrum(graph: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
+def spectrum(graph: Any, count: int, engine: Engine | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Leading eigenvectors of the normalised graph S = D^-½ W D^-½, without the trivial one.
 
     Parameters
@@ -164,6 +168,8 @@ def spectrum(graph: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
         Symmetric weights W of one component.
     count : int
         How many eigenvectors; p - 1 where there are fewer.
+    engine : Engine or None, default=None
+        Its threads share the vectors.
 
     Returns
     -------
@@ -193,57 +199,104 @@ def spectrum(graph: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
         deflated = S.toarray() - DEFLATION * np.outer(trivial, trivial)
         values, vectors = eigh(deflated, subset_by_index=[p - count, p - 1])
     else:
-        values, vectors = _leading(S, trivial, count)
+        values, vectors = _leading(S, trivial, count, engine)
     order = np.argsort(-values, kind="stable")
     values, vectors = values[order], vectors[:, order] / roots[:, None]
     vectors *= np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(count)])
     return np.clip(values, 0.0, 1.0), vectors / np.sqrt((vectors**2).mean(axis=0))
 
 
-def _leading(S: Any, trivial: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _leading(S: Any, trivial: np.ndarray, count: int, engine: Engine | None) -> tuple[np.ndarray, np.ndarray]:
     """Largest eigenvalues of a normalised graph and their vectors, without the trivial one.
 
-    Lanczos' method finds the space of the vectors in float32, which takes less than half the time; values and
-    vectors in this space are of float64. The method can pass over some of several equal eigenvalues, which
-    groups that hardly touch have. So it looks for more in the complement, until there is none.
+    Chebyshev filters in float32 find the space of the vectors, a few more at once: so none of several equal
+    eigenvalues is missed, which groups that hardly touch have. Values and vectors in this space are float64.
+
+    References
+    ----------
+    Y. Zhou, Y. Saad, M. Tiago and J. Chelikowsky, Self-consistent-field calculations using Chebyshev-filtered
+    subspace iteration, Alg. 4.1.
     """
-    rough, start = S.astype(np.float32), np.cos(np.arange(S.shape[0]))
-    known = trivial[:, None]
-    basis = _lanczos(_complement(rough, np.ones(1), known), count, start)[1]
-    while True:
-        basis, _ = np.linalg.qr(np.column_stack([trivial, basis]))  # keeps the trivial one as its first
-        basis = basis[:, 1:]
-        values, turned = np.linalg.eigh(basis.T @ (S @ basis))
-        values, vectors = values[-count:], (basis @ turned)[:, -count:]
-        rest = _complement(rough, np.append(1.0, values), np.column_stack([trivial, vectors]))
-        if _lanczos(rest, 1, start[::-1], CLOSE_ENOUGH)[0][0] <= values.min() + CLOSE_ENOUGH:
-            return values, vectors
-        basis = np.column_stack([vectors, _lanczos(rest, MISSED, start[::-1])[1]])
+    rough, each, high, degree = S.astype(np.float32), engine.each if engine else map, FIRST_CUT, FIRST_DEGREE
+    matrix, known = (rough.data, rough.indices, rough.indptr), trivial.astype(np.float32)
+    n_blocks, width = _blocks_of(count)
+    generator = np.random.default_rng(0)
+    blocks = [generator.standard_normal((S.shape[0], width), np.float32) for _ in range(n_blocks)]
 
+    def filtered(block: np.ndarray) -> np.ndarray:
+        block = kernels.chebyshev_filter(*matrix, block, -1.0, high, degree)
+        block -= np.outer(known, known @ block)
+        return block / np.sqrt(np.square(block).sum(axis=0, dtype=np.float64)).astype(np.float32)
 
-def _complement(S: Any, values: np.ndarray, vectors: np.ndarray) -> Any:
-    """A symmetric operator whose eigenvalues of some eigenvectors are below all others."""
-    from scipy.sparse.linalg import LinearOperator
-
-    known, weights = vectors.astype(S.dtype), (values + DEFLATION).astype(S.dtype)
-
-    def product(v: np.ndarray) -> np.ndarray:
-        return np.asarray(S @ v - known @ (weights * (v @ known)))
-
-    return LinearOperator(S.shape, product, dtype=S.dtype)
-
-
-def _lanczos(
-    operator: Any, count: int, start: np.ndarray, tolerance: float = SPACE_TOLERANCE
-) -> tuple[np.ndarray, np.ndarray]:
-    """Some of the largest eigenvalues; once more with a larger basis where many lie close together."""
-    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
-
-    p, v0 = operator.shape[0], start.astype(operator.dtype)
-    for n_basis in (None, min(p, LARGER_BASIS * count)):
-        with suppress(ArpackNoConvergence):
-            return eigsh(operator, count, which="LA", v0=v0, ncv=n_basis, tol=tolerance)
+    for _ in range(MOST_FILTERS):
+        blocks = list(each(filtered, blocks))
+        values, residuals = _rotate(blocks, list(each(lambda one: _product(matrix, one), blocks)), each)
+        wanted, cut = values[:count], float(values[-1])
+        if (residuals[:count] <= np.clip(GAP_SHARE * (wanted - cut), *RESIDUALS)).all():
+            return _of_space(S, np.concatenate(blocks, axis=1)[:, :count].astype(np.float64))
+        high = float(np.clip(cut, -0.9, 1 - EIGENVALUE_TOLERANCE))
+        degree = int(np.clip(GROWTH / np.arccosh((3 - high) / (1 + high)), 1, MOST_DEGREE))
     raise InputError(
-        f"The graph of {p:,} rows falls into so many groups that its eigenvectors were not found, "
+        f"The graph of {S.shape[0]:,} rows falls into so many groups that its eigenvectors were not found, "
         'perhaps because many rows nearly repeat: raise n_neighbors of GraphKernel, or take kernel="rbf".'
     )
+
+
+def _blocks_of(count: int) -> tuple[int, int]:
+    """How many blocks of vectors are filtered for some eigenvectors, and how many vectors are in each.
+
+    Two at least, for two threads; never by the number of threads, which would change bits.
+    """
+    vectors = count + max(SPARE, count // SPARE_SHARE)
+    n_blocks = max(2, -(-vectors // BLOCK_COLUMNS))
+    return n_blocks, 8 * -(-vectors // (8 * n_blocks))
+
+
+def _product(matrix: tuple[np.ndarray, ...], block: np.ndarray) -> np.ndarray:
+    """A matrix times a block of vectors: the filter of degree 1 on an interval around 0."""
+    return np.asarray(kernels.chebyshev_filter(*matrix, block, -0.5, 0.5, 1))
+
+
+def _rotate(blocks: list[np.ndarray], products: list[np.ndarray], each: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Rotate vectors of norm 1 to the eigenvectors in their space (Rayleigh and Ritz), in place.
+
+    Returns
+    -------
+    values, residuals : ndarray of shape (c,)
+        Eigenvalues, falling, and the norms of S v - value v.
+    """
+    from scipy.linalg import eigh
+
+    p, width = blocks[0].shape
+    parts = [slice(start, start + 4 * SHARED_ROWS) for start in range(0, p, 4 * SHARED_ROWS)]
+
+    def rows_of(arrays: list[np.ndarray], part: slice, dtype: Any) -> np.ndarray:
+        return np.concatenate([array[part] for array in arrays], axis=1, dtype=dtype)
+
+    def inner_products(part: slice) -> tuple[np.ndarray, np.ndarray]:
+        rows = rows_of(blocks, part, np.float64)
+        return rows.T @ rows, rows.T @ rows_of(products, part, np.float64)
+
+    grams, images = (np.sum(one, axis=0) for one in zip(*each(inner_products, parts), strict=True))
+    # Vectors that depend on others but for rounding come last.
+    grams[np.diag_indices_from(grams)] += np.finfo(np.float32).eps ** 1.25
+    values, turned = eigh((images + images.T) / 2, grams)
+    values, turned = values[::-1], turned[:, ::-1].astype(np.float32)
+
+    def turn(part: slice) -> np.ndarray:
+        rows = rows_of(blocks, part, np.float32) @ turned
+        rest = rows_of(products, part, np.float32) @ turned - rows * values.astype(np.float32)
+        for number, block in enumerate(blocks):
+            block[part] = rows[:, number * width : (number + 1) * width]
+        return np.asarray(np.square(rest).sum(axis=0, dtype=np.float64))
+
+    return values, np.sqrt(np.sum(list(each(turn, parts)), axis=0))
+
+
+def _of_space(S: Any, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues of a matrix in a space, rising, and their orthonormal vectors."""
+    from scipy.linalg import eigh
+
+    images = basis.T @ (S @ basis)
+    values, turned = eigh((images + images.T) / 2, basis.T @ basis)
+    return values, basis @ turned

@@ -10,6 +10,7 @@ from typing import Any
 _MODULES = {
     "basis": "basis_fixed_point_sums basis_fixed_point_sums_csr weighted_row_sum weighted_row_sum_csr",
     "cccp": "cccp_rounds",
+    "chebyshev": "chebyshev_filter",
     "evolution": "evolve_labels flip_labels",
     "gaussian": "column_tiles rbf_kernel_block_csr_into rbf_kernel_block_into squared_norms",
     "inner_products": "linear_kernel_block_csr_into linear_kernel_block_into "

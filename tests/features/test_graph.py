@@ -5,11 +5,10 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
-import scipy.sparse.linalg as sparse_linalg
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import ArpackNoConvergence
 
 import mmcnb
+from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
 from mmcnb.features import neighbour_graph
 from mmcnb.features.graph import GraphKernel, GraphMap, node_graph
@@ -195,24 +194,12 @@ def test_there_are_no_more_eigenvectors_than_nodes_but_one(monkeypatch, p):
         np.testing.assert_allclose(graph.sum(axis=1) @ vectors / graph.sum(), 0, atol=1e-9)
 
 
-@pytest.mark.parametrize("failures", [1, 2])
-def test_a_spectrum_that_is_not_found_is_tried_once_more_and_then_one_sentence(monkeypatch, failures):
-    left, found = [ArpackNoConvergence("none", np.empty(0), np.empty((0, 0)))] * failures, sparse_linalg.eigsh
-
-    def eigsh(*words, **options):
-        if left:
-            raise left.pop()
-        return found(*words, **options)
-
+def test_a_spectrum_that_is_not_found_ends_in_one_sentence(monkeypatch):
     monkeypatch.setattr(neighbour_graph, "DENSE_NODES", 10)
+    monkeypatch.setattr(neighbour_graph, "MOST_FILTERS", 1)
     graph, _ = connected_graph(np.random.default_rng(0).normal(size=(60, 3)), 5)
-    expected, _ = spectrum(graph, 4)
-    monkeypatch.setattr(sparse_linalg, "eigsh", eigsh)
-    if failures == 1:
-        np.testing.assert_allclose(spectrum(graph, 4)[0], expected, atol=1e-6)
-    else:
-        with pytest.raises(InputError, match=r"60 rows falls into so many groups .*raise n_neighbors"):
-            spectrum(graph, 4)
+    with pytest.raises(InputError, match=r"60 rows falls into so many groups .*raise n_neighbors"):
+        spectrum(graph, 4)
 
 
 @pytest.mark.parametrize("dense", [True, False])
@@ -220,15 +207,32 @@ def test_the_same_graph_has_the_same_spectrum_to_the_bit(monkeypatch, dense):
     if not dense:
         monkeypatch.setattr(neighbour_graph, "DENSE_NODES", 10)
     graph, _ = connected_graph(blobs(500), 8)
-    one = spectrum(graph, 12)
-    np.random.seed(1)  # noqa: NPY002 (a solver that drew from it would differ)
-    other = spectrum(graph, 12)
-    assert [part.tobytes() for part in one] == [part.tobytes() for part in other]
+    with ThreadEngine(1) as alone, ThreadEngine(3) as three:
+        found = [spectrum(graph, 12, engine) for engine in (alone, None, three)]
+        np.random.seed(1)  # noqa: NPY002 (a solver that drew from it would differ)
+        found.append(spectrum(graph, 12, alone))
+    assert len({tuple(part.tobytes() for part in one) for one in found}) == 1
+
+
+def test_a_long_chain_has_its_first_eigenvectors():
+    """Their eigenvalues are as close to each other as rounding in float32 lets them be told apart."""
+    graph, _ = connected_graph(np.arange(1500.0)[:, None] ** 1.01, 4)
+    values, _ = spectrum(graph, 10)
+    expected, _ = reference_graph.spectrum(graph.toarray(), 10)
+    np.testing.assert_allclose(1 - values, 1 - expected, rtol=1e-2)
+
+
+@pytest.mark.parametrize("count", [2, 12, 60, 600])
+def test_filters_have_spare_vectors_in_blocks_for_two_threads(count):
+    n_blocks, width = neighbour_graph._blocks_of(count)
+    assert n_blocks >= 2
+    assert width % 8 == 0
+    assert count + 8 <= n_blocks * width <= 1.5 * count + 32
 
 
 @pytest.mark.parametrize(("groups", "count"), [(30, 60), (30, 20), (4, 60)])
 def test_none_of_many_equal_eigenvalues_is_passed_over(groups, count):
-    """One vector of Lanczos' method meets each eigenspace once, and groups that hardly touch share theirs."""
+    """Groups that hardly touch share an eigenspace."""
     rng = np.random.default_rng(0)
     centres = 30 * rng.standard_normal((groups, 5))
     nodes = np.repeat(centres, 1200 // groups, axis=0) + 0.01 * rng.standard_normal((1200, 5))

@@ -122,7 +122,12 @@ def _without_planes(given, rng):
     given |= {"C": 2.0, "share": 0.1, "most_planes": 1, "max_rounds": 1}
 
 
+def _interval(given, rng):
+    given["low"], given["high"] = -rng.random() - 0.1, rng.random() - 0.05
+
+
 SPECIAL = {
+    "chebyshev_filter": _interval,
     "cccp_rounds": _without_planes,
     "average_linkage": _far,
     "shake": _symmetric,
@@ -152,6 +157,7 @@ TWINS = {
     "basis_fixed_point_sums_csr": lambda *a: reference.basis_fixed_point_sums(*_dense(*a, a[4].size)),
     "calibrated_weights": reference_graph.calibrated_weights,
     "cccp_rounds": reference.cccp_rounds,
+    "chebyshev_filter": lambda *a: reference_graph.chebyshev_filter(*_dense(*a, len(a[3]))),
     "cluster_cuts": lambda *a: reference_graph.cluster_cuts(*_dense(*a, len(a[3]))),
     "cluster_row_sums": reference.cluster_row_sums,
     "cluster_scores": reference.cluster_scores,
