@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COMPILE_SECONDS = {
     "size_multipliers": 5.0,
     "refine": 3.5,  # with the other routines of the search for a partition
-    "nearest_nodes_into": 4.5,  # with those of a graph
+    "nearest_nodes_into": 5.5,  # with those of a graph and its spectrum
     "rbf_kernel_block_into": 3.5,
     "most_violated_constraint": 4.0,  # with those of the cutting planes
     "cccp_rounds": 6.5,
