@@ -18,11 +18,15 @@ EIGENVALUE_TOLERANCE = 1e-7
 # A residual may be this share of the distance to the eigenvalues that are cut off, between two bounds:
 # float32 allows little less than the lower one.
 GAP_SHARE, RESIDUALS = 1e-2, (2e-6, 1e-5)
+# Sums over thousands of edges at one node leave larger residuals: up to the first they are taken, where a
+# filter leaves more than the second share of them.
+ROUGH_RESIDUAL, STALLED = 1e-4, 0.8
+DEPENDENT = 1e-9  # added to squared norms of 1: vectors that depend on others but for rounding come last
 SPARE, SPARE_SHARE = 8, 4  # vectors beside those asked for: at least so many, and one for each four
 BLOCK_COLUMNS = 40  # vectors that a thread filters at once
 FIRST_CUT, FIRST_DEGREE = 0.5, 8
 GROWTH = 10.0  # logarithm of how much one filter raises the eigenvalue 1 above the cut
-MOST_DEGREE, MOST_FILTERS = 400, 40
+MOST_DEGREE, MOST_FILTERS = 400, 60
 DEFLATION = 3.0  # takes the eigenvalue 1 below all others, which are at least -1
 FILTERS = ("root", "cut-off", "resolvent")
 
@@ -228,11 +232,14 @@ def _leading(S: Any, trivial: np.ndarray, count: int, engine: Engine | None) -> 
         block -= np.outer(known, known @ block)
         return block / np.sqrt(np.square(block).sum(axis=0, dtype=np.float64)).astype(np.float32)
 
+    excess = np.inf
     for _ in range(MOST_FILTERS):
         blocks = list(each(filtered, blocks))
         values, residuals = _rotate(blocks, list(each(lambda one: _product(matrix, one), blocks)), each)
-        wanted, cut = values[:count], float(values[-1])
-        if (residuals[:count] <= np.clip(GAP_SHARE * (wanted - cut), *RESIDUALS)).all():
+        cut, residuals, before = float(values[-1]), residuals[:count], excess
+        excess = (residuals / np.clip(GAP_SHARE * (values[:count] - cut), *RESIDUALS)).max()
+        stalled = residuals.max() <= ROUGH_RESIDUAL and excess > STALLED * before
+        if excess <= 1 or stalled:
             return _of_space(S, np.concatenate(blocks, axis=1)[:, :count].astype(np.float64))
         high = float(np.clip(cut, -0.9, 1 - EIGENVALUE_TOLERANCE))
         degree = int(np.clip(GROWTH / np.arccosh((3 - high) / (1 + high)), 1, MOST_DEGREE))
@@ -278,8 +285,7 @@ def _rotate(blocks: list[np.ndarray], products: list[np.ndarray], each: Any) -> 
         return rows.T @ rows, rows.T @ rows_of(products, part, np.float64)
 
     grams, images = (np.sum(one, axis=0) for one in zip(*each(inner_products, parts), strict=True))
-    # Vectors that depend on others but for rounding come last.
-    grams[np.diag_indices_from(grams)] += np.finfo(np.float32).eps ** 1.25
+    grams[np.diag_indices_from(grams)] += DEPENDENT
     values, turned = eigh((images + images.T) / 2, grams)
     values, turned = values[::-1], turned[:, ::-1].astype(np.float32)
 

@@ -222,6 +222,17 @@ def test_a_long_chain_has_its_first_eigenvectors():
     np.testing.assert_allclose(1 - values, 1 - expected, rtol=1e-2)
 
 
+def test_residuals_that_no_longer_fall_are_taken(monkeypatch):
+    """As at a node that is a neighbour of all others, whose sums float32 rounds."""
+    monkeypatch.setattr(neighbour_graph, "RESIDUALS", (1e-12, 1e-12))
+    rows = np.random.default_rng(0).standard_normal((1200, 60))
+    rows = np.r_[rows / np.linalg.norm(rows, axis=1, keepdims=True), np.zeros((1, 60))]
+    graph, _ = connected_graph(rows, 6)
+    assert np.diff(graph.indptr).max() > 1000
+    expected, _ = reference_graph.spectrum(graph.toarray(), 6)
+    np.testing.assert_allclose(spectrum(graph, 6)[0], expected, atol=1e-6)
+
+
 @pytest.mark.parametrize("count", [2, 12, 60, 600])
 def test_filters_have_spare_vectors_in_blocks_for_two_threads(count):
     n_blocks, width = neighbour_graph._blocks_of(count)
