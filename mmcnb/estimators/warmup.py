@@ -14,7 +14,8 @@ def warmup(estimator: Any = None) -> float:
 
     The first fit of a new installation compiles for a while, and so does the first one after an upgrade. This
     does it ahead, for instance in the build of a container. It fits 300 made rows, once in float32 and once
-    in float64; the estimator that is given stays as it is.
+    in float64; with a graph it also finds the eigenvectors of a larger one. The estimator that is given stays
+    as it is.
 
     Parameters
     ----------
