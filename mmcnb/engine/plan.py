@@ -64,6 +64,9 @@ class RowShape:
         )
 
 
+DRAWN_NUMBERS = 2**23  # in the rows that are drawn together with a sample
+
+
 @dataclass(frozen=True)
 class FitNeeds:
     """What a method will hold and do.
@@ -74,6 +77,8 @@ class FitNeeds:
         Basis vectors; 0 for a linear kernel, which sweeps the rows themselves.
     sample_size : int, default=2000
         Rows of the sample on which starts and bandwidths are tried.
+    drawn_rows : int, default=0
+        Rows that are drawn together with this sample, which is then some of them; fewer where they are wide.
     sample_copies : int, default=7
         How many times kernel columns of the sample are held: the candidate bandwidths of the hinge methods.
     sample_bytes : float, default=0.0
@@ -108,6 +113,7 @@ class FitNeeds:
 
     n_landmarks: int = 0
     sample_size: int = 2000
+    drawn_rows: int = 0
     sample_copies: int = 7
     sample_bytes: float = 0.0
     dense_rows: int | None = None
@@ -123,6 +129,20 @@ class FitNeeds:
     search_seconds: float | None = None
     routines: tuple[str, ...] = OF_MARGIN
     basis_rows: int = 0
+
+    def rows_to_draw(self, n_features: int) -> int:
+        """Rows of the sample, or ``drawn_rows`` as far as their numbers are not too many.
+
+        Only the columns decide, or the rows would depend on where they are stored.
+
+        Examples
+        --------
+        >>> from mmcnb.engine.plan import FitNeeds
+        >>> needs = FitNeeds(sample_size=2000, drawn_rows=65_536)
+        >>> [needs.rows_to_draw(n_features) for n_features in (50, 784, 10_000)]
+        [65536, 10699, 2000]
+        """
+        return max(self.sample_size, min(self.drawn_rows, DRAWN_NUMBERS // max(n_features, 1)))
 
 
 @dataclass(frozen=True)

@@ -336,7 +336,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         known: Any,
     ) -> FitSession:
         """Draw the sample of a fit, with the known rows in it, and scale it."""
-        size = self._needs(samples.n_samples).sample_size
+        size = self._needs(samples.n_samples).rows_to_draw(samples.n_features)
         rows = sample_rows(samples.n_samples, size, weights, random_state)
         rows = rows if known is None else np.union1d(rows, known.rows)
         drawn = draw_sample(engine, samples, rows, weights, moments=self.scale == "standard")

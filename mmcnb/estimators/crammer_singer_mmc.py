@@ -42,12 +42,12 @@ from mmcnb.least_squares.all_rows import (
     check_clusters,
     check_matrices,
     label_all_rows,
-    landmark_sample,
     matrix_bytes,
     relative_weights,
     rows_of_sample,
 )
 from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, rows_of_draw
+from mmcnb.least_squares.landmark_sample import landmark_sample
 from mmcnb.least_squares.local_search import LEAST_SHARE
 from mmcnb.least_squares.objective import Partition, target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample

@@ -17,8 +17,9 @@ from mmcnb.estimators.parameters import COUNT, OPTIONAL_COUNT, SAMPLED, default_
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import RidgeMap, check_places, choose_landmarks, landmark_values
 from mmcnb.features.rules import DecisionPass, Scores
-from mmcnb.least_squares.all_rows import LANDMARKS, check_clusters
+from mmcnb.least_squares.all_rows import check_clusters
 from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd, mini_batches, pseudo_centre_pass
+from mmcnb.least_squares.landmark_sample import LANDMARKS
 from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.matrix import row_shares
 

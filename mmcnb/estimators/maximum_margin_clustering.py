@@ -259,9 +259,14 @@ class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
         if not self._number_is_given:
             return all_numbers(self._of_number(self.max_clusters)._all_needs(n_samples))
         if not self._chooses:
-            return [self._method(self.kernel)._needs(n_samples)]
-        graph, function = (self._method(kernel)._needs(n_samples) for kernel in ("graph", "rbf"))
+            return [self._needs_of(self.kernel, n_samples)]
+        graph, function = (self._needs_of(kernel, n_samples) for kernel in ("graph", "rbf"))
         return both_searches(graph, replace(function, held_rows=graph.held_rows, libraries=graph.libraries))
+
+    def _needs_of(self, kernel: Any, n_samples: int) -> FitNeeds:
+        """What the method under a kernel needs, with no more rows drawn than it searches."""
+        needs = self._method(kernel)._needs(n_samples)
+        return replace(needs, drawn_rows=0, likely_sweeps=None) if needs.drawn_rows else needs
 
     def _plan(self, samples: Samples | RowShape) -> FitPlan:
         """The plan of the method that needs most."""

@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from mmcnb._rules import Choice, Number, NumberOr, Parsed, Rule
 from mmcnb.engine.estimates import OF_KERNEL, OF_PARTITION, partition_seconds
-from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, larger_sample
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer, estimator
@@ -28,12 +28,9 @@ from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.landmarks import check_landmarks, scaled_landmarks
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import (
-    LANDMARKS,
-    LandmarkSample,
     check_clusters,
     check_matrices,
     label_all_rows,
-    landmark_sample,
     matrix_bytes,
     relative_weights,
     rows_of_sample,
@@ -48,11 +45,12 @@ from mmcnb.least_squares.graph_partition import (
     rows_of_draw,
 )
 from mmcnb.least_squares.known import ranked_by_known
+from mmcnb.least_squares.landmark_sample import LANDMARKS, LandmarkSample, landmark_sample
 from mmcnb.least_squares.local_search import LEAST_SHARE
 from mmcnb.least_squares.objective import Partition, target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 from mmcnb.least_squares.stability import DEFAULT_ALPHA, stable_settings
-from mmcnb.samples import Samples
+from mmcnb.samples import Samples, open_samples
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,8 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
     The labels are those for which regularised least squares, trained on them, leaves the smallest error. A
     sample is clustered by local search (the paper's "shaking") and along regularisation paths. A few passes
     over all rows follow, each of which labels the rows by the model and renews the model from sums of
-    k (p + 1) numbers. Nothing of the length of the data is kept.
+    k (p + 1) numbers. Of more than 131,072 rows, such steps on a larger sample come first, and one pass is
+    mostly enough. Nothing of the length of the data is kept.
 
     Parameters
     ----------
@@ -127,7 +126,8 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
     landmarks : ndarray of shape (p, n_features) or None, default=None
         Basis vectors of your own, in the units of the rows, in place of ``n_landmarks`` from the sample.
     max_passes : int, default=3
-        Passes over all rows after the sample; one where a graph has fewer nodes than there are rows.
+        Passes over all rows after the sample. There is one where a graph has fewer nodes than there are
+        rows, and where the labels of a larger sample, drawn from more than 131,072 rows, have settled.
     scale : {None, "standard"}, default=None
         "standard" divides columns by their deviation (and centres dense ones).
     degree : int, default=3
@@ -261,6 +261,9 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
         given: dict[str, Any] = {"sample_copies": 2, "stays_sparse": own is None}
         given["search_seconds"] = partition_seconds(rows, k)
         given["routines"] = OF_KERNEL + OF_PARTITION
+        drawn = larger_sample(n_samples)
+        if drawn > 2 * rows:  # labels that have settled on these leave one pass
+            given |= {"drawn_rows": drawn, "likely_sweeps": 1}
         return FitNeeds(n_landmarks, rows, **given, work_bytes=matrix_bytes(rows), sweeps=sweeps)
 
     def _searched_rows(self, n_samples: int) -> int:
@@ -273,7 +276,10 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
         return super()._plan(samples)
 
     def _fit(self, session: FitSession) -> FitResult:
-        return self._label(session, self._search(session))
+        n_samples, searched = session.samples.n_samples, session
+        if self._needs(n_samples).drawn_rows:
+            searched = session.of_size(self._searched_rows(n_samples))
+        return self._label(session, self._search(searched))
 
     def _search(self, session: FitSession) -> SampleClusters:
         """Cluster the sample, in landmark features or in the coordinates of a graph."""
@@ -318,7 +324,11 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
         rows = session.engine.cache(model.features(session.samples), session.plan)
         once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
         given = session, config, clusters.sample, model.ridge, rows, found[0].labels
-        labelled = label_all_rows(*given, 1 if once else int(self.max_passes), session.kept_labels)
+        passes, larger = 1 if once else int(self.max_passes), None
+        if session.sample.shape[0] > clusters.sample.values.shape[0]:
+            unscaled = replace(model, mean=None, deviation=None)
+            larger = unscaled.features(open_samples(session.sample))
+        labelled = label_all_rows(*given, passes, session.kept_labels, larger)
         warnings = self._warnings(labelled.sizes, config)
         return FitResult(
             replace(model, rule=labelled.rule),

@@ -5,7 +5,7 @@ R = ZZ'/n and J = Σ n_h |C_h|² / n for the means C_h of the clusters. A step l
 score and sums the features of each cluster; the means, and with them the next scores, follow from the sums.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,25 +14,16 @@ from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb.engine.passes import SAMPLE_ROWS, WeightedPass, first_rows
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import InputError, MemoryLimitError
-from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
-from mmcnb.features.nystroem import (
-    PrincipalFeatures,
-    RidgeMap,
-    check_places,
-    choose_landmarks,
-    landmark_values,
-    principal_features,
-    ridge_map,
-)
+from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap
 from mmcnb.features.rules import KeptLabels, Scores
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.samples import BLOCK_ROWS, Samples
 
 ROWS_A_CLUSTER = 100  # of the sample, at least: `python -m benchmarks rls`
-LANDMARKS = 300  # basis vectors by default, measured by `python -m benchmarks rls`
 MATRICES = 2  # of the size of the sample squared: distances and kernel, or kernel and smoother
+MOST_STEPS = 30  # of labels on a larger sample
 SETTLED_SHARE = 0.01  # passes end where no more labels change: `python -m benchmarks rls`, section "large"
 
 
@@ -87,7 +78,7 @@ def relative_weights(weights: np.ndarray | None) -> np.ndarray | None:
     return weights * (weights.shape[0] / weights.sum())
 
 
-# -- the sample in landmark features -----------------------------------------------------------
+# -- the sample ----------------------------------------------------------------------------------
 
 
 class MappedSample(Protocol):
@@ -110,78 +101,6 @@ class MappedSample(Protocol):
 
     def model(self, session: FitSession, alpha: float) -> Model:
         """The model of these features, still without a rule."""
-
-
-@dataclass(frozen=True)
-class LandmarkSample:
-    """A sample in landmark features.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel.
-    basis : ndarray of shape (p, d)
-        The landmarks.
-    values : ndarray of shape (m, p), float64
-        Kernel values of the rows against the landmarks.
-    normalization : ndarray of shape (p, r)
-        M with MM' the inverse of the kernel matrix of the landmarks.
-    features : PrincipalFeatures
-        The rows of ``values @ normalization`` along their principal axes, with their weights.
-    """
-
-    kernel: Kernel
-    basis: np.ndarray
-    values: np.ndarray
-    normalization: np.ndarray
-    features: PrincipalFeatures
-
-    def ridge_map(self, alpha: float) -> RidgeMap:
-        """The coordinates in which a ridge is the identity."""
-        return ridge_map(self.features, self.normalization, alpha)
-
-    def model(self, session: FitSession, alpha: float) -> Model:
-        """The model of these landmarks, still without a rule."""
-        empty = Scores(np.empty((0, 0)), np.empty(0))
-        moments = session.mean, session.deviation
-        return Model(empty, self.kernel, self.basis, *moments, ridge=self.ridge_map(alpha))
-
-
-def landmark_sample(
-    sample: Any,
-    weights: np.ndarray | None,
-    kernel: Kernel,
-    n_landmarks: int,
-    n_clusters: int,
-    random_state: np.random.RandomState,
-    given: np.ndarray | None = None,
-) -> LandmarkSample:
-    """Choose landmarks of a sample, or take those given, and map it.
-
-    Raises
-    ------
-    InputError
-        If fewer of its rows differ, or fewer landmarks are wanted, than there are clusters.
-    """
-    n_landmarks = n_landmarks if given is None else len(given)
-    if n_landmarks < n_clusters:
-        raise InputError(
-            f"n_landmarks={n_landmarks} is smaller than n_clusters={n_clusters}; give more landmarks."
-        )
-    basis = given
-    if basis is None:
-        basis = choose_landmarks(sample, n_landmarks, random_state, weights, may_be_sparse=True)
-        check_places(basis.shape[0], n_clusters)
-    return sample_on_landmarks(sample, weights, kernel, basis)
-
-
-def sample_on_landmarks(
-    sample: Any, weights: np.ndarray | None, kernel: Kernel, basis: np.ndarray
-) -> LandmarkSample:
-    """Map a sample to the features of given landmarks."""
-    values, normalization = landmark_values(sample, kernel, basis)
-    features = principal_features(values @ normalization, weights)
-    return LandmarkSample(kernel, basis, values, normalization, features)
 
 
 def constrained_scores(
@@ -315,6 +234,95 @@ def likely_order(rule: Scores, sample: MappedSample, rows: Samples) -> np.ndarra
     return np.argsort(first_rows(labels, rule.offset.shape[0]), kind="stable")
 
 
+class LabelSteps:
+    """Label steps from the clusters of a sample: each labels some rows and renews the means by them.
+
+    Clusters are numbered by their first rows at each step: where scores are equal but for rounding, a later
+    change of their order could change labels.
+
+    Parameters
+    ----------
+    session : FitSession
+        The fit.
+    config : PartitionConfig
+        How the sample was partitioned.
+    sample : MappedSample
+        The sample.
+    mapped : RidgeMap
+        Coordinates in which the ridge is the identity.
+    labels : ndarray of shape (m,)
+        Clusters of the sample.
+    """
+
+    def __init__(
+        self,
+        session: FitSession,
+        config: PartitionConfig,
+        sample: MappedSample,
+        mapped: RidgeMap,
+        labels: np.ndarray,
+    ) -> None:
+        self.session, self.config, self.sample, self.mapped = session, config, sample, mapped
+        weights = sample.features.weights
+        sums, self.sizes = kernels.cluster_row_sums(sample.values, labels, config.n_clusters, weights)
+        self.means, self.bounds = mapped.means(sums, self.sizes), config.bounds_by_size(self.sizes)
+        self.multipliers: np.ndarray | None = None
+        self.before: Scores | None = None
+
+    def _rule(self) -> tuple[Scores, np.ndarray]:
+        given = self.sample, self.mapped, self.config, self.means, self.sizes, self.bounds
+        return constrained_scores(*given, self.multipliers)
+
+    def label(
+        self,
+        rows: Samples,
+        weights: np.ndarray | None,
+        stage: str,
+        number: int,
+        kept: KeptLabels | None = None,
+        once: bool = False,
+    ) -> LabelledRows:
+        """Label rows by the means so far.
+
+        Parameters
+        ----------
+        rows : Samples
+            The rows, in features.
+        weights : ndarray of shape (n,) or None
+            Their weights.
+        stage : str
+            What the history calls them.
+        number : int
+            How many steps have labelled these rows.
+        kept : KeptLabels or None, default=None
+            Where the labels are kept.
+        once : bool, default=False
+            Whether this is the only step on these rows: its clusters take the order that is likely, and its
+            labels are compared with none.
+        """
+        k, engine = self.config.n_clusters, self.session.engine
+        rule, multipliers = self._rule()
+        low, high = self.bounds
+        if once:
+            order = likely_order(rule, self.sample, rows)
+            rule, multipliers, low, high = rule.ordered(order), multipliers[order], low[order], high[order]
+        before = None if once else self.before
+        sweep = LabelSumsPass(weights, rule, before, kept=kept)
+        sums, sizes, changed, first, labels = engine.run(sweep, rows, stage)
+        order = np.argsort(first, kind="stable")
+        # What a checkpoint recalls may be of labels that were kept elsewhere.
+        is_kept = kept is not None and not engine.traffic.resumed and np.array_equal(order, np.arange(k))
+        self.before, self.multipliers = rule.ordered(order), multipliers[order]
+        self.bounds, self.sizes = (low[order], high[order]), sizes[order]
+        self.means = self.mapped.means(sums[order], self.sizes)
+        settled = before is not None and changed <= SETTLED_SHARE * float(sizes.sum())
+        given = self.before, self.bounds, self.means, self.sizes, settled
+        found = LabelledRows(*given, labels if is_kept else None)
+        row = {"stage": stage, "round": number, "objective": found.mean_objective}
+        self.session.record(row | {"changed": changed})
+        return found
+
+
 def label_all_rows(
     session: FitSession,
     config: PartitionConfig,
@@ -324,38 +332,24 @@ def label_all_rows(
     labels: np.ndarray,
     passes: int,
     kept: KeptLabels | None = None,
+    larger: Samples | None = None,
 ) -> LabelledRows:
     """Label all rows and renew the model pass by pass, from the labels of the sample.
 
-    The last pass renews nothing, so that the rule and its sums belong together. Clusters are numbered by
-    their first rows from the first pass on: where scores are equal but for rounding, a later change of their
-    order could change labels. So labels are kept of passes whose clusters are likely to be in order.
+    The last pass renews nothing, so that the rule and its sums belong together. Labels are kept of passes
+    whose clusters are likely to be in order. Where a larger sample is given, steps on it come first; once
+    its labels have settled, one pass over all rows is enough.
     """
-    k, multipliers, before = config.n_clusters, None, None
-    row_sums, sizes = kernels.cluster_row_sums(sample.values, labels, k, sample.features.weights)
-    means, (low, high) = mapped.means(row_sums, sizes), config.bounds_by_size(sizes)
-    for number in range(passes):
-        given = sample, mapped, config, means, sizes, (low, high)
-        rule, multipliers = constrained_scores(*given, multipliers)
-        if passes == 1:
-            order = likely_order(rule, sample, rows)
-            rule, multipliers, low, high = rule.ordered(order), multipliers[order], low[order], high[order]
-        keep = kept if number > 0 or passes == 1 else None
-        sweep = LabelSumsPass(session.weights, rule, before, kept=keep)
-        row_sums, sizes, changed, first, found_labels = session.engine.run(sweep, rows, "all rows")
-        order = np.argsort(first, kind="stable")
-        # What a checkpoint recalls may be of labels that were kept elsewhere.
-        is_kept = (
-            keep is not None and not session.engine.traffic.resumed and np.array_equal(order, np.arange(k))
-        )
-        rule, multipliers, low, high = rule.ordered(order), multipliers[order], low[order], high[order]
-        row_sums, sizes = row_sums[order], sizes[order]
-        means = mapped.means(row_sums, sizes)
-        settled = before is not None and changed <= SETTLED_SHARE * float(sizes.sum())
-        found = LabelledRows(rule, (low, high), means, sizes, settled, found_labels if is_kept else None)
-        row = {"stage": "all rows", "round": number, "objective": found.mean_objective}
-        session.record(row | {"changed": changed})
-        if settled:
+    steps, has_settled = LabelSteps(session, config, sample, mapped, labels), False
+    if larger is not None:
+        for number in range(MOST_STEPS):
+            has_settled = steps.label(larger, session.sample_weights, "larger sample", number).settled
+            if has_settled:
+                break
+    once = passes == 1 or has_settled
+    for number in range(1 if once else passes):
+        keep = kept if number > 0 or once else None
+        found = steps.label(rows, session.weights, "all rows", number, keep, once)
+        if found.settled:
             break
-        before = rule
-    return found
+    return replace(found, settled=found.settled or has_settled)

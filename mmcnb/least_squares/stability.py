@@ -19,7 +19,8 @@ from mmcnb.features.bandwidth import DEFAULT_BANDWIDTH, mean_squared_distance
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.nystroem import choose_landmarks, principal_features
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.least_squares.all_rows import LandmarkSample, constrained_scores, sample_on_landmarks
+from mmcnb.least_squares.all_rows import constrained_scores
+from mmcnb.least_squares.landmark_sample import LandmarkSample, sample_on_landmarks
 from mmcnb.least_squares.local_search import DEFAULT_ALPHA, TIE, PartitionConfig
 from mmcnb.least_squares.partition import partition_sample
 

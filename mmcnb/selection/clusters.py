@@ -10,7 +10,8 @@ from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.nystroem import PrincipalFeatures, choose_landmarks
-from mmcnb.least_squares.all_rows import LANDMARKS, SAMPLE_ROWS, sample_on_landmarks
+from mmcnb.least_squares.all_rows import SAMPLE_ROWS
+from mmcnb.least_squares.landmark_sample import LANDMARKS, sample_on_landmarks
 from mmcnb.least_squares.stability import DEFAULT_ALPHA, SUBSETS, mean_agreement
 from mmcnb.samples.derived import standardized
 from mmcnb.selection.parameters import fit_subsets, fresh, seed_and_sample, subsets_of

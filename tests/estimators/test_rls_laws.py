@@ -13,7 +13,8 @@ import mmcnb
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
 from mmcnb.features.kernel import Kernel, kernel_matrix
-from mmcnb.least_squares.all_rows import label_all_rows, landmark_sample
+from mmcnb.least_squares.all_rows import label_all_rows
+from mmcnb.least_squares.landmark_sample import landmark_sample
 from mmcnb.least_squares.local_search import canonical_labels, random_labels, search_partition
 from mmcnb.least_squares.objective import floor_bounds, mean_objective, size_bounds, smoother, target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import zarr
+from sklearn.exceptions import ConvergenceWarning
 from zarr.storage import LocalStore
 
 import mmcnb
@@ -151,15 +152,45 @@ def test_each_chunk_is_got_as_often_as_the_history_says(recorded, keep_columns_i
     model = mmcnb.UnsupervisedRLS(**settings).fit_model(samples)
     history, passes = model.history_, (model.history_["stage"] == "all rows").sum()
     reads = history["reads"].iloc[-1]
-    assert set(gets.values()) == {reads}
+    expected = dict.fromkeys(gets, reads)
+    expected["X/c/0/0"] += store == "recompute"  # the first rows tell the likely order of the clusters
+    assert gets == expected
     assert reads == (2 if store == "memory" else 1 + passes)
-    assert 2 <= passes <= settings["max_passes"]
-    assert reads <= 4
+    assert passes == 1
     assert history["sweeps"].iloc[-1] == 1 + passes - reads
     assert (history["bytes"] == history["reads"] * N * samples.row_bytes).all()
     gets.clear()
     model.predict(samples)
     assert set(gets.values()) == {1}  # the labels
+
+
+def test_labels_that_a_larger_sample_leaves_unsettled_take_more_passes(dense, monkeypatch):
+    monkeypatch.setattr("mmcnb.least_squares.all_rows.MOST_STEPS", 1)
+    with pytest.warns(ConvergenceWarning, match="max_passes=3"):
+        model = fitted("held", dense)
+    stages = model.history_["stage"].value_counts()
+    assert (stages["larger sample"], stages["all rows"], model.converged_) == (1, 3, False)
+    np.testing.assert_array_equal(model.predict(dense), model.labels_)
+
+
+@cases
+def test_labels_that_have_settled_on_a_larger_sample_take_one_pass(dense, weights, case):
+    model = fitted(case, dense, weights)
+    *steps, last = model.history_[model.history_["stage"].isin(["larger sample", "all rows"])].itertuples()
+    weight = weights[weights > 0].mean() * GROUP_ROWS
+    assert [step.stage for step in steps] == ["larger sample"] * len(steps)
+    assert (last.stage, last.changed, model.converged_) == ("all rows", weights.sum(), True)
+    assert steps[-1].changed <= 0.0101 * weight < min(step.changed for step in steps[:-1])
+    assert model.objective_ == last.objective
+    np.testing.assert_array_equal(np.bincount(model.labels_, weights), model.cluster_sizes_)
+    np.testing.assert_array_equal(model.predict(dense), model.labels_)
+
+
+def test_many_columns_leave_the_sample_alone_and_the_rows_that_are_searched_as_many(dense):
+    model = mmcnb.UnsupervisedRLS(**QUICK)
+    few, many = (model._needs(n) for n in (2 * GROUP_ROWS, N))
+    assert [few.rows_to_draw(3), many.rows_to_draw(3), many.rows_to_draw(10**6)] == [300, GROUP_ROWS, 300]
+    assert few.sample_size == many.sample_size == 300
 
 
 @pytest.mark.parametrize("form", [{}, {"n_landmarks": 10}], ids=["exact", "landmarks"])
