@@ -51,7 +51,7 @@ def adjusted_rand_index(counts: Any) -> float:
 
     Parameters
     ----------
-    counts : csr_array of shape (k, l), int64
+    counts : ndarray or csr_array of shape (k, l), int64
         Rows with each pair of labels.
 
     Returns
@@ -75,7 +75,8 @@ def adjusted_rand_index(counts: Any) -> float:
     def pairs(sizes: np.ndarray) -> int:
         return sum(size * (size - 1) // 2 for size in sizes.tolist())  # exact, whatever the number
 
-    both, one, other = map(pairs, (counts.data, counts.sum(axis=1), counts.sum(axis=0)))
+    cells = counts.ravel() if isinstance(counts, np.ndarray) else counts.data
+    both, one, other = map(pairs, (cells, counts.sum(axis=1), counts.sum(axis=0)))
     if both == one == other:
         return 1.0
     n = int(counts.sum())

@@ -366,18 +366,19 @@ def search_in_cells(
     centres = centres.astype(nodes.dtype)
     checked = np.ascontiguousarray(nodes[:: -(-nodes.shape[0] // CHECKED_ROWS)])
     whole, count = search_all(nodes), max(n_neighbors, CHECKED_NEIGHBOURS)
-    exact = np.concatenate(of_blocks(checked, lambda rows: whole.nearest(rows, count)[0], engine))
-    return NodeSearch(nodes, starts, centres, _probes(checked, centres, starts, exact)), order
+    by_centre = search_all(centres)
 
+    def probes(rows: np.ndarray) -> np.ndarray:
+        """How many cells rows look into until they find each of their nearest nodes."""
+        cells, _ = by_centre.nearest(rows, centres.shape[0])
+        place = np.empty_like(cells)
+        np.put_along_axis(place, cells, np.arange(1, centres.shape[0] + 1)[None, :], axis=1)
+        cell_of = np.searchsorted(starts, whole.nearest(rows, count)[0], side="right") - 1
+        return np.take_along_axis(place, cell_of, axis=1)
 
-def _probes(rows: np.ndarray, centres: np.ndarray, starts: np.ndarray, exact: np.ndarray) -> int:
-    """Fewest cells in which rows find enough of their nearest nodes."""
-    cells, _ = search_all(centres).nearest(rows, centres.shape[0])
-    place = np.empty_like(cells)
-    np.put_along_axis(place, cells, np.arange(centres.shape[0])[None, :], axis=1)
-    cell_of = np.searchsorted(starts, exact, side="right") - 1
-    places = np.sort(np.take_along_axis(place, cell_of, axis=1), axis=None)
-    return int(places[math.ceil(LEAST_RECALL * places.shape[0]) - 1]) + 1
+    needed = np.sort(np.concatenate(of_blocks(checked, probes, engine)), axis=None)
+    n_probes = int(needed[math.ceil(LEAST_RECALL * needed.shape[0]) - 1])
+    return NodeSearch(nodes, starts, centres, n_probes), order
 
 
 def search_flops(n_nodes: int) -> float:

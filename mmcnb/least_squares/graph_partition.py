@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb._agreement import adjusted_rand_index, pair_counts
+from mmcnb._agreement import adjusted_rand_index
 from mmcnb.engine.estimates import OF_GRAPH, OF_MARGIN, OF_PARTITION, graph_seconds, partition_seconds
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.run import Engine
@@ -173,7 +173,8 @@ def mean_agreement(found: list[Partition]) -> float:
 def _agreement(one: Partition, other: Partition) -> float:
     """The adjusted Rand index of two partitions."""
     shape = 1 + int(one.labels.max()), 1 + int(other.labels.max())
-    return adjusted_rand_index(pair_counts(one.labels, other.labels, shape))
+    pairs = one.labels.astype(np.int64) * shape[1] + other.labels
+    return adjusted_rand_index(np.bincount(pairs, minlength=shape[0] * shape[1]).reshape(shape))
 
 
 def agreed_first(found: list[Partition]) -> list[Partition]:
