@@ -11,6 +11,9 @@ threads  the pass of ``predict`` by one thread and by two: over such a store, an
 csr      kernel values of a9a against 200 of its rows, beside scikit-learn's ``rbf_kernel``
 checks   kernel values of a block of 4,096 rows (50 columns, 200 basis vectors) by ``mmcnb.kernels``, which
          checks its arguments, beside ``mmcnb.kernels.unchecked``
+search   the nearest ten of 20,000 nodes (ten groups, 60 columns) for each of them, in cells as in the graph,
+         beside a bare single-precision product of as many inner products; and by two threads
+fits     fits of 2,000 rows (two groups, 50 columns), which are mostly search, by one thread and by two
 chunks   the pass of ``predict``, and a bare read, of a Zarr store whose chunks are compared with its
          inventory, beside the same store without one: of noise, which zstd hardly packs, and of whole numbers
 
@@ -33,18 +36,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import zarr
+from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
 import mmcnb
+from benchmarks.methods import GRAPH, HINGE, LEAST_SQUARES, estimator
 from benchmarks.protocol import bare_scans, compile_seconds, facts, fit, turns, written_once
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.tables import Goal, Result, measures_of
 from mmcnb import kernels
+from mmcnb.engine.run import ThreadEngine
+from mmcnb.features.nodes import nearest_of_all, search_in_cells
 from mmcnb.kernels import unchecked
 from mmcnb.samples import BLOCK_ROWS, create_dense_store, open_samples
 
 TURNS, QUICK_TURNS = 5, 3
 WRITE_ROWS = 2**16
+NODE_COLUMNS, NEIGHBOURS = 60, 11  # each node is its own nearest one
 STORED, IN_MEMORY = "noise, in a store", "noise, in memory"
 THREADED = {STORED: (2**22, 2**15), IN_MEMORY: (2**17, 2**13)}
 SHARDED, CHUNK_ROWS = "noise, in shards", 2**13  # 2 MiB of 64 columns
@@ -142,6 +150,52 @@ def second_thread(run: Run) -> dict[str, Any]:
     seconds = turns(
         {"one": partial(alone.predict, X), "two": partial(both.predict, X)}, run.settings["turns"]
     )
+    return facts(X) | {
+        "seconds": seconds["two"],
+        "compile_seconds": compiled,
+        "one_thread_seconds": seconds["one"],
+        "second_thread": seconds["one"] / seconds["two"],
+    }
+
+
+def search(run: Run) -> dict[str, Any]:
+    """The search for the neighbours of all nodes, in turns with a product and with two threads."""
+    X, _ = make_blobs(run.settings["rows"], NODE_COLUMNS, centers=10, center_box=(-3, 3), random_state=0)
+    nodes = np.ascontiguousarray(X, np.float32)
+    cells, _ = search_in_cells(nodes, np.random.RandomState(0))
+    looked_into = round(cells.n_probes * len(nodes) / len(cells.centres))  # nodes, on average
+    some, repeats = np.ascontiguousarray(nodes[:looked_into].T), range(0, len(nodes), BLOCK_ROWS)
+    with ThreadEngine(1) as one, ThreadEngine(2) as two:
+        ways = {
+            "bare": lambda: [nodes[start : start + BLOCK_ROWS] @ some for start in repeats],
+            "one": lambda: nearest_of_all(cells, NEIGHBOURS, one),
+            "two": lambda: nearest_of_all(cells, NEIGHBOURS, two),
+        }
+        with threadpool_limits(1, "blas"):
+            seconds = turns(ways, run.settings["turns"])
+    return facts(nodes) | {
+        "seconds": seconds["one"],
+        "bare_product_seconds": seconds["bare"],
+        "of_bare_rate": seconds["bare"] / seconds["one"],
+        "second_thread": seconds["one"] / seconds["two"],
+        "nodes_looked_into": looked_into,
+    }
+
+
+@frame_of_runs
+def fit_grid(options: Options) -> Runs:
+    """The hinge form, least squares, and the graph."""
+    for seed, method in pairs_of(options.repeats(1), (HINGE, LEAST_SQUARES, GRAPH)):
+        settings = {"rows": options.sized(2000, 300), "turns": options.pick(TURNS, QUICK_TURNS, 1)}
+        yield Run("groups, in memory", method, seed, settings=settings)
+
+
+def fits(run: Run) -> dict[str, Any]:
+    """A fit whose sample is all rows, by one thread and by two, in turns."""
+    X, _ = make_blobs(run.settings["rows"], 50, centers=2, center_box=(-0.5, 0.5), random_state=0)
+    alone, both = (estimator(run.method, 2, random_state=0, n_jobs=threads) for threads in (1, 2))
+    compiled = compile_seconds(X, alone)
+    seconds = turns({"one": partial(fit, alone, X), "two": partial(fit, both, X)}, run.settings["turns"])
     return facts(X) | {
         "seconds": seconds["two"],
         "compile_seconds": compiled,
@@ -287,6 +341,8 @@ def labeller(features: int, landmarks: int) -> tuple[Any, float]:
 RATIO = Goal("scan: predict over a store, against the best bare scan", np.nan, 1.2, "times")
 SHARDS = Goal("shards: predict over a sharded store, in bare scans", np.nan, 1.25, "times")
 RATE = Goal("product: predict, of the rate of a bare product", np.nan, 70, "%", at_least=True)
+SEARCH = Goal("search: neighbours in cells, of the rate of a bare product", np.nan, 60, "%", at_least=True)
+FITS = Goal("fits: the search on a sample by two threads, times as fast", np.nan, 1.7, "times", at_least=True)
 FASTER = Goal("csr: kernel blocks, against the faster rbf_kernel", np.nan, 8, "times", at_least=True)
 BOTH = Goal("threads: a pass by two threads, times as fast", np.nan, 1.9, "times", at_least=True)
 FREE = Goal("chunks: time of predict beyond that without an inventory", np.nan, 5, "%")
@@ -295,6 +351,7 @@ grids = {  # the store of the first has 2 GiB of float32
     "scan": partial(grid, "noise, in a store", "predict", 1, (2**23, 2**17)),
     "shards": partial(grid, SHARDED, "predict", 1, (2**22, 2**17)),
     "product": partial(grid, "noise, in memory", "predict", 1, (2**17, 2**14)),
+    "search": partial(grid, "nodes", "neighbours", 1, (20_000, 3000)),
     "csr": partial(grid, "a9a", "kernel blocks", 4, None),
     "checks": partial(grid, "noise, in memory", "kernel block", 100, (2**12, 2**12)),
 }
@@ -303,6 +360,8 @@ SECTIONS = {
     "shards": Section(grids["shards"], scan, partial(tables, "shards", "scans", SHARDS)),
     "product": Section(grids["product"], product, partial(tables, "product", "of_bare_rate", RATE)),
     "threads": Section(thread_grid, second_thread, partial(tables, "threads", "second_thread", BOTH)),
+    "search": Section(grids["search"], search, partial(tables, "search", "of_bare_rate", SEARCH)),
+    "fits": Section(fit_grid, fits, partial(tables, "fits", "second_thread", FITS)),
     "csr": Section(grids["csr"], csr, partial(tables, "csr", "times_faster", FASTER)),
     "checks": Section(grids["checks"], checks, partial(tables, "checks", "checks", CHEAP)),
     "chunks": Section(chunk_grid, chunks, partial(tables, "chunks", "predict_check", FREE)),

@@ -88,6 +88,10 @@ def test_routines_and_their_peers_are_timed_in_one_run(tmp_path):
     chunks = routines.chunks(Run("counts, in a store", "predict", 0, settings=settings, folder=str(tmp_path)))
     assert chunks["n"] == settings["rows"]
     assert -1 < chunks["predict_check"] < 10
+    for routine, method in ((routines.search, "neighbours"), (routines.fits, routines.LEAST_SQUARES)):
+        found = routine(Run("made", method, 0, settings=settings))
+        assert found["n"] == 300
+        assert found["second_thread"] > 0.1
     product = routines.product(Run("noise", "predict", 0, settings=settings))
     assert product["of_bare_rate"] == pytest.approx(product["bare_product_seconds"] / product["seconds"])
 
