@@ -196,8 +196,9 @@ def sample_bytes(rows: Any, needs: Any) -> float:
         dense_rows = size if needs.dense_rows is None else min(needs.dense_rows, size)
         held = dense_rows * rows.n_features * (rows.itemsize + 8)
     # CSR rows are held once more while they are put together.
-    drawn = needs.rows_to_draw(rows.n_features) if needs.drawn_rows else 0
-    parts = min(max(needs.held_rows, drawn), rows.n_samples) * rows.row_bytes * (1 + rows.is_sparse)
+    drawn = needs.rows_to_draw(rows.n_features)
+    apart = max(needs.held_rows, drawn if drawn > needs.sample_size else 0)
+    parts = min(apart, rows.n_samples) * rows.row_bytes * (1 + rows.is_sparse)
     columns = min(needs.sample_copies, 1) * _columns_bytes(rows, needs)
     return float(held + columns + parts + _basis_bytes(rows, needs) + needs.sample_bytes)
 

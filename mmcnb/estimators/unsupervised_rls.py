@@ -276,9 +276,10 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
         return super()._plan(samples)
 
     def _fit(self, session: FitSession) -> FitResult:
-        n_samples, searched = session.samples.n_samples, session
-        if self._needs(n_samples).drawn_rows:
-            searched = session.of_size(self._searched_rows(n_samples))
+        samples, searched = session.samples, session
+        needs = self._needs(samples.n_samples)
+        if needs.rows_to_draw(samples.n_features) > needs.sample_size:
+            searched = session.of_size(needs.sample_size)
         return self._label(session, self._search(searched))
 
     def _search(self, session: FitSession) -> SampleClusters:

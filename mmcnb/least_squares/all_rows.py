@@ -269,10 +269,6 @@ class LabelSteps:
         self.multipliers: np.ndarray | None = None
         self.before: Scores | None = None
 
-    def _rule(self) -> tuple[Scores, np.ndarray]:
-        given = self.sample, self.mapped, self.config, self.means, self.sizes, self.bounds
-        return constrained_scores(*given, self.multipliers)
-
     def label(
         self,
         rows: Samples,
@@ -300,9 +296,9 @@ class LabelSteps:
             Whether this is the only step on these rows: its clusters take the order that is likely, and its
             labels are compared with none.
         """
-        k, engine = self.config.n_clusters, self.session.engine
-        rule, multipliers = self._rule()
-        low, high = self.bounds
+        k, engine, (low, high) = self.config.n_clusters, self.session.engine, self.bounds
+        means = self.means, self.sizes, self.bounds, self.multipliers
+        rule, multipliers = constrained_scores(self.sample, self.mapped, self.config, *means)
         if once:
             order = likely_order(rule, self.sample, rows)
             rule, multipliers, low, high = rule.ordered(order), multipliers[order], low[order], high[order]
@@ -316,8 +312,8 @@ class LabelSteps:
         self.bounds, self.sizes = (low[order], high[order]), sizes[order]
         self.means = self.mapped.means(sums[order], self.sizes)
         settled = before is not None and changed <= SETTLED_SHARE * float(sizes.sum())
-        given = self.before, self.bounds, self.means, self.sizes, settled
-        found = LabelledRows(*given, labels if is_kept else None)
+        kept_labels = labels if is_kept else None
+        found = LabelledRows(self.before, self.bounds, self.means, self.sizes, settled, kept_labels)
         row = {"stage": stage, "round": number, "objective": found.mean_objective}
         self.session.record(row | {"changed": changed})
         return found

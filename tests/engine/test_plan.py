@@ -85,6 +85,13 @@ def test_plan_counts_kernel_columns_where_they_are(store, n, d, memory_limit):
     assert all("\n" not in line for line in plan.lines())
 
 
+@pytest.mark.parametrize(("d", "rows"), [(50, 65_536), (784, 10_699), (10_000, 0)])
+def test_rows_that_are_drawn_with_the_sample_are_held_in_their_own_form(d, rows):
+    few, many = (plan_rows(10**6, d, 300, "4GiB", 2, drawn_rows=drawn) for drawn in (0, 65_536))
+    held = rows * d * 4  # bytes
+    assert many.sample - few.sample == pytest.approx(held, rel=1e-3)
+
+
 def test_a_fit_without_a_second_sample_and_of_few_sweeps_is_planned_as_such():
     plan = plan_rows(10**6, 20, 300, "2GiB", 2)
     spare = plan_rows(10**6, 20, 300, "2GiB", 2, larger_rows=0, sweeps=3)
