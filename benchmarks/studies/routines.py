@@ -11,7 +11,7 @@ threads  the pass of ``predict`` by one thread and by two: over such a store, an
 csr      kernel values of a9a against 200 of its rows, beside scikit-learn's ``rbf_kernel``
 checks   kernel values of a block of 4,096 rows (50 columns, 200 basis vectors) by ``mmcnb.kernels``, which
          checks its arguments, beside ``mmcnb.kernels.unchecked``
-search   the nearest ten of 20,000 nodes (ten groups, 60 columns) for each of them, in cells as in the graph,
+search   the nearest ten of 20,000 nodes (ten groups, 60 columns) for each of them, in 15 of 141 cells,
          beside a bare single-precision product of as many inner products; and by two threads
 fits     fits of 2,000 rows (two groups, 50 columns), which are mostly search, by one thread and by two
 chunks   the pass of ``predict``, and a bare read, of a Zarr store whose chunks are compared with its
@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import zarr
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
@@ -45,14 +46,13 @@ from benchmarks.protocol import bare_scans, compile_seconds, facts, fit, turns, 
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.tables import Goal, Result, measures_of
 from mmcnb import kernels
-from mmcnb.engine.run import ThreadEngine
-from mmcnb.features.nodes import nearest_of_all, search_in_cells
 from mmcnb.kernels import unchecked
 from mmcnb.samples import BLOCK_ROWS, create_dense_store, open_samples
 
 TURNS, QUICK_TURNS = 5, 3
 WRITE_ROWS = 2**16
-NODE_COLUMNS, NEIGHBOURS = 60, 11  # each node is its own nearest one
+NODE_COLUMNS, NEIGHBOURS, PROBES = 60, 11, 15  # each node is its own nearest one, and looks into some cells
+SEARCHED_AT_ONCE = 1024
 STORED, IN_MEMORY = "noise, in a store", "noise, in memory"
 THREADED = {STORED: (2**22, 2**15), IN_MEMORY: (2**17, 2**13)}
 SHARDED, CHUNK_ROWS = "noise, in shards", 2**13  # 2 MiB of 64 columns
@@ -159,20 +159,39 @@ def second_thread(run: Run) -> dict[str, Any]:
 
 
 def search(run: Run) -> dict[str, Any]:
-    """The search for the neighbours of all nodes, in turns with a product and with two threads."""
+    """The search for the neighbours of all nodes, in turns with a product and by two threads."""
     X, _ = make_blobs(run.settings["rows"], NODE_COLUMNS, centers=10, center_box=(-3, 3), random_state=0)
-    nodes = np.ascontiguousarray(X, np.float32)
-    cells, _ = search_in_cells(nodes, np.random.RandomState(0))
-    looked_into = round(cells.n_probes * len(nodes) / len(cells.centres))  # nodes, on average
-    some, repeats = np.ascontiguousarray(nodes[:looked_into].T), range(0, len(nodes), BLOCK_ROWS)
-    with ThreadEngine(1) as one, ThreadEngine(2) as two:
-        ways = {
-            "bare": lambda: [nodes[start : start + BLOCK_ROWS] @ some for start in repeats],
-            "one": lambda: nearest_of_all(cells, NEIGHBOURS, one),
-            "two": lambda: nearest_of_all(cells, NEIGHBOURS, two),
-        }
-        with threadpool_limits(1, "blas"):
-            seconds = turns(ways, run.settings["turns"])
+    rows = X.astype(np.float32)
+    found = KMeans(int(len(rows) ** 0.5), n_init=1, init="random", max_iter=5, random_state=0).fit(rows)
+    order = np.argsort(found.labels_, kind="stable")
+    nodes = np.ascontiguousarray(rows[order])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(found.labels_))])
+    probes = np.argsort(found.transform(nodes), axis=1)[:, :PROBES].astype(np.int64)
+    looked_into = round(np.diff(starts)[probes].sum(axis=1).mean())  # nodes
+    halves = kernels.squared_norms(nodes) / 2
+    numbers, distances = np.empty((len(nodes), NEIGHBOURS), np.int64), np.empty((len(nodes), NEIGHBOURS))
+    some = np.ascontiguousarray(nodes[:looked_into].T)
+
+    def nearest(start: int) -> None:
+        part = slice(start, start + SEARCHED_AT_ONCE)
+        cells = nodes, halves, starts, probes[part]
+        unchecked.nearest_nodes_into(nodes[part], *cells, numbers[part], distances[part])
+
+    def by_threads(count: int) -> None:
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(nearest, range(0, len(nodes), SEARCHED_AT_ONCE)))
+
+    def bare() -> None:
+        for start in range(0, len(nodes), BLOCK_ROWS):
+            nodes[start : start + BLOCK_ROWS] @ some
+
+    ways: dict[str, Callable[[], object]] = {
+        "bare": bare,
+        "one": partial(by_threads, 1),
+        "two": partial(by_threads, 2),
+    }
+    with threadpool_limits(1, "blas"):
+        seconds = turns(ways, run.settings["turns"])
     return facts(nodes) | {
         "seconds": seconds["one"],
         "bare_product_seconds": seconds["bare"],
