@@ -164,13 +164,26 @@ def test_each_chunk_is_got_as_often_as_the_history_says(recorded, keep_columns_i
     assert set(gets.values()) == {1}  # the labels
 
 
-def test_labels_that_a_larger_sample_leaves_unsettled_take_more_passes(dense, monkeypatch):
+def test_labels_that_a_larger_sample_leaves_unsettled_take_more_passes(
+    dense, dense_stores, dask_client, keep_columns_in, monkeypatch
+):
     monkeypatch.setattr("mmcnb.least_squares.all_rows.MOST_STEPS", 1)
+    ways = [(dense, {}), (dense, {"n_jobs": 2}), (dense_stores[0], {"n_jobs": 2})]
+    ways.append((dense_stores[2], {"engine": dask_client(2)}))
+    told = []
+    for storage, manner in ways:
+        with pytest.warns(ConvergenceWarning, match="max_passes=3"):
+            model = fitted("held", storage, **manner)
+        stages = model.history_["stage"].value_counts()
+        assert (stages["larger sample"], stages["all rows"], model.converged_) == (1, 3, False)
+        np.testing.assert_array_equal(model.predict(storage), model.labels_)
+        told.append(facts(model, dense[:9000]))
+    assert all(one == told[0] for one in told)
+    keep_columns_in("recompute")
     with pytest.warns(ConvergenceWarning, match="max_passes=3"):
-        model = fitted("held", dense)
-    stages = model.history_["stage"].value_counts()
-    assert (stages["larger sample"], stages["all rows"], model.converged_) == (1, 3, False)
-    np.testing.assert_array_equal(model.predict(dense), model.labels_)
+        again = fitted("held", dense_stores[2])
+    assert facts(again, dense[:9000]) == told[0]
+    assert again.history_["reads"].iloc[-1] == 4  # the sample and three passes
 
 
 @cases
