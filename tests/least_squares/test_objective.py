@@ -3,7 +3,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.linalg import lapack
 
+from mmcnb._numba import in_lower_triangle
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
 from mmcnb.least_squares.evolution import balanced_labels, evolve, matrix_fitness, run_evolutions
@@ -58,6 +60,18 @@ def test_smoother_is_its_formula_and_symmetric(centre):
     assert R.flags.c_contiguous
     if centre:
         np.testing.assert_allclose(R.sum(axis=0), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("m", [1, 40, 333])
+def test_factors_and_inverses_without_the_gil_are_those_of_scipy(m):
+    rows = np.random.default_rng(0).normal(size=(m, m))
+    A = np.asfortranarray(rows @ rows.T + m * np.eye(m))
+    factor, _ = lapack.dpotrf(A, lower=True, clean=False)
+    inverse, _ = lapack.dpotri(factor, lower=True)
+    assert in_lower_triangle("dpotrf")(A) == 0
+    np.testing.assert_array_equal(A, factor)
+    assert in_lower_triangle("dpotri")(A) == 0
+    np.testing.assert_array_equal(A, inverse)
 
 
 def test_smoother_of_equal_rows_is_nothing():
