@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, event
 from numba.extending import get_cython_function_address, intrinsic
@@ -174,12 +175,13 @@ def in_lower_triangle(name: str) -> Callable[[Any], int]:
     (0, [[2.0, 0.0], [1.0, 2.0]])
     """
     whole = ctypes.POINTER(ctypes.c_int)
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_char_p, whole, ctypes.c_void_p, whole, whole)
+    matrix = np.ctypeslib.ndpointer(np.float64, ndim=2, flags=("F_CONTIGUOUS", "WRITEABLE"))
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_char_p, whole, matrix, whole, whole)
     routine = kind(get_cython_function_address("scipy.linalg.cython_lapack", name))
 
     def overwrite(A: Any) -> int:
         size, failed = ctypes.c_int(A.shape[0]), ctypes.c_int()
-        routine(b"L", size, A.ctypes.data, size, failed)
+        routine(b"L", size, A, size, failed)
         return failed.value
 
     return overwrite

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.halves import TUNING
-from benchmarks.methods import FRONT_DOOR
+from benchmarks.methods import FRONT_DOOR, KMEANS
 from benchmarks.protocol import ERROR, clustering
 from benchmarks.studies._choice_problems import LABELLED, PEERS, problems, unpacked
 from benchmarks.tables import Result
@@ -300,13 +300,13 @@ def _relative(part: pd.DataFrame, signs: Sequence[str], among: Sequence[str]) ->
     return pd.concat([values, ranks, centred, which, which.mul(two, axis=0)], axis=1).to_numpy()
 
 
-def itself(whole: pd.DataFrame) -> Picks:
-    """The estimator by itself."""
-    return dict.fromkeys(whole["dataset"], FRONT_DOOR)
+def of_peer(name: str, whole: pd.DataFrame) -> Picks:
+    """A method that is no candidate, on each problem."""
+    return dict.fromkeys(whole["dataset"], name)
 
 
 RULES: dict[str, Callable[[pd.DataFrame], Picks]] = {
-    FRONT_DOOR: itself,
+    **{name: partial(of_peer, name) for name in (FRONT_DOOR, KMEANS)},
     **{f"always {name}": partial(each, always(name)) for name in STANDARD},
     **{f"graph up to a cut of {bound:g}": partial(each, within(bound)) for bound in BOUNDS},
     "equal sizes where they cut hardly more": partial(each, within_and),
@@ -371,8 +371,10 @@ def flags(whole: pd.DataFrame) -> pd.DataFrame:
 
 
 def hardest(whole: pd.DataFrame) -> pd.DataFrame:
-    """The problems of each half whose best candidate is farthest from the classes."""
+    """The problems of each half whose best candidate is farthest from the classes, and the trust there."""
     table = whole.groupby("dataset", sort=False)[["half", "domain", "k", "best"]].first().reset_index()
+    trust = whole[whole["method"] == FRONT_DOOR].set_index("dataset")["trust"]
+    table["trust"] = table["dataset"].map(trust)
     return table.sort_values("best", kind="stable").groupby("half", sort=False).head(HARDEST)
 
 

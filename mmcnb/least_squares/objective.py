@@ -78,7 +78,7 @@ def smoother(K: np.ndarray, ridge: float, centre: bool = True, overwrite: bool =
         A -= means
         A -= (means - means.mean())[:, None]
     A.flat[:: A.shape[0] + 1] += ridge
-    # Landmarks are chosen meanwhile, in another thread.
+    # Without the GIL: another thread chooses landmarks meanwhile.
     failed = in_lower_triangle("dpotrf")(A) or in_lower_triangle("dpotri")(A)
     if failed or not np.isfinite(A.diagonal()).all():
         raise InputError("The kernel matrix plus ridge is not positive definite: take a larger alpha.")

@@ -267,6 +267,13 @@ def voters():
     return _choice_rules.prepared(table)
 
 
+def test_peers_are_scored_beside_the_rules():
+    whole = _choice_rules.prepared(frame())
+    losses = _choice_rules.loss_of("k-means", _choice_rules.RULES["k-means"](whole), whole)
+    assert losses["ari"].tolist() == [1.0]
+    assert losses["loss"].tolist() == [pytest.approx(0.9 - 1.0)]
+
+
 def test_a_vote_goes_where_most_of_the_weight_is():
     one, other = np.array([0, 0, 1, 1]), np.array([1, 0, 0, 1])
     for weights, expected in (([2.0, 1.0], one), ([1.0, 2.0], other)):
@@ -297,7 +304,11 @@ def test_equal_sizes_are_taken_where_they_cut_hardly_more(cut, relative_cut, k, 
 
 
 def test_the_hardest_problems_of_each_half_come_first():
-    table = _choice_rules.hardest(_choice_rules.prepared(many()))
+    whole = _choice_rules.prepared(many())
+    chosen = whole[whole["method"] == "a"].assign(method=FRONT_DOOR)
+    chosen["trust"] = np.where(chosen["best"] < 0.6, "low", "high")
+    table = _choice_rules.hardest(pd.concat([whole, chosen]))
+    assert (table["trust"] == np.where(table["best"] < 0.6, "low", "high")).all()
     assert table["half"].value_counts().to_dict() == dict.fromkeys(
         (TUNING, CONFIRMATION), _choice_rules.HARDEST
     )

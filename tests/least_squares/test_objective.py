@@ -1,3 +1,4 @@
+import ctypes
 import itertools
 from types import SimpleNamespace
 
@@ -72,6 +73,18 @@ def test_factors_and_inverses_without_the_gil_are_those_of_scipy(m):
     np.testing.assert_array_equal(A, factor)
     assert in_lower_triangle("dpotri")(A) == 0
     np.testing.assert_array_equal(A, inverse)
+
+
+@pytest.mark.parametrize(
+    "A", [np.eye(3, dtype=np.float32, order="F"), np.ones((3, 2)), np.ones((4, 4))[:, ::2]]
+)
+def test_matrices_of_another_kind_never_reach_lapack(A):
+    with pytest.raises(ctypes.ArgumentError):
+        in_lower_triangle("dpotrf")(A)
+
+
+def test_a_matrix_that_is_not_positive_definite_has_no_factor():
+    assert in_lower_triangle("dpotrf")(-np.eye(3, order="F")) == 1
 
 
 def test_smoother_of_equal_rows_is_nothing():
