@@ -20,6 +20,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import signature
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ STORED = {
 
 # Most rows a fit is given; the last four keep a matrix of all pairs of rows, or solve a program over them.
 MOST_ROWS = {
+    "MaximumMarginClustering": 3000,
     "SparseKernelMMC": 3000,
     "CPMMC": 3000,
     "UnsupervisedRLS": 3000,
@@ -62,9 +64,18 @@ MOST_ROWS = {
     "LabelGenerationMMC": 100,
     "SDPMMC": 80,
 }
-ANY_NUMBER = ("UnsupervisedRLS", "KernelKMeans", "MultipleKernelClustering")
+FRONT = "MaximumMarginClustering"
+ANY_NUMBER = (FRONT, "UnsupervisedRLS", "KernelKMeans", "MultipleKernelClustering")
 MANY = "CrammerSingerMMC"
-STREAMED = ("SparseKernelMMC", "CPMMC", "UnsupervisedRLS", "KernelKMeans", "MultipleKernelClustering", MANY)
+STREAMED = (
+    FRONT,
+    "SparseKernelMMC",
+    "CPMMC",
+    "UnsupervisedRLS",
+    "KernelKMeans",
+    "MultipleKernelClustering",
+    MANY,
+)
 
 KERNELS = [{"kernel": "linear"}, {"kernel": "poly"}]
 WIDTHS = [{"gamma": "median"}, {"gamma": 0.1}]
@@ -73,6 +84,11 @@ HINGE = [{"threshold": "fixed"}, {"continuation": False}, {"init": "random"}, {"
 HINGE += [{"balance": 0.3}, {"min_share": 0.5}, {"scale": "standard"}, {"C": 3.0}]
 RIDGE = [{"search": "steepest"}, {"search": "stochastic"}, {"schedule": "paper"}, {"alpha": "auto"}]
 VARIANTS: dict[str, list[dict[str, Any]]] = {
+    FRONT: [
+        *({"kernel": kernel} for kernel in ("graph", "rbf", "linear")),
+        *({"loss": loss} for loss in ("hinge", "squared")),
+        *({"cluster_sizes": "equal"}, {"scale": "standard"}, {"n_refits": 2}, {"n_clusters": 3}),
+    ],
     "SparseKernelMMC": [*KERNELS, *WIDTHS, *HINGE, {"basis": "shared"}, {"basis": "own"}, {"n_jobs": 2}],
     "KernelCPMMC": [*KERNELS, *WIDTHS, *HINGE],
     "CPMMC": HINGE,
@@ -131,6 +147,8 @@ def plain_jobs() -> Iterator[Job]:
                 yield Job(estimator, data, min(most, there), seed, counted)
             if data in MANY_CLASSES:
                 yield Job(MANY, data, min(3000, there), seed, many)
+            if seed == 0:
+                yield Job(FRONT, data, min(MOST_ROWS[FRONT], there), seed, {"n_clusters": None})
 
 
 def len_classes(data: str) -> int:
@@ -167,8 +185,8 @@ def jobs(quick: bool) -> list[Job]:
 
 
 def find(name: str) -> Any:
-    """The class of that name, from wherever it is public."""
-    for home in ("mmcnb", "mmcnb.baselines"):
+    """The class of that name: of the library, or a peer of the papers among the benchmarks."""
+    for home in ("mmcnb", "mmcnb.baselines", "benchmarks.baselines"):
         try:
             return getattr(import_module(home), name)
         except (AttributeError, ModuleNotFoundError):
@@ -184,7 +202,8 @@ def made(job: Job) -> Any:
     if settings.get("basis") == "own" and find("OwnBasisMMC"):  # likewise
         estimator = find("OwnBasisMMC")
         del settings["basis"]
-    return estimator(**settings)
+    known = signature(estimator).parameters  # a plain baseline plans no memory and starts no threads
+    return estimator(**{name: value for name, value in settings.items() if name in known})
 
 
 def digest(job: Job, folder: str) -> str:
