@@ -140,7 +140,7 @@ def cycles(root: Path) -> list[list[str]]:
 def blobs(path: str) -> None:
     import numpy as np
 
-    from mmcnb.samples import create_dense_store
+    from mmcnb.stores import create_dense_store
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 4)) + 4 * rng.integers(0, 2, (6000, 1))

@@ -24,7 +24,7 @@ from filelock import FileLock
 
 import mmcnb
 from benchmarks.run import FAILED, KEYS, NO_DATA, OK, Compute, Options, Run, as_json, computed
-from mmcnb.samples import scratch_folder
+from mmcnb.stores import scratch_folder
 
 FORMAT = 2
 MEASURES = ("seconds", "compile_seconds", "peak_mib", "n", "d", "digest")

@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 import data_loaders
 import mmcnb
 from mmcnb.metrics import adjusted_rand_index, balanced_clustering_error, clustering_accuracy
-from mmcnb.samples import create_csr_store, create_dense_store, open_class_labels
+from mmcnb.stores import create_csr_store, create_dense_store, open_class_labels
 
 # What a user gets; the paper's way, which may choose by the classes.
 LABEL_FREE, PAPER = "label-free", "paper"

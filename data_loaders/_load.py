@@ -11,7 +11,8 @@ from scipy.sparse import csr_matrix, issparse
 from scipy.sparse import vstack as stack_sparse
 
 from mmcnb import InputError, synthetic
-from mmcnb.samples import create_csr_store, create_dense_store, open_class_labels, open_samples
+from mmcnb.samples import open_samples
+from mmcnb.stores import create_csr_store, create_dense_store, open_class_labels
 
 from ._dataset import Block, DataSet, Rows
 from ._files import Source

@@ -14,7 +14,8 @@ from mmcnb._progress import progress
 from mmcnb._rules import Choice, Number
 from mmcnb._shapes import SHAPES, Shape, make_shape
 from mmcnb.errors import InputError
-from mmcnb.samples import BLOCK_ROWS, create_dense_store
+from mmcnb.samples import BLOCK_ROWS
+from mmcnb.stores import create_dense_store
 
 __all__ = ["KINDS", "SHAPES", "Shape", "make_block", "make_shape", "write_synthetic"]
 

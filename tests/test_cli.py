@@ -222,7 +222,7 @@ def test_doctor_reports_this_installation(capsys):
 
 def test_doctor_names_what_a_killed_command_left_and_removes_it(tmp_path, capsys):
     assert run(capsys, "doctor", tmp_path) == {"leftovers": []}
-    code = "import os, sys; from mmcnb.samples.atomic import AtomicOutput; out = AtomicOutput(sys.argv[1])"
+    code = "import os, sys; from mmcnb.stores.atomic import AtomicOutput; out = AtomicOutput(sys.argv[1])"
     code += "; out.begin(); os._exit(9)"
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "rows.zarr")], check=False)
     (left,) = tmp_path.iterdir()
@@ -430,7 +430,7 @@ def test_a_failure_while_labels_are_written_leaves_nothing(store, tmp_path, monk
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("mmcnb.samples._labels.write_chunk", full)
+    monkeypatch.setattr("mmcnb.stores._labels.write_chunk", full)
     words = ["fit", store, "--model", tmp_path / "m", "--labels", tmp_path / "l.zarr"]
     assert "the disk is full" in refuse(capsys, *words)
     assert names(tmp_path) == ["blobs.zarr"]

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 import mmcnb
 from mmcnb.cli import main
 from mmcnb.cli._methods import ELSEWHERE, METHODS, PARAMETERS, estimator_class, option_names
-from mmcnb.samples import create_dense_store
+from mmcnb.stores import create_dense_store
 from mmcnb.synthetic import make_block, write_synthetic
 
 ROWS, FEATURES, SEED, CLUSTERS = 600, 3, 35, 3

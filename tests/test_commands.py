@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 import benchmarks.__main__
 import mmcnb
 from mmcnb.cli import build_parser, main
-from mmcnb.samples._label_table import read_values
+from mmcnb.stores._label_table import read_values
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

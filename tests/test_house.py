@@ -30,6 +30,7 @@ PUBLIC_MODULES = [
     "mmcnb.plotting",
     "mmcnb.samples",
     "mmcnb.selection",
+    "mmcnb.stores",
     "mmcnb.synthetic",
 ]
 

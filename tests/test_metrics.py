@@ -21,7 +21,7 @@ from mmcnb.metrics import (
     sampled_silhouette,
     sparsity,
 )
-from mmcnb.samples import create_dense_store
+from mmcnb.stores import create_dense_store
 
 two_labelings = st.integers(2, 20).flatmap(
     lambda n: st.tuples(

@@ -10,7 +10,7 @@ import mmcnb
 from mmcnb import _progress
 from mmcnb._progress import Lines, Stages, lines_elsewhere, progress
 from mmcnb.cli import main
-from mmcnb.samples import create_dense_store
+from mmcnb.stores import create_dense_store
 
 EXPECTED = {"compiling": 10.0, "sample": 2.0, "search": 5.0, "passes": 3.0}
 

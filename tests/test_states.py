@@ -27,7 +27,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 import mmcnb
-from mmcnb.samples import convert, open_samples, verify_store
+from mmcnb.samples import open_samples
+from mmcnb.stores import convert, verify_store
 from tests.estimators.conftest import make_rings
 
 ROWS, CHUNK = 300, 100
@@ -61,7 +62,7 @@ def beginnings():
 def write(rows, store, overwrite=False):
     """Convert rows to a store of three chunks."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mmcnb.samples._write.chunk_rows_for", lambda row_bytes: CHUNK)
+        patch.setattr("mmcnb.stores._write.chunk_rows_for", lambda row_bytes: CHUNK)
         convert(rows, store, overwrite=overwrite)
 
 

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmcnb.errors import InputError
-from mmcnb.samples import BLOCK_ROWS, open_class_labels, open_samples
+from mmcnb.samples import BLOCK_ROWS, open_samples
+from mmcnb.stores import open_class_labels
 from mmcnb.synthetic import KINDS, OTHER_NOISE, RING_RADII, SHAPE_NOISE, make_block, write_synthetic
 
 

@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from mmcnb.samples import open_class_labels, open_index, open_samples
+from mmcnb.samples import open_samples
+from mmcnb.stores import open_class_labels, open_index
 
 PAGE = (Path(__file__).parent.parent / "docs/tables.md").read_text()
 

@@ -13,7 +13,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 import mmcnb
-from mmcnb.samples import open_class_labels, open_samples
+from mmcnb.samples import open_samples
+from mmcnb.stores import open_class_labels
 
 SCM, SCM_BOTH = "SCM", "SCM, both classes clustered"
 SVC, UNDER, WEIGHTED = "SVC", "SVC, under-sample", "SVC, weighted under-sample"

@@ -47,7 +47,8 @@ from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.tables import Goal, Result, measures_of
 from mmcnb import kernels
 from mmcnb.kernels import unchecked
-from mmcnb.samples import BLOCK_ROWS, create_dense_store, open_samples
+from mmcnb.samples import BLOCK_ROWS, open_samples
+from mmcnb.stores import create_dense_store
 
 TURNS, QUICK_TURNS = 5, 3
 WRITE_ROWS = 2**16

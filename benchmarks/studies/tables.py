@@ -18,7 +18,7 @@ import pandas as pd
 
 from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.tables import Goal, Result
-from mmcnb.samples import convert
+from mmcnb.stores import convert
 
 FORMS = {"CSV": "rows.csv", "CSV in gzip": "rows.csv.gz", "Parquet": "rows.parquet", "Arrow": "rows.arrow"}
 COLUMNS = 20

@@ -118,7 +118,7 @@ def _complain(sentence: str, code: int) -> int:
 
 
 def _os_sentence(error: OSError) -> str:
-    from mmcnb.samples.atomic import DISK_FULL
+    from mmcnb.stores.atomic import DISK_FULL
 
     if error.errno in DISK_FULL:
         where = f" while writing {error.filename}" if error.filename else ""

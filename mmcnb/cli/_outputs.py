@@ -31,7 +31,7 @@ def whole_outputs(outputs: Sequence[str], sources: Sequence[str], overwrite: boo
     InputError
         If a path exists, overlaps another one, or lies in a folder that cannot be written.
     """
-    from mmcnb.samples.atomic import AtomicOutput, together
+    from mmcnb.stores.atomic import AtomicOutput, together
 
     check_paths(outputs, sources)
     written = [AtomicOutput(output, overwrite) for output in outputs]
@@ -41,7 +41,7 @@ def whole_outputs(outputs: Sequence[str], sources: Sequence[str], overwrite: boo
 
 def check_ending(labels: str) -> None:
     """Refuse a path of labels whose ending says no way to write them, before any work."""
-    from mmcnb.samples._label_table import is_table
+    from mmcnb.stores._label_table import is_table
 
     is_table(labels)
 

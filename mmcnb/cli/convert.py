@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _convert(arguments: argparse.Namespace, out: str) -> dict[str, Any]:
     from mmcnb._config import parse_bytes
-    from mmcnb.samples import convert, describe_store
+    from mmcnb.stores import convert, describe_store
 
     limit = arguments.memory_limit
     taken = convert(

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Run both parts and draw their pictures."""
-    from mmcnb.samples.atomic import scratch_folder
+    from mmcnb.stores.atomic import scratch_folder
 
     folder = Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def _digits(folder: Path, picture: Path) -> dict[str, Any]:
     from sklearn.cluster import KMeans
     from sklearn.datasets import load_digits
 
-    from mmcnb.samples import create_dense_store
+    from mmcnb.stores import create_dense_store
 
     _say("digits: writing them to a Zarr store")
     X, y = load_digits(return_X_y=True)
@@ -119,7 +119,7 @@ def _compare(store: Path, peer: np.ndarray, peer_seconds: float, *options: str) 
     import numpy as np
 
     from mmcnb.metrics import balanced_clustering_error
-    from mmcnb.samples import open_class_labels
+    from mmcnb.stores import open_class_labels
 
     report = _fit(store, *options)
     y = np.asarray(open_class_labels(store))  # only now: known classes are for measuring

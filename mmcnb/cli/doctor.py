@@ -75,7 +75,7 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
 
 def _leftovers(folder: Path, clean: bool) -> list[dict[str, Any]]:
     """What processes that write or wrote outputs in a folder have there."""
-    from mmcnb.samples._leftovers import leftovers
+    from mmcnb.stores._leftovers import leftovers
 
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder: give doctor the folder where outputs are written.")
@@ -87,7 +87,7 @@ def _leftovers(folder: Path, clean: bool) -> list[dict[str, Any]]:
 
 def _worded(entry: dict[str, Any]) -> str:
     """One leftover, and what to do about it."""
-    from mmcnb.samples._leftovers import ALIVE, GONE
+    from mmcnb.stores._leftovers import ALIVE, GONE
 
     if entry["done"] is not None:
         return f"{entry['path']}: {entry['done']}"

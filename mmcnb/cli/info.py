@@ -11,6 +11,6 @@ __all__ = ["add_arguments", "lines", "run"]
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Describe the store."""
-    from mmcnb.samples import describe_store
+    from mmcnb.stores import describe_store
 
     return describe_store(arguments.store, arguments.element)

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
     from mmcnb import open_samples
     from mmcnb.metrics import sampled_silhouette
-    from mmcnb.samples._label_table import read_values
+    from mmcnb.stores._label_table import read_values
 
     samples = open_samples(arguments.store, arguments.element)
     labels = _one_a_row(read_values(arguments.labels), arguments.labels, samples)
@@ -77,8 +77,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _classes(arguments: argparse.Namespace, samples: Any) -> Any:
     """The known classes, one a row; None where there are none."""
-    from mmcnb.samples._label_table import read_values
-    from mmcnb.samples._labels import stored_classes
+    from mmcnb.stores._label_table import read_values
+    from mmcnb.stores._labels import stored_classes
 
     if arguments.classes is None and arguments.label_column is None:
         return stored_classes(samples)
@@ -104,8 +104,8 @@ def _check_names(source: str, samples: Any) -> None:
     """Refuse a table whose rows have other names than those of the store, where both have some."""
     import numpy as np
 
-    from mmcnb.samples import open_index
-    from mmcnb.samples._label_table import read_names
+    from mmcnb.stores import open_index
+    from mmcnb.stores._label_table import read_names
 
     given, kept = read_names(source), open_index(samples)
     if given is None or kept is None:

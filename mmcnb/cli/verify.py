@@ -11,6 +11,6 @@ __all__ = ["add_arguments", "lines", "run"]
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Read everything back; a damaged chunk raises and is named."""
-    from mmcnb.samples import verify_store
+    from mmcnb.stores import verify_store
 
     return verify_store(arguments.store, arguments.element)

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mmcnb.samples._npy import read_header
-from mmcnb.samples.atomic import atomic_write
+from mmcnb.stores.atomic import atomic_write
 
 DIGEST_SIZE = 16
 PART = ".part"  # one writer at a time, so that one name serves and is written over after a kill

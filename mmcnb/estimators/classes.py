@@ -11,9 +11,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.parameters import is_stored
-from mmcnb.samples import Samples, open_class_labels
+from mmcnb.samples import Samples
 from mmcnb.samples._arrays import plain_values
 from mmcnb.samples._open import describe, open_node, stored_array
+from mmcnb.stores import open_class_labels
 
 
 def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:

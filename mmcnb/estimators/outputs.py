@@ -15,8 +15,9 @@ from mmcnb.engine.run import Engine
 from mmcnb.errors import InputError
 from mmcnb.features.confidence import Confidence, ConfidenceRule, TablePass
 from mmcnb.features.rules import DecisionPass, KeptLabels, LabelsPass
-from mmcnb.samples import LabelsWriter, Samples
-from mmcnb.samples._label_table import INDEX, StoredNames, TableWriter, is_table, names_of
+from mmcnb.samples import Samples
+from mmcnb.stores import LabelsWriter
+from mmcnb.stores._label_table import INDEX, StoredNames, TableWriter, is_table, names_of
 
 
 class FrameMixin:

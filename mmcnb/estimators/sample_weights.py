@@ -10,7 +10,7 @@ import zarr
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import InputError
 from mmcnb.samples._arrays import is_number, plain_values
-from mmcnb.samples._labels import read_column
+from mmcnb.stores._labels import read_column
 
 EXACT = 2.0**53  # sums of whole numbers up to here lose nothing
 LARGEST_C = 1e100  # and its inverse is the smallest: squares of both are floats

@@ -20,8 +20,8 @@ from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.samples import Samples
 from mmcnb.samples._npy import read_header
-from mmcnb.samples.atomic import atomic_write
 from mmcnb.samples.derived import ScaledSamples
+from mmcnb.stores.atomic import atomic_write
 
 FORMAT, OLDEST = 3, 2  # of model files: the format written, and the oldest that can be read
 DAMAGE = (

@@ -8,8 +8,9 @@ import numpy as np
 
 from mmcnb.engine.passes import CollectingPass
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.samples import CSRBlock, LabelsSink
+from mmcnb.samples import CSRBlock
 from mmcnb.samples.matrix import as_matrix
+from mmcnb.stores import LabelsSink
 
 
 @dataclass(frozen=True)

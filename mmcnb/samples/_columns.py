@@ -54,7 +54,7 @@ class NamedColumns:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What is made of the columns; see `mmcnb.samples.convert`."""
+    """What is made of the columns; see `mmcnb.stores.convert`."""
 
     columns: Any = None
     drop: Any = None

@@ -39,7 +39,8 @@ from benchmarks.studies.scm import (
     thinned,
     write_task,
 )
-from mmcnb.samples import open_class_labels, open_samples
+from mmcnb.samples import open_samples
+from mmcnb.stores import open_class_labels
 
 
 @pytest.fixture

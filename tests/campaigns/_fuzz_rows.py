@@ -11,7 +11,8 @@ import scipy.sparse
 import zarr
 
 import mmcnb
-from mmcnb.samples import convert, open_samples
+from mmcnb.samples import open_samples
+from mmcnb.stores import convert
 from tests.campaigns._judge import (
     FLOAT32,
     FLOAT64,

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.samples import convert, open_class_labels, open_samples
+from mmcnb.samples import open_samples
+from mmcnb.stores import convert, open_class_labels
 from tests.campaigns._judge import judged, one_of, refusal, same_rows
 
 NO_NUMBERS = (

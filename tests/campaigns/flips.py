@@ -31,7 +31,8 @@ import scipy.sparse
 
 import mmcnb
 from mmcnb import cli
-from mmcnb.samples import (
+from mmcnb.samples import open_samples
+from mmcnb.stores import (
     LabelsWriter,
     _write,
     convert,
@@ -39,11 +40,10 @@ from mmcnb.samples import (
     create_dense_store,
     describe_store,
     open_index,
-    open_samples,
     verify_store,
 )
-from mmcnb.samples._label_table import TableWriter, read_values
-from mmcnb.samples._labels import read_column, stored_classes
+from mmcnb.stores._label_table import TableWriter, read_values
+from mmcnb.stores._labels import read_column, stored_classes
 from tests.campaigns import _damage
 
 TRIES = 3000

@@ -27,7 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import mmcnb
 from mmcnb import cli
-from mmcnb.samples import convert
+from mmcnb.stores import convert
 from tests.campaigns._fuzz_rows import array, sparse, store
 from tests.campaigns._fuzz_texts import csv, libsvm
 from tests.campaigns._judge import judged, one_of, refusal

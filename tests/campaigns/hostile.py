@@ -34,7 +34,8 @@ from mmcnb.engine import journal
 from mmcnb.engine.session import Report
 from mmcnb.errors import InputError
 from mmcnb.features.model import read_model, write_model
-from mmcnb.samples import _remote, convert, create_dense_store, open_samples
+from mmcnb.samples import _remote, open_samples
+from mmcnb.stores import convert, create_dense_store
 
 TRIES = 220
 CI_TRIES = 33

@@ -90,7 +90,7 @@ def sparse_block(number: int, columns: int, stored: int) -> Any:
 def _write_dense(
     path: Path, mib: int, columns: int, dtype: str = "float32", chunk_rows: int | None = None
 ) -> None:
-    from mmcnb.samples import create_dense_store
+    from mmcnb.stores import create_dense_store
 
     decoded = max(4, np.dtype(dtype).itemsize) * columns * BLOCK
     with create_dense_store(path, columns, dtype=dtype, chunk_rows=chunk_rows) as writer:
@@ -99,7 +99,7 @@ def _write_dense(
 
 
 def _write_sparse(path: Path, mib: int, columns: int, stored: int, chunk_values: int | None = None) -> None:
-    from mmcnb.samples import _write, create_csr_store
+    from mmcnb.stores import _write, create_csr_store
 
     blocks = -(-mib * MIB // (BLOCK * (8 * stored + 8)))
     with (
@@ -339,7 +339,7 @@ def _predict(case: Case, given: dict[str, Any]) -> None:
 def _command(case: Case, given: dict[str, Any]) -> None:
     """What the command line does for rows."""
     from mmcnb.cli import main
-    from mmcnb.samples import convert
+    from mmcnb.stores import convert
 
     if case.action == "convert":
         convert(given["rows"], given["out"], memory_limit=case.limit * MIB, progress=False, overwrite=True)

@@ -30,10 +30,11 @@ import scipy.sparse
 import benchmarks.journal
 import benchmarks.run
 import mmcnb.cli
-from mmcnb.samples import open_samples, verify_store
-from mmcnb.samples._label_table import read_values
-from mmcnb.samples.atomic import AtomicOutput
+from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
+from mmcnb.stores import verify_store
+from mmcnb.stores._label_table import read_values
+from mmcnb.stores.atomic import AtomicOutput
 
 TRIES = 50
 CI_TRIES = 12
@@ -72,7 +73,7 @@ def inputs() -> list[Path]:
         X = rng.normal(size=(300 + number, 3)) + 4 * (rng.random((300 + number, 1)) < 0.5)
         np.save(folder / "rows.npy", X)
         scipy.sparse.save_npz(folder / "rows.npz", scipy.sparse.csr_array(np.where(X > 0.5, X, 0)))
-        mmcnb.samples.convert(folder / "rows.npy", folder / "rows.zarr", progress=False)
+        mmcnb.stores.convert(folder / "rows.npy", folder / "rows.zarr", progress=False)
         fitted = mmcnb.CPMMC(C=3.0 + number, random_state=0).fit(folder / "rows.zarr")
         fitted.save(folder / "model")
         np.save(folder / "labels.npy", fitted.labels_)

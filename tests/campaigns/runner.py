@@ -26,7 +26,7 @@ from typing import Any
 
 import pandas as pd
 
-from mmcnb.samples.atomic import atomic_write
+from mmcnb.stores.atomic import atomic_write
 
 ENDED = "the process ended: it hung, crashed or ran out of memory"
 _patience = 5  # times the seconds of a try that the first of a process may take, which compiles

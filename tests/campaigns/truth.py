@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import mmcnb
 from mmcnb.baselines import SDPMMC, IterativeSVR, LabelGenerationMMC, OwnBasisMMC
-from mmcnb.samples import create_csr_store, create_dense_store
+from mmcnb.stores import create_csr_store, create_dense_store
 from tests import reference
 
 TRIES, CI_TRIES, SECONDS = 500, 20, 120

@@ -12,7 +12,8 @@ import pytest
 import data_loaders
 from data_loaders.__main__ import main
 from data_loaders._registry import DATASETS
-from mmcnb.samples import open_class_labels, open_samples, verify_store
+from mmcnb.samples import open_samples
+from mmcnb.stores import open_class_labels, verify_store
 
 
 @pytest.mark.parametrize("layout", ["dense", "csr"])

@@ -25,8 +25,9 @@ from mmcnb.engine.run import ThreadEngine
 from mmcnb.engine.session import connected, open_engine
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.features.kernel import BasisMap, Kernel, KernelSamples
-from mmcnb.samples import GROUP_ROWS, create_dense_store, open_samples
+from mmcnb.samples import GROUP_ROWS, open_samples
 from mmcnb.samples.derived import CachedSamples
+from mmcnb.stores import create_dense_store
 from tests.engine.dask_passes import Deadly, Interrupted, Named, Processes
 from tests.engine.fakes import OrderedSum
 

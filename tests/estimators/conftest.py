@@ -9,7 +9,7 @@ import zarr
 
 import mmcnb
 from mmcnb.engine.plan import plan_fit
-from mmcnb.samples import create_csr_store, create_dense_store
+from mmcnb.stores import create_csr_store, create_dense_store
 
 ESTIMATORS = ("SparseKernelMMC", "KernelCPMMC", "CPMMC")
 

@@ -16,8 +16,9 @@ from sklearn.exceptions import ConvergenceWarning, EfficiencyWarning
 import mmcnb
 from mmcnb.estimators import advice
 from mmcnb.estimators.advice import count_advice, engine_advice, gamma_advice, place_of_work, spread_advice
-from mmcnb.samples import describe_store, open_samples
+from mmcnb.samples import open_samples
 from mmcnb.samples._chunks import chunk_advice
+from mmcnb.stores import describe_store
 from mmcnb.synthetic import make_block
 
 # -- columns -----------------------------------------------------------------------------------
@@ -163,9 +164,9 @@ def test_chunks_larger_than_memory_are_told_of(tmp_path, monkeypatch):
 
 
 def test_chunks_that_mmcnb_writes_are_fine(tmp_path):
-    with mmcnb.samples.create_dense_store(tmp_path / "dense.zarr", n_features=40) as writer:
+    with mmcnb.stores.create_dense_store(tmp_path / "dense.zarr", n_features=40) as writer:
         writer.append(np.random.default_rng(0).standard_normal((30_000, 40)))
-    with mmcnb.samples.create_csr_store(tmp_path / "csr.zarr", n_features=40) as writer:
+    with mmcnb.stores.create_csr_store(tmp_path / "csr.zarr", n_features=40) as writer:
         writer.append(sp.eye_array(40).tocsr())
     for name in ("dense", "csr"):
         assert chunk_advice(open_samples(tmp_path / f"{name}.zarr")) is None

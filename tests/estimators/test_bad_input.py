@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 import mmcnb
 from mmcnb._config import format_bytes, parse_bytes
 from mmcnb.errors import InputError, MemoryLimitError
-from mmcnb.samples import create_dense_store
+from mmcnb.stores import create_dense_store
 from mmcnb.synthetic import make_shape
 from tests.estimators.conftest import ESTIMATORS, make, make_blobs
 

@@ -9,7 +9,8 @@ import pytest
 
 import mmcnb
 from mmcnb.engine.checkpoint import CheckpointEngine, is_finished
-from mmcnb.samples import create_csr_store, create_dense_store, open_samples
+from mmcnb.samples import open_samples
+from mmcnb.stores import create_csr_store, create_dense_store
 from tests.engine.test_checkpoint import same
 from tests.estimators.conftest import bits, make_blobs, make_rings, make_sparse
 

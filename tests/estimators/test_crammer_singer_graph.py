@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 import mmcnb
 from mmcnb.engine.plan import RowShape
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
-from mmcnb.samples import create_dense_store
+from mmcnb.stores import create_dense_store
 from mmcnb.synthetic import make_shape
 from tests.estimators.graph_fits import QUICK, blobs, graph_rls, nodes
 

@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 import mmcnb
 from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.errors import ClusterWarning, InputError
-from mmcnb.samples import create_dense_store
+from mmcnb.stores import create_dense_store
 
 
 def blobs(n=900, k=3, seed=0, total_variance=0.6):

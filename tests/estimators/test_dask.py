@@ -13,7 +13,8 @@ from sklearn.base import clone
 import mmcnb
 from mmcnb.engine import dask as dask_engine
 from mmcnb.engine.session import open_engine
-from mmcnb.samples import GROUP_ROWS, create_dense_store
+from mmcnb.samples import GROUP_ROWS
+from mmcnb.stores import create_dense_store
 from tests.estimators.conftest import bits, make, make_blobs
 
 N = 2 * GROUP_ROWS + 5000  # more than two groups: the larger sample is used

@@ -10,8 +10,9 @@ import scipy.sparse
 import zarr
 
 import mmcnb
-from mmcnb.samples import convert, open_samples
+from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import block_dtype
+from mmcnb.stores import convert
 
 FLOAT32 = ["?", "i1", "u1", "<i2", ">i2", "<u2", ">u2", "<f2", ">f2", "<f4", ">f4"]
 FLOAT64 = ["<i4", ">i4", "<u4", ">u4", "<i8", ">i8", "<u8", ">u8", "<f8", ">f8", "g"]

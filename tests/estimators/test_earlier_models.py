@@ -10,7 +10,7 @@ import pytest
 import mmcnb
 from mmcnb.engine.journal import read_entry
 from mmcnb.errors import InputError
-from mmcnb.samples import create_dense_store
+from mmcnb.stores import create_dense_store
 
 DATA = Path(__file__).parents[1] / "data" / "models"
 RELEASES = sorted(path.name for path in DATA.iterdir() if (path / "expected.json").exists())

@@ -9,7 +9,8 @@ from sklearn.utils.estimator_checks import check_dataframe_column_names_consiste
 
 import mmcnb
 from mmcnb.errors import InputError
-from mmcnb.samples import create_dense_store, open_samples
+from mmcnb.samples import open_samples
+from mmcnb.stores import create_dense_store
 from tests.estimators.conftest import make, make_blobs
 
 NAMES = [f"gene {column}" for column in range(8)]

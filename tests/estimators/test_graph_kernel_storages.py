@@ -9,7 +9,8 @@ import zarr
 import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.features.model import read_model, write_model
-from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, create_csr_store, create_dense_store
+from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS
+from mmcnb.stores import create_csr_store, create_dense_store
 from tests.estimators.graph_fits import blobs, facts, graph_rls, nodes
 from tests.estimators.test_checkpoint import told
 

@@ -9,7 +9,7 @@ from sklearn.svm import SVC, SVR
 
 import mmcnb
 from mmcnb.features.rules import balanced_threshold
-from mmcnb.samples import create_dense_store
+from mmcnb.stores import create_dense_store
 
 
 def make(**parameters):

@@ -7,7 +7,8 @@ from zarr.storage import LocalStore
 
 import mmcnb
 from mmcnb._progress import Stages
-from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, create_dense_store, open_samples
+from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
+from mmcnb.stores import create_dense_store
 from tests.estimators.graph_fits import blobs, graph_rls, nodes
 from tests.samples.test_reads import RecordingStore
 

@@ -15,7 +15,8 @@ import mmcnb
 from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.features.kernel import Kernel
 from mmcnb.least_squares.local_search import canonical_labels
-from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, create_csr_store, create_dense_store
+from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS
+from mmcnb.stores import create_csr_store, create_dense_store
 
 N = 2 * GROUP_ROWS + 3001  # three groups of blocks, so that workers share them
 QUICK = {"n_clusters": 4, "n_init": 2, "sample_size": 300, "n_landmarks": 12, "max_iter": 4, "n_jobs": 1}

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 import mmcnb
 from mmcnb.estimators import label_generation_mmc
 from mmcnb.relaxations.sdp import solve_svm
-from mmcnb.samples import create_dense_store
+from mmcnb.stores import create_dense_store
 from tests.estimators.conftest import same_clusters
 
 

@@ -10,7 +10,7 @@ import mmcnb
 from benchmarks.protocol import compile_seconds, run_and_watch
 from mmcnb.engine.plan import RowShape
 from mmcnb.errors import MemoryLimitError
-from mmcnb.samples import create_dense_store
+from mmcnb.stores import create_dense_store
 from mmcnb.synthetic import make_block
 
 LIMIT = 448  # MiB

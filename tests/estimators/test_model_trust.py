@@ -73,7 +73,7 @@ def test_a_model_file_decides_nothing_about_whom_we_connect_to(
 
 def test_the_command_does_not_connect_either(model_file, tmp_path, listener, capsys):
     from mmcnb.cli import main
-    from mmcnb.samples import create_dense_store
+    from mmcnb.stores import create_dense_store
 
     address, came = listener
     path = rewritten(

@@ -10,7 +10,8 @@ from sklearn.base import clone
 import mmcnb
 from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.errors import InputError
-from mmcnb.samples import GROUP_ROWS, create_dense_store
+from mmcnb.samples import GROUP_ROWS
+from mmcnb.stores import create_dense_store
 from tests.estimators.conftest import make_blobs, make_sparse, same_clusters
 from tests.estimators.several_kernels import KERNELS, everything, fitted, groups, one_time, two_and_three
 

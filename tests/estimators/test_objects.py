@@ -15,8 +15,9 @@ import scipy.sparse
 import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay
-from mmcnb.samples import create_csr_store, create_dense_store, open_samples
+from mmcnb.samples import open_samples
 from mmcnb.selection import select_parameters
+from mmcnb.stores import create_csr_store, create_dense_store
 from tests.estimators.conftest import make, make_blobs, make_sparse
 
 N = 9000  # more than two blocks

@@ -10,8 +10,9 @@ import zarr
 
 import mmcnb
 from mmcnb.errors import InputError
-from mmcnb.samples import GROUP_ROWS, create_dense_store
-from mmcnb.samples._label_table import TableWriter, is_table, read_values
+from mmcnb.samples import GROUP_ROWS
+from mmcnb.stores import create_dense_store
+from mmcnb.stores._label_table import TableWriter, is_table, read_values
 from mmcnb.synthetic import make_shape
 
 ROWS = 5000  # more than one block

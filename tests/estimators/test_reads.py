@@ -6,8 +6,9 @@ import zarr
 from zarr.storage import LocalStore
 
 import mmcnb
-from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, create_dense_store, open_samples
-from mmcnb.samples._label_table import read_values
+from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
+from mmcnb.stores import create_dense_store
+from mmcnb.stores._label_table import read_values
 from mmcnb.synthetic import make_block
 from tests.samples.test_reads import RecordingStore
 

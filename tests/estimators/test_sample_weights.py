@@ -6,7 +6,7 @@ import zarr
 
 import mmcnb
 from mmcnb.estimators.sample_weights import EXACT, scaled_weights
-from mmcnb.samples import create_dense_store
+from mmcnb.stores import create_dense_store
 from tests.estimators.conftest import bits, make_blobs
 
 BASELINES = mmcnb.baselines

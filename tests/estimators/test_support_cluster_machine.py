@@ -15,7 +15,7 @@ import mmcnb
 from mmcnb.features.kernel import ExpansionMap, Kernel
 from mmcnb.hinge import shrinking
 from mmcnb.hinge.shrinking import Part, drawn_members, train
-from mmcnb.samples import create_csr_store, create_dense_store, open_class_labels
+from mmcnb.stores import create_csr_store, create_dense_store, open_class_labels
 
 GAMMA = 0.5
 

@@ -9,7 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from zarr.storage import LocalStore
 
 import mmcnb
-from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, create_csr_store, create_dense_store, open_samples
+from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
+from mmcnb.stores import create_csr_store, create_dense_store
 from tests.samples.test_reads import RecordingStore
 
 N = 2 * GROUP_ROWS + 3001  # three groups of blocks, so that workers share them

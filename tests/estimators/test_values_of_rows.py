@@ -10,8 +10,9 @@ import scipy.sparse
 import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.metrics import balanced_clustering_error, sampled_silhouette
-from mmcnb.samples import convert, create_dense_store, open_samples
+from mmcnb.samples import open_samples
 from mmcnb.selection import select_n_clusters, select_parameters
+from mmcnb.stores import convert, create_dense_store
 from tests.estimators.conftest import make, make_blobs
 
 N = 40

@@ -14,8 +14,9 @@ from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.multiple_kernels import CallableKernel, MultipleKernels, kernel_from_dict, select_columns
-from mmcnb.samples import BLOCK_ROWS, create_dense_store, open_samples
+from mmcnb.samples import BLOCK_ROWS, open_samples
 from mmcnb.samples.derived import CachedSamples
+from mmcnb.stores import create_dense_store
 from tests.engine.fakes import FakeSamples, OrderedSum
 
 LAPLACIAN = CallableKernel(partial(laplacian_kernel, gamma=0.4), "laplacian")

@@ -11,7 +11,8 @@ import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import Kernel
 from mmcnb.least_squares.stability import ALPHAS, WIDTHS, draw_subsets, mean_agreement, most_stable
-from mmcnb.samples import create_dense_store, open_samples
+from mmcnb.samples import open_samples
+from mmcnb.stores import create_dense_store
 from tests import reference
 from tests.samples.test_reads import RecordingStore
 

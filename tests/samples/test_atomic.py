@@ -11,9 +11,9 @@ import threading
 import pytest
 
 from mmcnb.errors import InputError
-from mmcnb.samples import _exchange, _leftovers, atomic
-from mmcnb.samples._leftovers import ALIVE, ELSEWHERE, GONE, UNKNOWN, OwnedFolder, leftovers
-from mmcnb.samples.atomic import AtomicOutput, atomic_write, scratch_folder, together
+from mmcnb.stores import _exchange, _leftovers, atomic
+from mmcnb.stores._leftovers import ALIVE, ELSEWHERE, GONE, UNKNOWN, OwnedFolder, leftovers
+from mmcnb.stores.atomic import AtomicOutput, atomic_write, scratch_folder, together
 
 
 @pytest.fixture(params=["one step", "several steps"])
@@ -181,8 +181,8 @@ RACE = """
 import sys, threading
 from pathlib import Path
 from mmcnb.errors import InputError
-from mmcnb.samples import _exchange
-from mmcnb.samples.atomic import AtomicOutput
+from mmcnb.stores import _exchange
+from mmcnb.stores.atomic import AtomicOutput
 
 folder, name, kind, steps, overwrite = sys.argv[1:]
 if steps == "several steps":
@@ -238,7 +238,7 @@ def test_processes_that_write_one_output_at_once(tmp_path, kind, overwrite, step
 PAIRS = """
 import sys, time
 from pathlib import Path
-from mmcnb.samples.atomic import AtomicOutput, together
+from mmcnb.stores.atomic import AtomicOutput, together
 
 folder, before, after = Path(sys.argv[1]), *map(float, sys.argv[2:])
 place = AtomicOutput._place
@@ -286,8 +286,8 @@ def test_two_outputs_are_always_those_of_one_process(tmp_path):
 KILL = """
 import os, signal, sys
 from pathlib import Path
-from mmcnb.samples import _exchange
-from mmcnb.samples.atomic import AtomicOutput
+from mmcnb.stores import _exchange
+from mmcnb.stores.atomic import AtomicOutput
 
 def killed(*words, **options):
     os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
@@ -349,9 +349,7 @@ def test_what_a_living_process_writes_is_not_touched(tmp_path, caplog):
         write(output.path, "new")
         for clean in (False, True):
             assert [(one.owner, one.done) for one in leftovers(tmp_path, clean=clean)] == [(ALIVE, None)]
-        code = (
-            "import sys; from mmcnb.samples._leftovers import leftovers; leftovers(sys.argv[1], clean=True)"
-        )
+        code = "import sys; from mmcnb.stores._leftovers import leftovers; leftovers(sys.argv[1], clean=True)"
         subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
         with caplog.at_level(logging.WARNING, "mmcnb"), pytest.raises(KeyError), AtomicOutput(output.target):
             raise KeyError
@@ -411,9 +409,9 @@ def test_a_folder_that_others_remove_in_its_first_moment_is_made_again(tmp_path,
 
 INTERRUPT = """
 import sys
-from mmcnb.samples import LabelsWriter, create_dense_store
-from mmcnb.samples._label_table import TableWriter
-from mmcnb.samples.atomic import scratch_folder
+from mmcnb.stores import LabelsWriter, create_dense_store
+from mmcnb.stores._label_table import TableWriter
+from mmcnb.stores.atomic import scratch_folder
 
 folder = sys.argv[1]
 begun = [
@@ -459,7 +457,7 @@ def test_an_interrupt_while_the_old_output_is_removed_leaves_the_new_one_alone(t
 def test_a_fork_leaves_what_its_parent_writes(tmp_path):
     code = """
     import os, sys
-    from mmcnb.samples.atomic import AtomicOutput
+    from mmcnb.stores.atomic import AtomicOutput
     with AtomicOutput(sys.argv[1]) as output:
         output.path.write_text("whole")
         if os.fork() == 0:

@@ -15,8 +15,9 @@ from sklearn.datasets import make_blobs
 
 import mmcnb
 from mmcnb.errors import InputError
-from mmcnb.samples import _columnar, convert, open_samples
+from mmcnb.samples import _columnar, open_samples
 from mmcnb.samples._base import open_again
+from mmcnb.stores import convert
 
 FORMS = ("csv", "parquet", "arrow", "feather", "folder")
 

@@ -15,7 +15,8 @@ import zarr
 
 from mmcnb._config import parse_bytes
 from mmcnb.errors import InputError, MemoryLimitError
-from mmcnb.samples import convert, describe_store, open_class_labels, open_samples, verify_store
+from mmcnb.samples import open_samples
+from mmcnb.stores import convert, describe_store, open_class_labels, verify_store
 
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
@@ -394,7 +395,8 @@ def test_memory_limit_too_small_names_one_that_works(tmp_path):
 
 @pytest.mark.parametrize("kind", ["libsvm", "csv", "npy"])
 def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch, kind):
-    from mmcnb.samples import _array_writer, _csv, _npy, _text, _write
+    from mmcnb.samples import _csv, _npy, _text
+    from mmcnb.stores import _array_writer, _write
 
     monkeypatch.setattr(_text, "PIECE_BYTES", 2**16)
     monkeypatch.setattr(_csv, "HEAD_BYTES", 2**12)

@@ -9,14 +9,8 @@ import zarr
 from numcodecs.zstd import Zstd
 
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples import (
-    LabelsWriter,
-    create_csr_store,
-    create_dense_store,
-    open_class_labels,
-    open_samples,
-    verify_store,
-)
+from mmcnb.samples import open_samples
+from mmcnb.stores import LabelsWriter, create_csr_store, create_dense_store, open_class_labels, verify_store
 
 ROWS = 600
 

@@ -10,7 +10,8 @@ import scipy.sparse
 
 from mmcnb.engine.run import run
 from mmcnb.errors import InputError
-from mmcnb.samples import BLOCK_ROWS, convert, open_samples, verify_store
+from mmcnb.samples import BLOCK_ROWS, open_samples
+from mmcnb.stores import convert, verify_store
 
 da = pytest.importorskip("dask.array", reason="Dask is an optional extra")
 dask = pytest.importorskip("dask", reason="Dask is an optional extra")

@@ -12,7 +12,10 @@ import zarr
 import mmcnb
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.estimators.classes import read_classes
-from mmcnb.samples import (
+from mmcnb.samples import _write as writers
+from mmcnb.samples import open_samples
+from mmcnb.samples._base import open_again
+from mmcnb.stores import (
     LabelsWriter,
     _array_writer,
     convert,
@@ -21,12 +24,9 @@ from mmcnb.samples import (
     describe_store,
     open_class_labels,
     open_index,
-    open_samples,
     verify_store,
 )
-from mmcnb.samples import _write as writers
-from mmcnb.samples._base import open_again
-from mmcnb.samples._labels import read_column
+from mmcnb.stores._labels import read_column
 
 ROWS, CHUNK = 600, 100
 KEPT = Path(__file__).parents[1] / "data/stores/0.2.0"

@@ -11,8 +11,9 @@ import scipy.sparse
 import zarr
 
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples import convert, create_csr_store, create_dense_store, open_samples
+from mmcnb.samples import open_samples
 from mmcnb.samples.derived import CachedSamples, ScaledSamples
+from mmcnb.stores import convert, create_csr_store, create_dense_store
 
 NAMES = ["height", "weight", "age", "größe", "no. 5", "x", "y"]
 

@@ -16,7 +16,8 @@ from numcodecs.zstd import Zstd
 from mmcnb._machine import peak_memory
 from mmcnb.errors import InputError
 from mmcnb.samples import _remote as remote
-from mmcnb.samples import create_dense_store, open_samples
+from mmcnb.samples import open_samples
+from mmcnb.stores import create_dense_store
 
 pytest.importorskip("aiohttp", reason="fsspec reads http:// with it")
 CHUNK = "/a.zarr/X/c/1/0"

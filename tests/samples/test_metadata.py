@@ -12,17 +12,17 @@ import scipy.sparse
 import zarr
 
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples import (
+from mmcnb.samples import open_samples
+from mmcnb.stores import (
     convert,
     create_dense_store,
     describe_store,
     open_class_labels,
     open_index,
-    open_samples,
     verify_store,
 )
-from mmcnb.samples._label_table import names_of
-from mmcnb.samples._labels import stored_classes
+from mmcnb.stores._label_table import names_of
+from mmcnb.stores._labels import stored_classes
 
 anndata = pytest.importorskip("anndata", reason="writes the stores")
 pd = pytest.importorskip("pandas")

@@ -7,7 +7,8 @@ import pytest
 
 from mmcnb._machine import peak_memory
 from mmcnb.errors import InputError
-from mmcnb.samples import convert, open_samples
+from mmcnb.samples import open_samples
+from mmcnb.stores import convert
 
 SHAPES = [(10**12, 3), (3, 10**12), (10**12, 10**12), (2**62, 8), (-1, 3)]
 

@@ -16,8 +16,9 @@ import pytest
 import scipy.sparse
 
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples import convert, open_class_labels, open_samples
+from mmcnb.samples import open_samples
 from mmcnb.samples._base import open_again
+from mmcnb.stores import convert, open_class_labels
 
 NAMES = ["height", "weight", "age", "größe", "no. 5", "x", "y"]
 

@@ -10,7 +10,8 @@ import scipy.sparse
 import zarr
 
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples import BLOCK_ROWS, create_csr_store, create_dense_store, open_class_labels, open_samples
+from mmcnb.samples import BLOCK_ROWS, open_samples
+from mmcnb.stores import create_csr_store, create_dense_store, open_class_labels
 
 SPANS = [(0, 1), (0, BLOCK_ROWS), (4000, 4100), (BLOCK_ROWS, 2 * BLOCK_ROWS), (8999, 9000), (0, 9000)]
 ROWS = np.array([0, 1, 2, 999, 1000, 4095, 4096, 5000, 8999])

@@ -15,7 +15,8 @@ from zarr.storage import LocalStore, WrapperStore
 
 from mmcnb.engine.run import run
 from mmcnb.errors import DamagedStoreError
-from mmcnb.samples import BLOCK_ROWS, _stored, create_csr_store, create_dense_store, open_samples
+from mmcnb.samples import BLOCK_ROWS, _stored, open_samples
+from mmcnb.stores import create_csr_store, create_dense_store
 
 ROWS = 5 * BLOCK_ROWS + 123
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mmcnb.samples import describe_store, open_class_labels, open_index, open_samples, verify_store
-from mmcnb.samples._labels import read_column, stored_classes
+from mmcnb.samples import open_samples
+from mmcnb.stores import describe_store, open_class_labels, open_index, verify_store
+from mmcnb.stores._labels import read_column, stored_classes
 
 STORES = Path(__file__).parents[1] / "data/stores"
 RELEASES = sorted(folder.name for folder in STORES.iterdir() if (folder / "dense.zarr").is_dir())

@@ -14,13 +14,13 @@ import zarr
 
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import _remote as remote
-from mmcnb.samples import (
+from mmcnb.samples import open_samples
+from mmcnb.stores import (
     convert,
     create_csr_store,
     create_dense_store,
     describe_store,
     open_class_labels,
-    open_samples,
     verify_store,
 )
 

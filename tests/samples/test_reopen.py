@@ -10,8 +10,9 @@ import pytest
 import zarr
 
 from mmcnb.errors import InputError
-from mmcnb.samples import create_csr_store, create_dense_store, open_samples
+from mmcnb.samples import open_samples
 from mmcnb.samples._base import open_again
+from mmcnb.stores import create_csr_store, create_dense_store
 
 
 @pytest.fixture(params=["dense", "csr", "foreign", "zip"])

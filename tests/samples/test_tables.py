@@ -16,7 +16,8 @@ import pyarrow.parquet
 import pytest
 
 from mmcnb.errors import InputError
-from mmcnb.samples import convert, open_class_labels, open_index, open_samples, verify_store
+from mmcnb.samples import open_samples
+from mmcnb.stores import convert, open_class_labels, open_index, verify_store
 
 
 def zstd(text):
@@ -243,7 +244,7 @@ def test_tabs(taken):
 def test_memory_does_not_grow_with_a_row_group(tmp_path):
     """In a process of its own, as pyarrow's memory is not Python's."""
     measure = (
-        "import sys, mmcnb.samples, pyarrow; mmcnb.samples.convert(*sys.argv[1:3]); "
+        "import sys, mmcnb.samples, pyarrow; mmcnb.stores.convert(*sys.argv[1:3]); "
         "print(pyarrow.default_memory_pool().max_memory())"
     )
     peaks = []

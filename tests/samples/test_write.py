@@ -16,18 +16,17 @@ import scipy.sparse
 import zarr
 
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples import (
-    GROUP_ROWS,
+from mmcnb.samples import GROUP_ROWS, open_samples
+from mmcnb.stores import (
     LabelsSink,
     LabelsWriter,
     create_csr_store,
     create_dense_store,
     describe_store,
     open_class_labels,
-    open_samples,
     verify_store,
 )
-from mmcnb.samples._array_writer import chunk_rows_for
+from mmcnb.stores._array_writer import chunk_rows_for
 
 
 def test_chunks_are_at_most_four_mebibytes_and_fit_groups():
@@ -275,7 +274,7 @@ def test_a_file_that_cannot_grow_is_one_sentence(tmp_path):
     program = """
         import resource, signal, sys, numpy as np
         from mmcnb.errors import DamagedStoreError, InputError
-        from mmcnb.samples import create_dense_store
+        from mmcnb.stores import create_dense_store
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
         try:
@@ -296,7 +295,7 @@ def test_a_file_that_cannot_grow_is_one_sentence(tmp_path):
 def test_a_killed_writer_leaves_nothing_at_the_path(tmp_path):
     program = """
         import os, signal, sys, numpy as np
-        from mmcnb.samples import create_dense_store
+        from mmcnb.stores import create_dense_store
         with create_dense_store(sys.argv[1], 5, chunk_rows=10) as writer:
             writer.append(np.zeros((1000, 5)))
             os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))

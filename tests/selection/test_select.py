@@ -12,9 +12,9 @@ from sklearn.datasets import make_blobs
 import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.plotting import SelectionDisplay
-from mmcnb.samples import create_dense_store
 from mmcnb.selection.clusters import select_n_clusters
 from mmcnb.selection.parameters import select_parameters
+from mmcnb.stores import create_dense_store
 from mmcnb.synthetic import make_shape
 
 FIGURES = ["objective", "relative_objective", "margin", "stability", "eigengap"]

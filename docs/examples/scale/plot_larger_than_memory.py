@@ -16,7 +16,7 @@ import zarr
 import mmcnb
 from mmcnb.metrics import balanced_clustering_error
 from mmcnb.plotting import ClusterDisplay
-from mmcnb.samples import create_dense_store, open_class_labels
+from mmcnb.stores import create_dense_store, open_class_labels
 from mmcnb.synthetic import make_block
 
 folder = tempfile.TemporaryDirectory()

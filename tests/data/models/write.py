@@ -13,7 +13,7 @@ import numpy as np
 
 import mmcnb
 from mmcnb import baselines
-from mmcnb.samples import create_dense_store
+from mmcnb.stores import create_dense_store
 
 SMALL = {"random_state": 0}
 MODELS = {

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 import mmcnb
-from mmcnb.samples import LabelsWriter, _write, create_csr_store, create_dense_store
+from mmcnb.stores import LabelsWriter, _write, create_csr_store, create_dense_store
 
 ROWS = 90
 NAMES = [f"rów {row}" for row in range(ROWS)]

@@ -10,12 +10,12 @@ from zarr.storage import LocalStore
 
 from mmcnb.errors import InputError
 from mmcnb.samples import matrix
-from mmcnb.samples._array_writer import ArrayWriter, chunk_rows_for, set_record
 from mmcnb.samples._arrays import check_feature_names, plain_values
 from mmcnb.samples._base import ContentDigest
 from mmcnb.samples._inventory import PathLike
-from mmcnb.samples.atomic import AtomicOutput
 from mmcnb.samples.matrix import CSRBlock
+from mmcnb.stores._array_writer import ArrayWriter, chunk_rows_for, set_record
+from mmcnb.stores.atomic import AtomicOutput
 
 CSR_CHUNK_VALUES = 2**18  # smaller, as rows do not begin where chunks do
 LABEL_CHUNK_ROWS = 2**18  # 2 MiB of int64
@@ -287,7 +287,8 @@ def create_dense_store(
     Examples
     --------
     >>> import tempfile, numpy as np
-    >>> from mmcnb.samples import create_dense_store, open_samples
+    >>> from mmcnb.samples import open_samples
+    >>> from mmcnb.stores import create_dense_store
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with create_dense_store(f"{folder}/small.zarr", n_features=2) as writer:
     ...         writer.append(np.eye(2), y=[0, 1])
@@ -332,7 +333,8 @@ def create_csr_store(
     Examples
     --------
     >>> import tempfile, scipy.sparse
-    >>> from mmcnb.samples import create_csr_store, open_samples
+    >>> from mmcnb.samples import open_samples
+    >>> from mmcnb.stores import create_csr_store
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with create_csr_store(f"{folder}/small.zarr") as writer:
     ...         writer.append(scipy.sparse.eye_array(3, format="csr"))

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import IO, Self
 
 from mmcnb.errors import InputError
-from mmcnb.samples._exchange import exchange, move_to_free
 from mmcnb.samples._inventory import PathLike, is_store_folder
-from mmcnb.samples._leftovers import GONE, NEW, OwnedFolder, leftovers, target_of
+from mmcnb.stores._exchange import exchange, move_to_free
+from mmcnb.stores._leftovers import GONE, NEW, OwnedFolder, leftovers, target_of
 
 logger = logging.getLogger("mmcnb")
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's quota, the process's limit
@@ -48,7 +48,7 @@ def atomic_write(path: PathLike, *, sync: bool = False, part: Path | None = None
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from mmcnb.samples.atomic import atomic_write
+    >>> from mmcnb.stores.atomic import atomic_write
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with atomic_write(f"{folder}/notes.txt") as file:
     ...         _ = file.write(b"complete")
@@ -301,7 +301,7 @@ def scratch_folder(parent: PathLike, name: str) -> Iterator[Path]:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from mmcnb.samples import scratch_folder
+    >>> from mmcnb.stores import scratch_folder
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with scratch_folder(folder, "work") as scratch:
     ...         _ = (scratch / "notes.txt").write_text("for a while")

@@ -10,7 +10,6 @@ import zarr
 from zarr.storage import LocalStore
 
 from mmcnb.errors import InputError
-from mmcnb.samples._array_writer import PARTIAL, create_array, set_record, write_chunk
 from mmcnb.samples._base import GROUP_ROWS, ContentDigest, Samples
 from mmcnb.samples._inventory import FORMAT, Inventory, PathLike, attributes_of, find_inventory, member
 from mmcnb.samples._open import (
@@ -23,7 +22,8 @@ from mmcnb.samples._open import (
     stored_array,
 )
 from mmcnb.samples._stored import StoredArray
-from mmcnb.samples.atomic import AtomicOutput, write_error
+from mmcnb.stores._array_writer import PARTIAL, create_array, set_record, write_chunk
+from mmcnb.stores.atomic import AtomicOutput, write_error
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class LabelsSink:
     Examples
     --------
     >>> import tempfile, zarr
-    >>> from mmcnb.samples import LabelsWriter
+    >>> from mmcnb.stores import LabelsWriter
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with LabelsWriter(f"{folder}/labels.zarr", n_samples=3) as writer:
     ...         writer.finish_chunks([writer.sink().write(0, [0, 1, 1])])
@@ -125,7 +125,7 @@ class LabelsWriter:
     Examples
     --------
     >>> import tempfile, zarr
-    >>> from mmcnb.samples import LabelsWriter
+    >>> from mmcnb.stores import LabelsWriter
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with LabelsWriter(f"{folder}/labels.zarr", n_samples=3) as writer:
     ...         writer.finish_chunks([writer.sink().write(0, [0, 1, 1])])
@@ -225,7 +225,8 @@ def open_class_labels(source: Any) -> np.ndarray | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.samples import open_class_labels, open_samples
+    >>> from mmcnb.samples import open_samples
+    >>> from mmcnb.stores import open_class_labels
     >>> open_class_labels(open_samples(np.eye(2))) is None
     True
     """
@@ -308,7 +309,8 @@ def open_index(source: Any) -> np.ndarray | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.samples import open_index, open_samples
+    >>> from mmcnb.samples import open_samples
+    >>> from mmcnb.stores import open_index
     >>> open_index(open_samples(np.eye(2))) is None
     True
     """

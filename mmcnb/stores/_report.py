@@ -12,9 +12,9 @@ from mmcnb.samples import _open, matrix
 from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, Samples
 from mmcnb.samples._chunks import chunk_advice
 from mmcnb.samples._inventory import REMEDY, Inventory, PathLike, damaged_chunks, find_inventory, join
-from mmcnb.samples._labels import check_named, class_labels_array, class_names
 from mmcnb.samples._stored import StoredArray
 from mmcnb.samples.matrix import n_bytes_of
+from mmcnb.stores._labels import check_named, class_labels_array, class_names
 
 LABELS = ""  # path of an array of labels, which is the root of its store
 PARTS = {LABELS: 0, "X": 0, "X/data": 0, "X/indices": 1, "X/indptr": 2}  # of the digest of rows
@@ -49,7 +49,7 @@ def verify_store(path: PathLike, element: str | None = None, progress: bool | No
     Examples
     --------
     >>> import tempfile, numpy as np
-    >>> from mmcnb.samples import create_dense_store, verify_store
+    >>> from mmcnb.stores import create_dense_store, verify_store
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with create_dense_store(f"{folder}/small.zarr", n_features=2) as writer:
     ...         writer.append(np.eye(2))
@@ -171,7 +171,7 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
     Examples
     --------
     >>> import tempfile, numpy as np
-    >>> from mmcnb.samples import create_dense_store, describe_store
+    >>> from mmcnb.stores import create_dense_store, describe_store
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with create_dense_store(f"{folder}/small.zarr", n_features=2) as writer:
     ...         writer.append(np.eye(2), y=[3, 4])

@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mmcnb.samples._exchange import put_back, remove
 from mmcnb.samples._inventory import PathLike
+from mmcnb.stores._exchange import put_back, remove
 
 NEW, OLD, LOCK, OWNER, MOVING = "new", "old", "lock", "owner.json", "moving"
 OURS = {NEW, OLD, LOCK, OWNER, MOVING}

@@ -12,9 +12,9 @@ from mmcnb.errors import InputError
 from mmcnb.samples._anndata import observation_names, plain_text
 from mmcnb.samples._base import GROUP_ROWS, Samples
 from mmcnb.samples._inventory import PathLike
-from mmcnb.samples._labels import index_array, read_column
 from mmcnb.samples._open import stored_array
-from mmcnb.samples.atomic import AtomicOutput
+from mmcnb.stores._labels import index_array, read_column
+from mmcnb.stores.atomic import AtomicOutput
 
 TABLES = (".csv", ".parquet")
 ROW, INDEX = "row", "index"  # the columns of the numbers and the names of rows
@@ -31,7 +31,7 @@ def is_table(path: PathLike) -> bool:
 
     Examples
     --------
-    >>> from mmcnb.samples._label_table import is_table
+    >>> from mmcnb.stores._label_table import is_table
     >>> is_table("labels.csv"), is_table("labels.zarr"), is_table("labels")
     (True, False, False)
     """
@@ -105,7 +105,7 @@ class TableWriter:
     Examples
     --------
     >>> import pathlib, tempfile, numpy as np
-    >>> from mmcnb.samples._label_table import TableWriter
+    >>> from mmcnb.stores._label_table import TableWriter
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with TableWriter(f"{folder}/labels.csv", n_samples=2) as writer:
     ...         writer.append({"cluster": np.array([0, 1]), "margin": np.array([0.5, 2.0])})

@@ -16,14 +16,14 @@ from mmcnb.errors import InputError, MemoryLimitError, shown
 from mmcnb.samples._base import Samples
 from mmcnb.samples._columns import TableOptions
 from mmcnb.samples._inventory import PathLike, checked_path, is_store_folder
-from mmcnb.samples._labels import class_labels_array, class_names, open_class_labels, open_index
 from mmcnb.samples._npy import Blocks, NumpyFile, Rows, step_rows
 from mmcnb.samples._open import open_samples
 from mmcnb.samples._table_files import open_table, table_format
 from mmcnb.samples._text import first_line, looks_like_libsvm, plain_name, read_libsvm
-from mmcnb.samples._write import CSRStoreWriter, DenseStoreWriter, StoreWriter
-from mmcnb.samples.atomic import AtomicOutput
 from mmcnb.samples.matrix import CSRBlock, as_block, as_matrix, block_dtype, n_rows_of
+from mmcnb.stores._labels import class_labels_array, class_names, open_class_labels, open_index
+from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter, StoreWriter
+from mmcnb.stores.atomic import AtomicOutput
 
 WORK_BYTES = 160 * 2**20  # pieces, chunks and libraries on top of what the process holds, measured
 DENSE_FROM = 0.5  # share of values from which layout="auto" writes sparse sources dense
@@ -131,7 +131,8 @@ def convert(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from mmcnb.samples import convert, open_samples
+    >>> from mmcnb.samples import open_samples
+    >>> from mmcnb.stores import convert
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table = pathlib.Path(folder, "tiny.csv")
     ...     _ = table.write_text("width,height,kind\\n1,2.5,a\\n3,4,b\\n")
