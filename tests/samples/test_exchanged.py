@@ -12,7 +12,6 @@ import zarr
 import mmcnb
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.estimators.classes import read_classes
-from mmcnb.samples import _write as writers
 from mmcnb.samples import open_samples
 from mmcnb.samples._base import open_again
 from mmcnb.stores import (
@@ -26,6 +25,7 @@ from mmcnb.stores import (
     open_index,
     verify_store,
 )
+from mmcnb.stores import _write as writers
 from mmcnb.stores._labels import read_column
 
 ROWS, CHUNK = 600, 100

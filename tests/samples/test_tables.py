@@ -244,7 +244,7 @@ def test_tabs(taken):
 def test_memory_does_not_grow_with_a_row_group(tmp_path):
     """In a process of its own, as pyarrow's memory is not Python's."""
     measure = (
-        "import sys, mmcnb.samples, pyarrow; mmcnb.stores.convert(*sys.argv[1:3]); "
+        "import sys, mmcnb.stores, pyarrow; mmcnb.stores.convert(*sys.argv[1:3]); "
         "print(pyarrow.default_memory_pool().max_memory())"
     )
     peaks = []
