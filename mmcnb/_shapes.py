@@ -7,7 +7,7 @@ from types import MappingProxyType
 import numpy as np
 
 from mmcnb._config import generator
-from mmcnb._rules import Choice, Number
+from mmcnb._constraints import Choice, Interval
 from mmcnb._shape_parts import (
     Cluster,
     arc,
@@ -111,7 +111,7 @@ def make_shape(
     ['two-spirals', 'three-spirals', 'unequal-spirals']
     """
     Choice(tuple(SHAPES)).check("name", name)
-    Number(1, integer=True).check("n_samples", n_samples)
+    Interval(1, integer=True).check("n_samples", n_samples)
     shape = SHAPES[name]
     if n_samples < shape.n_clusters:
         raise InputError(

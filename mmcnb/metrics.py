@@ -216,7 +216,7 @@ def sampled_silhouette(
     from sklearn.utils.random import sample_without_replacement
 
     from mmcnb._config import generator
-    from mmcnb._rules import Choice, Number
+    from mmcnb._constraints import Choice, Interval
     from mmcnb.samples import open_samples
     from mmcnb.samples.derived import standardized
     from mmcnb.samples.matrix import as_matrix
@@ -225,7 +225,7 @@ def sampled_silhouette(
     labels, n = _one_dimensional(labels, "labels"), samples.n_samples
     if len(labels) != n:
         raise InputError(f"labels has {len(labels)} rows and X has {n}; give one label a row.")
-    Number(2, integer=True, optional=True).check("sample_size", sample_size)
+    Interval(2, integer=True, optional=True).check("sample_size", sample_size)
     Choice((None, "standard")).check("scale", scale)
     source = generator(random_state)
     rows = np.arange(n)

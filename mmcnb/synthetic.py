@@ -10,8 +10,8 @@ from os import PathLike
 
 import numpy as np
 
+from mmcnb._constraints import Choice, Interval
 from mmcnb._progress import progress
-from mmcnb._rules import Choice, Number
 from mmcnb._shapes import SHAPES, Shape, make_shape
 from mmcnb.errors import InputError
 from mmcnb.samples import BLOCK_ROWS
@@ -70,7 +70,7 @@ def make_block(
     """
     _check(kind, n_features, n_clusters, random_state)
     for name, number in (("start", start), ("stop", stop)):
-        Number(0, MOST_ROWS, integer=True).check(name, number)
+        Interval(0, MOST_ROWS, integer=True).check(name, number)
     if start > stop:
         raise InputError(f"rows {start} to {stop} are not a range; give 0 <= start <= stop.")
     X = np.empty((stop - start, n_features), dtype=np.float32)
@@ -127,7 +127,7 @@ def write_synthetic(
     1000
     """
     _check(kind, n_features, n_clusters, random_state)
-    Number(1, MOST_ROWS, integer=True).check("n_samples", n_samples)
+    Interval(1, MOST_ROWS, integer=True).check("n_samples", n_samples)
     step = BLOCK_ROWS * max(1, 2**22 // (BLOCK_ROWS * n_features))  # about 16 MiB at a time
     writer = create_dense_store(
         path,
@@ -147,9 +147,9 @@ def write_synthetic(
 
 def _check(kind: str, n_features: int, n_clusters: int, random_state: int) -> None:
     Choice(tuple(KINDS)).check("kind", kind)
-    Number(2, integer=True).check("n_features", n_features)
-    Number(2, 2 if kind in _CURVES else np.inf, integer=True).check("n_clusters", n_clusters)
-    Number(0, integer=True).check("random_state", random_state)
+    Interval(2, integer=True).check("n_features", n_features)
+    Interval(2, 2 if kind in _CURVES else np.inf, integer=True).check("n_clusters", n_clusters)
+    Interval(0, integer=True).check("random_state", random_state)
 
 
 def _whole_block(

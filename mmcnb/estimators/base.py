@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb._rules import Rule
+from mmcnb._constraints import Constraint
 from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
@@ -67,8 +67,8 @@ class FittedAttributes:
 class Estimator(FittedAttributes, BaseEstimator):
     """Base of all estimators: parameters are fields, and parameters that all classes share are here.
 
-    A class gives the rules of its parameters in ``rules``, and the attributes that its file holds in
-    ``fitted_names``. See `estimator`.
+    ``constraints`` has the values that the parameters of a class may take, ``fitted_names`` the attributes in
+    its model file. See `estimator`.
     """
 
     memory_limit: str | int | None = None
@@ -77,7 +77,7 @@ class Estimator(FittedAttributes, BaseEstimator):
     verbose: int = 0
     engine: Any = None
 
-    rules: ClassVar[Mapping[str, Rule]] = {}
+    constraints: ClassVar[Mapping[str, Constraint]] = {}
     fitted_names: ClassVar[tuple[str, ...]] = FITTED
 
     def __sklearn_tags__(self) -> Tags:
@@ -373,7 +373,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
     @property
     def _unsettled(self) -> str:
         """What a fit says that did not converge, where its method says nothing."""
-        limit = next((name for name in LIMITS if name in self.rules), None)
+        limit = next((name for name in LIMITS if name in self.constraints), None)
         if limit is None:
             return "the fit did not converge; try another random_state."
         return f"the fit did not converge within {limit}={getattr(self, limit)}; raise it."

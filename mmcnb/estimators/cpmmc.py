@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mmcnb._rules import Rule
+from mmcnb._constraints import Constraint
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
@@ -91,7 +91,7 @@ class CPMMC(StreamedClusterer):
     eta: float = 0.01
     max_rounds: int = 30
 
-    rules: ClassVar[Mapping[str, Rule]] = {**TWO_CLUSTERS, "sample_size": SAMPLE_SIZE}
+    constraints: ClassVar[Mapping[str, Constraint]] = {**TWO_CLUSTERS, "sample_size": SAMPLE_SIZE}
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from mmcnb._rules import Number, Rule
+from mmcnb._constraints import Constraint, Interval
 from mmcnb.engine.estimates import OF_KERNEL, OF_PARTITION, margin_seconds, partition_seconds
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
@@ -159,7 +159,7 @@ class CrammerSingerMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    constraints: ClassVar[Mapping[str, Constraint]] = {
         **LOOP,
         **KERNEL,
         "kernel": KernelOrGraph(),
@@ -168,7 +168,7 @@ class CrammerSingerMMC(StreamedClusterer):
         "n_landmarks": OPTIONAL_COUNT,
         "sample_size": SAMPLE_SIZE,
         "size_tolerance": SHARE,
-        "min_share": Number(0.0, 1.0, optional=True),
+        "min_share": Interval(0.0, 1.0, optional=True),
     }
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 

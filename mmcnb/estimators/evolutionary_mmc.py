@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from mmcnb._config import format_bytes, resolve_memory_limit
-from mmcnb._rules import Choice, Rule
+from mmcnb._constraints import Choice, Constraint
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
 from mmcnb.engine.session import FitResult, FitSession
@@ -136,7 +136,7 @@ class EvolutionaryMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    constraints: ClassVar[Mapping[str, Constraint]] = {
         **SAMPLED,
         "alpha": POSITIVE,
         "balance": BALANCE,

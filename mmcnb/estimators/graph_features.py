@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 
-from mmcnb._rules import Rule
+from mmcnb._constraints import Constraint
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import plan_fit
 from mmcnb.estimators.base import Estimator, estimator
@@ -71,7 +71,7 @@ class GraphFeatures(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Estima
     filter: str = "root"
     scale: str | None = None
 
-    rules: ClassVar[Mapping[str, Rule]] = {"n_components": COUNT, "scale": SCALE}
+    constraints: ClassVar[Mapping[str, Constraint]] = {"n_components": COUNT, "scale": SCALE}
     fitted_names: ClassVar[tuple[str, ...]] = ("report",)
 
     def fit(self, X: Any, y: Any = None, *, element: str | None = None) -> Self:

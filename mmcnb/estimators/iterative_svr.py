@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mmcnb._rules import Choice, Rule
+from mmcnb._constraints import Choice, Constraint
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
@@ -113,7 +113,7 @@ class IterativeSVR(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    constraints: ClassVar[Mapping[str, Constraint]] = {
         **SAMPLED,
         "C": POSITIVE,
         "loss": Choice(("epsilon_insensitive", "hinge")),

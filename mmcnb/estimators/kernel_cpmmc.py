@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import Tags
 
 from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
-from mmcnb._rules import Rule
+from mmcnb._constraints import Constraint
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
@@ -117,7 +117,7 @@ class KernelCPMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    constraints: ClassVar[Mapping[str, Constraint]] = {
         **TWO_CLUSTERS,
         **KERNEL,
         "kernel": KernelFunction((*KERNELS, PRECOMPUTED)),

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
-from mmcnb._rules import Choice, Number, Rule
+from mmcnb._constraints import Choice, Constraint, Interval
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, whole_numbers
@@ -134,13 +134,13 @@ class KernelKMeans(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Streame
     coef0: float = 1.0
 
     inertia_: float = field(init=False, repr=False)
-    rules: ClassVar[Mapping[str, Rule]] = {
+    constraints: ClassVar[Mapping[str, Constraint]] = {
         **SAMPLED,
         "n_clusters": COUNT,
         "n_landmarks": OPTIONAL_COUNT,
         "n_init": COUNT,
         "max_iter": COUNT,
-        "tol": Number(0.0),
+        "tol": Interval(0.0),
         "algorithm": Choice(("full", "mini-batch")),
     }
     fitted_names: ClassVar[tuple[str, ...]] = ("inertia", "gamma", "n_iter", "converged", "report")

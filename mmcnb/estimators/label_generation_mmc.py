@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mmcnb._rules import Number, Rule
+from mmcnb._constraints import Constraint, Interval
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator
@@ -123,9 +123,9 @@ class LabelGenerationMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    constraints: ClassVar[Mapping[str, Constraint]] = {
         **RELAXED,
-        "tol": Number(0.0, 1.0, open_low=True),
+        "tol": Interval(0.0, 1.0, open_low=True),
         "max_iter": COUNT,
     }
     fitted_names: ClassVar[tuple[str, ...]] = (*FITTED, "n_iter")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mmcnb._rules import Choice, Number, NumberOr, Rule
+from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr
 from mmcnb.engine.estimates import all_numbers, both_searches
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.session import FitResult, FitSession, connected
@@ -121,14 +121,14 @@ class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
     n_refits: int = 0
     scale: str | None = None
 
-    rules: ClassVar[Mapping[str, Rule]] = {
-        "n_clusters": NumberOr(COUNT, ("auto",), optional=True),
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        "n_clusters": IntervalOr(COUNT, ("auto",), optional=True),
         "kernel": KernelOrGraph(("auto", "rbf", "linear")),
         "loss": Choice(("auto", "hinge", "squared")),
         "size_tolerance": SHARE,
-        "min_share": Number(0.0, 1.0, optional=True),
-        "max_clusters": Number(2, integer=True),
-        "n_refits": Number(0, integer=True),
+        "min_share": Interval(0.0, 1.0, optional=True),
+        "max_clusters": Interval(2, integer=True),
+        "n_refits": Interval(0, integer=True),
         "scale": SCALE,
     }
     fitted_names: ClassVar[tuple[str, ...]] = (*FITTED, "n_clusters", "kernel", "loss")

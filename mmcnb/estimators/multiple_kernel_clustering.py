@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mmcnb._config import format_bytes, resolve_memory_limit
-from mmcnb._rules import Choice, Rule
+from mmcnb._constraints import Choice, Constraint
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
@@ -161,7 +161,7 @@ class MultipleKernelClustering(StreamedClusterer):
     eta: float = 0.01
     max_rounds: int = 30
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    constraints: ClassVar[Mapping[str, Constraint]] = {
         **TWO_CLUSTERS,
         "n_clusters": COUNT,
         "basis": Choice(("landmarks", "exact")),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from mmcnb._rules import Rule
+from mmcnb._constraints import Constraint
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
@@ -86,7 +86,7 @@ class OwnBasisMMC(StreamedClusterer):
     kernel: ClassVar[str] = "rbf"
     degree: ClassVar[int] = 3
     coef0: ClassVar[float] = 1.0
-    rules: ClassVar[Mapping[str, Rule]] = {
+    constraints: ClassVar[Mapping[str, Constraint]] = {
         **TWO_CLUSTERS,
         "gamma": GAMMA,
         "n_landmarks": OPTIONAL_COUNT,

@@ -1,4 +1,4 @@
-"""Input of a user: parameters and their rules, rows and checkpoints."""
+"""Input of a user: parameters and their values, rows and checkpoints."""
 
 import numbers
 import os
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mmcnb._config import check_verbose, generator, parse_bytes
-from mmcnb._rules import Choice, Number, NumberOr, Parsed, Rule
+from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr, Parsed
 from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment
 from mmcnb.engine.journal import described, fingerprint
 from mmcnb.engine.run import n_threads
@@ -77,29 +77,29 @@ def _check_kernel(name: str, value: Any, choices: tuple[str, ...]) -> None:
     Choice(choices).check(name, value)
 
 
-COUNT = Number(1, integer=True)
-POSITIVE = Number(0.0, open_low=True)
-OPTIONAL_COUNT = Number(1, integer=True, optional=True)
-SHARE = Number(0.0, 1.0)
-BALANCE = Number(0.0, 1.0, open_high=True)
-SAMPLE_SIZE = Number(2, integer=True, optional=True)
+COUNT = Interval(1, integer=True)
+POSITIVE = Interval(0.0, open_low=True)
+OPTIONAL_COUNT = Interval(1, integer=True, optional=True)
+SHARE = Interval(0.0, 1.0)
+BALANCE = Interval(0.0, 1.0, open_high=True)
+SAMPLE_SIZE = Interval(2, integer=True, optional=True)
 SCALE = Choice((None, "standard"))
 YES_OR_NO = Choice((True, False))
-GAMMA = NumberOr(POSITIVE, GAMMA_NAMES)
-KERNEL: Mapping[str, Rule] = {
+GAMMA = IntervalOr(POSITIVE, GAMMA_NAMES)
+KERNEL: Mapping[str, Constraint] = {
     "kernel": KernelFunction(),
     "gamma": GAMMA,
     "degree": COUNT,
-    "coef0": Number(-np.inf),
+    "coef0": Interval(-np.inf),
 }
-LOOP: Mapping[str, Rule] = {
-    "C": Number(1.0, open_low=True),
+LOOP: Mapping[str, Constraint] = {
+    "C": Interval(1.0, open_low=True),
     "n_init": COUNT,
-    "eta": Number(0.0, 1.0, open_low=True),
+    "eta": Interval(0.0, 1.0, open_low=True),
     "max_rounds": COUNT,
     "scale": SCALE,
 }
-TWO_CLUSTERS: Mapping[str, Rule] = {
+TWO_CLUSTERS: Mapping[str, Constraint] = {
     **LOOP,
     "balance": BALANCE,
     "min_share": SHARE,
@@ -127,7 +127,7 @@ class Verbosity:
             check_verbose(value)
 
 
-RUNTIME: Mapping[str, Rule] = {
+RUNTIME: Mapping[str, Constraint] = {
     "memory_limit": Parsed(parse_bytes),
     "n_jobs": Parsed(n_threads),
     "random_state": Seed(),
@@ -156,16 +156,16 @@ RUNTIME_DOCS = {
 
 
 def check_parameters(estimator: Any) -> None:
-    """Refuse parameters that break the rules of their class.
+    """Refuse parameters that break the constraints of their class.
 
     Raises
     ------
     InputError
         If a parameter is invalid; the message names it, its value and the valid values.
     """
-    for name, rule in {**estimator.rules, **RUNTIME}.items():
-        rule.check(name, getattr(estimator, name))
-    if "threshold" in estimator.rules:
+    for name, constraint in {**estimator.constraints, **RUNTIME}.items():
+        constraint.check(name, getattr(estimator, name))
+    if "threshold" in estimator.constraints:
         _check_balance(estimator)
 
 
@@ -254,8 +254,8 @@ def read_input(
     return samples
 
 
-# Rules of methods with a kernel and a sample, but without the hinge form.
-SAMPLED: Mapping[str, Rule] = {**KERNEL, "sample_size": SAMPLE_SIZE, "scale": SCALE}
+# Constraints of methods with a kernel and a sample, but without the hinge form.
+SAMPLED: Mapping[str, Constraint] = {**KERNEL, "sample_size": SAMPLE_SIZE, "scale": SCALE}
 
 
 def open_checkpoint(

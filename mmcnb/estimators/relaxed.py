@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb._rules import Rule
+from mmcnb._constraints import Constraint
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
@@ -18,7 +18,7 @@ from mmcnb.features.nystroem import kernel_values
 from mmcnb.features.rules import Hyperplane, balanced_threshold, signs
 from mmcnb.samples.matrix import dense, row_shares, with_short_indices
 
-RELAXED: Mapping[str, Rule] = {**KERNEL, "C": POSITIVE, "balance": BALANCE, "scale": SCALE}
+RELAXED: Mapping[str, Constraint] = {**KERNEL, "C": POSITIVE, "balance": BALANCE, "scale": SCALE}
 ONE_CLUSTER = "the machine puts all rows on one side, which parts nothing; give another gamma or C."
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from mmcnb._rules import Rule
+from mmcnb._constraints import Constraint
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
@@ -100,7 +100,7 @@ class SDPMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    rules: ClassVar[Mapping[str, Rule]] = RELAXED
+    constraints: ClassVar[Mapping[str, Constraint]] = RELAXED
 
     def _needs(self, n_samples: int) -> FitNeeds:
         slow = "semidefinite program grows with about the fourth power"

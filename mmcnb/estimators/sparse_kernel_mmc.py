@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mmcnb._rules import Choice, Parsed, Rule
+from mmcnb._constraints import Choice, Constraint, Parsed
 from mmcnb.engine.estimates import OF_KERNEL, OF_MARGIN, OF_PARTITION, OF_ROUNDS
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
@@ -156,7 +156,7 @@ class SparseKernelMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    constraints: ClassVar[Mapping[str, Constraint]] = {
         **TWO_CLUSTERS,
         **KERNEL,
         "kernel": KernelOrGraph(),

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb._rules import Choice, Number, Rule
+from mmcnb._constraints import Choice, Constraint, Interval
 from mmcnb.engine.passes import SAMPLE_ROWS, DrawnSample, draw_sample, sample_rows
 from mmcnb.engine.session import connected
 from mmcnb.errors import InputError
@@ -148,11 +148,11 @@ class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
     degree: int = 3
     coef0: float = 1.0
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    constraints: ClassVar[Mapping[str, Constraint]] = {
         **KERNEL,
         "C": POSITIVE,
         "n_clusters": OPTIONAL_COUNT,
-        "shrink_threshold": Number(0.0),
+        "shrink_threshold": Interval(0.0),
         "stop": Choice(tuple(LEVELS)),
         "max_rounds": COUNT,
         "representative": Choice(("member", "pseudo-centre")),
@@ -292,7 +292,7 @@ class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         most = np.inf if self.stop == "balance" else 1.0
-        Number(0.0, most, optional=True).check("level", self.level)
+        Interval(0.0, most, optional=True).check("level", self.level)
 
     def _scaled(self, samples: Samples, drawn: DrawnSample) -> tuple[Samples, Kernel]:
         """The rows with their columns scaled, and the kernel."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
-from mmcnb._rules import Choice, Number, NumberOr, Parsed, Rule
+from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr, Parsed
 from mmcnb.engine.estimates import OF_KERNEL, OF_PARTITION, partition_seconds
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, larger_sample
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
@@ -198,17 +198,17 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
     degree: int = 3
     coef0: float = 1.0
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    constraints: ClassVar[Mapping[str, Constraint]] = {
         **SAMPLED,
         "kernel": KernelOrGraph(),
         "n_clusters": COUNT,
-        "alpha": NumberOr(POSITIVE, ("auto",)),
+        "alpha": IntervalOr(POSITIVE, ("auto",)),
         "search": Choice(("shaking", "steepest", "stochastic")),
         "schedule": Choice(("mixed", "paper")),
         "n_init": COUNT,
         "size_tolerance": SHARE,
-        "min_share": Number(0.0, 1.0, optional=True),
-        "n_landmarks": Number(2, integer=True),
+        "min_share": Interval(0.0, 1.0, optional=True),
+        "n_landmarks": Interval(2, integer=True),
         "landmarks": Parsed(check_landmarks),
         "max_passes": COUNT,
     }

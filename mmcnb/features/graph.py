@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb._rules import Choice, Number
+from mmcnb._constraints import Choice, Interval
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.run import Engine
 from mmcnb.errors import InputError
@@ -66,8 +66,8 @@ class GraphKernel:
 
     def check(self) -> None:
         """Raise InputError where a setting is invalid."""
-        Number(1, integer=True, optional=True).check("n_neighbors", self.n_neighbors)
-        Number(2, integer=True).check("n_nodes", self.n_nodes)
+        Interval(1, integer=True, optional=True).check("n_neighbors", self.n_neighbors)
+        Interval(2, integer=True).check("n_nodes", self.n_nodes)
         Choice(tuple(FILTERS)).check("filter", self.filter)
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, issparse
 
-from mmcnb._rules import Number
+from mmcnb._constraints import Interval
 from mmcnb.errors import InputError, shown
 from mmcnb.least_squares.kernel_kmeans import largest_by_cluster
 from mmcnb.least_squares.local_search import canonical_labels
@@ -88,7 +88,7 @@ def ball_graph(X: Any, gamma: float, least: float = 0.1) -> Any:
     """
     from sklearn.neighbors import radius_neighbors_graph
 
-    Number(0, open_low=True).check("gamma", gamma)
+    Interval(0, open_low=True).check("gamma", gamma)
     if not isinstance(least, float | np.floating) or not 0 < least < 1:
         raise InputError(f"least={shown(least)} is out of range; give a number above 0 and below 1.")
     radius = np.sqrt(-np.log(least) / gamma)
@@ -136,7 +136,7 @@ def graph_kernel_kmeans(
     array([0, 0, 1, 1], dtype=int32)
     """
     start, weights = _checked(K, start, weights)
-    Number(1, integer=True).check("max_iter", max_iter)
+    Interval(1, integer=True).check("max_iter", max_iter)
     k = int(start.max()) + 1
     root = diags_array(np.sqrt(weights))
     shift = max(0.0, -least_eigenvalue(root @ K @ root))  # K + shift W^-1 is semidefinite

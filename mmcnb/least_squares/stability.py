@@ -25,7 +25,7 @@ from mmcnb.least_squares.local_search import DEFAULT_ALPHA, TIE, PartitionConfig
 from mmcnb.least_squares.partition import partition_sample
 
 # Measured by `python -m benchmarks selection`.
-WIDTHS = (0.4, 0.55, 0.75)  # sigma in units of the root mean squared pairwise distance
+BANDWIDTHS = (0.4, 0.55, 0.75)  # sigma in units of the root mean squared pairwise distance
 ALPHAS = (1e-4, 3e-4, 1e-3)  # ridge a row
 SUBSETS = 5  # `python -m benchmarks selection`
 SUBSET_ROWS = 1000  # at most: as many as the local search takes in a second
@@ -99,21 +99,21 @@ def draw_subsets(
     return [np.sort(random_state.permutation(n_samples)[:size]) for _ in range(n_subsets)]
 
 
-def mean_agreement(labelings: Sequence[np.ndarray]) -> float:
+def mean_adjusted_rand_index(labelings: Sequence[np.ndarray]) -> float:
     """Mean adjusted Rand index between any two labelings of the same rows.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.least_squares.stability import mean_agreement
-    >>> mean_agreement([np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]), np.array([0, 0, 1, 1])])
+    >>> from mmcnb.least_squares.stability import mean_adjusted_rand_index
+    >>> mean_adjusted_rand_index([np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]), np.array([0, 0, 1, 1])])
     1.0
     """
     pairs = combinations(labelings, 2)
     return float(np.mean([adjusted_rand_index(contingency(one, other)) for one, other in pairs]))
 
 
-def most_stable(stabilities: Sequence[float], widths: Sequence[float], alphas: Sequence[float]) -> int:
+def most_stable(stabilities: Sequence[float], bandwidths: Sequence[float], alphas: Sequence[float]) -> int:
     """Number of the most stable setting; where none is clearly so, of the one nearest to the default.
 
     Examples
@@ -125,8 +125,8 @@ def most_stable(stabilities: Sequence[float], widths: Sequence[float], alphas: S
     """
 
     def distance(number: int) -> tuple[float, float]:
-        width, ridge = widths[number] / DEFAULT_BANDWIDTH, alphas[number] / DEFAULT_ALPHA
-        return abs(float(np.log(width))), abs(float(np.log(ridge)))
+        bandwidth, ridge = bandwidths[number] / DEFAULT_BANDWIDTH, alphas[number] / DEFAULT_ALPHA
+        return abs(float(np.log(bandwidth))), abs(float(np.log(ridge)))
 
     order = sorted(range(len(stabilities)), key=distance)
     best = max(stabilities)
@@ -173,11 +173,11 @@ def stable_settings(
     chosen : int
         Number of the one to take: `most_stable`.
     """
-    widths: tuple[float, ...] = (DEFAULT_BANDWIDTH,)
+    bandwidths: tuple[float, ...] = (DEFAULT_BANDWIDTH,)
     candidates = [kernel]
     if vary_bandwidth:
-        widths, distance = WIDTHS, mean_squared_distance(sample, weights)
-        candidates = [replace(kernel, gamma=1 / (2 * width**2 * distance)) for width in widths]
+        bandwidths, distance = BANDWIDTHS, mean_squared_distance(sample, weights)
+        candidates = [replace(kernel, gamma=1 / (2 * bandwidth**2 * distance)) for bandwidth in bandwidths]
     random_state = deepcopy(random_state)  # what follows goes on as if the setting had been given
     subsets = draw_subsets(sample.shape[0], config.n_clusters, SUBSETS, random_state)
     basis = choose_landmarks(sample, n_landmarks, random_state, weights, may_be_sparse=True)
@@ -190,10 +190,12 @@ def stable_settings(
             K = kernel_matrix(sample[rows], one) if weights is None else None
             labelings.append(_labels_by_ridge(engine, mapped, rows, K, config, seed))
         found = zip(ALPHAS, zip(*labelings, strict=True), strict=True)
-        settings += [Setting(one, alpha, mean_agreement(several)) for alpha, several in found]
-    grid = list(product(widths, ALPHAS))
+        settings += [Setting(one, alpha, mean_adjusted_rand_index(several)) for alpha, several in found]
+    grid = list(product(bandwidths, ALPHAS))
     stabilities = [one.stability for one in settings]
-    return settings, most_stable(stabilities, [width for width, _ in grid], [alpha for _, alpha in grid])
+    return settings, most_stable(
+        stabilities, [bandwidth for bandwidth, _ in grid], [alpha for _, alpha in grid]
+    )
 
 
 def _labels_by_ridge(

@@ -120,11 +120,11 @@ class ClusterMapDisplay:
         """
         from sklearn.utils.validation import check_is_fitted
 
-        from mmcnb._rules import Number
+        from mmcnb._constraints import Interval
         from mmcnb.samples import open_samples
 
         check_is_fitted(estimator, "model_")
-        Number(0.0, optional=True).check("threshold", threshold)
+        Interval(0.0, optional=True).check("threshold", threshold)
         sample, n, names = drawn_rows(X, sample_size, random_state)
         named = with_names(estimator, sample, names)
         labels, margins = estimator.predict(named), _margins(estimator.decision_function(named))

@@ -18,11 +18,11 @@ def drawn_rows(X: Any, sample_size: int, random_state: Any) -> tuple[Any, int, l
     from sklearn.utils.random import sample_without_replacement
 
     from mmcnb._config import generator
-    from mmcnb._rules import Number
+    from mmcnb._constraints import Interval
     from mmcnb.samples import open_samples
     from mmcnb.samples.matrix import as_matrix
 
-    Number(1, integer=True).check("sample_size", sample_size)
+    Interval(1, integer=True).check("sample_size", sample_size)
     samples = open_samples(X)
     n, state = samples.n_samples, generator(random_state)
     rows = np.sort(sample_without_replacement(n, min(n, sample_size), random_state=state))

@@ -102,7 +102,7 @@ class ShakingDisplay:
         from sklearn.utils.validation import check_is_fitted
 
         from mmcnb._config import generator
-        from mmcnb._rules import Number
+        from mmcnb._constraints import Interval
         from mmcnb.features.kernel import kernel_matrix
         from mmcnb.least_squares.local_search import random_labels
         from mmcnb.least_squares.objective import smoother, target_shares
@@ -112,9 +112,9 @@ class ShakingDisplay:
         check_is_fitted(estimator, "model_")
         given, model = open_samples(X), estimator.model_
         columns = checked_features(features, given.n_features)
-        Number(0.0).check("amplitude", amplitude)
-        Number(0.0).check("decay", decay)
-        Number(1, integer=True).check("rounds", rounds)
+        Interval(0.0).check("amplitude", amplitude)
+        Interval(0.0).check("decay", decay)
+        Interval(1, integer=True).check("rounds", rounds)
         samples = model.scaled(given)
         m, proportions = samples.n_samples, target_shares(estimator.cluster_sizes, estimator.n_clusters)
         R = smoother(kernel_matrix(as_matrix(samples.block(0, m)), model.kernel), estimator.alpha_ * m)

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mmcnb._rules import Number
+from mmcnb._constraints import Interval
 from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.nystroem import PrincipalFeatures, choose_landmarks
 from mmcnb.least_squares.all_rows import SAMPLE_ROWS
 from mmcnb.least_squares.landmark_sample import LANDMARKS, sample_on_landmarks
-from mmcnb.least_squares.stability import DEFAULT_ALPHA, SUBSETS, mean_agreement
+from mmcnb.least_squares.stability import DEFAULT_ALPHA, SUBSETS, mean_adjusted_rand_index
 from mmcnb.samples.derived import standardized
 from mmcnb.selection.parameters import fit_subsets, fresh, seed_and_sample, subsets_of
 
@@ -103,7 +103,7 @@ def select_n_clusters(
                 "objective": objective,
                 "relative_objective": objective / (k - 1),
                 "margin": float(np.mean([_margin(one) for one in fits])),
-                "stability": mean_agreement(labelings),
+                "stability": mean_adjusted_rand_index(labelings),
                 "eigengap": _eigengap(features.variances, k),
             }
         )
@@ -120,7 +120,7 @@ def _checked(n_clusters: Iterable[int]) -> list[int]:
     if not given:
         raise InputError("n_clusters is empty; give at least one number of clusters, such as range(2, 13).")
     for place, k in enumerate(given):
-        Number(2, integer=True).check(f"n_clusters[{place}]", k)
+        Interval(2, integer=True).check(f"n_clusters[{place}]", k)
     return sorted({int(k) for k in given})
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mmcnb._config import generator
-from mmcnb._rules import Number
+from mmcnb._constraints import Interval
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError, shown
@@ -16,11 +16,11 @@ from mmcnb.features.bandwidth import mean_squared_distance
 from mmcnb.least_squares.all_rows import SAMPLE_ROWS
 from mmcnb.least_squares.stability import (
     ALPHAS,
+    BANDWIDTHS,
     DEFAULT_ALPHA,
     SUBSETS,
-    WIDTHS,
     draw_subsets,
-    mean_agreement,
+    mean_adjusted_rand_index,
     most_stable,
 )
 from mmcnb.samples import open_samples
@@ -61,7 +61,7 @@ def select_parameters(
     estimator: Any,
     X: Any,
     *,
-    widths: Sequence[float] = WIDTHS,
+    widths: Sequence[float] = BANDWIDTHS,
     alphas: Sequence[float] = ALPHAS,
     n_subsets: int = SUBSETS,
     sample_size: int = SAMPLE_ROWS,
@@ -142,7 +142,7 @@ def select_parameters(
         setting = dict(zip(names, (gamma, alpha), strict=False))
         labelings, fits = fit_subsets(fresh(estimator, seed, **setting), sample, subsets)
         objective = float(np.mean([getattr(one, "objective_", np.nan) for one in fits]))
-        figures = {"stability": mean_agreement(labelings), "objective": objective}
+        figures = {"stability": mean_adjusted_rand_index(labelings), "objective": objective}
         rows.append({"gamma": gamma, "width": width, "alpha": alpha} | figures)
     frame = pd.DataFrame(rows)
     best = most_stable(*(frame[name].tolist() for name in ("stability", "width", "alpha")))
@@ -177,7 +177,7 @@ def check_positive(name: str, values: Sequence[float]) -> None:
     if np.ndim(values) != 1 or not len(values):
         raise InputError(f"{name}={shown(values)} cannot be tried; give at least one positive number.")
     for place, value in enumerate(values):
-        Number(0, open_low=True).check(f"{name}[{place}]", value)
+        Interval(0, open_low=True).check(f"{name}[{place}]", value)
 
 
 def seed_and_sample(estimator: Any, X: Any, sample_size: int, random_state: Any) -> tuple[int, Any]:
@@ -188,7 +188,7 @@ def seed_and_sample(estimator: Any, X: Any, sample_size: int, random_state: Any)
     InputError
         If the rows cannot be read, or the size is not a whole number of at least 4.
     """
-    Number(4, integer=True).check("sample_size", sample_size)
+    Interval(4, integer=True).check("sample_size", sample_size)
     given = estimator.get_params().get("random_state") if random_state is None else random_state
     source = generator(given)
     seed = int(source.randint(2**31 - 1))
@@ -207,7 +207,7 @@ def subsets_of(sample: Any, n_clusters: int, n_subsets: int, seed: int) -> list[
     InputError
         If there are fewer than two, or they are too small.
     """
-    Number(2, integer=True).check("n_subsets", n_subsets)
+    Interval(2, integer=True).check("n_subsets", n_subsets)
     return draw_subsets(sample.shape[0], n_clusters, int(n_subsets), np.random.RandomState(seed))
 
 

@@ -10,7 +10,13 @@ from zarr.storage import LocalStore
 import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import Kernel
-from mmcnb.least_squares.stability import ALPHAS, WIDTHS, draw_subsets, mean_agreement, most_stable
+from mmcnb.least_squares.stability import (
+    ALPHAS,
+    BANDWIDTHS,
+    draw_subsets,
+    mean_adjusted_rand_index,
+    most_stable,
+)
 from mmcnb.samples import open_samples
 from mmcnb.stores import create_dense_store
 from tests import reference
@@ -32,7 +38,7 @@ def test_agreement_is_the_mean_over_all_pairs():
     labelings = [rng.integers(0, 3, 50) for _ in range(3)]
     pairs = [(0, 1), (0, 2), (1, 2)]
     wanted = np.mean([adjusted_rand_score(labelings[a], labelings[b]) for a, b in pairs])
-    assert mean_agreement(labelings) == pytest.approx(wanted)
+    assert mean_adjusted_rand_index(labelings) == pytest.approx(wanted)
 
 
 def test_subsets_are_bounded_and_rise():
@@ -46,9 +52,9 @@ def test_subsets_are_bounded_and_rise():
 
 
 def test_the_clearly_most_stable_wins_and_otherwise_the_default():
-    widths = [width for width in WIDTHS for _ in ALPHAS]
-    alphas = [alpha for _ in WIDTHS for alpha in ALPHAS]
-    default = 3 * WIDTHS.index(0.55) + ALPHAS.index(1e-3)
+    widths = [width for width in BANDWIDTHS for _ in ALPHAS]
+    alphas = [alpha for _ in BANDWIDTHS for alpha in ALPHAS]
+    default = 3 * BANDWIDTHS.index(0.55) + ALPHAS.index(1e-3)
     for number in range(9):
         stabilities = np.full(9, 0.5)
         stabilities[number] = 0.9
@@ -75,7 +81,7 @@ def test_auto_is_at_least_as_good_as_the_default_on_moons(chosen):
 def test_the_setting_taken_is_the_most_stable_of_those_reported(chosen):
     _, model, default = chosen
     settings = model.report_["settings"]
-    assert len(settings) == len(WIDTHS) * len(ALPHAS)
+    assert len(settings) == len(BANDWIDTHS) * len(ALPHAS)
     assert {one["alpha"] for one in settings} == set(ALPHAS)
     assert all(-1 <= one["stability"] <= 1 for one in settings)
     (taken,) = [one for one in settings if (one["gamma"], one["alpha"]) == (model.gamma_, model.alpha_)]

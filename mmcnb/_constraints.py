@@ -1,4 +1,4 @@
-"""Rules for the values of parameters."""
+"""Constraints on the values of parameters."""
 
 import numbers
 from collections.abc import Callable
@@ -13,15 +13,15 @@ LARGEST_COUNT = 2**31 - 1
 LARGEST_NUMBER = 1e100  # and its inverse is the smallest but 0: squares of both are floats
 
 
-class Rule(Protocol):
-    """A rule for the values of a parameter."""
+class Constraint(Protocol):
+    """A constraint on the values of a parameter."""
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value breaks the rule."""
+        """Raise InputError if a value breaks the constraint."""
 
 
 @dataclass(frozen=True)
-class Number:
+class Interval:
     """A finite number in a range; NaN and booleans are refused.
 
     Parameters
@@ -87,10 +87,10 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class NumberOr:
+class IntervalOr:
     """A number, or one of a few names."""
 
-    number: Number
+    number: Interval
     names: tuple[str, ...]
     optional: bool = False
 
