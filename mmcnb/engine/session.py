@@ -73,7 +73,7 @@ def connected(engine: Any = None) -> AbstractContextManager[Any]:
 
 
 @contextmanager
-def fit_shown(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], None]]:
+def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], None]]:
     """Show how far a fit has come, where its engine shows progress.
 
     Parameters
@@ -99,7 +99,7 @@ def fit_shown(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], None]]:
         yield engine.stages.enter
 
 
-def portable(engine: Any) -> Any:
+def picklable(engine: Any) -> Any:
     """An engine in a form for other processes: a client becomes the address of its scheduler."""
     return engine.scheduler.address if is_client(engine) and engine.scheduler is not None else engine
 
@@ -125,7 +125,7 @@ class History:
         """Add a row; a row recorded in a thread has its own ``clock``."""
         names, clock = ("seconds", "compile_seconds"), row.pop("clock", None) or times()
         seconds = {name: now - start for name, now, start in zip(names, clock, self.started, strict=True)}
-        self.rows.append(in_unit(row, self.weight_unit) | self.engine.traffic.to_dict() | seconds)
+        self.rows.append(rescaled(row, self.weight_unit) | self.engine.traffic.to_dict() | seconds)
 
     @property
     def compile_seconds(self) -> float:
@@ -274,13 +274,13 @@ def whole_numbers(sizes: Sequence[float]) -> list[float]:
     return [int(size) if float(size).is_integer() and size < 2**53 else float(size) for size in sizes]
 
 
-def in_unit(figures: Mapping[str, Any], unit: float) -> dict[str, Any]:
+def rescaled(figures: Mapping[str, Any], unit: float) -> dict[str, Any]:
     """Figures by name, those that count weight in the unit in which the weights were given.
 
     Examples
     --------
-    >>> from mmcnb.engine.session import in_unit
-    >>> in_unit({"sizes": [3, 5], "gamma": 0.5}, 2.0)
+    >>> from mmcnb.engine.session import rescaled
+    >>> rescaled({"sizes": [3, 5], "gamma": 0.5}, 2.0)
     {'sizes': [6, 10], 'gamma': 0.5}
     """
 

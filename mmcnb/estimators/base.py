@@ -21,16 +21,17 @@ from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.run import Engine, Traffic
+from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import (
     FitResult,
     FitSession,
     History,
     Report,
     connected,
-    fit_shown,
-    in_unit,
     open_engine,
-    portable,
+    picklable,
+    rescaled,
+    show_progress,
 )
 from mmcnb.errors import ClusterWarning
 from mmcnb.estimators.advice import advice, place_of_work
@@ -39,7 +40,6 @@ from mmcnb.estimators.notebook import verdict_html
 from mmcnb.estimators.outputs import DecisionMixin, in_report, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint, read_input
 from mmcnb.estimators.persistence import save_estimator
-from mmcnb.estimators.sample_weights import read_weights
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, KeptLabels, LabelsPass, Scores
 from mmcnb.samples import Samples
@@ -86,7 +86,7 @@ class Estimator(FittedAttributes, BaseEstimator):
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"engine": portable(self.engine)}
+        return super().__getstate__() | {"engine": picklable(self.engine)}
 
     def __sklearn_clone__(self) -> Self:
         bare = copy(self)
@@ -302,7 +302,7 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         with (
             self._open_engine(plan.threads) as engine,
             open_checkpoint(self, *given, known) as checkpoint,
-            fit_shown(engine, plan) as enter,
+            show_progress(engine, plan) as enter,
         ):
             engine.traffic = Traffic(samples)
             history, recorded = History(engine, unit), engine
@@ -356,14 +356,14 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         order = first_row_order(session, result)
         model = replace(result.model, rule=result.model.rule.ordered(order))
         self.model_ = model
-        for name, value in in_unit(result.attributes, session.weight_unit).items():
+        for name, value in rescaled(result.attributes, session.weight_unit).items():
             setattr(self, f"{name}_", value)
         per_cluster = {name: [figures[k] for k in order] for name, figures in result.per_cluster.items()}
         told: dict[str, type[Warning]] = dict.fromkeys(result.warnings, ClusterWarning)
         if not result.attributes.get("converged", True):
             told = {result.unsettled or self._unsettled: ConvergenceWarning} | told
         told |= advice(self, session)
-        report = in_unit({**per_cluster, **result.report}, session.weight_unit)
+        report = rescaled({**per_cluster, **result.report}, session.weight_unit)
         self.report_ = Report({**report, "warnings": list(told)})
         for sentence, category in told.items():
             logger.info(sentence)

@@ -10,11 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 from mmcnb._constraints import Choice, Constraint
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.sample_weights import loss_of_a_weight
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import BALANCE, COUNT, POSITIVE, SAMPLED, default_kernel
-from mmcnb.estimators.sample_weights import loss_of_a_weight
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, balanced_threshold, coin_flip, signs

@@ -8,10 +8,10 @@ import numpy as np
 
 from mmcnb._constraints import Constraint
 from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.sample_weights import loss_of_a_weight
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.parameters import BALANCE, KERNEL, POSITIVE, SCALE, default_kernel
-from mmcnb.estimators.sample_weights import loss_of_a_weight
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import kernel_values

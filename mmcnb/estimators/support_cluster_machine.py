@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mmcnb._constraints import Choice, Constraint, Interval
 from mmcnb.engine.passes import SAMPLE_ROWS, DrawnSample, draw_sample, sample_rows
+from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import connected
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import Estimator, estimator
@@ -26,7 +27,6 @@ from mmcnb.estimators.parameters import (
     default_kernel,
     read_input,
 )
-from mmcnb.estimators.sample_weights import read_weights
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.hinge.shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Shrinking, ShrinkingConfig, model_of

@@ -5,7 +5,7 @@ import pytest
 import zarr
 
 import mmcnb
-from mmcnb.estimators.sample_weights import EXACT, scaled_weights
+from mmcnb.engine.sample_weights import EXACT, scaled_weights
 from mmcnb.stores import create_dense_store
 from tests.estimators.conftest import bits, make_blobs
 

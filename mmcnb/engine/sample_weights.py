@@ -70,7 +70,7 @@ def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.estimators.sample_weights import scaled_weights
+    >>> from mmcnb.engine.sample_weights import scaled_weights
     >>> scaled_weights(np.array([0.1, 0.3, 0.0]))
     (array([1., 3., 0.]), 0.1)
     >>> scaled_weights(np.array([10.0, 25.0]))
