@@ -11,8 +11,9 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import SAMPLE_SIZE, TWO_CLUSTERS, search_config
+from mmcnb.estimators.parameters import SAMPLE_SIZE, TWO_CLUSTERS, search_parameters
 from mmcnb.features.bandwidth import mean_squared_distance
+from mmcnb.hinge.sample_search import search_config
 from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.hinge.working_set import linear_features
 from mmcnb.samples import open_samples
@@ -109,7 +110,7 @@ class CPMMC(StreamedClusterer):
         return FitNeeds(sample_size=rows, stays_sparse=True, larger_rows=larger_sample(n_samples))
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(self, session)
+        config = search_config(session, **search_parameters(self))
         mean_squared_distance(session.sample, session.sample_weights)  # refuses rows that are all equal
         sample = open_samples(session.sample)
         features = partial(linear_features, session.engine, sample, session.sample_weights)

@@ -21,13 +21,13 @@ from mmcnb.estimators.parameters import (
     PRECOMPUTED,
     TWO_CLUSTERS,
     KernelFunction,
-    candidate_kernels,
-    search_config,
+    search_parameters,
 )
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import choose_landmarks
-from mmcnb.hinge.sample_search import RestartResult, SearchConfig
+from mmcnb.hinge.landmarks import candidate_kernels
+from mmcnb.hinge.sample_search import RestartResult, SearchConfig, search_config
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import Refined, fit_two_clusters, last_steps
 from mmcnb.hinge.working_set import ExactWorkingSet, exact_features, landmark_features
@@ -150,11 +150,11 @@ class KernelCPMMC(StreamedClusterer):
         return FitNeeds(n_landmarks, SAMPLE_ROWS, larger_rows=larger_sample(n))
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(self, session)
+        config = search_config(session, **search_parameters(self))
         if self.kernel == PRECOMPUTED:
             return fit_matrix(session, config)
         rows, weights = session.sample, session.sample_weights
-        kernels = candidate_kernels(self, rows, weights)
+        kernels = candidate_kernels(self.kernel, self.gamma, rows, weights, self.degree, self.coef0)
         if rows.shape[0] <= EXACT_SEARCH:
             basis = to_dense(rows)
         else:

@@ -12,8 +12,7 @@ from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import COUNT, OPTIONAL_COUNT, SAMPLE_SIZE, TWO_CLUSTERS, search_config
-from mmcnb.estimators.sparse_kernel_mmc import basis_size
+from mmcnb.estimators.parameters import COUNT, OPTIONAL_COUNT, SAMPLE_SIZE, TWO_CLUSTERS, search_parameters
 from mmcnb.features.base_kernels import (
     base_kernels,
     check_base_kernels,
@@ -22,8 +21,10 @@ from mmcnb.features.base_kernels import (
     n_kernels,
 )
 from mmcnb.features.nystroem import check_places, choose_landmarks
+from mmcnb.hinge.landmarks import basis_size
 from mmcnb.hinge.multiclass import sample_partition
 from mmcnb.hinge.multiple_kernels import MultipleKernelSample, fit_clusters, map_by_kernels
+from mmcnb.hinge.sample_search import search_config
 from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.least_squares.all_rows import (
     check_clusters,
@@ -227,7 +228,7 @@ class MultipleKernelClustering(StreamedClusterer):
     # -- the fit -------------------------------------------------------------------------------
 
     def _fit(self, session: FitSession) -> FitResult:
-        config, k = search_config(self, session), int(self.n_clusters)
+        config, k = search_config(session, **search_parameters(self)), int(self.n_clusters)
         if k == 2:
             sample, names = self._mapped(session, session.sample_weights)
             candidates = [partial(sample.candidate, session.engine)]

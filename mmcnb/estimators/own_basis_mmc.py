@@ -7,9 +7,10 @@ from mmcnb._constraints import Constraint
 from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import GAMMA, OPTIONAL_COUNT, SAMPLE_SIZE, TWO_CLUSTERS
-from mmcnb.estimators.sparse_kernel_mmc import fit_on_landmarks, needs_of_landmarks
+from mmcnb.estimators.parameters import GAMMA, OPTIONAL_COUNT, SAMPLE_SIZE, TWO_CLUSTERS, search_parameters
 from mmcnb.hinge.growing import OwnBasisWorkingSet
+from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
+from mmcnb.hinge.sample_search import search_config
 
 
 @estimator(kw_only=True)
@@ -95,7 +96,9 @@ class OwnBasisMMC(StreamedClusterer):
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 
     def _needs(self, n_samples: int) -> FitNeeds:
-        return needs_of_landmarks(self, n_samples)
+        return needs_of_landmarks(n_samples, self.sample_size, self.n_landmarks, growing=True)
 
     def _fit(self, session: FitSession) -> FitResult:
-        return fit_on_landmarks(self, session, OwnBasisWorkingSet)
+        config = search_config(session, **search_parameters(self))
+        kernels = candidate_kernels("rbf", self.gamma, session.sample, session.sample_weights)
+        return fit_on_landmarks(session, config, kernels, self.n_landmarks, growing=OwnBasisWorkingSet)

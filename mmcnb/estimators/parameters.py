@@ -15,20 +15,12 @@ from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr, Parsed
 from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment
 from mmcnb.engine.journal import described, fingerprint
 from mmcnb.engine.run import n_threads
-from mmcnb.engine.session import FitSession
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.columns import check_columns, check_frame_names
-from mmcnb.features.bandwidth import (
-    GAMMA_NAMES,
-    candidate_gammas,
-    default_gamma,
-    mean_squared_distance,
-    named_gamma,
-)
+from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma
 from mmcnb.features.graph import GraphKernel
 from mmcnb.features.kernel import Kernel
-from mmcnb.hinge.cccp import CCCPLimits, greatest_balance, path_to
-from mmcnb.hinge.sample_search import SearchConfig
+from mmcnb.hinge.cccp import greatest_balance
 from mmcnb.hinge.starts import INITS
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples._inventory import checked_path
@@ -179,36 +171,9 @@ def _check_balance(estimator: Any) -> None:
         )
 
 
-def search_config(estimator: Any, session: FitSession) -> SearchConfig:
-    """The settings of the search on a sample, from the parameters of a hinge method."""
-    sample_size = session.sample.shape[0]
-    path = path_to(estimator.C) if estimator.continuation else (estimator.C,)
-    least = max(estimator.min_share / 2, min(2.0, sample_size / 4) / sample_size)
-    limits = CCCPLimits(estimator.max_rounds, 0, least)
-    starts = estimator.init, estimator.n_init, session.seed(), sample_size
-    return SearchConfig(estimator.threshold, estimator.balance, path, estimator.eta, limits, *starts)
-
-
-def candidate_kernels(estimator: Any, sample: Any, weights: np.ndarray | None) -> list[Kernel]:
-    """The kernels to try on a sample: one, or one for each candidate bandwidth.
-
-    Raises
-    ------
-    InputError
-        If all rows are equal.
-    """
-    mean_squared_distance(sample, weights)
-    if isinstance(estimator.gamma, numbers.Real):
-        gammas = [float(estimator.gamma)]
-    elif estimator.gamma == "auto" and estimator.kernel == "rbf":
-        gammas = candidate_gammas(sample, weights)
-    else:
-        # Other kernels have no bandwidth: "auto" is scikit-learn's "scale".
-        name = "scale" if estimator.gamma == "auto" else estimator.gamma
-        gammas = [named_gamma(name, sample, weights)]
-    return [
-        Kernel(estimator.kernel, gamma, int(estimator.degree), float(estimator.coef0)) for gamma in gammas
-    ]
+def search_parameters(estimator: Any) -> dict[str, Any]:
+    """The parameters that `mmcnb.hinge.sample_search.search_config` takes, by name."""
+    return {name: getattr(estimator, name) for name in TWO_CLUSTERS if name != "scale"}
 
 
 def graph_kernel(kernel: Any) -> GraphKernel | None:

@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mmcnb._constraints import Choice, Constraint, Parsed
-from mmcnb.engine.estimates import OF_KERNEL, OF_MARGIN, OF_PARTITION, OF_ROUNDS
 from mmcnb.engine.passes import SAMPLE_ROWS
-from mmcnb.engine.plan import FitNeeds, larger_sample
+from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
@@ -20,24 +19,21 @@ from mmcnb.estimators.parameters import (
     SAMPLE_SIZE,
     TWO_CLUSTERS,
     KernelOrGraph,
-    candidate_kernels,
     graph_kernel,
-    search_config,
+    search_parameters,
 )
 from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS, refuse_landmarks_of_graph
-from mmcnb.features.landmarks import check_landmarks, scaled_landmarks
+from mmcnb.features.landmarks import check_landmarks
 from mmcnb.features.model import Model
-from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.features.rules import GivenLabels, Hyperplane
-from mmcnb.hinge.growing import GrowingWorkingSet, growing_candidates
-from mmcnb.hinge.sample_search import RestartResult
-from mmcnb.hinge.two_clusters import fit_from, fit_two_clusters, search_starts
-from mmcnb.hinge.working_set import landmark_features, linear_features
+from mmcnb.hinge.growing import GrowingWorkingSet
+from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
+from mmcnb.hinge.sample_search import RestartResult, search_config
+from mmcnb.hinge.two_clusters import fit_from, search_starts
+from mmcnb.hinge.working_set import linear_features
 from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, rows_of_draw
 from mmcnb.least_squares.normalized_cut import relative_cut
 from mmcnb.samples import open_samples
-
-MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
 
 
 @estimator(kw_only=True)
@@ -179,50 +175,23 @@ class SparseKernelMMC(StreamedClusterer):
     def _needs(self, n_samples: int) -> FitNeeds:
         graph = graph_kernel(self.kernel)
         if graph is None:
-            return needs_of_landmarks(self, n_samples)
+            given = n_samples, self.sample_size, self.n_landmarks, self.landmarks
+            return needs_of_landmarks(*given, growing=self.basis == "shared")
         return graph_needs(graph, 2, n_samples, min(self.sample_size or rows_of_draw(2), n_samples))
 
     def _fit(self, session: FitSession) -> FitResult:
         if graph_kernel(self.kernel) is not None:
             return fit_on_graph(self, session, self._by_least_squares()._search(session))
-        return fit_on_landmarks(self, session, GrowingWorkingSet if self.basis == "shared" else None)
+        config = search_config(session, **search_parameters(self))
+        given = session.sample, session.sample_weights, self.degree, self.coef0
+        kernels = candidate_kernels(self.kernel, self.gamma, *given)
+        growing = GrowingWorkingSet if self.basis == "shared" else None
+        return fit_on_landmarks(session, config, kernels, self.n_landmarks, self.landmarks, growing)
 
     def _by_least_squares(self) -> UnsupervisedRLS:
         """The method that clusters the nodes of a graph."""
         names = ("kernel", "n_init", "min_share", "sample_size", "memory_limit")
         return UnsupervisedRLS(2, **{name: getattr(self, name) for name in names})
-
-
-def needs_of_landmarks(estimator: Any, n_samples: int) -> FitNeeds:
-    """What a fit on landmarks of a sample needs."""
-    rows = estimator.sample_size or SAMPLE_ROWS
-    given = getattr(estimator, "landmarks", None)
-    n_landmarks = basis_size(estimator.n_landmarks, min(n_samples, rows)) if given is None else len(given)
-    sparse = given is None and getattr(estimator, "basis", "own") == "landmarks"
-    compiled = getattr(estimator, "basis", None) == "landmarks" and n_landmarks < min(n_samples, rows)
-    routines = OF_KERNEL + OF_PARTITION + OF_MARGIN + (OF_ROUNDS if compiled else ())
-    larger = larger_sample(n_samples, compiled) if n_samples > rows else 0
-    return FitNeeds(n_landmarks, rows, stays_sparse=sparse, larger_rows=larger, routines=routines)
-
-
-def fit_on_landmarks(
-    estimator: Any, session: FitSession, growing: type[GrowingWorkingSet] | None = None
-) -> FitResult:
-    """Fit to the landmarks of a sample; on a growing basis the landmarks serve the starts alone."""
-    config = search_config(estimator, session)
-    rows, weights = session.sample, session.sample_weights
-    kernels = candidate_kernels(estimator, rows, weights)
-    size = basis_size(estimator.n_landmarks, rows.shape[0])
-    own = getattr(estimator, "landmarks", None)
-    if own is None:
-        basis = choose_landmarks(rows, size, session.random_state, weights, may_be_sparse=growing is None)
-    else:
-        basis = scaled_landmarks(own, rows, session.mean, session.deviation)
-    if growing is not None:
-        return fit_two_clusters(session, growing_candidates(session, kernels, basis, growing), config)
-    given = session.engine, open_samples(rows), basis, weights, own is None and size == rows.shape[0]
-    candidates = [partial(landmark_features, kernel, *given) for kernel in kernels]
-    return fit_two_clusters(session, candidates, config)
 
 
 def fit_on_graph(estimator: Any, session: FitSession, clusters: SampleClusters) -> FitResult:
@@ -246,7 +215,8 @@ def fit_on_graph(estimator: Any, session: FitSession, clusters: SampleClusters) 
         deviation=None,
     )
     given = session.engine, open_samples(on_graph.sample), on_graph.sample_weights
-    features, config = [partial(linear_features, *given)], search_config(estimator, on_graph)
+    features = [partial(linear_features, *given)]
+    config = search_config(on_graph, **search_parameters(estimator))
     partition = GivenLabels(np.where(clusters.found[0].labels[rows] == 0, -1, 1).astype(np.int8))
 
     def search(init: Any, record: Record) -> RestartResult:
@@ -266,8 +236,3 @@ def fit_on_graph(estimator: Any, session: FitSession, clusters: SampleClusters) 
         model=replace(model, rule=result.model.rule),
         report={**result.report, "graph": graph.to_dict()},
     )
-
-
-def basis_size(n_landmarks: int | None, rows: int) -> int:
-    """Number of landmarks of a sample; by default half of its rows and at most 200."""
-    return min(rows, n_landmarks) if n_landmarks else max(2, min(MOST_LANDMARKS, rows // 2))

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import Record, ignore, run_starts, tag
+from mmcnb.engine.session import FitSession, Record, ignore, run_starts, tag
 from mmcnb.features.bandwidth import leave_one_out_scores
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.multiple_kernels import MultipleKernels
 from mmcnb.features.nystroem import total_variance_of
 from mmcnb.features.rules import GivenLabels, Labels, coin_flip
-from mmcnb.hinge.cccp import CCCPLimits, CCCPResult, continuation
+from mmcnb.hinge.cccp import CCCPLimits, CCCPResult, continuation, path_to
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
+from mmcnb.hinge.qp import Threshold
 from mmcnb.hinge.starts import least_squares_labels, starting_labels
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.working_set import KernelFeatures, WorkingSet
@@ -60,7 +61,7 @@ class SearchConfig:
         Rows of the sample.
     """
 
-    threshold: Any
+    threshold: Threshold
     balance: float
     path: tuple[float, ...]
     eta: float
@@ -74,6 +75,25 @@ class SearchConfig:
     def warm_path(self) -> tuple[float, ...]:
         """The path of labels that least squares found: they need no C near 1."""
         return tuple(C for C in self.path if C >= WARM_C) or self.path[-1:]
+
+
+def search_config(
+    session: FitSession,
+    C: float,
+    threshold: Threshold,
+    continuation: bool,
+    init: str,
+    n_init: int,
+    balance: float,
+    min_share: float,
+    eta: float,
+    max_rounds: int,
+) -> SearchConfig:
+    """The settings of the search on a sample, from the parameters of an estimator."""
+    m = session.sample.shape[0]
+    path = path_to(C) if continuation else (C,)
+    limits = CCCPLimits(max_rounds, 0, max(min_share / 2, min(2.0, m / 4) / m))
+    return SearchConfig(threshold, balance, path, eta, limits, init, n_init, session.seed(), m)
 
 
 @dataclass(frozen=True)

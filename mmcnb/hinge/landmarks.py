@@ -1,0 +1,92 @@
+"""Two clusters on landmarks: vectors chosen from the sample, in whose span the hyperplane lies."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mmcnb.engine.estimates import OF_KERNEL, OF_MARGIN, OF_PARTITION, OF_ROUNDS
+from mmcnb.engine.passes import SAMPLE_ROWS
+from mmcnb.engine.plan import FitNeeds, larger_sample
+from mmcnb.engine.session import FitResult, FitSession
+from mmcnb.features.bandwidth import candidate_gammas, mean_squared_distance, named_gamma
+from mmcnb.features.kernel import Kernel
+from mmcnb.features.landmarks import scaled_landmarks
+from mmcnb.features.nystroem import choose_landmarks
+from mmcnb.hinge.growing import GrowingWorkingSet, growing_candidates
+from mmcnb.hinge.sample_search import SearchConfig
+from mmcnb.hinge.two_clusters import fit_two_clusters
+from mmcnb.hinge.working_set import landmark_features
+from mmcnb.samples import open_samples
+
+MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
+
+
+def basis_size(n_landmarks: int | None, rows: int) -> int:
+    """Number of landmarks of a sample; by default half of its rows and at most 200."""
+    return min(rows, n_landmarks) if n_landmarks else max(2, min(MOST_LANDMARKS, rows // 2))
+
+
+def candidate_kernels(
+    name: str,
+    gamma: float | str,
+    sample: Any,
+    weights: np.ndarray | None,
+    degree: int = 3,
+    coef0: float = 1.0,
+) -> list[Kernel]:
+    """The kernels to try on a sample: one, or one for each candidate bandwidth.
+
+    Raises
+    ------
+    InputError
+        If all rows are equal.
+    """
+    mean_squared_distance(sample, weights)
+    if not isinstance(gamma, str):
+        gammas = [float(gamma)]
+    elif gamma == "auto" and name == "rbf":
+        gammas = candidate_gammas(sample, weights)
+    else:
+        # Other kernels have no bandwidth: "auto" is scikit-learn's "scale".
+        gammas = [named_gamma("scale" if gamma == "auto" else gamma, sample, weights)]
+    return [Kernel(name, one, int(degree), float(coef0)) for one in gammas]
+
+
+def needs_of_landmarks(
+    n_samples: int,
+    sample_size: int | None,
+    n_landmarks: int | None,
+    landmarks: Any = None,
+    growing: bool = False,
+) -> FitNeeds:
+    """What a fit on landmarks of a sample needs."""
+    rows = sample_size or SAMPLE_ROWS
+    size = basis_size(n_landmarks, min(n_samples, rows)) if landmarks is None else len(landmarks)
+    compiled = not growing and size < min(n_samples, rows)
+    routines = OF_KERNEL + OF_PARTITION + OF_MARGIN + (OF_ROUNDS if compiled else ())
+    larger = larger_sample(n_samples, compiled) if n_samples > rows else 0
+    sparse = landmarks is None and not growing
+    return FitNeeds(size, rows, stays_sparse=sparse, larger_rows=larger, routines=routines)
+
+
+def fit_on_landmarks(
+    session: FitSession,
+    config: SearchConfig,
+    kernels: list[Kernel],
+    n_landmarks: int | None,
+    landmarks: Any = None,
+    growing: type[GrowingWorkingSet] | None = None,
+) -> FitResult:
+    """Fit to the landmarks of a sample; on a growing basis the landmarks serve the starts alone."""
+    rows, weights = session.sample, session.sample_weights
+    size = basis_size(n_landmarks, rows.shape[0])
+    if landmarks is None:
+        basis = choose_landmarks(rows, size, session.random_state, weights, may_be_sparse=growing is None)
+    else:
+        basis = scaled_landmarks(landmarks, rows, session.mean, session.deviation)
+    if growing is not None:
+        return fit_two_clusters(session, growing_candidates(session, kernels, basis, growing), config)
+    whole = landmarks is None and size == rows.shape[0]
+    given = session.engine, open_samples(rows), basis, weights, whole
+    return fit_two_clusters(session, [partial(landmark_features, one, *given) for one in kernels], config)
