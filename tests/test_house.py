@@ -274,3 +274,22 @@ def test_public_names_show_an_example(name):
         assert any(">>>" in line for line in get_doc_object(thing)["Examples"]), (
             f"{name} has no runnable example"
         )
+
+
+def test_prose_is_counted_without_examples_and_code(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / ".ci"))
+    prose = importlib.import_module("prose")
+    source = '"""Rows.\n\n>>> where = .5\n\nThe end."""\nwhere = 1  # why\nname = "Give rows of .5 each."\n'
+    text = "\n".join(prose.of_source(source))
+    assert text.split() == ["Rows.", "The", "end.", "Give", "rows", "of", ".5", "each.", "why"]
+    page = "Here `where` is.\n\n```python\nwhere = what\n```\n\n[There](what.md)\n"
+    assert prose.of_page(page).split() == ["Here", "is.", "[There]"]
+    counts = prose.per_thousand_words(f"{text} What was held where?")
+    assert min(counts.values()) > 0
+
+
+def test_limits_have_a_date_and_a_reason():
+    limits = tomllib.loads((ROOT / ".ci" / "limits.toml").read_text())
+    for name, limit in limits.items():
+        assert limit.keys() == {"most", "since", "why"}, name
+        assert len(limit["why"].split()) > 3, name
