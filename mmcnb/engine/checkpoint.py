@@ -21,6 +21,7 @@ from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.run import Engine, Pass, Result, Total
 from mmcnb.errors import InputError, is_interrupt
 from mmcnb.samples import Samples
+from mmcnb.samples._files import read_document
 
 logger = logging.getLogger("mmcnb")
 FORMAT = 2
@@ -101,10 +102,10 @@ class Checkpoint:
         InputError
             If another pass is recorded there.
         """
-        try:
-            recorded, total = read_entry(self._entry(number))
-        except FileNotFoundError:
+        if not (entry := self._entry(number)).exists():
             return None
+        try:
+            recorded, total = read_entry(entry)
         except DamagedEntryError:
             logger.warning("checkpoint %s: pass %d is damaged and is run again.", self.name, number)
             return None
@@ -328,13 +329,13 @@ def _read_run(folder: Path) -> dict[str, Any] | None:
     """What a folder says of its fit; None where it says nothing."""
     path = folder / RUN
     kinds = {"format": int, "identity": dict, "seed": int, "finished": bool}
-    try:
-        run = json.loads(path.read_bytes())
-        is_run = all(type(run[name]) is kind for name, kind in kinds.items()) and 0 <= run["seed"] < 2**31
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except OSError as error:
-        raise InputError(f"{path} could not be read ({error.strerror}); {REMEDY}.") from error
+    try:
+        run = json.loads(read_document(path))
+        is_run = all(type(run[name]) is kind for name, kind in kinds.items()) and 0 <= run["seed"] < 2**31
+    except InputError:
+        raise
     except (ValueError, KeyError, TypeError, RecursionError):
         is_run = False
     if not is_run:

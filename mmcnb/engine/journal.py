@@ -16,6 +16,7 @@ from typing import IO, Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from mmcnb.samples._files import open_file
 from mmcnb.samples._npy import read_header
 from mmcnb.stores.atomic import atomic_write
 
@@ -121,12 +122,12 @@ def read_entry(path: Path) -> tuple[str, Any]:
 
     Raises
     ------
-    FileNotFoundError
-        If there is none.
+    InputError
+        If there is none, or it cannot be read.
     DamagedEntryError
         If it is not what was written.
     """
-    with path.open("rb") as file:
+    with open_file(path) as file:
         if file.read(DIGEST_SIZE) != hashlib.file_digest(file, new_digest).digest():
             raise DamagedEntryError
         size = file.tell()

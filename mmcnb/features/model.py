@@ -19,6 +19,7 @@ from mmcnb.features.multiple_kernels import MultipleKernels, kernel_from_dict
 from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.samples import Samples
+from mmcnb.samples._files import open_file
 from mmcnb.samples._npy import read_header
 from mmcnb.samples.derived import ScaledSamples
 from mmcnb.stores.atomic import atomic_write
@@ -177,10 +178,9 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     target = Path(path)
     if not target.exists():
         raise InputError(f"there is no model at {target}; write one with `mmcnb fit --model {target}`.")
+    file = open_file(target)
     try:
-        if not target.is_file():  # a device or a pipe may have no end
-            raise BadZipFile("no file")
-        with ZipFile(target) as members:
+        with file, ZipFile(file) as members:
             _check_members(members, target.stat().st_size)
             arrays = {name.removesuffix(".npy"): _read_array(members, name) for name in members.namelist()}
         header = json.loads(arrays.pop("header").tobytes())

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +14,7 @@ from mmcnb.samples import matrix
 from mmcnb.samples._anndata import annotation_of, plain_names
 from mmcnb.samples._arrays import check_feature_names
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, ChunkedSamples, Samples
+from mmcnb.samples._files import check_file, file_identity
 from mmcnb.samples._inventory import REMEDY, join
 from mmcnb.samples._stored import EdgeChunks, SlicedRows, edge_bytes
 from mmcnb.samples._stored_csr import StoredCSRSamples
@@ -62,14 +62,12 @@ class _HDF5Samples(ChunkedSamples):
 
     def opener(self) -> Any:
         """The function that opens the file again."""
-        return open_file
+        return open_hdf5
 
     def identity(self) -> str:
         """A hash of shape and type, and of size and time of the file."""
         assert self.path is not None
-        status = Path(self.path).stat()
-        known = self.n_samples, self.n_features, str(self.stored_dtype), status.st_size, status.st_mtime_ns
-        return blake2b(repr(known).encode(), digest_size=16).hexdigest()
+        return file_identity(self.path, self.n_samples, self.n_features, str(self.stored_dtype))
 
     @cached_property
     def feature_names(self) -> list[str] | None:
@@ -124,7 +122,7 @@ class HDF5CSRSamples(_HDF5Samples, StoredCSRSamples):
         self._set_parts(*(_Dataset(parts[part], name, edges, int(part == "indptr")) for part in PARTS))
 
 
-def open_file(path: str | os.PathLike[str], element: str | None = None) -> Samples:
+def open_hdf5(path: str | os.PathLike[str], element: str | None = None) -> Samples:
     """Open rows of an HDF5 file.
 
     Parameters
@@ -143,8 +141,7 @@ def open_file(path: str | os.PathLike[str], element: str | None = None) -> Sampl
         The file is missing or damaged, or has no such element; the message lists those it has.
     """
     h5py = _h5py(path)
-    if not Path(path).exists():
-        raise InputError(f"{path} does not exist: check the path.")
+    check_file(path)
     try:
         file = h5py.File(path, "r")
     except OSError as error:

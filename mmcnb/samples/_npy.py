@@ -15,6 +15,7 @@ import numpy as np
 from mmcnb._machine import available_memory
 from mmcnb.errors import InputError
 from mmcnb.samples import matrix
+from mmcnb.samples._files import open_file
 from mmcnb.samples.matrix import CSRBlock
 
 STEP_BYTES = 2**23  # two chunks of a store
@@ -124,7 +125,7 @@ class NumpyFile:
         self.is_sparse = False
         self._y: _Member | None = None
         try:
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 self._open(file)
         except InputError:
             raise
@@ -191,7 +192,7 @@ class NumpyFile:
     def blocks(self) -> Blocks:
         """Rows and class labels, some at a time."""
         try:
-            with self.path.open("rb") as file:
+            with open_file(self.path) as file:
                 self._open(file)
                 yield from self._sparse_blocks() if self.is_sparse else self._dense_blocks()
         except InputError:

@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples._base import BLOCK_ROWS, ChunkedSamples, Samples
+from mmcnb.samples._files import file_identity, open_file
 from mmcnb.samples._inventory import REMEDY
 from mmcnb.samples._npy import read_header
 
@@ -59,7 +59,7 @@ class RawRows:
         n, width = self.shape
         out = np.empty((width, len(rows)) if self.by_columns else (len(rows), width), self.dtype)
         try:
-            with Path(self.path).open("rb", buffering=0) as file:
+            with open_file(self.path, buffering=0) as file:
                 if self.by_columns:
                     for column, place in enumerate(out):
                         self._read_column(file, column * n, rows, place)
@@ -133,9 +133,7 @@ class NpySamples(ChunkedSamples):
     def identity(self) -> str:
         """A hash of the place of the numbers, and of size and time of the file."""
         assert self.path is not None
-        status = Path(self.path).stat()
-        known = repr((self._rows, status.st_size, status.st_mtime_ns))
-        return blake2b(known.encode(), digest_size=16).hexdigest()
+        return file_identity(self.path, self._rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is None:
@@ -157,7 +155,7 @@ def _open_raw(rows: RawRows) -> NpySamples:
     return samples
 
 
-def open_file(path: str | os.PathLike[str], element: str | None = None) -> Samples:
+def open_npy(path: str | os.PathLike[str], element: str | None = None) -> Samples:
     """Open the rows of a .npy file, in C or in Fortran order.
 
     Raises
@@ -170,11 +168,11 @@ def open_file(path: str | os.PathLike[str], element: str | None = None) -> Sampl
     if element is not None:
         raise InputError(f"{path} is an array and has no element {element!r}: leave element out.")
     try:
-        with Path(path).open("rb") as file:
+        with open_file(path) as file:
             shape, by_columns, dtype = read_header(file)
             offset = file.tell()
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist: check the path.") from error
+    except InputError:
+        raise
     except (ValueError, EOFError, OSError) as error:
         raise InputError(f"{path} cannot be read as .npy ({error}): save it again with numpy.") from error
     return _open_raw(RawRows(str(Path(path).absolute()), offset, shape, dtype, by_columns))

@@ -19,6 +19,7 @@ from mmcnb.samples import matrix
 from mmcnb.samples._arrays import check_feature_names
 from mmcnb.samples._base import ArraySamples, ChunkedSamples, CSRSamples, Samples
 from mmcnb.samples._dask import DaskSamples
+from mmcnb.samples._files import check_file
 from mmcnb.samples._inventory import (
     REMEDY,
     Inventory,
@@ -173,8 +174,8 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
     if isinstance(source, str | os.PathLike):
         checked_path(source, "X")
         if is_file_of_rows(source):
-            module = FILES.get(Path(source).suffix.lower(), TABLES)
-            return importlib.import_module(module).open_file(source, element)
+            module, opener = FILES.get(Path(source).suffix.lower(), TABLES)
+            return getattr(importlib.import_module(module), opener)(source, element)
         return _open_zarr(open_node(source), element)
     if isinstance(source, np.ndarray) or scipy.sparse.issparse(source):
         return _open_array(source, element)
@@ -231,14 +232,14 @@ def _open_object(source: Any, element: str | None) -> Samples:
 
 
 FILES = {
-    ".npy": "mmcnb.samples._npy_samples",
-    ".h5": "mmcnb.samples._hdf5",
-    ".hdf5": "mmcnb.samples._hdf5",
-    ".h5ad": "mmcnb.samples._hdf5",
+    ".npy": ("mmcnb.samples._npy_samples", "open_npy"),
+    ".h5": ("mmcnb.samples._hdf5", "open_hdf5"),
+    ".hdf5": ("mmcnb.samples._hdf5", "open_hdf5"),
+    ".h5ad": ("mmcnb.samples._hdf5", "open_hdf5"),
 }
-"""Modules that read files of rows, by ending; each has ``open_file(path, element)``, as `TABLES` has."""
+"""Modules that read files of rows, by ending, and their functions of path and element."""
 
-TABLES = "mmcnb.samples._columnar"
+TABLES = ("mmcnb.samples._columnar", "open_file")
 
 
 def is_file_of_rows(source: Any) -> bool:
@@ -314,9 +315,8 @@ def stored_array(array: zarr.Array) -> StoredArray:
 
 
 def _check_path(path: Path) -> Path:
-    if not path.exists():
-        raise InputError(f"{path} does not exist: check the path.")
-    if path.is_file():
+    if not path.is_dir():
+        check_file(path)
         if path.suffix == ".zip" and zipfile.is_zipfile(path):
             return path
         raise InputError(

@@ -11,6 +11,7 @@ import numpy as np
 from mmcnb.errors import InputError
 from mmcnb.samples._anndata import observation_names, plain_text
 from mmcnb.samples._base import GROUP_ROWS, Samples
+from mmcnb.samples._files import check_file
 from mmcnb.samples._inventory import PathLike
 from mmcnb.samples._open import stored_array
 from mmcnb.stores._labels import index_array, read_column
@@ -207,8 +208,7 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
 
     if Path(path).suffix.lower() not in TABLES:
         return read_column(path, "labels")
-    if not Path(path).is_file():
-        raise InputError(f"{path} does not exist: check the path.")
+    check_file(path)
     try:
         known = _columns_of(path)
         column = _chosen(path, column, known)

@@ -156,7 +156,7 @@ def test_a_file_that_would_grow_when_it_is_read_is_refused(files, tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_is_no_model(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="pipe is no model of mmcnb"):
+    with pytest.raises(InputError, match="pipe is a pipe, not a regular file"):
         mmcnb.load(tmp_path / "pipe")
 
 

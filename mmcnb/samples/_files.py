@@ -1,0 +1,87 @@
+"""The one way to read a local file: regular files only, and documents only up to a bound."""
+
+import os
+import stat
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, Any
+
+from mmcnb.errors import InputError
+
+DOCUMENT_BYTES = 64 * 2**20  # of a document that describes a store or a fit
+
+
+def check_file(path: str | os.PathLike[str]) -> os.stat_result:
+    """Refuse a path that leads to no regular file; reading a pipe or a device may never end.
+
+    Returns
+    -------
+    os.stat_result
+
+    Raises
+    ------
+    InputError
+        There is nothing at the path, or it is a folder, a pipe, a socket or a device.
+    """
+    try:
+        found = Path(path).stat()
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist: check the path.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): check the path.") from error
+    if not stat.S_ISREG(found.st_mode):
+        kinds = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
+        kind = kinds.get(stat.S_IFMT(found.st_mode), "device")
+        raise InputError(
+            f"{path} is a {kind}, not a regular file: copy its contents to a file and give that."
+        )
+    return found
+
+
+def open_file(path: str | os.PathLike[str], buffering: int = -1) -> IO[bytes]:
+    """Open a regular file to read its bytes.
+
+    Parameters
+    ----------
+    path : path
+    buffering : int, default=-1
+        As of `open`; 0 reads without a buffer.
+
+    Returns
+    -------
+    file
+
+    Raises
+    ------
+    InputError
+        There is no regular file at the path, or it may not be read.
+    """
+    check_file(path)
+    try:
+        return Path(path).open("rb", buffering)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): check its permissions.") from error
+
+
+def read_document(path: str | os.PathLike[str]) -> bytes:
+    """All bytes of a small regular file.
+
+    Raises
+    ------
+    InputError
+        As of `open_file`, or the file is longer than 64 MiB.
+    """
+    with open_file(path) as file:
+        content = file.read(DOCUMENT_BYTES + 1)
+    if len(content) > DOCUMENT_BYTES:
+        raise InputError(
+            f"{path} has more than {DOCUMENT_BYTES:,} bytes, which no such file needs: replace it."
+        )
+    return content
+
+
+def file_identity(path: str | os.PathLike[str], *known: Any) -> str:
+    """A hash of size and time of a file, and of what else is known of its rows."""
+    status = check_file(path)
+    facts = (*known, status.st_size, status.st_mtime_ns)
+    return blake2b(repr(facts).encode(), digest_size=16).hexdigest()
