@@ -3,8 +3,9 @@
 import os
 import stat
 from hashlib import blake2b
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from mmcnb.errors import InputError
 
@@ -38,18 +39,16 @@ def check_file(path: str | os.PathLike[str]) -> os.stat_result:
     return found
 
 
-def open_file(path: str | os.PathLike[str], buffering: int = -1) -> IO[bytes]:
+def open_file(path: str | os.PathLike[str]) -> BufferedReader:
     """Open a regular file to read its bytes.
 
     Parameters
     ----------
     path : path
-    buffering : int, default=-1
-        As of `open`; 0 reads without a buffer.
 
     Returns
     -------
-    file
+    BufferedReader
 
     Raises
     ------
@@ -58,7 +57,7 @@ def open_file(path: str | os.PathLike[str], buffering: int = -1) -> IO[bytes]:
     """
     check_file(path)
     try:
-        return Path(path).open("rb", buffering)
+        return Path(path).open("rb")
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): check its permissions.") from error
 

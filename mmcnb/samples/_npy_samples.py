@@ -59,7 +59,7 @@ class RawRows:
         n, width = self.shape
         out = np.empty((width, len(rows)) if self.by_columns else (len(rows), width), self.dtype)
         try:
-            with open_file(self.path, buffering=0) as file:
+            with open_file(self.path) as file:
                 if self.by_columns:
                     for column, place in enumerate(out):
                         self._read_column(file, column * n, rows, place)

@@ -35,7 +35,9 @@ def test_a_pipe_is_refused_at_once_and_its_copy_in_a_file_is_read(tmp_path, name
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_the_contents_of_a_pipe_are_read_from_a_copy(tmp_path):
     os.mkfifo(tmp_path / "pipe.npy")
-    writer = threading.Thread(target=np.save, args=(tmp_path / "pipe.npy", ROWS), daemon=True)
+    np.save(tmp_path / "rows.npy", ROWS)
+    content = (tmp_path / "rows.npy").read_bytes()
+    writer = threading.Thread(target=(tmp_path / "pipe.npy").write_bytes, args=(content,), daemon=True)
     with pytest.raises(InputError, match="copy its contents to a file"):
         open_samples(tmp_path / "pipe.npy")
     writer.start()
