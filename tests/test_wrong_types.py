@@ -53,16 +53,6 @@ CALLS = {
         sample_size=40,
         random_state=0,
     ),
-    "select_parameters": small(
-        selection.select_parameters,
-        estimator=mmcnb.UnsupervisedRLS(),
-        X=ROWS,
-        widths=[0.5],
-        alphas=[1e-3],
-        n_subsets=2,
-        sample_size=40,
-        random_state=0,
-    ),
     "make_shape": small(synthetic.make_shape, name="two-rings", n_samples=50, random_state=0),
     "make_block": small(
         synthetic.make_block, kind="blobs", start=0, stop=5, n_features=3, random_state=0, n_clusters=2
@@ -86,7 +76,6 @@ CALLS = {
 }
 OPTIONS = [
     *(("select_n_clusters", name) for name in ("n_clusters", "n_subsets", "sample_size", "random_state")),
-    *(("select_parameters", n) for n in ("widths", "alphas", "n_subsets", "sample_size", "random_state")),
     *(("make_shape", name) for name in ("name", "n_samples", "random_state")),
     *(("make_block", n) for n in ("kind", "start", "stop", "n_features", "random_state", "n_clusters")),
     *(("sampled_silhouette", name) for name in ("sample_size", "scale", "random_state")),

@@ -45,7 +45,6 @@ STAGES = {
     "estimators/choice.py": "choice",
     "estimators/refits.py": "choice",
     "features/confidence.py": "choice",
-    "least_squares/stability.py": "choice",
     "features/graph.py": "graph",
     "features/neighbour_graph.py": "graph",
     "features/nodes.py": "graph",

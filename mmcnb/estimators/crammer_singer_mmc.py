@@ -21,7 +21,6 @@ from mmcnb.estimators.parameters import (
     default_kernel,
     graph_kernel,
 )
-from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
 from mmcnb.features.kernel import kernel_matrix
 from mmcnb.hinge.cccp import CCCPLimits, path_to
 from mmcnb.hinge.multiclass import (
@@ -48,9 +47,9 @@ from mmcnb.least_squares.all_rows import (
 )
 from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, rows_of_draw
 from mmcnb.least_squares.landmark_sample import landmark_sample
-from mmcnb.least_squares.local_search import LEAST_SHARE
 from mmcnb.least_squares.objective import Partition, target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
+from mmcnb.least_squares.search import SampleClusters, SearchSettings, search
 from mmcnb.samples import Samples
 
 LANDMARKS = 300  # as in `UnsupervisedRLS`: `python -m benchmarks peers`
@@ -199,14 +198,19 @@ class CrammerSingerMMC(StreamedClusterer):
         return min(rows, self.n_landmarks or LANDMARKS)
 
     def _fit(self, session: FitSession) -> FitResult:
-        if graph_kernel(self.kernel) is not None:
-            return self._on_graph(session, self._by_least_squares()._search(session))
+        limits = float(self.C), self.continuation, int(self.n_init), self.eta, self.max_rounds
+        partition, graph = self._partition(), graph_kernel(self.kernel)
+        if graph is not None:
+            clusters = search(session, SearchSettings(partition, graph, draw_rows=self.sample_size))
+            return separate_on_graph(session, clusters, multiclass_config(session, *limits))
+        if isinstance(self.cluster_sizes, str):
+            partition = replace(partition, cluster_sizes="equal")
         rows, weights = session.sample, relative_weights(session.sample_weights)
         check_clusters(self.n_clusters, rows, session.samples.n_samples)
         kernel = default_kernel(self, rows, session.sample_weights)
-        config, partition = self._config(rows.shape[0], session.seed()), self._partition()
-        given = kernel, self._landmarks(rows.shape[0]), self.n_clusters, session.random_state
-        sample = landmark_sample(rows, weights, *given)
+        config = multiclass_config(session, *limits)
+        size = self._landmarks(rows.shape[0])
+        sample = landmark_sample(rows, weights, kernel, size, self.n_clusters, session.random_state)
         refinement = HingeRefinement(session.engine, sample, partition, config)
         found = partition_sample(
             session.engine,
@@ -217,59 +221,62 @@ class CrammerSingerMMC(StreamedClusterer):
             refinement.run_start,
             session.record,
         )
-        return self._separate(session, refinement, found, kernel.gamma, {"gamma": kernel.gamma})
-
-    def _by_least_squares(self) -> UnsupervisedRLS:
-        """The method that clusters the nodes of a graph."""
-        names = ("n_clusters", "kernel", "cluster_sizes", "size_tolerance", "min_share", "sample_size")
-        given = {name: getattr(self, name) for name in (*names, "memory_limit")}
-        return UnsupervisedRLS(**given, alpha=ALPHA, n_init=int(self.n_init) + MORE_SEARCHES)
-
-    def _on_graph(self, session: FitSession, clusters: SampleClusters) -> FitResult:
-        """The scores that separate clusters of the nodes of a graph, and label all rows."""
-        sample = clusters.sample
-        assert isinstance(sample, GraphSample)
-        config = self._config(sample.values.shape[0], session.seed())
-        refinement = HingeRefinement(session.engine, sample, clusters.config, config)
-        found = refined_by_cut(refinement, sample.graph, clusters.found, session.record)
-        return self._separate(session, refinement, found, None, {"graph": sample.graph.to_dict()})
-
-    def _separate(
-        self,
-        session: FitSession,
-        refinement: HingeRefinement,
-        found: list[Partition],
-        gamma: float | None,
-        report: dict[str, Any],
-    ) -> FitResult:
-        """Label all rows by the best partition of the sample, and separate these labels."""
-        for one in found:
-            session.record({"stage": LEAST_SQUARES, "start": one.start, "J": one.objective})
-        sample, partition = refinement.sample, refinement.partition
-        model = sample.model(session, ALPHA)
-        features = session.engine.cache(model.features(session.samples), session.plan)
-        least_squares = replace(session, record=least_squares_record(session.record))
-        once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
-        fixed = least_squares, partition, sample, sample.ridge_map(ALPHA)
-        labelled = label_all_rows(*fixed, features, found[0].labels, 1 if once else PASSES)
-        solution = widest_margin(session, refinement, labelled, features)
-        model = replace(model, rule=size_constrained(solution, sample, labelled.bounds), ridge=None)
-        random = refinement.random_solution(solution.C)
-        converged = (labelled.settled or once) and solution.status == "converged"
-        return multiclass_result(
-            *(session, model, features, refinement.objective, solution, random),
-            {"gamma": gamma, "converged": converged},
-            **report,
-            sample_objective=float(found[0].objective),
-        )
-
-    def _config(self, sample_size: int, seed: int) -> SearchConfig:
-        path = path_to(self.C) if self.continuation else (self.C,)
-        limits = CCCPLimits(min(ROUNDS, self.max_rounds))
-        return SearchConfig("adaptive", 0.0, path, self.eta, limits, "mixed", self.n_init, seed, sample_size)
+        return separate(session, refinement, found, kernel.gamma, {"gamma": kernel.gamma})
 
     def _partition(self) -> PartitionConfig:
-        auto = isinstance(self.cluster_sizes, str)
-        starts, sizes = int(self.n_init) + MORE_SEARCHES, "equal" if auto else self.cluster_sizes
-        least = LEAST_SHARE if self.min_share is None else float(self.min_share)
-        return sample_partition(int(self.n_clusters), starts, sizes, float(self.size_tolerance), least)
+        """How least squares clusters the sample; sizes of "auto" are equal under a kernel function."""
+        starts, least = int(self.n_init) + MORE_SEARCHES, self.min_share
+        sizes = self.cluster_sizes, float(self.size_tolerance), None if least is None else float(least)
+        return sample_partition(int(self.n_clusters), starts, *sizes)
+
+
+def multiclass_config(
+    session: FitSession,
+    C: float = 10.0,
+    continuation: bool = True,
+    n_init: int = 6,
+    eta: float = 0.01,
+    max_rounds: int = 30,
+) -> SearchConfig:
+    """The settings of the refinement on a sample, from parameters of `CrammerSingerMMC`."""
+    path, limits = path_to(C) if continuation else (C,), CCCPLimits(min(ROUNDS, max_rounds))
+    given = session.seed(), session.sample.shape[0]
+    return SearchConfig("adaptive", 0.0, path, eta, limits, "mixed", n_init, *given)
+
+
+def separate_on_graph(session: FitSession, clusters: SampleClusters, config: SearchConfig) -> FitResult:
+    """The scores that separate clusters of the nodes of a graph, and label all rows."""
+    sample = clusters.sample
+    assert isinstance(sample, GraphSample)
+    refinement = HingeRefinement(session.engine, sample, clusters.config, config)
+    found = refined_by_cut(refinement, sample.graph, clusters.found, session.record)
+    return separate(session, refinement, found, None, {"graph": sample.graph.to_dict()})
+
+
+def separate(
+    session: FitSession,
+    refinement: HingeRefinement,
+    found: list[Partition],
+    gamma: float | None,
+    report: dict[str, Any],
+) -> FitResult:
+    """Label all rows by the best partition of the sample, and separate these labels."""
+    for one in found:
+        session.record({"stage": LEAST_SQUARES, "start": one.start, "J": one.objective})
+    sample, partition = refinement.sample, refinement.partition
+    model = sample.model(session, ALPHA)
+    features = session.engine.cache(model.features(session.samples), session.plan)
+    least_squares = replace(session, record=least_squares_record(session.record))
+    once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
+    fixed = least_squares, partition, sample, sample.ridge_map(ALPHA)
+    labelled = label_all_rows(*fixed, features, found[0].labels, 1 if once else PASSES)
+    solution = widest_margin(session, refinement, labelled, features)
+    model = replace(model, rule=size_constrained(solution, sample, labelled.bounds), ridge=None)
+    random = refinement.random_solution(solution.C)
+    converged = (labelled.settled or once) and solution.status == "converged"
+    return multiclass_result(
+        *(session, model, features, refinement.objective, solution, random),
+        {"gamma": gamma, "converged": converged},
+        **report,
+        sample_objective=float(found[0].objective),
+    )

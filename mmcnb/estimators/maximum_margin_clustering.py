@@ -15,13 +15,21 @@ from mmcnb.engine.session import FitResult, FitSession, connected
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator, first_row_order, label_rows
 from mmcnb.estimators.choice import Candidate, Chosen, trust_in, why
-from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC
+from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC, multiclass_config, separate_on_graph
 from mmcnb.estimators.known_rows import read_known_rows
 from mmcnb.estimators.outputs import ConfidenceMixin
-from mmcnb.estimators.parameters import COUNT, SCALE, SHARE, KernelOrGraph, graph_kernel, read_input
+from mmcnb.estimators.parameters import (
+    COUNT,
+    SCALE,
+    SHARE,
+    KernelOrGraph,
+    graph_kernel,
+    read_input,
+    search_parameters,
+)
 from mmcnb.estimators.refits import confidence_of_refits
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC, fit_on_graph
-from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
+from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS
 from mmcnb.features.rules import KeptLabels
 from mmcnb.least_squares.all_rows import relative_weights, rows_of_sample
 from mmcnb.least_squares.cluster_numbers import TriedNumber, best_number, try_numbers
@@ -29,6 +37,8 @@ from mmcnb.least_squares.graph_partition import GraphSample, mean_agreement
 from mmcnb.least_squares.known import compared, searched
 from mmcnb.least_squares.normalized_cut import relative_cut
 from mmcnb.least_squares.objective import target_shares
+from mmcnb.least_squares.partition import PartitionConfig
+from mmcnb.least_squares.search import SampleClusters, SearchSettings, label, search
 from mmcnb.samples import Samples
 
 
@@ -247,6 +257,16 @@ class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
     def _by_least_squares(self, kernel: Any) -> UnsupervisedRLS:
         return UnsupervisedRLS(**self._sizes(), kernel=kernel)
 
+    def _settings(self, kernel: Any) -> SearchSettings:
+        """How least squares searches a sample under a kernel."""
+        partition = PartitionConfig(
+            n_clusters=int(self.n_clusters),
+            cluster_sizes=self.cluster_sizes,
+            size_tolerance=float(self.size_tolerance),
+            min_share=None if self.min_share is None else float(self.min_share),
+        )
+        return SearchSettings(partition, graph_kernel(kernel) or kernel)
+
     def _sizes(self) -> dict[str, Any]:
         names = "n_clusters", "cluster_sizes", "size_tolerance", "min_share", "memory_limit"
         return {name: getattr(self, name) for name in names}
@@ -306,16 +326,15 @@ class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
         if session.known is None:
             taken = Candidate(int(self.n_clusters), name, self._loss_of(kernel))
             return Chosen(method._fit(session), taken, [taken])
-        assert isinstance(method, UnsupervisedRLS)
-        clusters = method._search(session)
+        clusters = search(session, self._settings(kernel))
         taken = self._candidate(name, session, clusters)
-        return Chosen(method._label(session, clusters), taken, [taken])
+        return Chosen(label(session, clusters), taken, [taken])
 
     def _choose(self, session: FitSession) -> Chosen:
         """The fit by the graph where it is clear, and by the Gaussian kernel otherwise."""
         plans = [self._plan_of(session.samples, one) for one in self._all_needs(session.samples.n_samples)]
         session = replace(session, plan=plans[0])
-        clusters = self._by_least_squares("graph")._search(session)
+        clusters = search(session, self._settings("graph"))
         graph = self._candidate("graph", session, clusters)
         smaller = replace(session.of_size(rows_of_sample(graph.n_clusters)), plan=plans[1])
         if session.known is None:
@@ -325,13 +344,12 @@ class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
             if result.attributes["converged"] or not graph.agrees:
                 return Chosen(result, function, [graph, function])
             return Chosen(self._on_graph(session, clusters), graph, [graph, function])
-        method = self._by_least_squares("rbf")
-        others = method._search(smaller)
+        others = search(smaller, self._settings("rbf"))
         function = self._candidate("rbf", smaller, others)
         better = compared((session.known, clusters.found), (smaller.known, others.found))
         if better > 0 or (better == 0 and graph.is_clear):
             return Chosen(self._on_graph(session, clusters), graph, [graph, function])
-        return Chosen(method._label(smaller, others), function, [graph, function])
+        return Chosen(label(smaller, others), function, [graph, function])
 
     def _candidate(self, kernel: str, session: FitSession, clusters: SampleClusters) -> Candidate:
         """The signs of a clustered sample."""
@@ -345,10 +363,10 @@ class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
         """The fit on the graph whose nodes have been clustered."""
         method = self._method("graph", session.known)
         if isinstance(method, UnsupervisedRLS):
-            return method._label(session, clusters)
+            return label(session, clusters)
         if isinstance(method, CrammerSingerMMC):
-            return method._on_graph(session, clusters)
-        return fit_on_graph(method, session, clusters)
+            return separate_on_graph(session, clusters, multiclass_config(session))
+        return fit_on_graph(session, clusters, None, search_parameters(method))
 
     def _told(self, session: FitSession, chosen: Chosen, report: dict[str, Any]) -> FitResult:
         """The result with what was taken, how far to trust it, and its confidence."""
@@ -360,7 +378,7 @@ class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
         trusted, warnings = trust_in(model, session, candidates), list(result.warnings)
         if trusted["level"] == "low":
             warnings.append(f"the clusters may be none: {trusted['reason']}")
-        method = self._by_least_squares(taken.kernel if self._chooses else self.kernel)
-        refits = confidence_of_refits(method, session, model, self.n_refits) if self.n_refits else None
+        settings = self._settings(taken.kernel if self._chooses else self.kernel)
+        refits = confidence_of_refits(settings, session, model, self.n_refits) if self.n_refits else None
         report = report | {"trust": trusted, "confidence": refits} | result.report
         return replace(result, attributes=attributes, report=report, warnings=warnings)

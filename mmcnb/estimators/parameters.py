@@ -183,6 +183,12 @@ def graph_kernel(kernel: Any) -> GraphKernel | None:
     return kernel if isinstance(kernel, GraphKernel) else None
 
 
+def refuse_landmarks_of_graph(kernel: Any) -> None:
+    """Refuse landmarks of a kernel function with the graph kernel, which has none."""
+    if graph_kernel(kernel) is not None:
+        raise InputError("landmarks are of a kernel function; leave them out with the graph kernel.")
+
+
 def default_kernel(estimator: Any, sample: Any, weights: np.ndarray | None) -> Kernel:
     """The one kernel of a method that tries no bandwidths."""
     gamma = default_gamma(estimator.gamma, estimator.kernel, sample, weights)

@@ -170,6 +170,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _upgraded(header: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Class and parameters, those of format 2 by the names of today."""
     name, parameters = header["class"], dict(header["parameters"])
+    if parameters.get("alpha") == "auto":  # of 0.2: the fit chose among a few
+        parameters["alpha"] = header["alpha"]
     if header["format"] > 2:
         return name, parameters
     parameters = {key: value for key, value in parameters.items() if key not in WRITTEN_BY_FORMAT_2}

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.session import FitSession
-from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS
 from mmcnb.features.confidence import calibrated, kept_shares
 from mmcnb.features.model import Model
 from mmcnb.features.rules import margins_of
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.all_rows import constrained_scores
+from mmcnb.least_squares.search import SampleClusters, SearchSettings, search
 from mmcnb.samples import open_samples
 
 # Of the sample, in each refit. In theory fits to halves differ as two fits to new samples do; but smaller
@@ -20,14 +20,14 @@ PART = 0.6
 
 
 def confidence_of_refits(
-    method: UnsupervisedRLS, session: FitSession, model: Model, n_refits: int
+    settings: SearchSettings, session: FitSession, model: Model, n_refits: int
 ) -> dict[str, Any]:
     """How often rows of some margin keep their cluster, from fits to random parts of the sample.
 
     Parameters
     ----------
-    method : UnsupervisedRLS
-        Clusters each part; in the place of a method by the hinge loss, too.
+    settings : SearchSettings
+        How each part is clustered; in the place of a method by the hinge loss, too.
     session : FitSession
         The fit.
     model : Model
@@ -40,14 +40,14 @@ def confidence_of_refits(
     dict
         The knots of a `Confidence`.
     """
-    size, labellings = session.sample.shape[0], list[np.ndarray]()
-    part = max(int(method.n_clusters), int(PART * size))
+    size, labellings, k = session.sample.shape[0], list[np.ndarray](), settings.partition.n_clusters
+    part = max(k, int(PART * size))
     for _ in range(n_refits):
         rows = np.sort(session.random_state.permutation(size)[:part])
         one = replace(session.of_rows(rows), random_state=np.random.RandomState(session.seed()))
-        labellings.append(labels_of(model_of_sample(one, method._search(one)), session.sample))
+        labellings.append(labels_of(model_of_sample(one, search(one, settings)), session.sample))
     values = model.rule.decide(features_of(model, session.sample))
-    return calibrated(margins_of(values), kept_shares(labellings, int(method.n_clusters))).to_dict()
+    return calibrated(margins_of(values), kept_shares(labellings, k)).to_dict()
 
 
 def model_of_sample(session: FitSession, clusters: SampleClusters) -> Model:

@@ -20,9 +20,9 @@ from mmcnb.estimators.parameters import (
     TWO_CLUSTERS,
     KernelOrGraph,
     graph_kernel,
+    refuse_landmarks_of_graph,
     search_parameters,
 )
-from mmcnb.estimators.unsupervised_rls import SampleClusters, UnsupervisedRLS, refuse_landmarks_of_graph
 from mmcnb.features.landmarks import check_landmarks
 from mmcnb.features.model import Model
 from mmcnb.features.rules import GivenLabels, Hyperplane
@@ -33,6 +33,8 @@ from mmcnb.hinge.two_clusters import fit_from, search_starts
 from mmcnb.hinge.working_set import linear_features
 from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, rows_of_draw
 from mmcnb.least_squares.normalized_cut import relative_cut
+from mmcnb.least_squares.partition import PartitionConfig
+from mmcnb.least_squares.search import SampleClusters, SearchSettings, search
 from mmcnb.samples import open_samples
 
 
@@ -170,7 +172,7 @@ class SparseKernelMMC(StreamedClusterer):
                 f"basis={self.basis!r} needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
             )
         if self.landmarks is not None:
-            refuse_landmarks_of_graph(self)
+            refuse_landmarks_of_graph(self.kernel)
 
     def _needs(self, n_samples: int) -> FitNeeds:
         graph = graph_kernel(self.kernel)
@@ -180,29 +182,30 @@ class SparseKernelMMC(StreamedClusterer):
         return graph_needs(graph, 2, n_samples, min(self.sample_size or rows_of_draw(2), n_samples))
 
     def _fit(self, session: FitSession) -> FitResult:
-        if graph_kernel(self.kernel) is not None:
-            return fit_on_graph(self, session, self._by_least_squares()._search(session))
+        graph = graph_kernel(self.kernel)
+        if graph is not None:
+            partition = PartitionConfig(2, n_init=int(self.n_init), min_share=float(self.min_share))
+            clusters = search(session, SearchSettings(partition, graph, draw_rows=self.sample_size))
+            return fit_on_graph(session, clusters, self.sample_size, search_parameters(self))
         config = search_config(session, **search_parameters(self))
         given = session.sample, session.sample_weights, self.degree, self.coef0
         kernels = candidate_kernels(self.kernel, self.gamma, *given)
         growing = GrowingWorkingSet if self.basis == "shared" else None
         return fit_on_landmarks(session, config, kernels, self.n_landmarks, self.landmarks, growing)
 
-    def _by_least_squares(self) -> UnsupervisedRLS:
-        """The method that clusters the nodes of a graph."""
-        names = ("kernel", "n_init", "min_share", "sample_size", "memory_limit")
-        return UnsupervisedRLS(2, **{name: getattr(self, name) for name in names})
 
-
-def fit_on_graph(estimator: Any, session: FitSession, clusters: SampleClusters) -> FitResult:
+def fit_on_graph(
+    session: FitSession, clusters: SampleClusters, sample_size: int | None, parameters: dict[str, Any]
+) -> FitResult:
     """Fit to the coordinates of the rows on a graph, in which the kernel is linear.
 
     The best partition of the nodes by least squares leads to one hyperplane. The search of the hinge form,
-    which finds smaller clusters, leads to another. The one that cuts less of the graph counts.
+    which finds smaller clusters, leads to another. The one that cuts less of the graph counts. ``parameters``
+    are those of `mmcnb.hinge.sample_search.search_config`.
     """
     assert isinstance(clusters.sample, GraphSample)
     graph = clusters.sample.graph
-    size = min(estimator.sample_size or SAMPLE_ROWS, session.sample.shape[0])
+    size = min(sample_size or SAMPLE_ROWS, session.sample.shape[0])
     rows = np.sort(session.random_state.permutation(session.sample.shape[0])[:size])
     empty = Hyperplane(np.empty(0), 0.0)
     model = Model(empty, mean=session.mean, deviation=session.deviation, graph=graph.map)
@@ -216,13 +219,13 @@ def fit_on_graph(estimator: Any, session: FitSession, clusters: SampleClusters) 
     )
     given = session.engine, open_samples(on_graph.sample), on_graph.sample_weights
     features = [partial(linear_features, *given)]
-    config = search_config(on_graph, **search_parameters(estimator))
+    config = search_config(on_graph, **parameters)
     partition = GivenLabels(np.where(clusters.found[0].labels[rows] == 0, -1, 1).astype(np.int8))
 
-    def search(init: Any, record: Record) -> RestartResult:
+    def search_from(init: Any, record: Record) -> RestartResult:
         return search_starts(replace(on_graph, record=record), features, replace(config, init=init))[0]
 
-    found = run_starts(session.engine, search, [partition, config.init], session.record)
+    found = run_starts(session.engine, search_from, [partition, config.init], session.record)
 
     def cut(restart: RestartResult) -> float:
         above = restart.state.boundary.decide(graph.map.coordinates) >= 0

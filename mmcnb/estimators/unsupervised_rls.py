@@ -1,18 +1,15 @@
 """Unsupervised regularised least squares: k clusters, on a sample and then on all rows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
-from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr, Parsed
+from mmcnb._constraints import Choice, Constraint, Interval, Parsed
 from mmcnb.engine.estimates import OF_KERNEL, OF_PARTITION, partition_seconds
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, larger_sample
-from mmcnb.engine.session import FitResult, FitSession, whole_numbers
-from mmcnb.errors import InputError
+from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.estimators.parameters import (
@@ -21,58 +18,22 @@ from mmcnb.estimators.parameters import (
     SAMPLED,
     SHARE,
     KernelOrGraph,
-    default_kernel,
     graph_kernel,
+    refuse_landmarks_of_graph,
 )
-from mmcnb.features.kernel import Kernel, kernel_matrix
-from mmcnb.features.landmarks import check_landmarks, scaled_landmarks
+from mmcnb.features.landmarks import check_landmarks
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import (
-    check_clusters,
     check_matrices,
-    label_all_rows,
     matrix_bytes,
-    relative_weights,
     rows_of_sample,
 )
-from mmcnb.least_squares.graph_partition import (
-    GraphSample,
-    agreed_first,
-    graph_least_share,
-    graph_needs,
-    graph_sample,
-    partition_graph,
-    rows_of_draw,
-)
-from mmcnb.least_squares.known import ranked_by_known
-from mmcnb.least_squares.landmark_sample import LANDMARKS, LandmarkSample, landmark_sample
-from mmcnb.least_squares.local_search import LEAST_SHARE
-from mmcnb.least_squares.objective import Partition, target_shares
-from mmcnb.least_squares.partition import PartitionConfig, partition_sample
-from mmcnb.least_squares.stability import DEFAULT_ALPHA, stable_settings
-from mmcnb.samples import Samples, open_samples
-
-
-@dataclass(frozen=True)
-class SampleClusters:
-    """A clustered sample.
-
-    Parameters
-    ----------
-    sample : LandmarkSample or GraphSample
-        The sample in its features.
-    found : list of Partition
-        Its partitions, the best first.
-    config : PartitionConfig
-        How they were found.
-    report : dict
-        Entries of ``report_``.
-    """
-
-    sample: LandmarkSample | GraphSample
-    found: list[Partition]
-    config: PartitionConfig
-    report: dict[str, Any]
+from mmcnb.least_squares.graph_partition import graph_needs, rows_of_draw
+from mmcnb.least_squares.landmark_sample import LANDMARKS
+from mmcnb.least_squares.objective import target_shares
+from mmcnb.least_squares.partition import PartitionConfig
+from mmcnb.least_squares.search import SearchSettings, label, search
+from mmcnb.samples import Samples
 
 
 @estimator
@@ -93,12 +54,8 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
         Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
         sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
         `SparseKernelMMC`.
-    alpha : float or "auto", default=1e-3
-        Ridge a row: the papers' lambda divided by n. "auto" tries 1e-4, 3e-4 and 1e-3. With ``gamma="auto"``
-        it tries bandwidths sigma of 0.4, 0.55 and 0.75 times the root mean squared distance, too. It takes
-        the setting at which fits of five subsets of the sample agree most, unless those at the defaults agree
-        nearly as well. It reads no more rows, but takes several times as long; on average its clusters are
-        no nearer to known classes than those of the default.
+    alpha : float, default=1e-3
+        Ridge a row: the papers' lambda divided by n.
     kernel : {"rbf", "linear", "poly", "graph"} or GraphKernel, default="rbf"
         Kernel function; "graph" are coordinates on the graph of the nearest rows, for clusters of any shape.
         It takes neither gamma nor landmarks. A `GraphKernel` holds its settings.
@@ -155,8 +112,7 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
         One row a start on the sample and one a pass: stage, start, round, objective, changed labels, and so
         far: reads, sweeps, bytes, resumed, seconds.
     report_ : dict
-        Sizes, the paper's objective Q, objective on the sample, warnings; and with ``alpha="auto"`` the
-        settings that were tried, with their stability (mean adjusted Rand index).
+        Sizes, the paper's objective Q, objective on the sample, warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
         Number of columns; their names, where they have names.
 
@@ -182,7 +138,7 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
 
     n_clusters: int = 2
     gamma: float | str = "auto"
-    alpha: float | str = 0.001
+    alpha: float = 0.001
     kernel: Any = "rbf"
     search: str = "shaking"
     schedule: str = "mixed"
@@ -202,7 +158,7 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
         **SAMPLED,
         "kernel": KernelOrGraph(),
         "n_clusters": COUNT,
-        "alpha": IntervalOr(POSITIVE, ("auto",)),
+        "alpha": POSITIVE,
         "search": Choice(("shaking", "steepest", "stochastic")),
         "schedule": Choice(("mixed", "paper")),
         "n_init": COUNT,
@@ -246,9 +202,7 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
         super()._check_parameters()
         target_shares(self.cluster_sizes, self.n_clusters)
         if self.landmarks is not None:
-            refuse_landmarks_of_graph(self)
-        if graph_kernel(self.kernel) is not None and self.alpha == "auto":
-            raise InputError("alpha='auto' compares kernel functions; give a number with the graph kernel.")
+            refuse_landmarks_of_graph(self.kernel)
 
     def _needs(self, n_samples: int) -> FitNeeds:
         k, graph, sweeps = int(self.n_clusters), graph_kernel(self.kernel), int(self.max_passes)
@@ -276,110 +230,30 @@ class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Stre
         return super()._plan(samples)
 
     def _fit(self, session: FitSession) -> FitResult:
-        samples, searched = session.samples, session
-        needs = self._needs(samples.n_samples)
-        if needs.rows_to_draw(samples.n_features) > needs.sample_size:
+        needs, searched = self._needs(session.samples.n_samples), session
+        if needs.rows_to_draw(session.samples.n_features) > needs.sample_size:
             searched = session.of_size(needs.sample_size)
-        return self._label(session, self._search(searched))
+        return label(session, search(searched, self._settings()), int(self.max_passes))
 
-    def _search(self, session: FitSession) -> SampleClusters:
-        """Cluster the sample, in landmark features or in the coordinates of a graph."""
-        graph, engine, random_state = graph_kernel(self.kernel), session.engine, session.random_state
-        size = "sample_size" if graph is None else "n_nodes"
-        check_clusters(self.n_clusters, session.sample, session.samples.n_samples, size)
-        sample, weights = session.sample, relative_weights(session.sample_weights)
-        if graph is not None:
-            k = int(self.n_clusters)
-            on_graph = graph_sample(sample, weights, graph, k, random_state, engine)
-            least = graph_least_share(k, on_graph.graph.weights.shape[0])
-            config, rows = self._config(float(self.alpha), least), self._searched_rows(sample.shape[0])
-            found = agreed_first(partition_graph(engine, on_graph, config, random_state, rows))
-            report = {"gamma": None, "graph": on_graph.graph.to_dict()}
-            return SampleClusters(
-                on_graph, ranked_by_known(session.known, on_graph, config, found), config, report
-            )
-        kernel, config, settings = self._settings(session, weights)
-        shape = min(sample.shape[0], self.n_landmarks), self.n_clusters
-        own = self.landmarks
-        if own is not None:
-            own = scaled_landmarks(own, sample, session.mean, session.deviation)
-
-        def smoother() -> np.ndarray | None:
-            if weights is not None:
-                return None
-            return config.smoother(kernel_matrix(sample, kernel), overwrite=True)
-
-        landmarks = partial(landmark_sample, sample, weights, kernel, *shape, random_state, own)
-        R, mapped = engine.each(lambda make: make(), [smoother, landmarks])
-        found = partition_sample(engine, R, mapped.features, config, random_state)
-        found = ranked_by_known(session.known, mapped, config, found)
-        return SampleClusters(mapped, found, config, {"gamma": kernel.gamma, **settings})
-
-    def _label(self, session: FitSession, clusters: SampleClusters) -> FitResult:
-        """Label all rows by the clusters of the sample."""
-        config, found = clusters.config, clusters.found
-        for one in found:
-            session.record({"stage": "sample", "start": one.start, "objective": one.objective})
-        model = clusters.sample.model(session, config.alpha)
-        assert model.ridge is not None
-        rows = session.engine.cache(model.features(session.samples), session.plan)
-        once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
-        given = session, config, clusters.sample, model.ridge, rows, found[0].labels
-        passes, larger = 1 if once else int(self.max_passes), None
-        if session.sample.shape[0] > clusters.sample.values.shape[0]:
-            unscaled = replace(model, mean=None, deviation=None)
-            larger = unscaled.features(open_samples(session.sample))
-        labelled = label_all_rows(*given, passes, session.kept_labels, larger)
-        warnings = self._warnings(labelled.sizes, config)
-        return FitResult(
-            replace(model, rule=labelled.rule),
-            rows,
-            {
-                "objective": labelled.mean_objective,
-                "gamma": clusters.report["gamma"],
-                "alpha": config.alpha,
-                "converged": labelled.settled or once,
-            },
-            {
-                "sizes": whole_numbers(labelled.sizes.tolist()),
-                "one_against_all_objective": labelled.one_against_all_objective,
-                "sample_objective": float(found[0].objective),
-                **clusters.report,
-            },
-            warnings=warnings,
-            kept_labels=labelled.kept,
+    def _settings(self) -> SearchSettings:
+        least = None if self.min_share is None else float(self.min_share)
+        partition = PartitionConfig(
+            n_clusters=int(self.n_clusters),
+            alpha=float(self.alpha),
+            search=self.search,
+            schedule=self.schedule,
+            n_init=int(self.n_init),
+            cluster_sizes=self.cluster_sizes,
+            size_tolerance=float(self.size_tolerance),
+            min_share=least,
         )
-
-    def _config(self, alpha: float, least: float = LEAST_SHARE) -> PartitionConfig:
-        least = least if self.min_share is None else float(self.min_share)
-        free = graph_kernel(self.kernel) is not None and str(self.cluster_sizes) == "auto"
-        sizes = None if free else self.cluster_sizes, float(self.size_tolerance), least
-        return PartitionConfig(
-            int(self.n_clusters), alpha, self.search, self.schedule, int(self.n_init), *sizes
+        return SearchSettings(
+            partition,
+            kernel=graph_kernel(self.kernel) or self.kernel,
+            gamma=self.gamma,
+            degree=int(self.degree),
+            coef0=float(self.coef0),
+            n_landmarks=self.n_landmarks,
+            landmarks=self.landmarks,
+            draw_rows=self.sample_size,
         )
-
-    def _settings(
-        self, session: FitSession, weights: np.ndarray | None
-    ) -> tuple[Kernel, PartitionConfig, dict[str, Any]]:
-        """The kernel and the ridge, as they are given or the most stable ones, and what was tried."""
-        kernel = default_kernel(self, session.sample, weights)
-        if self.alpha != "auto":
-            return kernel, self._config(float(self.alpha)), {}
-        config = self._config(DEFAULT_ALPHA)
-        n_landmarks = min(session.sample.shape[0], self.n_landmarks)
-        vary = self.kernel == "rbf" and self.gamma == "auto"
-        given = session.engine, session.sample, weights, kernel, config, n_landmarks
-        tried, best = stable_settings(*given, session.random_state, vary)
-        chosen = replace(config, alpha=tried[best].alpha)
-        return tried[best].kernel, chosen, {"settings": [one.to_dict() for one in tried]}
-
-    def _warnings(self, sizes: np.ndarray, config: PartitionConfig) -> list[str]:
-        empty = int((sizes == 0).sum())
-        remedy = "lower min_share" if config.sizes_are_free else "give fewer clusters, or other cluster_sizes"
-        return [f"{empty} of the {self.n_clusters} clusters hold no row; {remedy}."] if empty else []
-
-
-def refuse_landmarks_of_graph(estimator: Any) -> None:
-    """Refuse landmarks of a kernel function with the graph kernel, which has none."""
-    if graph_kernel(estimator.kernel) is not None:
-        raise InputError("landmarks are of a kernel function; leave them out with the graph kernel.")

@@ -283,7 +283,7 @@ def _draws(
     n_samples: int, size: int, config: PartitionConfig, random_state: np.random.RandomState
 ) -> list[_Draw]:
     """Draws of the rows; of few rows one, evenly spread."""
-    floors = {max(config.min_share, share) for share in START_SHARES} if config.sizes_are_free else {0.0}
+    floors = {max(config.least_share, share) for share in START_SHARES} if config.sizes_are_free else {0.0}
     n_init = min(config.n_init, DRAW_STARTS)
     configs = [replace(config, min_share=floor, n_init=n_init) for floor in sorted(floors)]
     if n_samples <= 2 * size:

@@ -61,8 +61,8 @@ class PartitionConfig:
         best J wins.
     size_tolerance : float, default=0.1
         How far constrained sizes may lie from their proportions, relatively.
-    min_share : float, default=0.5
-        Minimum size where there is no other constraint, as a fraction of n/k.
+    min_share : float or None, default=None
+        Minimum size if there is no other constraint, as a fraction of n/k; None is 0.5.
     """
 
     n_clusters: int
@@ -72,13 +72,18 @@ class PartitionConfig:
     n_init: int = 8
     cluster_sizes: Any = "auto"
     size_tolerance: float = 0.1
-    min_share: float = LEAST_SHARE
+    min_share: float | None = None
 
     @property
     def sizes_are_free(self) -> bool:
         """Whether there is a minimum size only."""
         auto = isinstance(self.cluster_sizes, str) and self.cluster_sizes == "auto"
         return self.cluster_sizes is None or (auto and self.n_clusters == 2)
+
+    @property
+    def least_share(self) -> float:
+        """Minimum size if there is no other constraint, as a fraction of n/k."""
+        return LEAST_SHARE if self.min_share is None else self.min_share
 
     def search_alpha(self, rows: int) -> float:
         """Ridge a row while the sample is clustered.
@@ -107,7 +112,7 @@ class PartitionConfig:
 
     def floor(self, total: float) -> tuple[np.ndarray, np.ndarray]:
         """Size constraints with a minimum only."""
-        return floor_bounds(total, self.n_clusters, self.min_share)
+        return floor_bounds(total, self.n_clusters, self.least_share)
 
     def bounds_by_size(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Least and most rows of clusters of some sizes: the largest cluster has the largest proportion."""

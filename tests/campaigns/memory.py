@@ -351,10 +351,10 @@ def _command(case: Case, given: dict[str, Any]) -> None:
 
 
 def _select(case: Case, given: dict[str, Any]) -> None:
-    from mmcnb.selection import select_parameters
+    from mmcnb.selection import select_n_clusters
 
     estimator = make(case.estimator, memory_limit=case.limit * MIB, n_jobs=case.threads)
-    select_parameters(estimator, given["rows"], widths=[0.5, 1.0], n_subsets=2, random_state=0)
+    select_n_clusters(estimator, given["rows"], [2, 3], n_subsets=2, random_state=0)
 
 
 ACTIONS: dict[str, Callable[[Case, dict[str, Any]], int | None]] = {

@@ -282,11 +282,6 @@ BAD = {
         r"^the squares of the values overflow; divide the columns by a constant",
     ),
     "NaN": ({}, np.where(np.eye(40, 3) > 0, np.nan, 1.0), r"NaN"),
-    "the most stable ridge": (
-        {"alpha": "auto"},
-        None,
-        r"^alpha='auto' compares kernel functions; give a number with the graph kernel",
-    ),
     "another name": ({"kernel": "knn"}, None, r"^kernel='knn' is unknown; choose one of [^\n]*'graph'"),
     "a class for its object": (
         {"kernel": mmcnb.GraphKernel},

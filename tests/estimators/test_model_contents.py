@@ -92,6 +92,18 @@ def test_arrays_are_those_of_a_model(files, tmp_path):
             mmcnb.load(tmp_path / "odd")
 
 
+def test_a_ridge_that_a_fit_of_0_2_chose_is_that_of_its_model(tmp_path):
+    X = make_blobs(100)
+    model = mmcnb.UnsupervisedRLS(2, alpha=3e-4, n_init=1, random_state=0).fit(X)
+    model.save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    header["parameters"]["alpha"] = "auto"
+    write_model(tmp_path / "odd", header, arrays)
+    again = mmcnb.load(tmp_path / "odd")
+    assert again.alpha == 3e-4
+    assert again.predict(X).tobytes() == model.labels_.tobytes()
+
+
 def at(header, *path):
     """The object that holds a field."""
     for name in path[:-1]:

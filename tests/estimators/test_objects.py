@@ -16,7 +16,7 @@ import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay
 from mmcnb.samples import open_samples
-from mmcnb.selection import select_parameters
+from mmcnb.selection import select_n_clusters
 from mmcnb.stores import create_csr_store, create_dense_store
 from tests.estimators.conftest import make, make_blobs, make_sparse
 
@@ -166,12 +166,12 @@ def test_displays_keep_the_names_of_columns(dense, storage):
     plt.close("all")
 
 
-def test_parameters_are_selected_on_frames(X):
+def test_numbers_of_clusters_are_compared_on_frames(X):
     model = mmcnb.UnsupervisedRLS(random_state=0, n_init=1)
-    options = {"widths": [0.5, 1.0], "n_subsets": 2, "sample_size": 100, "random_state": 0}
-    expected = select_parameters(model, X, **options)
-    given = select_parameters(model, pl.DataFrame({n: X[:, k] for k, n in enumerate("abc")}), **options)
-    assert given.frame.equals(expected.frame)
+    options = {"n_clusters": [2, 3], "n_subsets": 2, "sample_size": 100, "random_state": 0}
+    expected = select_n_clusters(model, X, **options)
+    given = select_n_clusters(model, pl.DataFrame({n: X[:, k] for k, n in enumerate("abc")}), **options)
+    assert given.equals(expected)
 
 
 def test_opened_rows_are_rows(dense, X):

@@ -11,7 +11,7 @@ import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.metrics import balanced_clustering_error, sampled_silhouette
 from mmcnb.samples import open_samples
-from mmcnb.selection import select_n_clusters, select_parameters
+from mmcnb.selection import select_n_clusters
 from mmcnb.stores import convert, create_dense_store
 from tests.estimators.conftest import make, make_blobs
 
@@ -150,7 +150,6 @@ def test_every_way_in_refuses_rows_by_the_same_sentence(X, kind, tmp_path):
         mmcnb.GraphFeatures().fit,
         lambda rows: convert(rows, tmp_path / "out.zarr", progress=False),
         lambda rows: model.predict(rows, out=tmp_path / "labels.zarr"),
-        lambda rows: select_parameters(rls, rows),
         lambda rows: select_n_clusters(rls, rows),
         lambda rows: sampled_silhouette(rows, np.arange(N) % 2),
     ):

@@ -1,4 +1,4 @@
-"""Laws of select_parameters and select_n_clusters: blobs are told, wherever they live; nothing is changed."""
+"""Laws of select_n_clusters: blobs are told apart, wherever their rows are; the estimator stays as it is."""
 
 import numpy as np
 import pandas as pd
@@ -8,12 +8,12 @@ import zarr
 from matplotlib import pyplot as plt
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.plotting import SelectionDisplay
-from mmcnb.selection.clusters import select_n_clusters
-from mmcnb.selection.parameters import select_parameters
+from mmcnb.selection import select_n_clusters
 from mmcnb.stores import create_dense_store
 from mmcnb.synthetic import make_shape
 
@@ -65,11 +65,8 @@ def test_same_figures_from_memory_and_stores(tmp_path):
     given = {"n_clusters": [3, 4], "sample_size": 200}
     storages = ((X, 1), (X, 2), (tmp_path / "bare.zarr", 1), (tmp_path / "ours.zarr", 2))
     frames = [select_n_clusters(rls(n_jobs=n_jobs), storage, **given) for storage, n_jobs in storages]
-    few = {"sample_size": 200, "widths": [0.55], "n_subsets": 2}
-    chosen = [select_parameters(rls(), storage, **few) for storage in (X, tmp_path / "bare.zarr")]
     for other in frames[1:]:
         pd.testing.assert_frame_equal(other, frames[0], check_exact=True)
-    pd.testing.assert_frame_equal(chosen[0].frame, chosen[1].frame, check_exact=True)
 
 
 def test_sparse_rows_and_any_clusterer_are_taken():
@@ -93,43 +90,32 @@ def test_the_margin_is_that_of_the_report():
     assert frame["margin"].tolist() == [2.0, 3.0]
 
 
-def test_parameters_fit_the_estimator_and_leave_it_alone():
+def test_the_estimator_stays_as_it_is():
     model = rls(n_clusters=4)
     before = model.get_params()
-    found = select_parameters(model, four_blobs(), widths=[0.55, 2.0], alphas=[1e-3])
+    select_n_clusters(model, four_blobs(100), [2])
     assert model.get_params() == before
     assert not hasattr(model, "labels_")
-    columns = ["gamma", "width", "alpha", "stability", "objective", "chosen"]
-    assert found.frame.columns.tolist() == columns
-    (chosen,) = found.frame[found.frame["chosen"]].to_dict("records")
-    assert found.best_params == {"gamma": chosen["gamma"], "alpha": chosen["alpha"]}
-    assert chosen["stability"] >= found.frame["stability"].max() - 0.1
-    fitted = model.set_params(**found.best_params).fit(four_blobs())
-    assert fitted.gamma_ == chosen["gamma"]
 
 
-def test_the_unit_of_widths_follows_the_scale_of_the_columns():
-    X = four_blobs() * [1, 10, 100, 1000]
-    one = select_parameters(rls(n_clusters=4, scale="standard"), X, widths=[0.5], alphas=[1e-3])
-    (gamma,) = one.frame["gamma"]
-    assert gamma == pytest.approx(1 / (2 * 0.5**2 * 8), rel=1e-6)  # four columns of variance 1
+def test_stability_is_the_mean_agreement_of_fits_of_two_thirds_of_the_rows():
+    X, sizes, labelings = four_blobs(90), [], []
 
+    class RecordsItsRows(KMeans):
+        def fit(self, rows, y=None):
+            sizes.append(len(rows))
+            return super().fit(rows)
 
-def test_a_search_of_its_own_over_widths_is_told_and_kept():
-    X = four_blobs()
-    model = mmcnb.SparseKernelMMC(random_state=0)
-    found = select_parameters(model, X)
-    assert found.frame.columns.tolist() == ["gamma", "width", "relative_norm", "score", "chosen"]
-    assert found.frame["width"].is_monotonic_increasing
-    assert found.frame["chosen"].sum() == 1
-    assert found.best_params == {"gamma": found.frame.loc[found.frame["chosen"], "gamma"].item()}
+        def predict(self, rows):
+            labels = super().predict(rows)
+            labelings.append(labels)
+            return labels
 
-
-def test_without_a_ridge_or_a_search_of_its_own_widths_are_chosen_by_stability():
-    model = mmcnb.KernelKMeans(n_clusters=4, n_init=2, random_state=0)
-    found = select_parameters(model, four_blobs(200), widths=[0.55, 1.0])
-    assert found.frame.columns.tolist() == ["gamma", "width", "stability", "objective", "chosen"]
-    assert set(found.best_params) == {"gamma"}
+    frame = select_n_clusters(RecordsItsRows(n_init=1), X, [3], n_subsets=3, random_state=0)
+    one, two, three = labelings
+    wanted = np.mean([adjusted_rand_score(*pair) for pair in ((one, two), (one, three), (two, three))])
+    assert frame["stability"].item() == pytest.approx(wanted)
+    assert sizes == [60] * 3
 
 
 @pytest.mark.parametrize(
@@ -143,11 +129,8 @@ def test_without_a_ridge_or_a_search_of_its_own_widths_are_chosen_by_stability()
         (lambda X: select_n_clusters(rls(), X, [2], sample_size=3), "sample_size=3 is out of range"),
         (lambda X: select_n_clusters(rls(), X, [2], n_subsets=1), "n_subsets=1 is out of range"),
         (lambda X: select_n_clusters(rls(), np.ones((50, 2)), [2]), "all rows are equal"),
-        (lambda X: select_parameters(mmcnb.CPMMC(), X), "CPMMC has no gamma to choose"),
-        (lambda X: select_parameters(rls(kernel="linear"), X), "kernel='linear' has no width"),
-        (lambda X: select_parameters(rls(), X, widths=[]), "widths=\\[\\] cannot be tried"),
-        (lambda X: select_parameters(rls(), X, alphas=[0.0]), r"alphas\[0\]=0.0 is out of range"),
-        (lambda X: select_parameters(rls(), "no/such.zarr"), "no/such.zarr does not exist"),
+        (lambda X: select_n_clusters(rls(), X, 3), "n_clusters=3 is no list"),
+        (lambda X: select_n_clusters(rls(), "no/such.zarr"), "no/such.zarr does not exist"),
     ],
 )
 def test_bad_input_gets_one_sentence(call, sentence):

@@ -1,25 +1,32 @@
 """Evidence for a number of clusters: figures for each k, from fits to subsets of a sample."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mmcnb._agreement import adjusted_rand_index, contingency
+from mmcnb._config import generator
 from mmcnb._constraints import Interval
+from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
+from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.nystroem import PrincipalFeatures, choose_landmarks
-from mmcnb.least_squares.all_rows import SAMPLE_ROWS
 from mmcnb.least_squares.landmark_sample import LANDMARKS, sample_on_landmarks
-from mmcnb.least_squares.stability import DEFAULT_ALPHA, SUBSETS, mean_adjusted_rand_index
+from mmcnb.least_squares.local_search import DEFAULT_ALPHA
+from mmcnb.samples import open_samples
 from mmcnb.samples.derived import standardized
-from mmcnb.selection.parameters import fit_subsets, fresh, seed_and_sample, subsets_of
+from mmcnb.samples.matrix import with_short_indices
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SMALLEST_RATIO = 1e-6  # of eigenvalues of the kernel; less is rounding
+__all__ = ["select_n_clusters"]
+
+SUBSET_ROWS = 1000  # at most: as many as the local search takes in a second
 
 
 def select_n_clusters(
@@ -27,7 +34,7 @@ def select_n_clusters(
     X: Any,
     n_clusters: Iterable[int] = range(2, 13),
     *,
-    n_subsets: int = SUBSETS,
+    n_subsets: int = 5,
     sample_size: int = SAMPLE_ROWS,
     random_state: Any = None,
 ) -> "pd.DataFrame":
@@ -75,7 +82,7 @@ def select_n_clusters(
     Examples
     --------
     >>> import mmcnb
-    >>> from mmcnb.selection.clusters import select_n_clusters
+    >>> from mmcnb.selection import select_n_clusters
     >>> from sklearn.datasets import make_blobs
     >>> X, _ = make_blobs(300, centers=3, cluster_std=0.4, random_state=0)
     >>> frame = select_n_clusters(mmcnb.UnsupervisedRLS(random_state=0), X, range(2, 6))
@@ -90,12 +97,14 @@ def select_n_clusters(
             f"{type(estimator).__name__} has no n_clusters to choose; give an estimator that takes one."
         )
     numbers = _checked(n_clusters)
-    seed, sample = seed_and_sample(estimator, X, sample_size, random_state)
-    subsets = subsets_of(sample, max(numbers), n_subsets, seed)
+    Interval(2, integer=True).check("n_subsets", n_subsets)
+    seed, sample = _seed_and_sample(estimator, X, sample_size, random_state)
+    subsets = _subsets(sample.shape[0], max(numbers), int(n_subsets), np.random.RandomState(seed))
     features = _features(parameters, sample, seed)
     rows = []
     for k in numbers:
-        labelings, fits = fit_subsets(fresh(estimator, seed, n_clusters=k), sample, subsets)
+        fits = [_fresh(estimator, seed, k).fit(sample[part]) for part in subsets]
+        labelings = [np.asarray(one.predict(sample)) for one in fits]
         objective = float(np.mean([_objective(features, parameters, one, k) for one in labelings]))
         rows.append(
             {
@@ -103,7 +112,7 @@ def select_n_clusters(
                 "objective": objective,
                 "relative_objective": objective / (k - 1),
                 "margin": float(np.mean([_margin(one) for one in fits])),
-                "stability": mean_adjusted_rand_index(labelings),
+                "stability": _stability(labelings),
                 "eigengap": _eigengap(features.variances, k),
             }
         )
@@ -146,6 +155,45 @@ def _margin(fitted: Any) -> float:
 
 def _eigengap(variances: np.ndarray, k: int) -> float:
     """Ratio of eigenvalues k - 1 and k; centring removes one direction, so k clusters show in k - 1."""
-    if k > variances.shape[0] or variances[k - 1] < SMALLEST_RATIO * variances[0]:
+    # Smaller eigenvalues are rounding.
+    if k > variances.shape[0] or variances[k - 1] < 1e-6 * variances[0]:
         return float("nan")
     return float(variances[k - 2] / variances[k - 1])
+
+
+def _seed_and_sample(estimator: Any, X: Any, sample_size: int, random_state: Any) -> tuple[int, Any]:
+    """A seed for all fits, and a uniform sample of X in memory, read in one pass."""
+    Interval(4, integer=True).check("sample_size", sample_size)
+    source = generator(estimator.get_params().get("random_state") if random_state is None else random_state)
+    seed, samples = int(source.randint(2**31 - 1)), open_samples(X)
+    rows = sample_rows(samples.n_samples, sample_size, None, source)
+    with ThreadEngine(estimator.get_params().get("n_jobs")) as engine:
+        return seed, with_short_indices(draw_sample(engine, samples, rows).sample)
+
+
+def _subsets(
+    n_samples: int, n_clusters: int, n_subsets: int, random_state: np.random.RandomState
+) -> list[np.ndarray]:
+    """Rising row numbers of random subsets of a sample: two thirds of its rows, at most 1,000."""
+    size = min(SUBSET_ROWS, 2 * n_samples // 3)
+    if size <= n_clusters:
+        raise InputError(
+            f"stability compares fits on subsets of {size} of the {n_samples} rows of the sample, which are "
+            f"too few for n_clusters={n_clusters}; give more rows, a larger sample_size or fewer clusters."
+        )
+    return [np.sort(random_state.permutation(n_samples)[:size]) for _ in range(n_subsets)]
+
+
+def _fresh(estimator: Any, seed: int, n_clusters: int) -> Any:
+    """An unfitted copy with a number of clusters, the seed and no checkpoint."""
+    from sklearn.base import clone
+
+    given = {"random_state": seed, "checkpoint": None, "n_clusters": n_clusters}
+    known = estimator.get_params()
+    return clone(estimator).set_params(**{name: given[name] for name in given.keys() & known.keys()})
+
+
+def _stability(labelings: Sequence[np.ndarray]) -> float:
+    """Mean adjusted Rand index between any two labelings of the same rows."""
+    pairs = combinations(labelings, 2)
+    return float(np.mean([adjusted_rand_index(contingency(one, other)) for one, other in pairs]))

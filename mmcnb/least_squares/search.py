@@ -1,0 +1,201 @@
+"""Clusters of a sample by least squares, and the labels of all rows that follow from them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mmcnb.engine.session import FitResult, FitSession, whole_numbers
+from mmcnb.features.bandwidth import default_gamma
+from mmcnb.features.graph import GraphKernel
+from mmcnb.features.kernel import Kernel, kernel_matrix
+from mmcnb.features.landmarks import scaled_landmarks
+from mmcnb.least_squares.all_rows import check_clusters, label_all_rows, relative_weights
+from mmcnb.least_squares.graph_partition import (
+    GraphSample,
+    agreed_first,
+    graph_least_share,
+    graph_sample,
+    partition_graph,
+    rows_of_draw,
+)
+from mmcnb.least_squares.known import ranked_by_known
+from mmcnb.least_squares.landmark_sample import LANDMARKS, LandmarkSample, landmark_sample
+from mmcnb.least_squares.objective import Partition
+from mmcnb.least_squares.partition import PartitionConfig, partition_sample
+from mmcnb.samples import open_samples
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How a sample is clustered.
+
+    Parameters
+    ----------
+    partition : PartitionConfig
+        Number of clusters, ridge, local search and sizes. On a graph, sizes of "auto" have a minimum only,
+        and a ``min_share`` of None is `graph_least_share`.
+    kernel : {"rbf", "linear", "poly"} or GraphKernel, default="rbf"
+        Kernel function, or the settings of a graph.
+    gamma : float or str, default="auto"
+        Gamma of the kernel function: a number or the name of a rule of thumb.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1.0
+        Constant of the polynomial kernel.
+    n_landmarks : int, default=300
+        Basis vectors, of a kernel function.
+    landmarks : ndarray of shape (p, d) or None, default=None
+        Basis vectors in the units of the rows, in place of ``n_landmarks`` from the sample.
+    draw_rows : int or None, default=None
+        Rows of each sample of the nodes of a graph; None is `rows_of_draw`.
+    """
+
+    partition: PartitionConfig
+    kernel: str | GraphKernel = "rbf"
+    gamma: float | str = "auto"
+    degree: int = 3
+    coef0: float = 1.0
+    n_landmarks: int = LANDMARKS
+    landmarks: Sequence[Any] | np.ndarray | None = None
+    draw_rows: int | None = None
+
+
+@dataclass(frozen=True)
+class SampleClusters:
+    """A clustered sample.
+
+    Parameters
+    ----------
+    sample : LandmarkSample or GraphSample
+        The sample in its features.
+    found : list of Partition
+        Its partitions, the best first.
+    config : PartitionConfig
+        How they were found.
+    report : dict
+        Entries of ``report_``.
+    """
+
+    sample: LandmarkSample | GraphSample
+    found: list[Partition]
+    config: PartitionConfig
+    report: dict[str, Any]
+
+
+def search(session: FitSession, settings: SearchSettings) -> SampleClusters:
+    """Cluster the sample of a fit, in landmark features or in the coordinates of a graph.
+
+    Raises
+    ------
+    InputError
+        If there are fewer rows, distinct rows or landmarks than clusters.
+    """
+    kernel, weights = settings.kernel, relative_weights(session.sample_weights)
+    given = settings.partition.n_clusters, session.sample, session.samples.n_samples
+    if isinstance(kernel, GraphKernel):
+        check_clusters(*given, "n_nodes")
+        clusters = _search_graph(session, settings, kernel, weights)
+    else:
+        check_clusters(*given)
+        gamma = default_gamma(settings.gamma, kernel, session.sample, weights)
+        function = Kernel(kernel, gamma, settings.degree, settings.coef0)
+        clusters = _search_landmarks(session, settings, function, weights)
+    found = ranked_by_known(session.known, clusters.sample, clusters.config, clusters.found)
+    return replace(clusters, found=found)
+
+
+def _search_graph(
+    session: FitSession, settings: SearchSettings, kernel: GraphKernel, weights: np.ndarray | None
+) -> SampleClusters:
+    config, engine, random_state = settings.partition, session.engine, session.random_state
+    sample = graph_sample(session.sample, weights, kernel, config.n_clusters, random_state, engine)
+    if config.min_share is None:
+        nodes = sample.graph.weights.shape[0]
+        config = replace(config, min_share=graph_least_share(config.n_clusters, nodes))
+    if isinstance(config.cluster_sizes, str) and config.cluster_sizes == "auto":
+        config = replace(config, cluster_sizes=None)
+    rows = min(settings.draw_rows or rows_of_draw(config.n_clusters), session.sample.shape[0])
+    found = agreed_first(partition_graph(engine, sample, config, random_state, rows))
+    return SampleClusters(sample, found, config, {"gamma": None, "graph": sample.graph.to_dict()})
+
+
+def _search_landmarks(
+    session: FitSession, settings: SearchSettings, kernel: Kernel, weights: np.ndarray | None
+) -> SampleClusters:
+    config, rows, random_state = settings.partition, session.sample, session.random_state
+    own = settings.landmarks
+    if own is not None:
+        own = scaled_landmarks(own, rows, session.mean, session.deviation)
+    size = min(rows.shape[0], settings.n_landmarks)
+
+    def smoother() -> np.ndarray | None:
+        if weights is not None:
+            return None
+        return config.smoother(kernel_matrix(rows, kernel), overwrite=True)
+
+    landmarks = partial(landmark_sample, rows, weights, kernel, size, config.n_clusters, random_state, own)
+    R, sample = session.engine.each(lambda make: make(), [smoother, landmarks])
+    found = partition_sample(session.engine, R, sample.features, config, random_state)
+    return SampleClusters(sample, found, config, {"gamma": kernel.gamma})
+
+
+def label(session: FitSession, clusters: SampleClusters, max_passes: int = 3) -> FitResult:
+    """Label all rows by the clusters of the sample, and renew the model pass by pass.
+
+    Parameters
+    ----------
+    session : FitSession
+        The fit. If its sample has more rows than were clustered, label steps on it come first.
+    clusters : SampleClusters
+        What `search` has found.
+    max_passes : int, default=3
+        Passes over all rows; one if there are more rows than the graph has nodes.
+
+    Returns
+    -------
+    FitResult
+        The fit by least squares.
+    """
+    config, sample, best = clusters.config, clusters.sample, clusters.found[0]
+    for one in clusters.found:
+        session.record({"stage": "sample", "start": one.start, "objective": one.objective})
+    model = sample.model(session, config.alpha)
+    assert model.ridge is not None
+    rows = session.engine.cache(model.features(session.samples), session.plan)
+    once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
+    larger = None
+    if session.sample.shape[0] > sample.values.shape[0]:
+        larger = replace(model, mean=None, deviation=None).features(open_samples(session.sample))
+    labelled = label_all_rows(
+        *(session, config, sample, model.ridge, rows, best.labels),
+        1 if once else max_passes,
+        session.kept_labels,
+        larger,
+    )
+    attributes = {
+        "objective": labelled.mean_objective,
+        "gamma": clusters.report["gamma"],
+        "alpha": config.alpha,
+        "converged": labelled.settled or once,
+    }
+    report = {
+        "sizes": whole_numbers(labelled.sizes.tolist()),
+        "one_against_all_objective": labelled.one_against_all_objective,
+        "sample_objective": float(best.objective),
+        **clusters.report,
+    }
+    warnings, empty = [], int((labelled.sizes == 0).sum())
+    if empty:
+        remedy = "lower min_share" if config.sizes_are_free else "give fewer clusters, or other cluster_sizes"
+        warnings = [f"{empty} of the {config.n_clusters} clusters hold no row; {remedy}."]
+    return FitResult(
+        replace(model, rule=labelled.rule),
+        rows,
+        attributes,
+        report,
+        warnings=warnings,
+        kept_labels=labelled.kept,
+    )
