@@ -26,6 +26,7 @@ from mmcnb.engine.session import (
     FitResult,
     FitSession,
     History,
+    Record,
     Report,
     connected,
     open_engine,
@@ -33,15 +34,15 @@ from mmcnb.engine.session import (
     rescaled,
     show_progress,
 )
-from mmcnb.errors import ClusterWarning
+from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.estimators.advice import advice, place_of_work
-from mmcnb.estimators.declaration import estimator as estimator
-from mmcnb.estimators.notebook import verdict_html
-from mmcnb.estimators.outputs import DecisionMixin, in_report, rows_output
-from mmcnb.estimators.parameters import check_parameters, open_checkpoint, read_input
+from mmcnb.estimators.input import read_input
+from mmcnb.estimators.outputs import in_report, rows_output, table_of_rows, verdict_html
+from mmcnb.estimators.parameters import check_parameters, open_checkpoint
+from mmcnb.estimators.parameters import estimator as estimator
 from mmcnb.estimators.persistence import save_estimator
 from mmcnb.features.model import Model
-from mmcnb.features.rules import Hyperplane, KeptLabels, LabelsPass, Scores
+from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPass, Scores
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import scaled_matrix
 
@@ -52,7 +53,7 @@ logger = logging.getLogger("mmcnb")
 
 
 class FittedAttributes:
-    """Attributes that a fit sets."""
+    """Types of what a fit sets; the fields of a dataclass are parameters."""
 
     labels_: np.ndarray
     model_: Model
@@ -142,7 +143,79 @@ class Estimator(FittedAttributes, BaseEstimator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
+class DecisionEstimator(Estimator):
+    """Base of the estimators whose model labels rows by decision values."""
+
+    def decision_function(self, X: Any, *, element: str | None = None) -> np.ndarray:
+        """Decision values of rows, by which `predict` labels them.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_clusters), float64
+            f(x) = w·φ(x) + b, whose sign gives the cluster (or class); or one score for each, whose largest
+            gives it.
+        """
+        features, rule = self._features(X, element)
+        values: np.ndarray = self._run(DecisionPass(rule), features, "labels")
+        return values
+
+    def to_frame(self, X: Any = None, *, element: str | None = None) -> Any:
+        """Cluster, margin and confidence of rows, as a pandas frame.
+
+        The margin of a row is the score of its cluster minus the best other score; with one decision function
+        f for two clusters it is abs(f). It is 0 on a boundary.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path, Zarr node or None, of shape (n_samples, n_features)
+            Rows with the columns of the fit; they are streamed. None is the rows of the fit: as nothing but
+            their labels is kept, the frame has the column ``cluster`` alone.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+        Returns
+        -------
+        DataFrame of shape (n_samples, 1 to 3)
+            ``cluster`` (int32; of a classifier ``class``), ``margin`` (float64), and ``confidence`` (float64)
+            where the model was fitted with refits. The index is that of a pandas frame, the ``obs_names`` of
+            an AnnData object, the index that a store keeps beside its rows, or the row numbers.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be read, or there is no X and the rows of the fit were not labelled.
+
+        Examples
+        --------
+        >>> import mmcnb
+        >>> X = [[0.0], [0.1], [2.0], [2.1]]
+        >>> model = mmcnb.CPMMC(random_state=0).fit(X)
+        >>> model.to_frame(X)["cluster"].tolist()
+        [0, 0, 1, 1]
+        >>> model.to_frame(X).columns.tolist(), model.to_frame().columns.tolist()
+        (['cluster', 'margin'], ['cluster'])
+        """
+        import pandas as pd
+
+        check_is_fitted(self, "model_")
+        if X is not None:
+            features, rule = self._features(X, element)
+            with self._open_engine(self.n_jobs) as engine:
+                return table_of_rows(self, engine, X, features, rule)
+        if not hasattr(self, "labels_"):
+            raise InputError("this model holds no labels of the rows of its fit; give to_frame the rows, X.")
+        return pd.DataFrame({"cluster": self.labels_})
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StreamedClusterer(ClusterMixin, DecisionEstimator):
     """Base of the clusterers; a class adds its parameters, its needs and its fit."""
 
     checkpoint: str | os.PathLike[str] | None = None
@@ -298,10 +371,9 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
             weights, unit = read_weights(sample_weight, samples.n_samples)
         random_state = check_random_state(self.random_state)
         plan = self._plan(samples)
-        given = samples, weights, unit
         with (
             self._open_engine(plan.threads) as engine,
-            open_checkpoint(self, *given, known) as checkpoint,
+            open_checkpoint(self, samples, weights, unit, known) as checkpoint,
             show_progress(engine, plan) as enter,
         ):
             engine.traffic = Traffic(samples)
@@ -311,8 +383,9 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
                 kept = None if kept is None or kept.sink is None else kept  # no journal of labels themselves
                 if self.random_state is None:
                     random_state = check_random_state(checkpoint.seed)
-            session = self._session(recorded, *given, plan, history, random_state, known)
-            session = replace(session, kept_labels=kept)
+            session = self._session(
+                recorded, samples, weights, unit, plan, history.record, random_state, known, kept
+            )
             enter("search")
             result = self._fit(session)
             self._set_attributes(session, result)
@@ -329,26 +402,34 @@ class StreamedClusterer(DecisionMixin, ClusterMixin, Estimator):
         engine: Engine,
         samples: Samples,
         weights: np.ndarray | None,
-        unit: float,
+        weight_unit: float,
         plan: FitPlan,
-        history: History,
+        record: Record,
         random_state: Any,
         known: Any,
+        kept_labels: KeptLabels | None,
     ) -> FitSession:
         """Draw the sample of a fit, with the known rows in it, and scale it."""
         size = self._needs(samples.n_samples).rows_to_draw(samples.n_features)
         rows = sample_rows(samples.n_samples, size, weights, random_state)
-        rows = rows if known is None else np.union1d(rows, known.rows)
+        if known is not None:
+            rows = np.union1d(rows, known.rows)
+            known = known.among(rows)
         drawn = draw_sample(engine, samples, rows, weights, moments=self.scale == "standard")
         return FitSession(
-            *(engine, samples, weights, plan, history.record),
+            engine=engine,
+            samples=samples,
+            weights=weights,
+            plan=plan,
+            record=record,
             sample=scaled_matrix(drawn.sample, drawn.mean, drawn.deviation, overwrite=True),
             sample_weights=None if weights is None else weights[rows],
             mean=drawn.mean,
             deviation=drawn.deviation,
             random_state=random_state,
-            weight_unit=unit,
-            known=None if known is None else known.among(rows),
+            known=known,
+            weight_unit=weight_unit,
+            kept_labels=kept_labels,
         )
 
     def _set_attributes(self, session: FitSession, result: FitResult) -> None:

@@ -5,15 +5,15 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 
 from mmcnb._constraints import Constraint
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import plan_fit
 from mmcnb.estimators.base import Estimator, estimator
+from mmcnb.estimators.input import read_input
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import COUNT, SCALE, read_input
+from mmcnb.estimators.parameters import COUNT, SCALE
 from mmcnb.features.graph import N_NODES, GraphKernel, needs_of_nodes, node_graph
 from mmcnb.features.model import Model
 from mmcnb.features.rules import DecisionPass, Scores
@@ -21,7 +21,7 @@ from mmcnb.samples.derived import scaled_matrix
 
 
 @estimator
-class GraphFeatures(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, Estimator):
+class GraphFeatures(RowTransformerMixin, Estimator):
     """Coordinates of rows on the graph of their nearest neighbours.
 
     The leading eigenvectors of the graph of a sample are its coordinates: rows that many short steps connect

@@ -5,7 +5,6 @@ from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from mmcnb._constraints import Choice, Constraint, Interval
 from mmcnb.engine.passes import SAMPLE_ROWS
@@ -28,7 +27,7 @@ BLOCKS = 16  # that have scores, or sums that wait to be added, at a time; about
 
 
 @estimator
-class KernelKMeans(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedClusterer):
+class KernelKMeans(RowTransformerMixin, StreamedClusterer):
     """k-means in the feature space of a kernel.
 
     In landmark features each row is an explicit vector, so that k-means is exact. With as many landmarks as

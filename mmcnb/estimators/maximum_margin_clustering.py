@@ -16,21 +16,21 @@ from mmcnb.errors import InputError, shown
 from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator, first_row_order, label_rows
 from mmcnb.estimators.choice import Candidate, Chosen, trust_in, why
 from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC, multiclass_config, separate_on_graph
+from mmcnb.estimators.input import read_input
 from mmcnb.estimators.known_rows import read_known_rows
-from mmcnb.estimators.outputs import ConfidenceMixin
 from mmcnb.estimators.parameters import (
     COUNT,
     SCALE,
     SHARE,
     KernelOrGraph,
     graph_kernel,
-    read_input,
     search_parameters,
 )
 from mmcnb.estimators.refits import confidence_of_refits
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC, fit_on_graph
 from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS
-from mmcnb.features.rules import KeptLabels
+from mmcnb.features.confidence import Confidence, ConfidenceRule
+from mmcnb.features.rules import DecisionPass, KeptLabels
 from mmcnb.least_squares.all_rows import relative_weights, rows_of_sample
 from mmcnb.least_squares.cluster_numbers import TriedNumber, best_number, try_numbers
 from mmcnb.least_squares.graph_partition import GraphSample, mean_agreement
@@ -43,7 +43,7 @@ from mmcnb.samples import Samples
 
 
 @estimator
-class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
+class MaximumMarginClustering(StreamedClusterer):
     """Clusters with the widest margin between them, in data of any size.
 
     The kernel and the loss are chosen from a sample without labels. The other estimators of the package give
@@ -204,6 +204,44 @@ class MaximumMarginClustering(ConfidenceMixin, StreamedClusterer):
         with connected(self.engine):  # one cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels(), known)
         return self
+
+    def confidence(self, X: Any, *, element: str | None = None) -> np.ndarray:
+        """How often rows keep their cluster when the fit is repeated on another sample.
+
+        It follows from the margin of a row, by what became of rows of that margin in fits to random parts of
+        the sample. It does not tell whether clusters are known classes.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+            Rows with the columns of the fit; they are streamed.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            Shares in [0, 1].
+
+        Raises
+        ------
+        InputError
+            If the model was fitted without refits.
+
+        Examples
+        --------
+        >>> import mmcnb
+        >>> from mmcnb.synthetic import make_shape
+        >>> X, y = make_shape("two-moons", 400, random_state=0)
+        >>> model = mmcnb.MaximumMarginClustering(n_refits=2, random_state=0).fit(X)
+        >>> bool(model.confidence(X).mean() > 0.95)
+        True
+        """
+        features, rule = self._features(X, element)
+        knots = self.report_["confidence"]
+        if knots is None:
+            raise InputError("confidence needs refits of the sample; fit with n_refits=2 or more.")
+        return self._run(DecisionPass(ConfidenceRule(rule, Confidence.from_dict(knots))), features, "labels")
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -1,168 +1,31 @@
-"""What becomes of the rows: clusters, margins and confidence, as a frame or as a file."""
+"""What a user gets of a fit: its verdict in a notebook, and the clusters of rows as a frame or as a file."""
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from html import escape
+from typing import Any
 
 import numpy as np
-from sklearn.base import TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mmcnb._compiling import times
 from mmcnb.engine.run import Engine
-from mmcnb.errors import InputError
-from mmcnb.features.confidence import Confidence, ConfidenceRule, TablePass
-from mmcnb.features.rules import DecisionPass, KeptLabels, LabelsPass
+from mmcnb.engine.session import Report
+from mmcnb.features.confidence import Confidence, TablePass
+from mmcnb.features.rules import KeptLabels, LabelsPass
 from mmcnb.samples import Samples
 from mmcnb.stores import LabelsWriter
 from mmcnb.stores._label_table import INDEX, StoredNames, TableWriter, is_table, names_of
 
-
-class FrameMixin:
-    """Rows with their clusters as a pandas frame, for estimators whose model has a rule."""
-
-    if TYPE_CHECKING:
-        _features: Any
-        _open_engine: Any
-        n_jobs: Any
-
-    def to_frame(self, X: Any = None, *, element: str | None = None) -> Any:
-        """Cluster, margin and confidence of rows, as a pandas frame.
-
-        The margin of a row is the score of its cluster minus the best other score; with one decision function
-        f for two clusters it is abs(f). It is 0 on a boundary.
-
-        Parameters
-        ----------
-        X : array, CSR, frame, AnnData, path, Zarr node or None, of shape (n_samples, n_features)
-            Rows with the columns of the fit; they are streamed. None is the rows of the fit: as nothing but
-            their labels is kept, the frame has the column ``cluster`` alone.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
-
-        Returns
-        -------
-        DataFrame of shape (n_samples, 1 to 3)
-            ``cluster`` (int32; of a classifier ``class``), ``margin`` (float64), and ``confidence`` (float64)
-            where the model was fitted with refits. The index is that of a pandas frame, the ``obs_names`` of
-            an AnnData object, the index that a store keeps beside its rows, or the row numbers.
-
-        Raises
-        ------
-        InputError
-            If the rows cannot be read, or there is no X and the rows of the fit were not labelled.
-
-        Examples
-        --------
-        >>> import mmcnb
-        >>> X = [[0.0], [0.1], [2.0], [2.1]]
-        >>> model = mmcnb.CPMMC(random_state=0).fit(X)
-        >>> model.to_frame(X)["cluster"].tolist()
-        [0, 0, 1, 1]
-        >>> model.to_frame(X).columns.tolist(), model.to_frame().columns.tolist()
-        (['cluster', 'margin'], ['cluster'])
-        """
-        import pandas as pd
-
-        check_is_fitted(self, "model_")
-        if X is None:
-            if not hasattr(self, "labels_"):
-                raise InputError(
-                    "this model holds no labels of the rows of its fit; give to_frame the rows, X."
-                )
-            return pd.DataFrame({"cluster": self.labels_})
-        features, rule = self._features(X, element)
-        with self._open_engine(self.n_jobs) as engine:
-            blocks = engine.run(TablePass(rule, confidence_of(self)), features, "labels")
-        names = index_of(X, features.root)
-        names = names[0 : len(names)].astype(object) if isinstance(names, StoredNames) else names
-        return pd.DataFrame(columns_of(self, blocks), index=names)
+SHOWN = ("sizes", "kernel", "loss", "choice", "trust", "clusters_found", "warnings")  # of the report
 
 
-class DecisionMixin(FrameMixin):
-    """Decision values, for estimators whose model has a rule."""
+class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Columns computed from rows of any kind."""
 
-    if TYPE_CHECKING:
-        _features: Any
-        _run: Any
-
-    def decision_function(self, X: Any, *, element: str | None = None) -> np.ndarray:
-        """Decision values of rows, by which `predict` labels them.
-
-        Parameters
-        ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
-            Rows with the columns of the fit.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_clusters), float64
-            f(x) = w·φ(x) + b, whose sign gives the cluster (or class); or one score for each, whose largest
-            gives it.
-        """
-        features, rule = self._features(X, element)
-        values: np.ndarray = self._run(DecisionPass(rule), features, "labels")
-        return values
-
-
-class ConfidenceMixin:
-    """The confidence of rows, for estimators that refit parts of the sample."""
-
-    if TYPE_CHECKING:
-        _features: Any
-        _run: Any
-        report_: Any
-
-    def confidence(self, X: Any, *, element: str | None = None) -> np.ndarray:
-        """How often rows keep their cluster when the fit is repeated on another sample.
-
-        It follows from the margin of a row, by what became of rows of that margin in fits to random parts of
-        the sample. It does not tell whether clusters are known classes.
-
-        Parameters
-        ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
-            Rows with the columns of the fit; they are streamed.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-            Shares in [0, 1].
-
-        Raises
-        ------
-        InputError
-            If the model was fitted without refits.
-
-        Examples
-        --------
-        >>> import mmcnb
-        >>> from mmcnb.synthetic import make_shape
-        >>> X, y = make_shape("two-moons", 400, random_state=0)
-        >>> model = mmcnb.MaximumMarginClustering(n_refits=2, random_state=0).fit(X)
-        >>> bool(model.confidence(X).mean() > 0.95)
-        True
-        """
-        features, rule = self._features(X, element)
-        knots = self.report_["confidence"]
-        if knots is None:
-            raise InputError("confidence needs refits of the sample; fit with n_refits=2 or more.")
-        return self._run(DecisionPass(ConfidenceRule(rule, Confidence.from_dict(knots))), features, "labels")
-
-
-class RowTransformerMixin(TransformerMixin):
-    """Columns computed from rows, whatever holds them."""
-
-    if TYPE_CHECKING:
-        fit: Any
-
-    def fit_transform(self, X: Any, y: Any = None, *, element: str | None = None, **options: Any) -> Any:
+    def fit_transform(self: Any, X: Any, y: Any = None, *, element: str | None = None, **options: Any) -> Any:
         """Fit, then transform the same rows.
 
         Parameters
@@ -182,6 +45,40 @@ class RowTransformerMixin(TransformerMixin):
             What ``transform`` gives.
         """
         return self.fit(X, y, element=element, **options).transform(X, element=element)
+
+
+def verdict_html(estimator: Any) -> str:
+    """The verdict of a fit as a small table; nothing before a fit.
+
+    Parameters
+    ----------
+    estimator : object
+        Any estimator of mmcnb.
+
+    Returns
+    -------
+    str
+        HTML, in which names and paths are escaped.
+
+    Examples
+    --------
+    >>> import mmcnb
+    >>> from mmcnb.estimators.outputs import verdict_html
+    >>> verdict_html(mmcnb.CPMMC())
+    ''
+    """
+    report = getattr(estimator, "report_", None)
+    if report is None:
+        return ""
+    shown = Report({name: report[name] for name in SHOWN if name in report})
+    if isinstance(shown.get("trust"), dict):
+        shown["trust"] = "{level}: {reason}".format(**shown["trust"])
+    for name in ("objective", "gamma", "converged"):
+        value = getattr(estimator, f"{name}_", None)
+        if value is not None:
+            shown[name] = f"{value:.4g}" if isinstance(value, float) else value
+    fitted = escape(f"{type(estimator).__name__}, fitted")
+    return f"<div style='margin-top:0.5em'><b>{fitted}</b>{shown._repr_html_()}</div>"
 
 
 @contextmanager
@@ -248,6 +145,16 @@ def _write_labels(
     labels: list[str] | None = None,
 ) -> None:
     writer.finish_chunks(labels or engine.run(LabelsPass(rule, kept), features, "labels"))
+
+
+def table_of_rows(estimator: Any, engine: Engine, X: Any, features: Samples, rule: Any) -> Any:
+    """Cluster, margin and confidence of rows in the features of a rule, as a pandas frame."""
+    import pandas as pd
+
+    blocks = engine.run(TablePass(rule, confidence_of(estimator)), features, "labels")
+    names = index_of(X, features.root)
+    names = names[0 : len(names)].astype(object) if isinstance(names, StoredNames) else names
+    return pd.DataFrame(columns_of(estimator, blocks), index=names)
 
 
 def confidence_of(estimator: Any) -> Confidence | None:

@@ -1,11 +1,12 @@
-"""Input of a user: parameters and their values, rows and checkpoints."""
+"""Parameters of estimators: how a class declares them, their values, and what makes two fits the same."""
 
+import inspect
 import numbers
-import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -16,13 +17,12 @@ from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment
 from mmcnb.engine.journal import described, fingerprint
 from mmcnb.engine.run import n_threads
 from mmcnb.errors import InputError, shown
-from mmcnb.estimators.columns import check_columns, check_frame_names
 from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma
 from mmcnb.features.graph import GraphKernel
 from mmcnb.features.kernel import Kernel
 from mmcnb.hinge.cccp import greatest_balance
 from mmcnb.hinge.starts import INITS
-from mmcnb.samples import Samples, open_samples
+from mmcnb.samples import Samples
 from mmcnb.samples._inventory import checked_path
 
 KERNELS = ("rbf", "linear", "poly")
@@ -147,6 +147,38 @@ RUNTIME_DOCS = {
 }
 
 
+if TYPE_CHECKING:  # the type checker sees a dataclass
+    from dataclasses import dataclass as estimator
+else:
+
+    def estimator(cls: type | None = None, *, kw_only: bool = False) -> Any:
+        """Make a class an estimator: its fields are its parameters, followed by those that all classes share.
+
+        Parameters
+        ----------
+        cls : type or None, default=None
+            The class; ``{runtime}`` in its docstring becomes the documentation of the shared parameters.
+        kw_only : bool, default=False
+            Whether its parameters are keyword-only.
+
+        Returns
+        -------
+        type
+            The class, with its ``__init__``.
+        """
+        if cls is None:
+            return partial(estimator, kw_only=kw_only)
+        made: Any = dataclass(cls, eq=False, repr=False, kw_only=kw_only)
+        shared = [*RUNTIME_DOCS][: None if "checkpoint" in made.__dataclass_fields__ else -1]
+        made.__doc__ = (made.__doc__ or "").replace(
+            "{runtime}", "\n    ".join(RUNTIME_DOCS[name] for name in shared)
+        )
+        signature = inspect.signature(made.__init__)
+        order = sorted(signature.parameters.values(), key=lambda parameter: parameter.name in shared)
+        made.__init__.__signature__ = signature.replace(parameters=order)
+        return made
+
+
 def check_parameters(estimator: Any) -> None:
     """Refuse parameters that break the constraints of their class.
 
@@ -193,36 +225,6 @@ def default_kernel(estimator: Any, sample: Any, weights: np.ndarray | None) -> K
     """The one kernel of a method that tries no bandwidths."""
     gamma = default_gamma(estimator.gamma, estimator.kernel, sample, weights)
     return Kernel(estimator.kernel, gamma, int(estimator.degree), float(estimator.coef0))
-
-
-def is_stored(X: Any) -> bool:
-    """Whether X is a path, a Zarr object, a Dask array or opened samples, not an array in memory."""
-    if isinstance(X, (str, os.PathLike, Samples)):
-        return True
-    module = type(X).__module__
-    return module.split(".")[0] == "zarr" or module.startswith("dask.array")
-
-
-def read_input(
-    estimator: Any, X: Any, reset: bool, least_rows: int = 1, element: str | None = None
-) -> Samples:
-    """The rows of any input, with the columns of the fit unless this is one."""
-    if not reset:
-        check_frame_names(estimator, X)  # before its numbers
-    samples = open_samples(X, element)
-    if samples.n_samples < least_rows:
-        raise InputError(
-            f"{samples.name} holds {samples.n_samples} sample(s), while a minimum of {least_rows} is "
-            "required; give more rows."
-        )
-    if not reset:
-        check_columns(estimator, samples)
-        return samples
-    estimator.n_features_in_ = samples.n_features
-    estimator.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-    if samples.feature_names is not None:
-        estimator.feature_names_in_ = np.array(samples.feature_names, dtype=object)
-    return samples
 
 
 # Constraints of methods with a kernel and a sample, but without the hinge form.

@@ -14,10 +14,9 @@ from mmcnb.engine.passes import SAMPLE_ROWS, DrawnSample, draw_sample, sample_ro
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import connected
 from mmcnb.errors import InputError
-from mmcnb.estimators.base import Estimator, estimator
-from mmcnb.estimators.classes import check_class_weight, check_counts, read_classes, weight_of_rows
+from mmcnb.estimators.base import DecisionEstimator, estimator
+from mmcnb.estimators.input import read_input
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
-from mmcnb.estimators.outputs import DecisionMixin
 from mmcnb.estimators.parameters import (
     COUNT,
     KERNEL,
@@ -25,7 +24,6 @@ from mmcnb.estimators.parameters import (
     POSITIVE,
     SCALE,
     default_kernel,
-    read_input,
 )
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.rules import Hyperplane, Scores
@@ -34,13 +32,14 @@ from mmcnb.samples import Samples
 from mmcnb.samples._arrays import one_line
 from mmcnb.samples.derived import ScaledSamples, standardized
 from mmcnb.samples.matrix import with_short_indices
+from mmcnb.stores.classes import check_class_weight, check_counts, read_classes, weight_of_rows
 
 CLUSTERS = 100, 1000  # least and most where n_clusters is None: `python -m benchmarks scm`
 LEVELS = {"balance": 1.0, "miss-rate": 0.1}  # `python -m benchmarks scm`
 
 
 @estimator
-class SupportClusterMachine(DecisionMixin, ClassifierMixin, Estimator):
+class SupportClusterMachine(ClassifierMixin, DecisionEstimator):
     """Support vector machine for many rows of which one class is rare, trained on clusters of the others.
 
     The rows of the majority class are clustered in feature space. An SVM is trained on the minority rows and

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from mmcnb._constraints import Choice, Constraint, Interval, Parsed
 from mmcnb.engine.estimates import OF_KERNEL, OF_PARTITION, partition_seconds
@@ -37,7 +36,7 @@ from mmcnb.samples import Samples
 
 
 @estimator
-class UnsupervisedRLS(RowTransformerMixin, ClassNamePrefixFeaturesOutMixin, StreamedClusterer):
+class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     """Clusters that kernel ridge regression fits best, any number of them (UMC-RLS).
 
     The labels are those for which regularised least squares, trained on them, leaves the smallest error. A

@@ -9,7 +9,7 @@ import pytest
 
 import mmcnb
 from mmcnb.engine.session import Report
-from mmcnb.estimators.notebook import verdict_html
+from mmcnb.estimators.outputs import verdict_html
 
 MARKUP = "<script>alert(1)</script>"
 

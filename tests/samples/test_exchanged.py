@@ -11,7 +11,6 @@ import zarr
 
 import mmcnb
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.estimators.classes import read_classes
 from mmcnb.samples import open_samples
 from mmcnb.samples._base import open_again
 from mmcnb.stores import (
@@ -27,6 +26,7 @@ from mmcnb.stores import (
 )
 from mmcnb.stores import _write as writers
 from mmcnb.stores._labels import read_column
+from mmcnb.stores.classes import read_classes
 
 ROWS, CHUNK = 600, 100
 KEPT = Path(__file__).parents[1] / "data/stores/0.2.0"

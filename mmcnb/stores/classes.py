@@ -1,4 +1,4 @@
-"""The class of each row, wherever it is kept, and what each class weighs."""
+"""The class of each row, from an array or beside the rows of a store, and the weights of classes."""
 
 import numbers
 import os
@@ -10,11 +10,10 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from mmcnb.errors import InputError, shown
-from mmcnb.estimators.parameters import is_stored
 from mmcnb.samples import Samples
 from mmcnb.samples._arrays import plain_values
 from mmcnb.samples._open import describe, open_node, stored_array
-from mmcnb.stores import open_class_labels
+from mmcnb.stores._labels import open_class_labels
 
 
 def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
@@ -53,6 +52,14 @@ def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
     except (ValueError, TypeError) as error:
         raise InputError(f"{str(error).splitlines()[0].rstrip('. ')}; give y as one class a row.") from error
     return labels
+
+
+def is_stored(X: Any) -> bool:
+    """Whether X is a path, a Zarr object, a Dask array or opened samples, not an array in memory."""
+    if isinstance(X, (str, os.PathLike, Samples)):
+        return True
+    module = type(X).__module__
+    return module.split(".")[0] == "zarr" or module.startswith("dask.array")
 
 
 def _stored_with(X: Any, samples: Samples) -> np.ndarray:
