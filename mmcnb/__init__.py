@@ -29,12 +29,12 @@ _MODULES = {
     "ClusterWarning": "mmcnb.errors",
 }
 
-__all__ = ["__version__", "baselines", "datasets", *_MODULES]
+__all__ = ["__version__", "datasets", *_MODULES]
 
 
 def __getattr__(name: str) -> object:
-    if name in ("baselines", "datasets"):
-        return import_module(f"mmcnb.{name}")
+    if name == "datasets":
+        return import_module("mmcnb.datasets")
     if name not in _MODULES:
         raise AttributeError(f"module 'mmcnb' has no attribute {name!r}")
     value = getattr(import_module(_MODULES[name]), name)

@@ -1,4 +1,3 @@
-from mmcnb import baselines as baselines
 from mmcnb import datasets as datasets
 from mmcnb._config import config as config
 from mmcnb.errors import ClusterWarning as ClusterWarning
@@ -38,7 +37,6 @@ __all__ = [
     "UnsupervisedRLS",
     "__version__",
     "annotate",
-    "baselines",
     "config",
     "datasets",
     "load",

@@ -22,7 +22,6 @@ SOURCES = sorted(
 )
 PUBLIC_MODULES = [
     "mmcnb",
-    "mmcnb.baselines",
     "mmcnb.datasets",
     "mmcnb.kernels",
     "mmcnb.kernels.unchecked",

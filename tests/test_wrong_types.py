@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mmcnb
-from mmcnb import baselines, metrics, plotting, selection, synthetic
+from mmcnb import metrics, plotting, selection, synthetic
 from mmcnb.errors import InputError, shown
 
 ROWS = np.concatenate([np.zeros((20, 3)), np.full((20, 3), 6.0)]) + np.arange(120).reshape(40, 3) % 7 / 10
@@ -25,9 +25,8 @@ NO_VALUES = {
 }
 KINDS = [
     kind
-    for room in (mmcnb, baselines)
-    for name in room.__all__
-    if inspect.isclass(kind := getattr(room, name)) and hasattr(kind, "get_params")
+    for name in mmcnb.__all__
+    if inspect.isclass(kind := getattr(mmcnb, name)) and hasattr(kind, "get_params")
 ]
 PARAMETERS = [(kind, name) for kind in KINDS for name in kind().get_params(deep=False)]
 
@@ -60,14 +59,6 @@ CALLS = {
     "sampled_silhouette": small(
         metrics.sampled_silhouette, X=ROWS, labels=HALVES, sample_size=20, scale=None, random_state=0
     ),
-    "ball_graph": small(baselines.ball_graph, X=ROWS, gamma=1.0, least=0.1),
-    "graph_kernel_kmeans": small(
-        baselines.graph_kernel_kmeans,
-        K=baselines.ball_graph(ROWS, 1.0),
-        start=HALVES,
-        weights=None,
-        max_iter=5,
-    ),
     "config": small(mmcnb.config, memory_limit=None, n_jobs=None, engine=None),
     "warmup": small(mmcnb.warmup, estimator=None),
     "ClusterDisplay": drawn(plotting.ClusterDisplay),
@@ -79,8 +70,6 @@ OPTIONS = [
     *(("make_shape", name) for name in ("name", "n_samples", "random_state")),
     *(("make_block", n) for n in ("kind", "start", "stop", "n_features", "random_state", "n_clusters")),
     *(("sampled_silhouette", name) for name in ("sample_size", "scale", "random_state")),
-    *(("ball_graph", name) for name in ("gamma", "least")),
-    *(("graph_kernel_kmeans", name) for name in ("start", "weights", "max_iter")),
     *(("config", name) for name in ("memory_limit", "n_jobs", "engine")),
     ("warmup", "estimator"),
     *(("ClusterDisplay", name) for name in ("features", "sample_size", "random_state")),

@@ -1,8 +1,8 @@
 """The basis: how many labels of the exact method landmarks and other bases reproduce, and at what cost.
 
 ``python -m benchmarks basis [--seeds N]`` fits `KernelCPMMC` at bandwidth 1 on the small UCI sets. Beside it
-are `SparseKernelMMC` with 10, 20, 50, 100 and n landmarks and, for one seed, with the bases that grow, at
-C = 2 and C = 10. Agreement is the share of rows with the same label; kernel evaluations are those of each
+are `SparseKernelMMC` with 10, 20, 50, 100 and n landmarks and, for one seed, with the shared basis,
+at C = 2 and C = 10. Agreement is the share of rows with the same label; kernel evaluations are those of each
 row.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 import mmcnb
-from benchmarks.methods import OWN, SKMMC, estimator
+from benchmarks.methods import SKMMC, estimator
 from benchmarks.protocol import UCI, fit, load_once, scored, with_gamma
 from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.tables import Result, goals_of
@@ -33,8 +33,7 @@ def grid(options: Options) -> Runs:
         for seed in range(options.seeds or 3):
             for landmarks in LANDMARKS:
                 yield Run(name, "landmarks", seed, {"C": C, "landmarks": landmarks}, settings=rows)
-            for basis in ("shared", "own") if seed == 0 else ():
-                yield Run(name, basis, seed, {"C": C}, settings=rows)
+        yield Run(name, "shared", 0, {"C": C}, settings=rows)
 
 
 def compute(run: Run) -> dict[str, Any]:
@@ -42,10 +41,8 @@ def compute(run: Run) -> dict[str, Any]:
     data, C, landmarks = run.data, run.parameters["C"], run.parameters.get("landmarks")
     given = {"C": C, "random_state": run.seed} | with_gamma({"width": WIDTH}, data.X)
     exact = _exact_labels(run.dataset, run.settings["rows"], **given)
-    if run.method != "own":
-        p = len(data.y) if landmarks == "n" else landmarks
-        given |= {"basis": run.method, "n_landmarks": p}
-    model = estimator(OWN if run.method == "own" else SKMMC, **given)
+    p = len(data.y) if landmarks == "n" else landmarks
+    model = estimator(SKMMC, basis=run.method, n_landmarks=p, **given)
     found = scored(data, model)
     same, vectors = float(np.mean(model.labels_ == exact)), len(model.model_.basis)
     return found | {

@@ -3,8 +3,7 @@
 ``python -m benchmarks eta [--quick] [--seeds N]`` fits SKMMC at five values of eta up to 1, by default and,
 from coin flips, at each width of the paper's grid, whose best at each eta is chosen by the classes, three
 times with other seeds.
-"SKMMC, own vectors" is the paper's basis, one vector a plane that no other plane uses, at one width and one
-seed: eta sets the number of its basis vectors. Cuts are steps of the cutting-plane loop, rounds those of
+Cuts are steps of the cutting-plane loop, rounds those of
 CCCP, over all starts and widths. ``--quick`` takes three sets and three values.
 """
 
@@ -12,7 +11,7 @@ from itertools import product
 
 import pandas as pd
 
-from benchmarks.methods import OWN, SKMMC
+from benchmarks.methods import SKMMC
 from benchmarks.protocol import ERROR, LABEL_FREE, PAPER, PAPER_WIDTHS, UCI
 from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.studies._skmmc import COIN_FLIPS, compute
@@ -22,7 +21,6 @@ __all__ = ["compute", "grid", "tables"]
 
 ETAS = (0.01, 0.03, 0.1, 0.3, 1.0)
 QUICK_ETAS, QUICK_SETS = (0.01, 0.1, 1.0), ("heart", "ionosphere", "breast")
-OWN_WIDTH = 1.0
 KEYS = ["dataset", "protocol", "method", "eta"]
 COUNTS = ("cuts", "rounds", "cuts_a_round", "basis_vectors")
 # What the paper says of eta: at its largest, a cut or two a round and little more error.
@@ -31,17 +29,15 @@ MOST_RISE, MOST_CUTS, MOST_TIME = 0.02, 2.0, 1.0
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Each eta by default, at each width, and with the paper's basis."""
+    """Each eta by default and at each width."""
     etas = options.pick(ETAS, QUICK_ETAS, QUICK_ETAS)
     for name in options.pick(UCI, QUICK_SETS, QUICK_SETS[:1]):
         data = {"rows": options.rows_of(name)}
-        flips, own = (data | {"fixed": fixed} for fixed in (COIN_FLIPS, {"init": "random", "n_init": 1}))
+        flips = data | {"fixed": COIN_FLIPS}
         for seed, eta in product(options.repeats(3), etas):
             yield Run(name, SKMMC, seed, {"eta": eta}, LABEL_FREE, settings=data)
             for width in options.pick(PAPER_WIDTHS, PAPER_WIDTHS, PAPER_WIDTHS[1:3]):
                 yield Run(name, SKMMC, seed, {"eta": eta, "width": width}, PAPER, settings=flips)
-        for eta in etas[1:] if options.quick else etas:  # the least takes minutes
-            yield Run(name, OWN, 0, {"eta": eta, "width": OWN_WIDTH}, PAPER, settings=own)
 
 
 def tables(frame: pd.DataFrame) -> Result:

@@ -10,7 +10,7 @@ from typing import Any
 from mmcnb.cli._common import number_or_name
 from mmcnb.errors import InputError
 
-METHODS = {  # classes of `mmcnb`, and behind them those of `mmcnb.baselines`
+METHODS = {
     "maximum-margin-clustering": "MaximumMarginClustering",
     "sparse-kernel-mmc": "SparseKernelMMC",
     "crammer-singer-mmc": "CrammerSingerMMC",
@@ -20,10 +20,6 @@ METHODS = {  # classes of `mmcnb`, and behind them those of `mmcnb.baselines`
     "kernel-kmeans": "KernelKMeans",
     "cpmmc": "CPMMC",
     "kernel-cpmmc": "KernelCPMMC",
-    "iterative-svr": "IterativeSVR",
-    "label-generation-mmc": "LabelGenerationMMC",
-    "sdp-mmc": "SDPMMC",
-    "own-basis-mmc": "OwnBasisMMC",
 }
 NAMED = 4  # methods that a refusal lists at most
 CLASSIFIER = "support-cluster-machine"
@@ -227,8 +223,7 @@ def estimator_class(method: str) -> Any:
     """The class of a method."""
     import mmcnb
 
-    name = METHODS[method]
-    return getattr(mmcnb if name in mmcnb.__all__ else mmcnb.baselines, name)
+    return getattr(mmcnb, METHODS[method])
 
 
 def _parameters_of(method: str) -> Collection[str]:

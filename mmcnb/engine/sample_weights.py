@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 import zarr
 
-from mmcnb.engine.session import FitSession
 from mmcnb.errors import InputError
 from mmcnb.samples._arrays import is_number, plain_values
 from mmcnb.stores._labels import read_column
 
 EXACT = 2.0**53  # sums of whole numbers up to here lose nothing
-LARGEST_C = 1e100  # and its inverse is the smallest: squares of both are floats
 ROWS = 2**16  # that are scaled at a time, so that there is one copy of the weights and no more
 
 
@@ -98,20 +96,3 @@ def _whole_multiples(weights: np.ndarray, least: float) -> np.ndarray | None:
         if (np.abs(times - nearest) > rounding * nearest).any():
             return None
     return whole if whole.sum() <= EXACT else None
-
-
-def loss_of_a_weight(estimator: Any, session: FitSession) -> float:
-    """C of a row of weight 1, where the loss is a sum over the rows: there c w with C is w with c C.
-
-    Raises
-    ------
-    InputError
-        If weights and C are so large or small that it is beyond the range of the solvers.
-    """
-    C = float(estimator.C) * session.weight_unit
-    if not 1 / LARGEST_C <= C <= LARGEST_C:
-        raise InputError(
-            f"C={estimator.C} times a sample_weight of {session.weight_unit:g} is beyond the range of the "
-            "solver; give weights near 1."
-        )
-    return C

@@ -243,7 +243,7 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
             Ignored; for compatibility with scikit-learn.
         sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
             Weight of each row: 2 has the effect of a duplicate row, and 0 that of none. Only proportions
-            count, except where C weighs the loss of a row, as in `mmcnb.baselines`.
+            count.
         element : str or None, default=None
             Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 

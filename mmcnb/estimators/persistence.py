@@ -30,7 +30,7 @@ CLASSES = (
         "SupportClusterMachine",
     ),
 )
-BASELINES = ("IterativeSVR", "LabelGenerationMMC", "OwnBasisMMC", "SDPMMC")
+GONE = ("IterativeSVR", "LabelGenerationMMC", "OwnBasisMMC", "SDPMMC")  # classes of 0.2
 PLAIN = (str, int, float, bool, type(None))  # a RandomState is not kept
 MOST_SHOWN = 200  # characters of a value in a message
 WRITTEN_BY_FORMAT_2 = {"memory_limit", "n_jobs", "verbose"}  # and not read
@@ -182,8 +182,6 @@ def _upgraded(header: dict[str, Any]) -> tuple[str, dict[str, Any]]:
                 parameters.pop(key, None)
             return "CrammerSingerMMC", parameters | many
         if parameters.get("basis") == "own":
-            for key in ("basis", "kernel", "degree", "coef0"):
-                parameters.pop(key, None)
             return "OwnBasisMMC", parameters
     return name, parameters
 
@@ -192,9 +190,14 @@ def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
     """An estimator of a known class, each parameter one that it has and of a value that it may have."""
     import mmcnb
 
-    if name not in (*CLASSES, *BASELINES):
+    if name in GONE:
+        raise InputError(
+            f"{path} contains a {name}, which mmcnb no longer has; install mmcnb 0.2 to use this file, or "
+            "fit SparseKernelMMC in its place."
+        )
+    if name not in CLASSES:
         raise InputError(f"{path} holds a {name}, which this version does not know; upgrade mmcnb.")
-    cls = getattr(mmcnb if name in CLASSES else mmcnb.baselines, name)
+    cls = getattr(mmcnb, name)
     allowed = set(cls._get_param_names()) - set(RUNTIME_NAMES)
     for key, value in parameters.items():
         if key not in allowed:

@@ -26,7 +26,6 @@ from mmcnb.estimators.parameters import (
 from mmcnb.features.landmarks import check_landmarks
 from mmcnb.features.model import Model
 from mmcnb.features.rules import GivenLabels, Hyperplane
-from mmcnb.hinge.growing import GrowingWorkingSet
 from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
 from mmcnb.hinge.sample_search import RestartResult, search_config
 from mmcnb.hinge.two_clusters import fit_from, search_starts
@@ -190,7 +189,7 @@ class SparseKernelMMC(StreamedClusterer):
         config = search_config(session, **search_parameters(self))
         given = session.sample, session.sample_weights, self.degree, self.coef0
         kernels = candidate_kernels(self.kernel, self.gamma, *given)
-        growing = GrowingWorkingSet if self.basis == "shared" else None
+        growing = self.basis == "shared"
         return fit_on_landmarks(session, config, kernels, self.n_landmarks, self.landmarks, growing)
 
 

@@ -112,7 +112,8 @@ class GrowingWorkingSet(WorkingSet):
         active, statistics = found
         self.generators.append(active)
         self.s, self.t = np.append(self.s, statistics.active), np.append(self.t, statistics.signed)
-        self._represent(active)
+        self._grow(self._fixed_point(self._signed(active)))
+        self._represent_all()
 
     def relabel(self, labels: Labels) -> None:
         """Sign the cutting planes with new labels."""
@@ -124,40 +125,27 @@ class GrowingWorkingSet(WorkingSet):
     def _signed(self, active: np.ndarray) -> np.ndarray:
         return active * self.y * self.row_shares
 
-    def _represent(self, active: np.ndarray) -> None:
-        """Give the last cutting plane its basis vector."""
-        self._grow(self._fixed_point(self._signed(active)))
-        self._represent_all()
-
     def _represent_all(self) -> None:
         """Inner products and coefficients of all cutting planes on the basis so far: one shared subspace."""
         signed = np.array([self._signed(active) for active in self.generators])
         self.centred = signed @ self.columns - np.outer(self.t, self.training_set.mean)
         self.coefs = self.training_set.represent(self.centred)
 
-    def _grow(self, b: np.ndarray) -> int:
-        """Add a basis vector unless the basis has it already; return its position."""
+    def _grow(self, b: np.ndarray) -> None:
+        """Add a basis vector unless the basis has it already."""
         kernel, samples = self.rows.kernel, self.rows.samples
-        if self.basis.shape[0]:
-            nearness = kernel(b[None, :], self.basis)[0]
-            if nearness.max() > SAME:
-                return int(nearness.argmax())
+        if self.basis.shape[0] and kernel(b[None, :], self.basis).max() > SAME:
+            return
         self.basis = np.vstack([self.basis, b])
         column = kernel.against(b[None, :].astype(samples.dtype)).block(
             samples.block(0, samples.n_samples), np.float32
         )
         self.spent += 1
         self.columns = np.ascontiguousarray(np.hstack([self.columns, column]))
-        self._take_basis()
-        return self.basis.shape[0] - 1
-
-    def _take_basis(self) -> None:
-        """What follows from the basis and its columns."""
-        self.gram_of_basis = self.rows.kernel(self.basis, self.basis)
         self.training_set = TrainingSet(
             self.rows.engine,
             open_samples(self.columns),
-            normalization_of(self.gram_of_basis),
+            normalization_of(kernel(self.basis, self.basis)),
             self.rows.weights,
             hold_labels=True,
             basis=self.basis,
@@ -188,52 +176,8 @@ class GrowingWorkingSet(WorkingSet):
         return np.asarray(rows.mean(axis=0), np.float64).ravel()
 
 
-class OwnBasisWorkingSet(GrowingWorkingSet):
-    """Each cutting plane on its own basis vector (the form of the papers, N = 1).
-
-    Ψ_k is β_k φ(b_k) and the mean is β_0 φ(b_0). Planes already in the set may look violated again,
-    because ⟨w, Ψ_k⟩ and ⟨w, Ψ̂_k⟩ differ. The tolerance may never be reached, so the number of planes
-    is bounded.
-    """
-
-    max_planes = 50
-
-    def relabel(self, labels: Labels) -> None:
-        """Start again from the plane of all rows, as the papers do."""
-        self.y = labels.block(self.columns, 0, self.columns.shape[0])
-        self.basis, self.columns = self.basis[:1], np.ascontiguousarray(self.columns[:, :1])
-        self._take_basis()  # no vector may follow: the next one can be the first again
-        self.generators, self.positions = [self.all_rows()], [0]
-        self.s, self.t = np.ones(1), np.array([self.y @ self.row_shares])
-        self._represent(self.generators[0], last=0)
-
-    def add(self, found: Any) -> None:
-        """Add the cutting plane with its own basis vector."""
-        self.positions.append(0)
-        super().add(found)
-
-    def keep(self, kept: np.ndarray) -> None:
-        """Drop cutting planes; their basis vectors stay."""
-        super().keep(kept)
-        self.positions = [position for position, keep in zip(self.positions, kept, strict=True) if keep]
-
-    def _represent(self, active: np.ndarray, last: int = -1) -> None:
-        self.positions[last] = self._grow(self._fixed_point(self._signed(active)))
-        self._represent_all()
-
-    def _represent_all(self) -> None:
-        coefs = np.zeros((len(self.generators), self.basis.shape[0]))
-        for k, (active, position) in enumerate(zip(self.generators, self.positions, strict=True)):
-            coefs[k, position] = self._signed(active) @ self.columns[:, position]
-        coefs[:, 0] -= self.t * self.training_set.mean[0]
-        self.coefs, self.centred = coefs, coefs @ self.gram_of_basis
-
-
 def growing_candidates(
-    session: FitSession,
-    kernels: Sequence[Kernel],
-    basis: np.ndarray,
-    working_set: type[GrowingWorkingSet],
+    session: FitSession, kernels: Sequence[Kernel], basis: np.ndarray
 ) -> list[Callable[[], KernelFeatures]]:
     """Factories of the sample under each kernel, on a growing basis; landmarks serve the starts alone."""
     sample, weights, seed = open_samples(session.sample), session.sample_weights, session.seed()
@@ -241,6 +185,6 @@ def growing_candidates(
     def features(kernel: Kernel) -> KernelFeatures:
         z = landmark_features(kernel, session.engine, sample, basis, weights).z
         rows = Rows(session.engine, sample, kernel, weights, seed)
-        return KernelFeatures(kernel, z, weights, lambda: working_set(rows))
+        return KernelFeatures(kernel, z, weights, lambda: GrowingWorkingSet(rows))
 
     return [partial(features, kernel) for kernel in kernels]

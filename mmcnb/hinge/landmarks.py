@@ -13,7 +13,7 @@ from mmcnb.features.bandwidth import candidate_gammas, mean_squared_distance, na
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.landmarks import scaled_landmarks
 from mmcnb.features.nystroem import choose_landmarks
-from mmcnb.hinge.growing import GrowingWorkingSet, growing_candidates
+from mmcnb.hinge.growing import growing_candidates
 from mmcnb.hinge.sample_search import SearchConfig
 from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.hinge.working_set import landmark_features
@@ -76,17 +76,17 @@ def fit_on_landmarks(
     kernels: list[Kernel],
     n_landmarks: int | None,
     landmarks: Any = None,
-    growing: type[GrowingWorkingSet] | None = None,
+    growing: bool = False,
 ) -> FitResult:
     """Fit to the landmarks of a sample; on a growing basis the landmarks serve the starts alone."""
     rows, weights = session.sample, session.sample_weights
     size = basis_size(n_landmarks, rows.shape[0])
     if landmarks is None:
-        basis = choose_landmarks(rows, size, session.random_state, weights, may_be_sparse=growing is None)
+        basis = choose_landmarks(rows, size, session.random_state, weights, may_be_sparse=not growing)
     else:
         basis = scaled_landmarks(landmarks, rows, session.mean, session.deviation)
-    if growing is not None:
-        return fit_two_clusters(session, growing_candidates(session, kernels, basis, growing), config)
+    if growing:
+        return fit_two_clusters(session, growing_candidates(session, kernels, basis), config)
     whole = landmarks is None and size == rows.shape[0]
     given = session.engine, open_samples(rows), basis, weights, whole
     return fit_two_clusters(session, [partial(landmark_features, one, *given) for one in kernels], config)

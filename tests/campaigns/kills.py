@@ -42,10 +42,6 @@ METHODS = {  # store and options that make each checkpointed fit quick
     "kernel-kmeans": ("rows.zarr", f"{SMALL} --n-clusters 3"),
     "cpmmc": ("rows.zarr", "--sample-size 150 --n-init 1"),
     "kernel-cpmmc": ("few.zarr", "--n-init 1"),
-    "iterative-svr": ("few.zarr", "--max-rounds 4"),
-    "label-generation-mmc": ("few.zarr", "--max-iter 3"),
-    "sdp-mmc": ("few.zarr", ""),
-    "own-basis-mmc": ("rows.zarr", "--sample-size 60 --n-init 1 --max-rounds 3"),
 }
 SIGNALS = {  # and how often each is drawn; "INT INT" is an impatient user
     "KILL": 0.34,

@@ -184,8 +184,6 @@ _SQUARES, _MANY = "UnsupervisedRLS(3, n_init=2)", "CrammerSingerMMC(3, n_init=2)
 _MEANS, _KERNELS = "KernelKMeans(3, n_init=2, max_iter=3)", "MultipleKernelClustering(n_init=2)"
 _FRONT = "MaximumMarginClustering(3, kernel='rbf')"
 _EVOLUTION = "EvolutionaryMMC(n_init=2, max_generations=50)"
-_OWN = "baselines.OwnBasisMMC(n_init=2)"
-_SVR = "baselines.IterativeSVR(max_rounds=3)"
 _GRAPH = "GraphFeatures(8, n_nodes=4000)"
 
 CASES = [
@@ -193,14 +191,13 @@ CASES = [
     *(Case("fit", 512, "narrow", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _EVOLUTION)),
     *(Case("fit", 576, "dense", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _MANY, _KERNELS)),
     *(Case("fit", 640, "CSR", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _MANY, _KERNELS)),
-    *(Case("fit", 1024, "CSR, wide", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _EVOLUTION, _SVR)),
+    *(Case("fit", 1024, "CSR, wide", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _EVOLUTION)),
     *(Case("fit", 1024, "wide", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MANY, _KERNELS)),
-    *(Case("fit", 1024, "dense", one) for one in (_FRONT, _EVOLUTION, _OWN, _SVR, _GRAPH)),
+    *(Case("fit", 1024, "dense", one) for one in (_FRONT, _EVOLUTION, _GRAPH)),
     Case("fit", 1024, "CSR", _FRONT),
     Case("fit", 1024, "CSR", _GRAPH),
     Case("fit", 1024, "CSR, wide", _MANY),
     Case("fit", 1024, "CSR, wide", _KERNELS),
-    Case("fit", 1024, "CSR, wide", _OWN),
     # storage, scaling, weights, threads, and where kernel values are kept
     Case("fit", 640, "dense, small chunks", _KERNEL, 1),
     Case("fit", 640, "dense, large chunks", _KERNEL),

@@ -78,10 +78,9 @@ def test_the_same_for_other_kernels(name, kernel):
     check(make(name, kernel=kernel, gamma="auto", degree=2).fit(X), X)
 
 
-def test_the_same_for_growing_bases():
-    X, given = make_blobs(60), {"gamma": 0.5, "C": 3.0, "eta": 0.1, "random_state": 0}
-    for model in (mmcnb.SparseKernelMMC(basis="shared", **given), mmcnb.baselines.OwnBasisMMC(**given)):
-        check(model.fit(X), X)
+def test_the_same_for_a_growing_basis():
+    X = make_blobs(60)
+    check(mmcnb.SparseKernelMMC(basis="shared", gamma=0.5, C=3.0, eta=0.1, random_state=0).fit(X), X)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

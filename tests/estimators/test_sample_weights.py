@@ -9,7 +9,6 @@ from mmcnb.engine.sample_weights import EXACT, scaled_weights
 from mmcnb.stores import create_dense_store
 from tests.estimators.conftest import bits, make_blobs
 
-BASELINES = mmcnb.baselines
 PROPORTIONAL = {
     "two clusters": mmcnb.MaximumMarginClustering(2),
     "three": mmcnb.MaximumMarginClustering(3),
@@ -22,12 +21,6 @@ PROPORTIONAL = {
     "KernelKMeans": mmcnb.KernelKMeans(3),
     "several kernels": mmcnb.MultipleKernelClustering(),
     "several kernels, three": mmcnb.MultipleKernelClustering(n_clusters=3),
-}
-# Their loss is a sum over the rows: a weight is a factor of C, and C has a unit.
-SUMMED = {
-    "IterativeSVR": BASELINES.IterativeSVR,
-    "SDPMMC": BASELINES.SDPMMC,
-    "LabelGenerationMMC": BASELINES.LabelGenerationMMC,
 }
 FACTORS = (1 / 97, 0.1, 3.0, 2.0**-60, 2.0**70, 1e-300, 1e300)
 COUNTS = np.random.default_rng(1).integers(0, 4, 60).astype(np.float64)
@@ -65,30 +58,6 @@ def test_weights_that_sum_to_one_are_taken(name):
     one = fitted(model, X, weights).labels_
     np.testing.assert_array_equal(fitted(model, X, weights / weights.sum()).labels_, one)
     np.testing.assert_array_equal(fitted(model, X, 2.0**-200 * weights).labels_, one)
-
-
-@pytest.mark.parametrize("name", SUMMED)
-def test_where_the_loss_is_a_sum_a_weight_is_a_factor_of_C(name):
-    X, kind = rows(), SUMMED[name]
-    one = fitted(kind(C=3.0), X, COUNTS)
-    for factor in (0.1, 3.0, 2.0**-10):
-        other = fitted(kind(C=3.0 / factor), X, factor * COUNTS)
-        np.testing.assert_array_equal(other.labels_, one.labels_)
-        assert other.objective_ == pytest.approx(one.objective_, rel=1e-6)
-
-
-@pytest.mark.parametrize("name", SUMMED)
-@pytest.mark.parametrize("factor", [1e-300, 1e300, 1e305])
-def test_weights_beyond_the_range_of_the_solver_are_refused(name, factor):
-    sentence = r"^(C=1\.0 times a sample_weight of|sample_weight adds up)[^\n]*; [^\n]*\.$"
-    with pytest.raises(mmcnb.InputError, match=sentence):
-        fitted(SUMMED[name](), rows(), factor * COUNTS)
-
-
-def test_a_machine_that_would_train_for_ever_is_refused(monkeypatch):
-    monkeypatch.setattr("mmcnb.estimators.iterative_svr.MOST_STEPS", 100)
-    with pytest.raises(mmcnb.InputError, match=r"^the support vector machine of C=1000 [^\n]*lower C\.$"):
-        BASELINES.IterativeSVR(C=1000.0).fit(make_blobs(40, gap=1.0))
 
 
 def test_a_sum_beyond_the_range_of_floats_is_refused():

@@ -1,16 +1,12 @@
-"""Kernel k-means: Lloyd's passes, mini-batches, pseudo-centres, representatives, and the form on a graph."""
+"""Kernel k-means: Lloyd's passes, mini-batches, pseudo-centres, and representatives."""
 
 import numpy as np
 import pytest
-import scipy.sparse
 from sklearn.cluster import KMeans
-from sklearn.metrics.pairwise import rbf_kernel
 
 from mmcnb.engine.run import ThreadEngine
-from mmcnb.errors import InputError
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.nystroem import RidgeMap, landmark_values
-from mmcnb.least_squares.graph_kmeans import ball_graph, graph_kernel_kmeans, least_eigenvalue
 from mmcnb.least_squares.kernel_kmeans import lloyd, mini_batches, pseudo_centre_pass
 from mmcnb.least_squares.local_search import canonical_labels
 from mmcnb.samples import GROUP_ROWS, open_samples
@@ -203,77 +199,3 @@ def test_means_are_the_representatives_that_change_the_kernel_matrix_least(seed)
     others += [np.array([z[rng.choice(np.flatnonzero(labels == h))] for h in range(4)]) for _ in range(50)]
     others += [means * (1 + step) for step in (-0.1, -0.01, 0.01, 0.1)]
     assert min(map(distance, others)) > least
-
-
-# -- on a graph ------------------------------------------------------------------------------------
-
-
-def association_of(K, labels, weights):
-    hot = (labels[:, None] == np.unique(labels)) * weights[:, None]
-    return (np.einsum("ih,ij,jh->h", hot, K, hot) / np.maximum(hot.sum(axis=0), 1e-300)).sum()
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_the_graph_holds_the_kernel_values_that_are_large_enough(sparse):
-    X = groups(120)
-    K = rbf_kernel(X, gamma=0.4)
-    graph = ball_graph(scipy.sparse.csr_array(X) if sparse else X, 0.4, least=0.2)
-    np.testing.assert_allclose(graph.toarray(), np.where(K >= 0.2, K, 0.0), atol=1e-6)
-    assert graph.nnz == (K >= 0.2).sum()
-
-
-@pytest.mark.parametrize("least", [1e-300, 0.05, 0.5])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_no_round_on_the_graph_lowers_the_ratio_association(least, weighted):
-    X, rng = groups(200), np.random.default_rng(0)
-    K, start = ball_graph(X, 0.3, least), rng.integers(5, size=200)
-    weights = rng.integers(0, 4, 200).astype(float) if weighted else None
-    omega, values = np.ones(200) if weights is None else weights, []
-    for rounds in range(1, 12):
-        found = graph_kernel_kmeans(K, start, weights, rounds)
-        values.append(association_of(K.toarray(), found.labels, omega))
-        assert found.association == pytest.approx(values[-1], rel=1e-9)
-        assert (np.bincount(found.labels, omega, 5) == found.sizes).all()
-    assert (np.diff(values) >= -1e-9).all()
-    assert values[-1] > association_of(K.toarray(), start, omega)
-    last = graph_kernel_kmeans(K, start, weights)
-    assert last.converged
-    assert last.n_iter > 2
-    for h in range(5):
-        likeness = K @ np.where(last.labels == h, omega, 0.0)
-        likeness[(last.labels != h) | (omega == 0)] = -np.inf
-        assert last.pseudo_centres[h] == likeness.argmax()
-
-
-@pytest.mark.parametrize("least", [1e-300, 0.05, 0.5])
-def test_the_least_eigenvalue_is_bounded_closely_from_below(least):
-    K = ball_graph(groups(200), 0.3, least)
-    values = np.linalg.eigvalsh(K.toarray())
-    assert values[0] - 0.01 * values[-1] <= least_eigenvalue(K) <= values[0] + 1e-12
-
-
-def test_on_the_whole_matrix_the_graph_form_is_kernel_k_means():
-    X = groups(150)
-    found, values, _ = passes(X, RBF, X, np.arange(5))
-    graph = graph_kernel_kmeans(ball_graph(X, 0.3, 1e-300), found[0].rule.label(values))
-    np.testing.assert_array_equal(graph.labels, found[-1].rule.label(values))
-    assert 150 - graph.association == pytest.approx(found[-1].inertia, rel=1e-5)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_on_a_graph_too_a_weight_is_a_row_given_so_often(seed):
-    X, rng = groups(100, seed=seed), np.random.default_rng(seed)
-    weights, start = rng.integers(1, 4, 100), rng.integers(4, size=100)
-    often = np.repeat(np.arange(100), weights)
-    one = graph_kernel_kmeans(ball_graph(X, 0.3), start, weights.astype(float))
-    other = graph_kernel_kmeans(ball_graph(X[often], 0.3), start[often])
-    assert other.association == pytest.approx(one.association, rel=0.02)
-    assert one.n_iter > 1
-
-
-def test_bad_input_of_the_graph_form_gets_one_sentence():
-    X = groups(10)
-    with pytest.raises(InputError, match=r"least=1\.5 is out of range"):
-        ball_graph(X, 0.3, 1.5)
-    with pytest.raises(InputError, match="are no labels of 10 rows"):
-        graph_kernel_kmeans(ball_graph(X, 0.3), np.zeros(3, int))

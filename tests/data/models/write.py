@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 import mmcnb
-from mmcnb import baselines
 from mmcnb.stores import create_dense_store
 
 SMALL = {"random_state": 0}
@@ -28,10 +27,6 @@ MODELS = {
     "SparseKernelMMC": {"n_init": 1, "n_landmarks": 8, "gamma": 0.02, "scale": "standard"},
     "SupportClusterMachine": {},
     "UnsupervisedRLS": {"n_clusters": 3, "n_init": 1, "n_landmarks": 8, "gamma": 0.02},
-    "IterativeSVR": {"gamma": 0.02},
-    "LabelGenerationMMC": {"gamma": 0.02},
-    "OwnBasisMMC": {"n_init": 1, "gamma": 0.02},
-    "SDPMMC": {"gamma": 0.02},
 }
 
 
@@ -48,7 +43,7 @@ def main() -> None:
     folder, X, expected = Path(__file__).parent / mmcnb.__version__, rows(), {}
     folder.mkdir()
     for name, parameters in MODELS.items():
-        cls = getattr(mmcnb, name, None) or getattr(baselines, name)
+        cls = getattr(mmcnb, name)
         model = cls(
             **{key: value for key, value in (SMALL | parameters).items() if key in cls().get_params()}
         )

@@ -1,0 +1,110 @@
+"""Iterative support vector regression: two clusters by a machine that is trained on its own labels."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.svm import SVC, SVR
+from sklearn.utils import check_random_state
+from sklearn.utils.random import sample_without_replacement
+
+from benchmarks.baselines.svm import POLYNOMIAL, balanced_threshold, clusters, default_gamma, rows_of, signs
+
+
+@dataclass
+class IterativeSVR:
+    """IterSVR and IterSVM of K. Zhang, I. W. Tsang and J. T. Kwok, Maximum margin clustering made practical.
+
+    A machine is trained on the labels of k-means. Its threshold is moved until both clusters are large
+    enough, and its signs are the next labels, until they no longer change.
+
+    Parameters
+    ----------
+    C, gamma, kernel, epsilon
+        As in `sklearn.svm.SVR`; gamma may also be "auto" (sigma = 0.55 times the root mean squared distance
+        between two rows) or "median".
+    loss : {"epsilon_insensitive", "hinge"}, default="epsilon_insensitive"
+        Regression to the labels (IterSVR), or classification (IterSVM).
+    balance : float, default=0.4
+        l/n: the smaller cluster has at least (1 - balance)/2 of the weight.
+    init : {"k-means", "random"}, default="k-means"
+        Labels of the start.
+    max_rounds : int, default=50
+        Most rounds.
+    sample_size : int, default=2000
+        Rows that the machine is trained on; it labels the others.
+    scale : {None, "standard"}, default=None
+        "standard" scales the columns.
+    random_state : int or None, default=None
+        Seed.
+
+    Examples
+    --------
+    >>> from benchmarks.baselines import IterativeSVR
+    >>> from sklearn.datasets import make_blobs
+    >>> X, y = make_blobs(200, centers=2, random_state=0, cluster_std=0.5)
+    >>> model = IterativeSVR(random_state=0).fit(X)
+    >>> bool((model.labels_ == (y != y[0])).all())
+    True
+    """
+
+    C: float = 1.0
+    gamma: float | str = "auto"
+    kernel: str = "rbf"
+    loss: str = "epsilon_insensitive"
+    epsilon: float = 0.0
+    balance: float = 0.4
+    init: str = "k-means"
+    max_rounds: int = 50
+    sample_size: int = 2000
+    scale: str | None = None
+    random_state: int | None = None
+
+    def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
+        """Find the clusters of dense or CSR rows."""
+        random_state = check_random_state(self.random_state)
+        X, rows = rows_of(X, self.scale), np.arange(X.shape[0])
+        if self.sample_size < len(rows):
+            rows = sample_without_replacement(len(rows), self.sample_size, random_state=random_state)
+            rows.sort()
+        sample, weights = X[rows], np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
+        shares = weights / weights.sum()
+        svm, y = self._machine(sample, shares), self._start(sample, weights, random_state.randint(2**31 - 1))
+        decide = svm.decision_function if self.loss == "hinge" else svm.predict
+        for _ in range(self.max_rounds):
+            svm.fit(sample, y, sample_weight=weights)
+            f = decide(sample)
+            threshold = balanced_threshold(f, shares, self.balance)
+            f -= threshold
+            before, y = y, signs(f)
+            self.converged_ = bool(f.min() < 0 <= f.max() and (y == before).all())
+            if self.converged_ or (y == y[0]).all():
+                break
+        self.objective_ = self._objective(svm, f, weights)
+        self.labels_ = clusters(decide(X) - threshold)
+        return self
+
+    def _start(self, sample: Any, weights: np.ndarray, seed: int) -> np.ndarray:
+        """Labels -1 and +1, both of which occur."""
+        if self.init != "random":
+            found = KMeans(2, n_init=10, random_state=seed).fit(sample, sample_weight=weights)
+            return np.where(found.labels_ == 1, 1, -1)
+        random_state = np.random.RandomState(seed)
+        y = np.where(random_state.uniform(size=sample.shape[0]) < 0.5, -1, 1)
+        if (y == y[0]).all():
+            y[random_state.randint(len(y))] *= -1
+        return y
+
+    def _machine(self, sample: Any, shares: np.ndarray) -> Any:
+        """A machine that is not yet trained; its steps end even for a C that it cannot solve."""
+        gamma = default_gamma(self.gamma, self.kernel, sample, shares)
+        given = {"C": self.C, "kernel": self.kernel, "gamma": gamma, "max_iter": 10**7, **POLYNOMIAL}
+        return SVC(**given) if self.loss == "hinge" else SVR(epsilon=self.epsilon, **given)
+
+    def _objective(self, svm: Any, f: np.ndarray, weights: np.ndarray) -> float:
+        """1/2 |w|² + C Σ loss; as the dual coefficients sum to 0, their product with f is |w|²."""
+        norm2 = float((svm.dual_coef_ @ f[svm.support_])[0])
+        margin = 1 - np.abs(f)
+        loss = np.maximum(0, margin if self.loss == "hinge" else np.abs(margin) - self.epsilon)
+        return 0.5 * norm2 + self.C * float(weights @ loss)

@@ -1,0 +1,122 @@
+"""The baselines' rows and their kernel, labels in balance, and the support vector machine of given labels."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import piqp
+from scipy.sparse import issparse
+from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
+from sklearn.preprocessing import StandardScaler
+
+from mmcnb import InputError
+
+POLYNOMIAL = {"degree": 3, "coef0": 1.0}
+
+
+def rows_of(X: Any, scale: str | None) -> Any:
+    """Dense or CSR rows as float64; "standard" scales the columns, and centres those of dense rows."""
+    X = X.astype(np.float64)
+    return StandardScaler(with_mean=not issparse(X)).fit_transform(X) if scale == "standard" else X
+
+
+def default_gamma(gamma: float | str, kernel: str, X: Any, shares: np.ndarray) -> float:
+    """A number as it is; "auto", "median" and "scale" as `mmcnb.KernelKMeans` has them."""
+    if not isinstance(gamma, str):
+        return gamma
+    if gamma == "median":
+        return 0.5 / float(np.median(euclidean_distances(X, squared=True)[np.triu_indices(X.shape[0], 1)]))
+    mean, square = shares @ X, shares @ (X.power(2) if issparse(X) else X**2)
+    if gamma == "auto" and kernel == "rbf":
+        return 1 / (2 * 0.55**2 * float(2 * np.maximum(square - mean**2, 0).sum()))
+    return 1 / (X.shape[1] * float(square.mean() - mean.mean() ** 2))
+
+
+def balanced_threshold(f: np.ndarray, shares: np.ndarray, balance: float) -> float:
+    """0 if both sides of f have at least (1 - balance)/2 of the weight; otherwise the nearest such threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.baselines.svm import balanced_threshold
+    >>> balanced_threshold(np.array([1.0, 2.0, 3.0, 4.0]), np.full(4, 0.25), 0.0)
+    2.5
+    """
+    least = (1 - balance) / 2 - 1e-12
+    if least <= shares[f < 0].sum() <= 1 - least:
+        return 0.0
+    order = np.argsort(f, kind="stable")
+    values, below = f[order], np.cumsum(shares[order])
+    gaps = np.flatnonzero(values[1:] > values[:-1])
+    if gaps.size == 0:
+        return 0.0
+    middles, smaller = (values[gaps] + values[gaps + 1]) / 2, np.minimum(below[gaps], 1 - below[gaps])
+    fair = smaller >= min(least, smaller.max())
+    return float(middles[fair][np.abs(middles[fair]).argmin()])
+
+
+def signs(f: np.ndarray) -> np.ndarray:
+    """Labels -1 or +1 of decision values."""
+    return np.where(f >= 0, 1, -1)
+
+
+def clusters(f: np.ndarray) -> np.ndarray:
+    """Clusters of decision values; that of the first row is 0."""
+    return ((f >= 0) != (f[0] >= 0)).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Margins through the mean of the rows.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n, n)
+        Kernel matrix of the features less their weighted mean.
+    bounds : ndarray of shape (n,)
+        Upper bounds of the multipliers: C times the weight of the row.
+    shares : ndarray of shape (n,)
+        Share of each row in the weight.
+    balance : float
+        l/n: bound of abs(shares·y).
+    """
+
+    gram: np.ndarray
+    bounds: np.ndarray
+    shares: np.ndarray
+    balance: float
+
+    def svm(self, y: np.ndarray) -> tuple[np.ndarray, float]:
+        """Multipliers of the machine of labels y without offset, and its objective.
+
+        max e'α - 1/2 α'(K∘yy')α = min 1/2 |w|² + Σ u_i max(0, 1 - y_i w·φ_i), for 0 <= α <= u.
+        """
+        size, scaled = self.bounds.max(), y * self.bounds
+        matrix = np.asfortranarray(scaled[:, None] * self.gram * scaled / size)
+        for tolerance in (1e-10, 1e-8, 1e-6):
+            solver = piqp.DenseSolver()
+            solver.settings.eps_abs = solver.settings.eps_rel = tolerance
+            solver.setup(matrix, -self.bounds / size, x_l=np.zeros(len(y)), x_u=np.ones(len(y)))
+            if solver.solve() == piqp.PIQP_SOLVED:
+                alpha = self.bounds * np.clip(solver.result.x, 0.0, 1.0)
+                return alpha, float(alpha.sum() - 0.5 * (alpha * y) @ self.gram @ (alpha * y))
+        raise InputError("the support vector machine of the labels has no solution; lower C.")
+
+    def result(self, y: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, float]:
+        """Clusters in balance by a machine with multipliers α, and 1/2 |w|² + Σ u_i max(0, 1 - abs(f_i))."""
+        f = self.gram @ (alpha * y)
+        norm2 = float(alpha * y @ f)
+        f -= balanced_threshold(f, self.shares, self.balance)
+        return clusters(f), 0.5 * norm2 + float(self.bounds @ np.maximum(0, 1 - np.abs(f)))
+
+
+def centred_problem(model: Any, X: Any, sample_weight: np.ndarray | None) -> Problem:
+    """The problem of a model's C, gamma, kernel, balance and scale on some rows."""
+    X = rows_of(X, model.scale)
+    weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+    shares = weights / weights.sum()
+    gamma = default_gamma(model.gamma, model.kernel, X, shares)
+    K = pairwise_kernels(X, metric=model.kernel, filter_params=True, gamma=gamma, **POLYNOMIAL)
+    means = K @ shares
+    centred = K - means[:, None] - means + shares @ means
+    return Problem((centred + centred.T) / 2, model.C * weights, shares, model.balance)

@@ -1,1 +1,0 @@
-"""Convex relaxations of maximum margin clustering, for few rows."""
