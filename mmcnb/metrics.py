@@ -12,10 +12,8 @@ __all__ = [
     "adjusted_rand_index",
     "balanced_clustering_error",
     "clustering_accuracy",
-    "imbalance_degree",
     "matched_confusion",
     "sampled_silhouette",
-    "sparsity",
 ]
 
 WORK_MIB = 64  # of the distances that are held at once
@@ -241,71 +239,6 @@ def sampled_silhouette(
         )
     with config_context(working_memory=WORK_MIB):
         return float(silhouette_score(standardized(as_matrix(samples.gather(rows)), scale), taken))
-
-
-def imbalance_degree(y: ArrayLike) -> float:
-    """Difference between the sizes of two classes, as a percentage of all rows.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        Classes; at most two different ones.
-
-    Returns
-    -------
-    float
-        Percentage between 0 (equal sizes) and 100 (one class); eq. (32) of the SKMMC paper.
-
-    Raises
-    ------
-    InputError
-        If `y` is empty, not one-dimensional, or has more than two classes.
-
-    Examples
-    --------
-    >>> from mmcnb.metrics import imbalance_degree
-    >>> imbalance_degree([1, 1, 1, -1])
-    50.0
-    """
-    classes, counts = np.unique(_one_dimensional(y, "y"), return_counts=True)
-    if len(classes) > 2:
-        raise InputError(f"y has {len(classes)} classes; the imbalance degree is defined for two.")
-    # A class that does not occur has size 0, so one class alone gives 100.
-    difference = counts[0] - counts[1] if len(classes) == 2 else counts[0]
-    return float(100.0 * abs(difference) / counts.sum())
-
-
-def sparsity(X: Any) -> float:
-    """Percentage of entries that are not zero, as the SKMMC paper's Tab. I and IV count it.
-
-    Parameters
-    ----------
-    X : ndarray or SciPy sparse matrix or array of shape (n_samples, n_features)
-        The data.
-
-    Returns
-    -------
-    float
-        Percentage between 0 and 100; a dense table without zeros has 100.
-
-    Raises
-    ------
-    InputError
-        If `X` is not two-dimensional or has no entries.
-
-    Examples
-    --------
-    >>> from mmcnb.metrics import sparsity
-    >>> sparsity([[0.0, 1.0], [0.0, 0.0]])
-    25.0
-    """
-    from scipy.sparse import issparse
-
-    X = X if issparse(X) else np.asarray(X)
-    if X.ndim != 2 or 0 in X.shape:
-        raise InputError(f"X has shape {X.shape}; give a table with at least one row and one column.")
-    nonzero = X.count_nonzero() if issparse(X) else np.count_nonzero(X)
-    return float(100.0 * nonzero / (X.shape[0] * X.shape[1]))
 
 
 def _contingency(y_true: ArrayLike, labels: ArrayLike) -> Any:

@@ -5,26 +5,18 @@ Gaussian blobs and arcs. Every block of rows of these draws from its own random 
 the block's number. So any rows can be made alone, and are the same however many rows the whole has.
 """
 
-from collections.abc import Callable
 from os import PathLike
 
 import numpy as np
 
 from mmcnb._constraints import Choice, Interval
 from mmcnb._progress import progress
-from mmcnb._shapes import SHAPES, Shape, make_shape
+from mmcnb._shapes import SHAPES, make_shape
 from mmcnb.errors import InputError
 from mmcnb.samples import BLOCK_ROWS
 from mmcnb.stores import create_dense_store
 
-__all__ = ["KINDS", "SHAPES", "Shape", "make_block", "make_shape", "write_synthetic"]
-
-MOST_ROWS = 2**53
-RING_RADII = (1.0, 0.4)
-SHAPE_NOISE = 0.05  # standard deviation around a ring or a moon
-OTHER_NOISE = 0.03  # standard deviation of the features that say nothing
-BLOB_SPREAD = 5.0  # blob centres are uniform in [-5, 5] in each feature, with unit variance around them
-ARC_SPREAD = 0.5  # root mean square distance of the arcs' centres from zero; their radius is 1
+__all__ = ["SHAPES", "make_block", "make_shape", "write_synthetic"]
 
 
 def make_block(
@@ -70,7 +62,7 @@ def make_block(
     """
     _check(kind, n_features, n_clusters, random_state)
     for name, number in (("start", start), ("stop", stop)):
-        Interval(0, MOST_ROWS, integer=True).check(name, number)
+        Interval(0, 2**53, integer=True).check(name, number)
     if start > stop:
         raise InputError(f"rows {start} to {stop} are not a range; give 0 <= start <= stop.")
     X = np.empty((stop - start, n_features), dtype=np.float32)
@@ -127,7 +119,7 @@ def write_synthetic(
     1000
     """
     _check(kind, n_features, n_clusters, random_state)
-    Interval(1, MOST_ROWS, integer=True).check("n_samples", n_samples)
+    Interval(1, 2**53, integer=True).check("n_samples", n_samples)
     step = BLOCK_ROWS * max(1, 2**22 // (BLOCK_ROWS * n_features))  # about 16 MiB at a time
     writer = create_dense_store(
         path,
@@ -146,9 +138,9 @@ def write_synthetic(
 
 
 def _check(kind: str, n_features: int, n_clusters: int, random_state: int) -> None:
-    Choice(tuple(KINDS)).check("kind", kind)
+    Choice(("rings", "moons", "blobs", "arcs")).check("kind", kind)
     Interval(2, integer=True).check("n_features", n_features)
-    Interval(2, 2 if kind in _CURVES else np.inf, integer=True).check("n_clusters", n_clusters)
+    Interval(2, 2 if kind in ("rings", "moons") else np.inf, integer=True).check("n_clusters", n_clusters)
     Interval(0, integer=True).check("random_state", random_state)
 
 
@@ -161,22 +153,22 @@ def _whole_block(
     X = rng.standard_normal((BLOCK_ROWS, n_features), dtype=np.float32)
     shared = np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=(0,)))
     if kind == "arcs":
-        X *= SHAPE_NOISE
+        X *= 0.05
         X += _arc_points(rng, shared, y, n_features, n_clusters)
         return X, y
     if kind == "blobs":
-        centres = shared.uniform(-BLOB_SPREAD, BLOB_SPREAD, size=(n_clusters, n_features))
+        centres = shared.uniform(-5.0, 5.0, size=(n_clusters, n_features))
         X += centres.astype(np.float32)[y]
         return X, y
-    X[:, :2] *= SHAPE_NOISE
-    X[:, 2:] *= OTHER_NOISE
-    X[:, :2] += _CURVES[kind](rng, y)
+    X[:, :2] *= 0.05
+    X[:, 2:] *= 0.03
+    X[:, :2] += _ring_points(rng, y) if kind == "rings" else _moon_points(rng, y)
     return X, y
 
 
 def _ring_points(rng: np.random.Generator, y: np.ndarray) -> np.ndarray:
     angle = rng.uniform(0.0, 2.0 * np.pi, size=len(y))
-    radius = np.take(RING_RADII, y)
+    radius = np.take((1.0, 0.4), y)
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]).astype(np.float32)
 
 
@@ -190,15 +182,8 @@ def _moon_points(rng: np.random.Generator, y: np.ndarray) -> np.ndarray:
 def _arc_points(
     rng: np.random.Generator, shared: np.random.Generator, y: np.ndarray, n_features: int, n_clusters: int
 ) -> np.ndarray:
-    centres = shared.normal(0.0, ARC_SPREAD / np.sqrt(n_features), size=(n_clusters, n_features))
+    centres = shared.normal(0.0, 0.5 / np.sqrt(n_features), size=(n_clusters, n_features))
     planes = np.linalg.qr(shared.standard_normal((n_clusters, n_features, 2)))[0]
     angle = rng.uniform(0.0, np.pi, size=len(y))
     circle = np.column_stack([np.cos(angle), np.sin(angle)])
     return (np.einsum("ij,ikj->ik", circle, planes[y]) + centres[y]).astype(np.float32)
-
-
-_CURVES: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
-    "rings": _ring_points,
-    "moons": _moon_points,
-}
-KINDS = (*_CURVES, "blobs", "arcs")

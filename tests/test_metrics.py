@@ -16,10 +16,8 @@ from mmcnb.metrics import (
     adjusted_rand_index,
     balanced_clustering_error,
     clustering_accuracy,
-    imbalance_degree,
     matched_confusion,
     sampled_silhouette,
-    sparsity,
 )
 from mmcnb.stores import create_dense_store
 
@@ -116,21 +114,6 @@ def test_a_class_repeated_changes_the_accuracy_and_not_the_balanced_error():
     assert clustering_accuracy(many_y, many_labels) < clustering_accuracy(y, labels)
 
 
-def test_imbalance_degree_follows_the_papers_figures():
-    adult = np.repeat([-1, 1], [24720, 7841])
-    assert imbalance_degree(adult) == pytest.approx(51.84, abs=0.005)
-    assert imbalance_degree(["a", "b"]) == 0.0
-    assert imbalance_degree([3, 3, 3]) == 100.0
-
-
-def test_sparsity_counts_what_is_not_zero_in_each_form():
-    X = np.diag([1.0, 2.0, 0.0, 4.0])
-    matrix = scipy.sparse.csr_matrix(X)
-    stored_zero = scipy.sparse.csr_array(([0.0, 1.0], ([0, 1], [0, 1])), shape=(2, 2))
-    assert sparsity(X) == sparsity(matrix) == pytest.approx(100 * 3 / 16)
-    assert sparsity(stored_zero) == 25.0
-
-
 @given(two_labelings)
 def test_the_confusion_has_each_row_once_and_its_matched_clusters_on_the_diagonal(case):
     y, labels = map(np.asarray, case)
@@ -174,9 +157,6 @@ def test_the_silhouette_of_a_sample_is_that_of_scikit_learn(form, tmp_path):
         (lambda: balanced_clustering_error([0, 1], [0, 1, 1]), "y_true has 2 rows and labels has 3"),
         (lambda: clustering_accuracy([], []), "at least one row"),
         (lambda: clustering_accuracy([[0, 1]], [0, 1]), "y_true has shape"),
-        (lambda: imbalance_degree([0, 1, 2]), "3 classes"),
-        (lambda: sparsity(np.zeros(3)), "shape"),
-        (lambda: sparsity(np.zeros((0, 3))), "at least one row"),
     ],
 )
 def test_bad_input_is_one_sentence(call, sentence):

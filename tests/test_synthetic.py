@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from mmcnb.errors import InputError
 from mmcnb.samples import BLOCK_ROWS, open_samples
 from mmcnb.stores import open_class_labels
-from mmcnb.synthetic import KINDS, OTHER_NOISE, RING_RADII, SHAPE_NOISE, make_block, write_synthetic
+from mmcnb.synthetic import make_block, write_synthetic
+
+KINDS = ("rings", "moons", "blobs", "arcs")
 
 
 @settings(max_examples=25)
@@ -37,10 +39,10 @@ def test_seeds_differ_and_blocks_differ(kind):
 def test_rings_have_their_radii_and_spreads():
     X, y = make_block("rings", 0, 20000, 5)
     radius = np.hypot(X[:, 0], X[:, 1])
-    for ring, expected in enumerate(RING_RADII):
+    for ring, expected in enumerate((1.0, 0.4)):
         assert radius[y == ring].mean() == pytest.approx(expected, abs=0.01)
-        assert radius[y == ring].std() == pytest.approx(SHAPE_NOISE, rel=0.05)
-    np.testing.assert_allclose(X[:, 2:].std(axis=0), OTHER_NOISE, rtol=0.05)
+        assert radius[y == ring].std() == pytest.approx(0.05, rel=0.05)
+    np.testing.assert_allclose(X[:, 2:].std(axis=0), 0.03, rtol=0.05)
     np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=0.02)
 
 
@@ -49,7 +51,7 @@ def test_moons_lie_on_their_half_circles():
     centres = np.array([[0.0, 0.0], [1.0, 0.5]])[y]
     radius = np.hypot(*(X - centres).T)
     assert radius.mean() == pytest.approx(1.0, abs=0.01)
-    assert radius.std() == pytest.approx(SHAPE_NOISE, rel=0.05)
+    assert radius.std() == pytest.approx(0.05, rel=0.05)
 
 
 def test_blobs_are_as_many_as_asked_and_of_unit_variance():
@@ -65,9 +67,9 @@ def test_arcs_are_half_circles_each_in_a_plane_of_its_own():
     for arc in range(3):
         rows = X[y == arc]
         variances = np.linalg.eigvalsh(np.cov(rows.T))
-        np.testing.assert_allclose(np.sqrt(variances[:-2]), SHAPE_NOISE, rtol=0.1)
+        np.testing.assert_allclose(np.sqrt(variances[:-2]), 0.05, rtol=0.1)
         # along the arc's chord cos has variance 1/2, across it sin has 1/2 - (2/pi)**2
-        expected = np.array([0.5 - (2 / np.pi) ** 2, 0.5]) + SHAPE_NOISE**2
+        expected = np.array([0.5 - (2 / np.pi) ** 2, 0.5]) + 0.05**2
         np.testing.assert_allclose(variances[-2:], expected, rtol=0.05)
 
 

@@ -35,7 +35,7 @@ from benchmarks.published import SKMMC as SKMMC_PAPER
 from benchmarks.published import figure, published
 from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
 from benchmarks.tables import Goal, Result, best, goals_of, over_seeds
-from mmcnb.metrics import balanced_clustering_error, imbalance_degree, sparsity
+from mmcnb.metrics import balanced_clustering_error
 
 METHODS = (KMEANS, CUT, SVR, CPMMC, LGMMC, SKMMC, SKMMC2)
 SETS = tuple(dict.fromkeys(published().query("table == 'Tab. II' and paper == @SKMMC_PAPER")["dataset"]))
@@ -281,3 +281,16 @@ def goals(settings: pd.DataFrame) -> list[Goal]:
     )
     least = [(rows.groupby("dataset")[ERROR].min().round(3), *rest) for rows, *rest in asked]
     return [goal for figures, bounds, what in least for goal in goals_of(figures, bounds, what, "%")]
+
+
+def imbalance_degree(y: np.ndarray) -> float:
+    """Difference of the sizes of two classes, in percent of the rows: Tab. I of the SKMMC paper."""
+    counts = np.unique(y, return_counts=True)[1]
+    return float(100 * abs(np.diff(counts)).sum() / counts.sum())
+
+
+def sparsity(X: Any) -> float:
+    """Percentage of values that are not zero: Tab. I of the SKMMC paper."""
+    from scipy.sparse import csr_array
+
+    return float(100 * csr_array(X).count_nonzero() / np.prod(X.shape))

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import data_loaders
+from benchmarks.studies.small import sparsity
 from data_loaders import Source, usps
 from data_loaders._registry import DATASETS, PAPER_PAIRS, find_dataset
-from mmcnb.metrics import sparsity
 
 pytestmark = [
     pytest.mark.real_data,
