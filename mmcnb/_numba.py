@@ -8,7 +8,6 @@ import ctypes
 import logging
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +31,6 @@ class _WindClock(event.Listener):
 
 
 event.register("numba:compile", _WindClock())
-
-LAYERS = {"tbb": "tbbpool", "omp": "omppool", "workqueue": "workqueue"}
 
 # Sums may be reordered for SIMD; NaN and infinity keep their meaning.
 VECTORISED = {"reassoc", "contract", "nsz", "arcp"}
@@ -122,33 +119,6 @@ def is_compiled(routine: Any) -> bool:
         return bool(kept and kept._load_index())
     except OSError:
         return False
-
-
-def threading_layers() -> dict[str, str]:
-    """Which threading layers numba can load, or why it cannot, by name.
-
-    Examples
-    --------
-    >>> from mmcnb._numba import threading_layers
-    >>> threading_layers()["workqueue"]
-    'can be loaded'
-    """
-    found = {}
-    for name, pool in LAYERS.items():
-        try:
-            import_module(f"numba.np.ufunc.{pool}")
-            found[name] = "can be loaded"
-        except ImportError as error:
-            found[name] = f"not here ({error})"
-    return found
-
-
-def active_layer() -> str | None:
-    """The threading layer that a parallel kernel of this process has started; None before there is one."""
-    try:
-        return numba.threading_layer()
-    except ValueError:
-        return None
 
 
 @cache

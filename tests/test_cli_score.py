@@ -17,7 +17,16 @@ from mmcnb.stores import create_dense_store, open_class_labels
 from mmcnb.synthetic import write_synthetic
 
 ROWS, CLUSTERS = 600, 3
-METHOD = ["--method", "unsupervised-rls", "--n-clusters", CLUSTERS, "--n-init", 2, "--sample-size", 300]
+METHOD = [
+    "--method",
+    "unsupervised-rls",
+    "--n-clusters",
+    CLUSTERS,
+    "--set",
+    "n_init=2",
+    "--set",
+    "sample_size=300",
+]
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,7 @@ import json, sys
 from mmcnb.cli import main
 print([main(words) for words in json.loads(sys.argv[1])])
 """
-    method = ["--method", "sparse-kernel-mmc", "--gamma", "median", "--random-state", "0"]
+    method = ["--method", "sparse-kernel-mmc", "--set", "gamma=median", "--random-state", "0"]
     outputs = ["--model", "model", "--labels", "labels.zarr", "--checkpoint", "kept"]
     commands = [
         ["convert", table, "rows.zarr"],

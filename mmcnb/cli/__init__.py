@@ -47,7 +47,9 @@ def build_parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, verb in VERBS.items():
         summary = (verb.__doc__ or "").partition("\n")[0]
-        sub = verbs.add_parser(name, help=summary.rstrip("."), description=summary)
+        sub = verbs.add_parser(
+            name, help=summary.rstrip("."), description=summary, conflict_handler="resolve"
+        )
         verb.add_arguments(sub)
         sub.add_argument("--json", action="store_true", help="print one JSON object instead of sentences")
     return parser

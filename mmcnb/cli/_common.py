@@ -21,8 +21,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "SIZE",
         "help": 'resident memory of the whole process, such as "512MiB" (default: a share of what is free)',
     },
-    "jobs": {"type": int, "metavar": "N", "help": "threads to work with (default: one a core)"},
+    "jobs": {
+        "type": int,
+        "dest": "n_jobs",
+        "metavar": "N",
+        "help": "threads to work with (default: one a core)",
+    },
     "dask": {
+        "dest": "engine",
         "metavar": "ADDRESS",
         "help": 'cluster to work on: the address of a Dask scheduler, such as "tcp://host:8786", or '
         '"local:4" for four processes on this machine (default: threads of this process)',
@@ -42,24 +48,6 @@ def add_store(parser: argparse.ArgumentParser, **options: Any) -> None:
         "store", metavar="STORE", help="Zarr store or table of numbers that holds the rows", **options
     )
     add_options(parser, "element")
-
-
-def number_or_name(text: str) -> float | str:
-    """Read a number where the text is one, and leave a name as it is.
-
-    Parameters
-    ----------
-    text : str
-        What stands on the command line.
-
-    Returns
-    -------
-    float or str
-    """
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def table(rows: Mapping[str, Any]) -> Iterator[str]:

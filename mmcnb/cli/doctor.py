@@ -12,8 +12,8 @@ from typing import Any
 from mmcnb.cli._common import table
 from mmcnb.errors import InputError
 
-LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "zarr", "numcodecs", "pandas", "scikit-learn", "piqp")
-EXTRAS = ("dask", "distributed", "fsspec", "anndata", "matplotlib")
+LIBRARIES = ["numpy", "scipy", "numba", "llvmlite", "zarr", "numcodecs", "pandas", "scikit-learn", "piqp"]
+EXTRAS = ["dask", "distributed", "fsspec", "anndata", "matplotlib"]
 TINY = (1000, 8)  # rows and features of the fit that proves the machine works
 
 
@@ -46,19 +46,22 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 def _installation(warm: bool) -> dict[str, Any]:
     import mmcnb
 
+    names = {"mmcnb": mmcnb.__version__, "python": platform.python_version()}
     return {
-        "versions": {
-            "mmcnb": mmcnb.__version__,
-            "python": platform.python_version(),
-            **{name: version(name) for name in LIBRARIES},
-            **{name: _version_of_extra(name) for name in EXTRAS},
-        },
+        "versions": names | {name: _version(name) for name in (*LIBRARIES, *EXTRAS)},
         "machine": {"system": platform.platform(), "processor": platform.machine(), "cores": os.cpu_count()},
         # The work loads the libraries whose thread pools and compile cache are reported after it.
         **({"warm_up": _warm_up(), "tiny_fit": _tiny_fit()} if warm else {"routine": _routine()}),
         "numba": _numba(),
         "thread_pools": _thread_pools(),
     }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
@@ -139,25 +142,14 @@ def _tiny_fit() -> dict[str, Any]:
     return {"seconds": time.perf_counter() - started, "balanced_error": error}
 
 
-def _version_of_extra(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
-
-
 def _numba() -> dict[str, Any]:
-    from mmcnb import _numba, kernels
+    from mmcnb import kernels
+    from mmcnb._numba import numba
 
-    kernel: Any = kernels.unchecked.squared_norms
-    folder = kernel.stats.cache_path
+    folder = kernels.unchecked.squared_norms.stats.cache_path
     writable = folder is not None and os.access(folder, os.W_OK)
     return {
-        # Our kernels are serial and run in our own threads: the layer matters to other libraries alone.
-        "threading_layer_wanted": _numba.numba.config.THREADING_LAYER,
-        "threading_layer_active": _numba.active_layer() or "none: the kernels of mmcnb need none",
-        "threading_layers": _numba.threading_layers(),
-        "threads": _numba.numba.config.NUMBA_NUM_THREADS,
+        "threads": numba.config.NUMBA_NUM_THREADS,
         "compile_cache": folder if writable else "none: set NUMBA_CACHE_DIR to a folder that can be written",
         "compile_cache_can_be_written": writable,
     }

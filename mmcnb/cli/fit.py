@@ -1,4 +1,4 @@
-"""Cluster the rows of a store and write the model, and the labels where wanted."""
+"""Cluster the rows of a store and write the model, and the labels if wanted."""
 
 import argparse
 import logging
@@ -8,21 +8,21 @@ from typing import Any
 
 from mmcnb._machine import peak_memory
 from mmcnb.cli._common import add_options, add_store, words
-from mmcnb.cli._methods import add_method, as_options, make_estimator, option_names
+from mmcnb.cli._methods import add_method, make_estimator
 from mmcnb.cli._outputs import check_ending, check_paths, whole_outputs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mmcnb fit``."""
     add_store(parser)
-    parser.add_argument("--model", required=True, help="where the model is written")
+    parser.add_argument("--model", required=True, help="path of the model")
     add_options(parser, "labels")
     add_method(parser)
     add_options(parser, "memory-limit", "jobs", "dask")
     parser.add_argument(
         "--checkpoint",
         metavar="FOLDER",
-        help="folder that keeps how far the fit has come: the same command again goes on from there",
+        help="checkpoint folder: the same command again resumes from there",
     )
     add_options(parser, "overwrite")
     parser.add_argument("--verbose", action="store_true", help="tell what the fit does as it does it")
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         sources.append(arguments.checkpoint)
         # The outputs that are there are those of the command that is given again.
         overwrite = overwrite or is_finished(arguments.checkpoint)
-    with option_names(), whole_outputs(outputs, sources, overwrite) as asides:
+    with whole_outputs(outputs, sources, overwrite) as asides:
         return _fit(arguments, *asides)
 
 
@@ -64,7 +64,7 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
             f'"mmcnb convert {samples.name} OUT.zarr" writes a store that is checked.',
             stacklevel=1,
         )
-    kept = _recorded_passes(arguments)
+    resumed = _recorded_passes(arguments)
     started, compiled = times()  # a clock that stands still while something is compiled
     estimator.fit_model(samples, out=labels)
     estimator.set_params(verbose=0)  # the progress belongs to this command and not to the model
@@ -72,8 +72,7 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
     finished, total = times()
     labels_seconds = estimator.report_.get("labels_seconds")
     return {
-        "store": arguments.store,
-        "method": arguments.method,
+        **{name: getattr(arguments, name) for name in ("store", "method", "model", "labels", "checkpoint")},
         "n_samples": samples.n_samples,
         "n_features": samples.n_features,
         **_verdict(estimator),
@@ -82,10 +81,7 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
         "labels_seconds": labels_seconds,
         "rows_per_second": samples.n_samples / (finished - started),
         "peak_memory_bytes": peak_memory(),
-        "model": arguments.model,
-        "labels": arguments.labels,
-        "checkpoint": arguments.checkpoint,
-        "resumed": kept,
+        "resumed": resumed,
         "recorded": _recorded_passes(arguments),
     }
 
@@ -97,77 +93,66 @@ def _recorded_passes(arguments: argparse.Namespace) -> int:
     return recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
 
 
-def lines(report: dict[str, Any]) -> Iterator[str]:
-    """Word the verdict."""
-    from mmcnb._config import format_bytes
-
-    yield f"{report['n_samples']:,} rows x {report['n_features']:,} features of {report['store']}"
-    yield from _sizes(report)
-    for name in ("kernel", "loss"):
-        if report[name] is not None:
-            yield f"{name:<17}{report[name]}"
-    yield from _evidence(report)
-    if report["gamma"] is not None:
-        yield f"gamma            {words(report['gamma'])}"
-    for name, weight in zip(report["kernel_names"] or (), report["kernel_weights"] or (), strict=True):
-        yield f"kernel weight    {weight:.3f}  {name}"
-    yield f"objective        {words(report['objective'])}"
-    if report["w_norm"] is not None:
-        random = words(report["w_norm_random"])
-        yield f"|w|              {words(report['w_norm'])}; random labels give {random}"
-    for warning in report["warnings"]:
-        yield f"warning          {as_options(warning)}"
-    yield f"seconds          {report['fit_seconds']:.1f} to fit" + (
-        f", {report['labels_seconds']:.1f} to label all rows" if report["labels"] else ""
-    )
-    if report["compile_seconds"] >= 0.1:
-        yield f"compiling        {report['compile_seconds']:.1f} s, once; the next fit needs none"
-    yield f"speed            {report['rows_per_second']:,.0f} rows/s"
-    yield f"peak memory      {format_bytes(report['peak_memory_bytes'])}"
-    if report["checkpoint"]:
-        taken = f"{report['resumed']} of {report['recorded']} passes were taken from it"
-        yield f"checkpoint       {report['checkpoint']}; {taken}"
-    yield f"model            {report['model']}"
-    if report["labels"]:
-        yield f"labels           {report['labels']}"
-
-
-def _evidence(report: dict[str, Any]) -> Iterator[str]:
-    """Why this kernel and this number of clusters, and how far to trust them."""
-    if report["choice"]:
-        yield f"choice           {report['choice']}"
-    if report["numbers"]:
-        signs = {one["n_clusters"]: one for one in report["numbers"]}
-        taken = signs[report["n_clusters"]]
-        yield (
-            f"number           {report['n_clusters']} of {min(signs)} to {max(signs)}: searches agree by "
-            f"{taken['agreement']:.2g}, weakest valley {taken['weakest_valley']:.2g}"
-        )
-    if report["trust"]:
-        yield f"trust            {report['trust']['level']}: {report['trust']['reason']}"
-
-
-def _sizes(report: dict[str, Any]) -> Iterator[str]:
-    """The sizes of all rows, or of the sample where a fit has seen no others."""
-    sizes, where = report["sizes"], ""
-    if sizes is None:
-        sizes = report["sample_sizes"]
-        where = f" of a sample of {sum(sizes):,} rows"
-    shares = ", ".join(f"{size:,} ({size / sum(sizes):.1%})" for size in sizes)
-    yield f"cluster sizes    {shares}{where}"
-
-
 def _verdict(estimator: Any) -> dict[str, Any]:
-    report, history = estimator.report_, estimator.history_
     weights = getattr(estimator, "kernel_weights_", None)
     return {
         **dict.fromkeys(("sizes", "sample_sizes", "kernel", "loss", "choice", "numbers", "trust")),
         **dict.fromkeys(("gamma", "w_norm", "w_norm_random", "score", "gap")),
-        **report,
+        **estimator.report_,
         "kernel_names": getattr(estimator, "kernel_names_", None),
         "kernel_weights": weights if weights is None else weights.tolist(),
         "n_clusters": getattr(estimator, "n_clusters_", None),
         "objective": estimator.objective_,
         "converged": estimator.converged_,
-        "passes": int((history["stage"] == "all rows").sum()),
+        "passes": int((estimator.history_["stage"] == "all rows").sum()),
     }
+
+
+def lines(report: dict[str, Any]) -> Iterator[str]:
+    """Word the verdict."""
+    yield f"{report['n_samples']:,} rows x {report['n_features']:,} features of {report['store']}"
+    yield from (f"{name:<17}{text}" for name, text in _entries(report) if text)
+
+
+def _entries(report: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
+    """Names and texts of the lines; those without text are left out."""
+    from mmcnb._config import format_bytes
+
+    yield "cluster sizes", _sizes(report)
+    yield from ((name, report[name]) for name in ("kernel", "loss", "choice"))
+    yield "number", report["numbers"] and _number(report)
+    yield "trust", report["trust"] and f"{report['trust']['level']}: {report['trust']['reason']}"
+    yield "gamma", None if report["gamma"] is None else words(report["gamma"])
+    for name, weight in zip(report["kernel_names"] or (), report["kernel_weights"] or (), strict=True):
+        yield "kernel weight", f"{weight:.3f}  {name}"
+    yield "objective", words(report["objective"])
+    if report["w_norm"] is not None:
+        yield "|w|", f"{words(report['w_norm'])}; random labels give {words(report['w_norm_random'])}"
+    yield from (("warning", warning) for warning in report["warnings"])
+    of_labels = f", {report['labels_seconds']:.1f} to label all rows" if report["labels"] else ""
+    yield "seconds", f"{report['fit_seconds']:.1f} to fit{of_labels}"
+    if report["compile_seconds"] >= 0.1:
+        yield "compiling", f"{report['compile_seconds']:.1f} s, once; the next fit needs none"
+    yield "speed", f"{report['rows_per_second']:,.0f} rows/s"
+    yield "peak memory", format_bytes(report["peak_memory_bytes"])
+    if report["checkpoint"]:
+        taken = f"{report['resumed']} of {report['recorded']} passes were taken from it"
+        yield "checkpoint", f"{report['checkpoint']}; {taken}"
+    yield from ((name, report[name]) for name in ("model", "labels"))
+
+
+def _number(report: dict[str, Any]) -> str:
+    """Why this number of clusters."""
+    tried = {one["n_clusters"]: one for one in report["numbers"]}
+    taken = tried[report["n_clusters"]]
+    return (
+        f"{report['n_clusters']} of {min(tried)} to {max(tried)}: searches agree by "
+        f"{taken['agreement']:.2g}, weakest valley {taken['weakest_valley']:.2g}"
+    )
+
+
+def _sizes(report: dict[str, Any]) -> str:
+    """The sizes of all rows, or of the sample if the fit has seen no others."""
+    sizes = report["sizes"] or report["sample_sizes"]
+    shares = ", ".join(f"{size:,} ({size / sum(sizes):.1%})" for size in sizes)
+    return shares if report["sizes"] else f"{shares} of a sample of {sum(sizes):,} rows"

@@ -1,11 +1,11 @@
-"""Tell what a fit would read, hold and write, before any work."""
+"""Tell what a fit would read, cache and write, before any work."""
 
 import argparse
 from collections.abc import Iterable
 from typing import Any
 
 from mmcnb.cli._common import add_options, add_store
-from mmcnb.cli._methods import add_method, make_estimator, option_names
+from mmcnb.cli._methods import add_method, make_estimator
 from mmcnb.errors import InputError
 
 
@@ -14,16 +14,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store(parser, nargs="?")
     parser.add_argument("--rows", type=int, help="plan for this many rows instead of a store's")
     parser.add_argument("--features", type=int, help="plan for this many features instead of a store's")
-    of_fit = "n_clusters", "kernel", "loss", "cluster_sizes", "kernels", "basis", "n_landmarks", "sample_size"
-    add_method(parser, *of_fit)
+    add_method(parser)
     add_options(parser, "memory-limit", "jobs")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Plan the fit."""
-    with option_names():
-        samples = _samples(arguments)
-        plan = make_estimator(arguments).plan(samples)
+    samples = _samples(arguments)
+    plan = make_estimator(arguments).plan(samples)
     return {"method": arguments.method, **plan.to_dict(), "lines": plan.lines()}
 
 

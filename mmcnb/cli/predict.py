@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mmcnb.cli._common import add_options, add_store
-from mmcnb.cli._methods import limits_of, option_names
+from mmcnb.cli._methods import runtime_of
 from mmcnb.cli._outputs import check_ending, whole_outputs
 
 
@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Label every row."""
     check_ending(arguments.labels)
     inputs = [arguments.store, arguments.model]
-    with option_names(), whole_outputs([arguments.labels], inputs, arguments.overwrite) as (aside,):
+    with whole_outputs([arguments.labels], inputs, arguments.overwrite) as (aside,):
         return _predict(arguments, aside)
 
 
@@ -30,7 +30,7 @@ def _predict(arguments: argparse.Namespace, labels: str) -> dict[str, Any]:
     from mmcnb import load, open_samples
 
     estimator = load(arguments.model)
-    estimator.set_params(**limits_of(arguments), verbose=1)
+    estimator.set_params(**runtime_of(arguments), verbose=1)
     samples = open_samples(arguments.store, arguments.element)
     started = time.perf_counter()
     estimator.predict(samples, out=labels)

@@ -7,7 +7,6 @@ from typing import Any
 from mmcnb.cli._common import add_store
 from mmcnb.errors import InputError
 
-SAMPLE_ROWS = 5000  # of the silhouette
 MOST_SHOWN = 20  # classes and clusters of a confusion that is printed; --json has them all
 MEASURES = {
     "balanced_error": "mean error rate of the classes, each matched to one cluster",
@@ -35,9 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sample-size",
         type=int,
-        default=SAMPLE_ROWS,
+        default=5000,
         metavar="ROWS",
-        help=f"rows of the sample for the silhouette (default: {SAMPLE_ROWS:,})",
+        help="rows of the sample for the silhouette (default: %(default)s)",
     )
     scale = "scale the columns for the silhouette, as a fit with this option did"
     parser.add_argument("--scale", choices=["standard"], help=scale)
@@ -65,14 +64,12 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     classes = _classes(arguments, samples)
     if classes is not None:
         report |= _against(classes, labels)
-    silhouette, reason = None, None
+    report |= {"silhouette": None, "silhouette_rows": min(arguments.sample_size, samples.n_samples)}
     try:
         given = {name: getattr(arguments, name) for name in ("sample_size", "scale", "random_state")}
-        silhouette = sampled_silhouette(samples, labels, **given)
+        return report | {"silhouette": sampled_silhouette(samples, labels, **given), "no_silhouette": None}
     except InputError as error:
-        reason = str(error)
-    rows = min(arguments.sample_size, samples.n_samples)
-    return report | {"silhouette": silhouette, "silhouette_rows": rows, "no_silhouette": reason}
+        return report | {"no_silhouette": str(error)}
 
 
 def _classes(arguments: argparse.Namespace, samples: Any) -> Any:
@@ -125,14 +122,12 @@ def _against(classes: Any, labels: Any) -> dict[str, Any]:
     from mmcnb.metrics import adjusted_rand_index, balanced_clustering_error, matched_confusion
 
     confusion = matched_confusion(classes, labels)
-    scores = (
-        balanced_clustering_error(classes, labels),
-        adjusted_rand_index(classes, labels),
-        _normalized_mutual_information(confusion.to_numpy()),
-    )
-    named = {"classes": confusion.index, "clusters": confusion.columns, "counts": confusion.to_numpy()}
+    counts = confusion.to_numpy()
+    named = {"classes": confusion.index, "clusters": confusion.columns, "counts": counts}
     return {
-        **{name: float(score) for name, score in zip(MEASURES, scores, strict=True)},
+        "balanced_error": float(balanced_clustering_error(classes, labels)),
+        "adjusted_rand_index": float(adjusted_rand_index(classes, labels)),
+        "normalized_mutual_information": _normalized_mutual_information(counts),
         "confusion": {name: values.tolist() for name, values in named.items()},
     }
 
@@ -169,12 +164,10 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
 
 def _table(classes: list[Any], clusters: list[Any], counts: list[list[int]]) -> Iterator[str]:
     """Rows of each class in each cluster, the matched ones on the diagonal."""
+    import pandas as pd
+
     if max(len(classes), len(clusters)) > MOST_SHOWN:
         yield f"confusion of {len(classes)} classes and {len(clusters)} clusters: see --json"
         return
-    rows = [["class / cluster", *map(str, clusters)]]
-    rows += [[str(name), *(f"{n:,}" for n in row)] for name, row in zip(classes, counts, strict=True)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *cells in rows:
-        numbers = (f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True))
-        yield f"{first:<{widths[0]}}  {'  '.join(numbers)}"
+    table = pd.DataFrame(counts, classes, pd.Index(clusters, name="class / cluster"))
+    yield table.map("{:,}".format).to_string()

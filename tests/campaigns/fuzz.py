@@ -156,7 +156,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "fit": {
         "--method": ("cpmmc", "kernel-kmeans", "unsupervised-rls"),
         "--n-clusters": ("2",),
-        "--n-init": ("1", "2"),
+        "--set": ("n_init=1", "n_init=2"),
         "--scale": ("standard",),
         "--jobs": ("1", "-1"),
         "--memory-limit": ("4GiB", "3000MB"),

@@ -31,17 +31,17 @@ TRIES = 500
 CI_TRIES = 15
 SECONDS = 120
 
-SMALL = "--sample-size 150 --n-landmarks 12 --n-init 1"
+SMALL = "--set sample_size=150 --set n_landmarks=12 --set n_init=1"
 METHODS = {  # store and options that make each checkpointed fit quick
     "maximum-margin-clustering": ("rows.zarr", "--n-refits 2 --kernel rbf --loss hinge"),
     "sparse-kernel-mmc": ("rows.zarr", SMALL),
-    "crammer-singer-mmc": ("rows.zarr", f"{SMALL} --n-clusters 3 --max-rounds 4"),
+    "crammer-singer-mmc": ("rows.zarr", f"{SMALL} --n-clusters 3 --set max_rounds=4"),
     "unsupervised-rls": ("rows.zarr", f"{SMALL} --n-clusters 3"),
     "evolutionary-mmc": ("rows.zarr", SMALL),
-    "multiple-kernel-clustering": ("rows.zarr", f"{SMALL} --max-rounds 4"),
+    "multiple-kernel-clustering": ("rows.zarr", f"{SMALL} --set max_rounds=4"),
     "kernel-kmeans": ("rows.zarr", f"{SMALL} --n-clusters 3"),
-    "cpmmc": ("rows.zarr", "--sample-size 150 --n-init 1"),
-    "kernel-cpmmc": ("few.zarr", "--n-init 1"),
+    "cpmmc": ("rows.zarr", "--set sample_size=150 --set n_init=1"),
+    "kernel-cpmmc": ("few.zarr", "--set n_init=1"),
 }
 SIGNALS = {  # and how often each is drawn; "INT INT" is an impatient user
     "KILL": 0.34,

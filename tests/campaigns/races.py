@@ -209,7 +209,17 @@ def fit(rng: np.random.Generator, folder: Path, overwrite: bool) -> dict[str, An
     """A model and its labels, which belong together."""
     labels = f"labels.{rng.choice(['csv', 'parquet', 'zarr'])}"
     words = [
-        ["fit", source / "rows.zarr", "--model", "model", "--labels", labels, "--C", 3 + number, *METHOD]
+        [
+            "fit",
+            source / "rows.zarr",
+            "--model",
+            "model",
+            "--labels",
+            labels,
+            "--set",
+            f"C={3 + number}",
+            *METHOD,
+        ]
         for number, source in enumerate(contestants(rng))
     ]
     row = outputs(rng, folder, overwrite, words, {"model", labels})
@@ -266,7 +276,9 @@ def checkpoint(rng: np.random.Generator, folder: Path, overwrite: bool) -> dict[
 
 def _checkpointed(number: int, overwrite: bool) -> tuple[Any, ...]:
     words = ["--model", f"model{number}", "--labels", f"labels{number}.csv", "--checkpoint", "run"]
-    return command("fit", inputs()[0] / "rows.zarr", *words, *METHOD, "--C", 3, *["--overwrite"] * overwrite)
+    return command(
+        "fit", inputs()[0] / "rows.zarr", *words, *METHOD, "--set", "C=3", *["--overwrite"] * overwrite
+    )
 
 
 def journal(rng: np.random.Generator, folder: Path, overwrite: bool) -> dict[str, Any]:

@@ -200,8 +200,8 @@ def test_the_verdict_has_a_line_for_each(tmp_path):
     X = np.random.default_rng(0).standard_normal((6000, 40)) * np.r_[100.0, np.ones(39)]
     array = zarr.create_array(tmp_path / "rows.zarr", shape=X.shape, chunks=(16, 40), dtype="f4")
     array[:] = X
-    options = ["--method", "kernel-kmeans", "--gamma", "1000", "--n-init", "1", "--max-iter", "1"]
-    options += ["--random-state", "0"]
+    settings = ("gamma=1000", "n_init=1", "max_iter=1", "random_state=0")
+    options = ["--method", "kernel-kmeans", *(word for one in settings for word in ("--set", one))]
     command = [
         sys.executable,
         "-m",
@@ -213,7 +213,7 @@ def test_the_verdict_has_a_line_for_each(tmp_path):
     ]
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
     told = [line for line in done.stdout.splitlines() if line.startswith("warning")]
-    for what in ("column 0 has", "--gamma 1000 leaves each row alone", "overhead", "did not converge"):
+    for what in ("column 0 has", "gamma=1000 leaves each row alone", "overhead", "did not converge"):
         assert sum(what in line for line in told) == 1, (what, done.stdout)
     assert "EfficiencyWarning" not in done.stderr
     assert "ClusterWarning" not in done.stderr

@@ -17,7 +17,8 @@ from tests.estimators.conftest import make_rings
 from tests.estimators.test_checkpoint import assert_same_fit, write
 
 OPTIONS = (
-    "--method sparse-kernel-mmc --gamma 2 --sample-size 150 --n-landmarks 12 --n-init 1 --random-state 0"
+    "--method sparse-kernel-mmc --set gamma=2 --set sample_size=150 --set n_landmarks=12 --set n_init=1 "
+    "--random-state 0"
 )
 
 
@@ -43,8 +44,8 @@ def test_the_same_command_again_answers_and_rewrites_its_outputs(store, tmp_path
     assert_same_fit(mmcnb.load(tmp_path / "m"), first)
     assert mmcnb.load(tmp_path / "m").checkpoint is None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["l.zarr", "m", "run"]
-    assert main([*words, "--C", "3"]) == 2
-    assert "C is 10.0 there and 3.0 here" in capsys.readouterr().err
+    assert main([*words, "--set", "C=3"]) == 2
+    assert "C is 10.0 there and 3 here" in capsys.readouterr().err
     assert_same_fit(mmcnb.load(tmp_path / "m"), first)
 
 

@@ -67,12 +67,7 @@ def peak_of_fit(store, folder):
     options = [
         "--method",
         "sparse-kernel-mmc",
-        "--gamma",
-        "median",
-        "--n-init",
-        "1",
-        "--n-landmarks",
-        "50",
+        *("--set", "gamma=median", "--set", "n_init=1", "--set", "n_landmarks=50"),
         "--random-state",
         "0",
         "--json",
