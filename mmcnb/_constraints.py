@@ -9,7 +9,6 @@ import numpy as np
 
 from mmcnb.errors import InputError, shown
 
-LARGEST_COUNT = 2**31 - 1
 LARGEST_NUMBER = 1e100  # and its inverse is the smallest but 0: squares of both are floats
 
 
@@ -49,7 +48,7 @@ class Interval:
         """Raise InputError where a value is out of range."""
         if value is None and self.optional:
             return
-        most = min(self.high, LARGEST_NUMBER) if self.high < np.inf or not self.integer else LARGEST_COUNT
+        most = min(self.high, LARGEST_NUMBER) if self.high < np.inf or not self.integer else 2**31 - 1
         plain: Any = value.item() if isinstance(value, np.generic) else value
         size: Any = abs(plain) if isinstance(plain, numbers.Real) else 0
         inside = (

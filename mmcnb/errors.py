@@ -1,7 +1,5 @@
 """The errors a user can cause, each with one clear sentence."""
 
-LONGEST = 120  # characters of a value in a message
-
 
 class InputError(ValueError):
     """Input that cannot be used: data, a parameter or a path.
@@ -40,7 +38,7 @@ def shown(value: object) -> str:
     """
     lines = (line.strip() for line in repr(value).splitlines())
     text = " ".join(lines)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if len(text) <= 120 else f"{text[:117]}..."
 
 
 def is_interrupt(error: BaseException | None) -> bool:

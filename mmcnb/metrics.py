@@ -16,8 +16,6 @@ __all__ = [
     "sampled_silhouette",
 ]
 
-WORK_MIB = 64  # of the distances that are held at once
-
 
 def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
     """Mean of the error rates of the classes, under the matching of clusters to classes that is best.
@@ -237,7 +235,7 @@ def sampled_silhouette(
             f"a silhouette needs 2 clusters or more, of some rows each; the {len(rows)} sampled rows have "
             f"{n_clusters}."
         )
-    with config_context(working_memory=WORK_MIB):
+    with config_context(working_memory=64):
         return float(silhouette_score(standardized(as_matrix(samples.gather(rows)), scale), taken))
 
 

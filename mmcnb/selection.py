@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["select_n_clusters"]
 
-SUBSET_ROWS = 1000  # at most: as many as the local search takes in a second
-
 
 def select_n_clusters(
     estimator: Any,
@@ -175,7 +173,8 @@ def _subsets(
     n_samples: int, n_clusters: int, n_subsets: int, random_state: np.random.RandomState
 ) -> list[np.ndarray]:
     """Rising row numbers of random subsets of a sample: two thirds of its rows, at most 1,000."""
-    size = min(SUBSET_ROWS, 2 * n_samples // 3)
+    # The local search takes a second for 1,000 rows.
+    size = min(1000, 2 * n_samples // 3)
     if size <= n_clusters:
         raise InputError(
             f"stability compares fits on subsets of {size} of the {n_samples} rows of the sample, which are "

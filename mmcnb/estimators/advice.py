@@ -19,12 +19,6 @@ from mmcnb.features.bandwidth import candidate_gammas
 from mmcnb.samples._chunks import chunk_advice
 from mmcnb.samples.matrix import moments
 
-DOMINANT_SHARE = 0.9  # of the variance in one column: the others together hardly move a distance
-DOMINANT_RATIO = 10.0  # of its standard deviation to the median one
-ONES_SHARE, LARGE_COUNT = 0.3, 5  # of counts most are 1, and some are large
-COUNTED_COLUMNS = 0.05  # of the columns, at least, hold a count above 1
-GAMMA_ROWS = 200  # of the sample, whose kernel values are looked at
-ALONE, ALIKE = 1e-3, 0.98  # kernel values of the nearest row, and of nearly all rows
 SHIPPED_BYTES = 2**26  # of rows in memory that a cluster is sent: fewer travel in no time
 
 
@@ -73,7 +67,8 @@ def spread_advice(sample: Any, feature_names: Any = None) -> Iterator[str]:
         return
     widest = int(variances.argmax())
     share = variances[widest] / variances.sum()
-    if share > DOMINANT_SHARE and variances[widest] > DOMINANT_RATIO**2 * np.median(varying):
+    # With less left for them, the other columns together hardly move a distance.
+    if share > 0.9 and variances[widest] > 100 * np.median(varying):
         column = f"column {widest}" if feature_names is None else f"column {feature_names[widest]!r}"
         yield (
             f"{column} has more than {int(100 * share)}% of the variance, so it alone decides which rows are "
@@ -95,12 +90,13 @@ def count_advice(sample: Any) -> Iterator[str]:
     if not issparse(sample) or sample.nnz == 0:
         return
     values = sample.data
-    if values.min() < 0 or values.max() < LARGE_COUNT or (values != np.round(values)).any():
+    if values.min() < 0 or values.max() < 5 or (values != np.round(values)).any():
         return
     used = np.unique(sample.indices[values > 0]).size
     counted = np.unique(sample.indices[values > 1]).size
-    is_large = counted >= max(3, COUNTED_COLUMNS * used)
-    if is_large and np.count_nonzero(values == 1) >= ONES_SHARE * np.count_nonzero(values):
+    # Of counts most are 1, some are large, and some columns have more than 1.
+    is_large = counted >= max(3, 0.05 * used)
+    if is_large and np.count_nonzero(values == 1) >= 0.3 * np.count_nonzero(values):
         yield (
             "the rows look like counts, so frequent words or genes and long rows decide; weight words by "
             "sklearn's TfidfTransformer, and log-normalise single cells."
@@ -121,7 +117,7 @@ def gamma_advice(gamma: Any, sample: Any) -> Iterator[str]:
 
     if not isinstance(gamma, Real) or sample.shape[0] < 3:
         return
-    rows = np.arange(0, sample.shape[0], -(-sample.shape[0] // GAMMA_ROWS))
+    rows = np.arange(0, sample.shape[0], -(-sample.shape[0] // 200))
     squares = euclidean_distances(sample[rows].astype(np.float64), sample.astype(np.float64), squared=True)
     squares[np.arange(rows.size), rows] = np.inf
     nearest = np.exp(-float(gamma) * np.median(squares.min(axis=1)))
@@ -129,9 +125,9 @@ def gamma_advice(gamma: Any, sample: Any) -> Iterator[str]:
     farthest = np.exp(-float(gamma) * np.quantile(squares, 0.99))
     gammas = candidate_gammas(sample)
     remedy = f"give about {min(gammas):.2g} to {max(gammas):.2g}, or gamma='auto'."
-    if nearest < ALONE:
+    if nearest < 1e-3:
         yield f"gamma={gamma:g} leaves each row alone: kernel values are 0; {remedy}"
-    elif farthest > ALIKE:
+    elif farthest > 0.98:
         yield f"gamma={gamma:g} makes all rows alike: kernel values are 1; {remedy}"
 
 

@@ -25,9 +25,6 @@ from mmcnb.samples.matrix import dense
 
 PLANNED_LANDMARKS = 200  # for the plan where the basis is the sample; its columns are counted apart
 MATRICES = 3  # of the size of the kernel matrix, while it is inverted
-AT_BEST = 1e-6  # of F, between evolutions that ended alike
-AGREEMENT = 0.99  # of evolved labels and the model's, below which the fit warns
-NOTHING = 1e-9  # of F that the labels explain
 ONE_CLUSTER = "the model finds one cluster alone on the sample; give another gamma, or a smaller alpha."
 
 
@@ -198,7 +195,7 @@ class EvolutionaryMMC(StreamedClusterer):
             {"objective": objective, "gamma": kernel.gamma, "converged": converged},
             {
                 "agreement": agreement,
-                "evolutions_at_best": sum(abs(one.fitness - found[0].fitness) < AT_BEST for one in found),
+                "evolutions_at_best": sum(abs(one.fitness - found[0].fitness) < 1e-6 for one in found),
                 "start": found[0].start,
                 "gamma": kernel.gamma,
             },
@@ -228,9 +225,9 @@ class EvolutionaryMMC(StreamedClusterer):
 
     def _warnings(self, labels: np.ndarray, objective: float, agreement: float) -> list[str]:
         found = []
-        if (labels == labels[0]).all() or objective > 1 - NOTHING:
+        if (labels == labels[0]).all() or objective > 1 - 1e-9:
             found.append(ONE_CLUSTER)
-        if agreement < AGREEMENT:
+        if agreement < 0.99:
             found.append(
                 f"the model agrees with the evolved labels on {agreement:.0%} of the sample only; "
                 "raise balance if the clusters differ in size."

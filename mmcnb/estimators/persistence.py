@@ -32,7 +32,6 @@ CLASSES = (
 )
 GONE = ("IterativeSVR", "LabelGenerationMMC", "OwnBasisMMC", "SDPMMC")  # classes of 0.2
 PLAIN = (str, int, float, bool, type(None))  # a RandomState is not kept
-MOST_SHOWN = 200  # characters of a value in a message
 WRITTEN_BY_FORMAT_2 = {"memory_limit", "n_jobs", "verbose"}  # and not read
 
 
@@ -279,7 +278,7 @@ def _check_counts(path: Any, estimator: Any) -> None:
 
 
 def _no_such(path: Any, what: str) -> InputError:
-    shown = what if len(what) <= MOST_SHOWN else f"{what[:MOST_SHOWN]}..."
+    shown = what if len(what) <= 200 else f"{what[:200]}..."
     return InputError(
         f"{path} has {' '.join(shown.split())}, which is of no model; fit again to write it anew."
     )

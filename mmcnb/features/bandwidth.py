@@ -12,7 +12,6 @@ from mmcnb.samples.matrix import moments, row_shares
 RELATIVE_BANDWIDTHS = tuple(0.25 * 2 ** (k / 2) for k in range(7))
 RIDGES = (1e-3, 1e-2)  # of the leave-one-out score: `python -m benchmarks widths`
 GAMMA_NAMES = ("auto", "mean", "median", "scale")
-MEDIAN_ROWS = 1000  # half a million distances are enough for a median
 DEFAULT_BANDWIDTH = 0.55  # sigma in the same units, where no bandwidths are tried
 
 
@@ -88,7 +87,8 @@ def named_gamma(name: str, X: Any, weights: np.ndarray | None = None) -> float:
         return 1 / (X.shape[1] * float(square.mean() - mean.mean() ** 2))
     from sklearn.metrics.pairwise import euclidean_distances
 
-    rows = X[:: -(-X.shape[0] // MEDIAN_ROWS)]
+    # Half a million distances are enough for a median.
+    rows = X[:: -(-X.shape[0] // 1000)]
     distances = euclidean_distances(rows, squared=True)[np.triu_indices(rows.shape[0], 1)]
     median = float(np.median(distances))
     return 1 / (2 * median) if median > 0 else named_gamma("mean", X, weights)

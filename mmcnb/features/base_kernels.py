@@ -16,7 +16,6 @@ KERNELS = ("rbf", "linear", "poly")
 PARAMETERS = {"rbf": {"gamma"}, "linear": set(), "poly": {"gamma", "degree", "coef0"}}
 BANDWIDTHS = (0.35, 0.55, 0.9)  # sigma of "auto", in units of the root mean squared distance between two rows
 AUTO = "auto"
-N_AUTO = 2 + len(BANDWIDTHS)
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class BaseKernels:
 
 def n_kernels(kernels: Any) -> int:
     """Number of kernels requested."""
-    return N_AUTO if isinstance(kernels, str) else len(kernels)
+    return 2 + len(BANDWIDTHS) if isinstance(kernels, str) else len(kernels)
 
 
 def check_base_kernels(kernels: Any, columns: Any) -> None:

@@ -38,7 +38,6 @@ ARRAYS = {  # number of axes and types of each array that a model may have
     "graph_search": ((1,), INTEGERS),
 }
 KERNELS = ("rbf", "linear", "poly")
-MOST_DEGREE = 2**31 - 1
 
 
 def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
@@ -77,7 +76,7 @@ def check_kernel(kernel: Any) -> None:
         value = getattr(kernel, name)
         if type(value) not in (int, float) or not np.isfinite(value) or value < least:
             raise InputError(f"{name} of the kernel is {value!r}, which it never is")
-    if type(kernel.degree) is not int or not 1 <= kernel.degree <= MOST_DEGREE:
+    if type(kernel.degree) is not int or not 1 <= kernel.degree <= 2**31 - 1:
         raise InputError(f"degree of the kernel is {kernel.degree!r}, which it never is")
 
 

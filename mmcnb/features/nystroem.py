@@ -79,9 +79,6 @@ def check_places(n_places: int, n_clusters: int, size: str = "sample_size") -> N
         )
 
 
-SMALLEST_EIGENVALUE = 1e-7  # share of the largest, of the landmarks' kernel matrix: rounding of float32
-
-
 def kernel_values(sample: Any, kernel: Kernel, basis: Any, dtype: Any = FEATURE_DTYPE) -> np.ndarray:
     """Kernel values of rows in memory, dense or CSR, against basis vectors."""
     rows = KernelSamples(open_samples(sample), kernel.against(basis), dtype)
@@ -91,7 +88,8 @@ def kernel_values(sample: Any, kernel: Kernel, basis: Any, dtype: Any = FEATURE_
 def landmark_values(sample: Any, kernel: Kernel, basis: Any) -> tuple[np.ndarray, np.ndarray]:
     """Kernel values of rows against landmarks, and their normalization M (see `normalization_of`)."""
     values, basis = kernel_values(sample, kernel, basis).astype(np.float64), basis.astype(np.float64)
-    return values, normalization_of(kernel(basis, basis), SMALLEST_EIGENVALUE)
+    # Smaller eigenvalues, relative to the largest, are rounding of float32.
+    return values, normalization_of(kernel(basis, basis), 1e-7)
 
 
 PROJECTED_COLUMNS = 64  # k-means++ projects more columns to so many at random
@@ -313,7 +311,6 @@ def total_variance_of(z: Any, weights: np.ndarray | None) -> float:
     return float(np.asarray(shares @ squares).sum() - centre @ centre)
 
 
-ROUNDING = 1e-7  # of the standard deviation along an axis, as a share of the largest: there is none
 MANY_COLUMNS = 1000  # beyond it an iterative solver finds the leading components
 
 
@@ -378,7 +375,7 @@ def _scores_by_rows(z: Any, shares: np.ndarray, mean: np.ndarray, count: int) ->
         axis = axis_of(u)
         length = float(np.linalg.norm(axis))
         largest = max(largest, length)
-        if length <= ROUNDING * largest:
+        if length <= 1e-7 * largest:
             continue
         axis /= length
         axis *= np.sign(axis[np.abs(axis).argmax()])

@@ -24,7 +24,6 @@ from mmcnb.samples import BLOCK_ROWS, Samples
 ROWS_A_CLUSTER = 100  # of the sample, at least: `python -m benchmarks rls`
 MATRICES = 2  # of the size of the sample squared: distances and kernel, or kernel and smoother
 MOST_STEPS = 30  # of labels on a larger sample
-SETTLED_SHARE = 0.01  # passes end where no more labels change: `python -m benchmarks rls`, section "large"
 
 
 def rows_of_sample(n_clusters: int) -> int:
@@ -311,7 +310,8 @@ class LabelSteps:
         self.before, self.multipliers = rule.ordered(order), multipliers[order]
         self.bounds, self.sizes = (low[order], high[order]), sizes[order]
         self.means = self.mapped.means(sums[order], self.sizes)
-        settled = before is not None and changed <= SETTLED_SHARE * float(sizes.sum())
+        # The share is measured by `python -m benchmarks rls`, section "large".
+        settled = before is not None and changed <= 0.01 * float(sizes.sum())
         kept_labels = labels if is_kept else None
         found = LabelledRows(self.before, self.bounds, self.means, self.sizes, settled, kept_labels)
         row = {"stage": stage, "round": number, "objective": found.mean_objective}

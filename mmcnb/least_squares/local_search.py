@@ -21,11 +21,7 @@ from mmcnb.least_squares.objective import (
     target_shares,
 )
 
-LEAST_SHARE = 0.5  # of n/k, where sizes are free: `python -m benchmarks rls`
 DEFAULT_ALPHA = 1e-3  # ridge a row, measured by `python -m benchmarks selection`
-# Two clusters: rows up to which the ridge is the model's, and its least share: `python -m benchmarks rls`.
-RIDGE_ROWS, LEAST_RIDGE = 400, 0.1
-PAPER_SCHEDULE = (1.0, 0.5, 21)  # amplitude, decay, rounds: Pahikkala et al., eq. (11) with s = 20
 MIXED_SCHEDULES = tuple(  # measured by `python -m benchmarks rls`
     (amplitude, *rest) for amplitude in (1.0, 0.5, 0.25) for rest in ((0.5, 21), (0.8, 41))
 )
@@ -33,7 +29,6 @@ MIXED_SCHEDULES = tuple(  # measured by `python -m benchmarks rls`
 SCANNED_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)
 SCANNING_STARTS = 2  # starts that try every proportion; each costs as much as five others
 MOST_MOVES = 20  # a row, in refinement and in steepest descent; `python -m benchmarks rls` counts them
-MOST_SWEEPS = 1000  # of stochastic descent, which ends long before
 TIE = 1e-6  # of J: smaller differences are rounding
 
 
@@ -83,7 +78,8 @@ class PartitionConfig:
     @property
     def least_share(self) -> float:
         """Minimum size if there is no other constraint, as a fraction of n/k."""
-        return LEAST_SHARE if self.min_share is None else self.min_share
+        # Measured by `python -m benchmarks rls`.
+        return 0.5 if self.min_share is None else self.min_share
 
     def search_alpha(self, rows: int) -> float:
         """Ridge a row while the sample is clustered.
@@ -93,7 +89,8 @@ class PartitionConfig:
         """
         if self.n_clusters > 2 or not self.is_mixed:
             return self.alpha
-        return self.alpha * min(1.0, max(LEAST_RIDGE, RIDGE_ROWS / rows))
+        # Up to 400 rows the ridge is the model's: `python -m benchmarks rls`.
+        return self.alpha * min(1.0, max(0.1, 400 / rows))
 
     def smoother(self, K: np.ndarray, overwrite: bool = False) -> np.ndarray:
         """Smoother of a kernel matrix at the ridge of the search; it may take the place of the matrix."""
@@ -183,7 +180,8 @@ def schedule_of(schedule: str, number: int) -> tuple[float, float, int]:
     ((1.0, 0.5, 21), (0.5, 0.5, 21))
     """
     if schedule == "paper":
-        return PAPER_SCHEDULE
+        # Amplitude, decay and rounds: Pahikkala et al., eq. (11) with s = 20.
+        return 1.0, 0.5, 21
     if schedule != "mixed":
         raise InputError(f'schedule is "mixed" or "paper", not {schedule!r}.')
     return MIXED_SCHEDULES[2 * (number % 3) + number // 2 % 2]
@@ -293,7 +291,8 @@ def _ends(
     if config.search == "steepest":
         return [kernels.steepest_moves(R, labels, *bounds, most)[0]]
     if config.search == "stochastic":
-        return [kernels.stochastic_moves(R, labels, *bounds, order, MOST_SWEEPS)[0]]
+        # The sweeps end long before 1,000.
+        return [kernels.stochastic_moves(R, labels, *bounds, order, 1000)[0]]
     if config.search != "shaking":
         raise InputError(f'search is "shaking", "steepest" or "stochastic", not {config.search!r}.')
     schedule = schedule_of(config.schedule, number)

@@ -15,7 +15,6 @@ from mmcnb.least_squares.regularization_path import REGULARIZATION_PATH, regular
 # Measured by `python -m benchmarks rls`, section "defaults".
 PATH_STARTS = 4
 REFINED = 2  # partitions that the hinge form refines: `python -m benchmarks peers`
-LEAST_GAIN = 0.01  # of J: what local search found is given up for no smaller gain
 LEADING = 50  # principal axes that k-means sees
 Refine = Callable[[Partition, Record], np.ndarray | None]
 
@@ -82,7 +81,8 @@ def partition_sample(
         chosen = sorted(sorted(found, key=_rank)[:REFINED], key=lambda one: one.start)
         for one, labels in zip(chosen, run_starts(engine, refine, chosen, record), strict=True):
             refined = one if labels is None else scored(labels, one.start)
-            gain = 0.0 if one.start >= first_path else LEAST_GAIN
+            # A smaller gain of J does not replace labels of the local search.
+            gain = 0.0 if one.start >= first_path else 0.01
             found += [refined] if refined.objective > one.objective + gain else []
     return sorted(found, key=_rank)
 

@@ -13,9 +13,8 @@ from mmcnb.features.nystroem import PrincipalFeatures
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import Partition
 
-# λ/n, and the most label steps at each, measured by `python -m benchmarks rls`, section "defaults"
+# λ/n, measured by `python -m benchmarks rls`, section "defaults"
 REGULARIZATION_PATH = (np.inf, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3)
-ROUNDS = 12  # label steps at one ridge; most settle in five
 
 
 def size_constrained_step(
@@ -82,7 +81,8 @@ def regularization_path(
     """
     for alpha in path:
         multipliers = None
-        for _ in range(ROUNDS):
+        # Most labels settle in five steps.
+        for _ in range(12):
             new, multipliers = size_constrained_step(features, labels, alpha, *bounds, multipliers)
             settled = np.array_equal(new, labels)
             labels = new
