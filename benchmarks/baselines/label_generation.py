@@ -166,7 +166,7 @@ def _step(matrix: Any, y: Any, gain: Any, point: list[Any], slopes: Any, forms: 
     before, after = (_products(one) for one in (point, _moved(point, first, 1.0)))
     aim = before / (2 * len(a) + t) * min(1.0, max(after, 0.0) / before) ** 3
     d_a, d_low, d_high, d_mu, d_slack, _ = first
-    bend = 0.5 * d_a @ (y * (matrix @ (d_a[:, None] * y)))  # what the linear form of the constraints left out
+    bend = 0.5 * d_a @ (y * (matrix @ (d_a[:, None] * y)))  # curvature of the constraints along the step
     second = direction(
         aim - a * low - d_a * d_low,
         aim - (1 - a) * high + d_a * d_high,

@@ -110,7 +110,7 @@ class _Dual:
         return None if failed else factor
 
     def merit(self, x: np.ndarray, weight: float) -> float:
-        """The weighted value plus the logarithms of what must stay positive; -inf outside."""
+        """The weighted value plus the logarithms of all that must stay positive; -inf outside."""
         factor, a = self.factor(x), x[self.n : -1]
         if factor is None:
             return -np.inf

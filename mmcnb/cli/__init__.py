@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, SystemError) as error:
         if not is_interrupt(error):
             raise
-        if argv is None:  # as the process ends, Zarr's event loop would complain of what it was doing
+        if argv is None:  # as the process ends, Zarr's event loop would complain of its unfinished work
             warnings.simplefilter("ignore")
             logging.getLogger("asyncio").disabled = True
             sys.unraisablehook = lambda unraisable: None  # of a loop that was only half made
@@ -123,8 +123,8 @@ def _os_sentence(error: OSError) -> str:
     from mmcnb.stores.atomic import DISK_FULL
 
     if error.errno in DISK_FULL:
-        where = f" while writing {error.filename}" if error.filename else ""
-        return f"the disk is full{where}; free some space or choose an output folder on another disk."
+        place = f" while writing {error.filename}" if error.filename else ""
+        return f"the disk is full{place}; free some space or choose an output folder on another disk."
     if error.filename is None:
         return f"{error}."
     return f"{error.filename}: {error.strerror}; check the path and its permissions."

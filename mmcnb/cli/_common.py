@@ -1,4 +1,4 @@
-"""What several verbs share: their arguments, and how numbers are worded."""
+"""Arguments of several verbs, and how values are worded."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -8,30 +8,23 @@ EXACT = 5  # significant digits of a number shown to people
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "element": {
-        "help": 'element of the store that holds the rows, such as "X" or "layers/counts" (default: X)'
-    },
+    "element": {"help": 'element of the store that has the rows, such as "layers/counts" (default: X)'},
     "labels": {
         "metavar": "OUT",
-        "help": "where the labels are written: OUT.csv or OUT.parquet with the row, its cluster, margin and "
+        "help": "path of the labels: OUT.csv or OUT.parquet with the row, its cluster, margin and "
         "confidence, or a Zarr array of one integer a row, from 0",
     },
     "overwrite": {"action": "store_true", "help": "replace outputs that exist"},
     "memory-limit": {
         "metavar": "SIZE",
-        "help": 'resident memory of the whole process, such as "512MiB" (default: a share of what is free)',
+        "help": 'resident memory of the process, such as "512MiB" (default: a share of the free memory)',
     },
-    "jobs": {
-        "type": int,
-        "dest": "n_jobs",
-        "metavar": "N",
-        "help": "threads to work with (default: one a core)",
-    },
+    "jobs": {"type": int, "dest": "n_jobs", "metavar": "N", "help": "threads (default: one a core)"},
     "dask": {
         "dest": "engine",
         "metavar": "ADDRESS",
-        "help": 'cluster to work on: the address of a Dask scheduler, such as "tcp://host:8786", or '
-        '"local:4" for four processes on this machine (default: threads of this process)',
+        "help": 'Dask scheduler, such as "tcp://host:8786", or "local:4" for four processes on this '
+        "machine (default: threads of this process)",
     },
 }
 
@@ -45,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser, *names: str, **more: Any) -> No
 def add_store(parser: argparse.ArgumentParser, **options: Any) -> None:
     """Add the argument STORE and its ``--element``."""
     parser.add_argument(
-        "store", metavar="STORE", help="Zarr store or table of numbers that holds the rows", **options
+        "store", metavar="STORE", help="the rows: a Zarr store or a table of numbers", **options
     )
     add_options(parser, "element")
 

@@ -75,20 +75,13 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-h", "--help", action=MethodHelp, nargs=0, help="show this message, and stop")
     help_ = f'how rows are clustered (default: {DEFAULT}); "--method M --help" lists the parameters of M'
     parser.add_argument("--method", type=method_name, choices=METHODS, default=DEFAULT, help=help_)
-    parser.add_argument(
-        "--set",
-        action="append",
-        type=setting,
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter of the method, as in Python: n_init=3, gamma=median, cluster_sizes=0.5,0.3,0.2; "
-        "several times for several",
-    )
-    of_method = parser.add_argument_group("parameters with an option of their own")
+    settings: dict[str, Any] = {"action": "append", "type": setting, "default": [], "metavar": "NAME=VALUE"}
+    help_ = "a parameter of the method: n_init=3, gamma=median, cluster_sizes=0.5,0.3,0.2; repeatable"
+    parser.add_argument("--set", **settings, help=help_)
+    of_default = parser.add_argument_group("parameters with an option of their own")
     for name in OPTIONS:
-        of_method.add_argument(
-            f"--{name.replace('_', '-')}", type=value_of, metavar="VALUE", default=argparse.SUPPRESS
-        )
+        option = f"--{name.replace('_', '-')}"
+        of_default.add_argument(option, type=value_of, metavar="VALUE", default=argparse.SUPPRESS)
 
 
 def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:

@@ -47,7 +47,7 @@ def check_ending(labels: str) -> None:
 
 
 def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:
-    """Refuse outputs that would destroy what is read, or lie where nothing can be written.
+    """Refuse outputs that would destroy inputs, or lie in folders that cannot be written.
 
     Parameters
     ----------

@@ -14,12 +14,12 @@ class StopSignals:
     """SIGTERM interrupts the work as Ctrl-C does, in the ``with`` block.
 
     Signals that follow the first within ten seconds are not heard: they would interrupt the removal of
-    what was half written. Later ones are, should that hang.
+    half-written outputs. Later ones are, should that hang.
 
     Parameters
     ----------
     for_good : bool
-        Hear neither after the block, where the process has nothing left to do but to end.
+        Hear neither after the block, because the process has nothing left to do but to end.
     """
 
     def __init__(self, for_good: bool) -> None:
@@ -28,7 +28,7 @@ class StopSignals:
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
-        # Python lets the main thread alone hear signals; what a shell ignores in the background stays so.
+        # Only the main thread hears signals; those that a shell ignores in the background stay ignored.
         if threading.current_thread() is threading.main_thread():
             known = {number: signal.getsignal(number) for number in HEARD}
             self._before = {number: old for number, old in known.items() if old is not signal.SIG_IGN}

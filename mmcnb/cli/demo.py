@@ -25,13 +25,11 @@ NO_PICTURE = 'none, for want of matplotlib: install it with "python -m pip insta
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mmcnb demo``."""
-    parser.add_argument("--out", default="mmcnb-demo", help="folder for the pictures (default: mmcnb-demo)")
+    parser.add_argument("--out", default="mmcnb-demo", help="folder for the pictures (default: %(default)s)")
     parser.add_argument(
-        "--rows", type=int, default=RING_ROWS, help=f"rows of the rings (default: {RING_ROWS:,})"
+        "--rows", type=int, default=RING_ROWS, help="rows of the rings (default: %(default)s)"
     )
-    parser.add_argument(
-        "--keep", action="store_true", help="keep the stores, labels and models in that folder"
-    )
+    parser.add_argument("--keep", action="store_true", help="keep stores, labels and models there too")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Check this installation; compile ahead; find and remove what killed commands have left in a folder."""
+"""Check this installation; compile ahead; find and remove leftovers of killed commands."""
 
 import argparse
 import os
@@ -19,25 +19,17 @@ TINY = (1000, 8)  # rows and features of the fit that proves the machine works
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mmcnb doctor``."""
+    folder = "look for leftovers of killed commands there, and check nothing else"
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", help=folder)
+    clean = "remove leftovers; files that a living process writes are never touched"
+    parser.add_argument("--clean", action="store_true", help=clean)
     parser.add_argument(
-        "folder",
-        metavar="FOLDER",
-        nargs="?",
-        help="look there alone for what killed commands have left (default: check the installation, and "
-        "look in this folder)",
-    )
-    parser.add_argument(
-        "--clean",
-        action="store_true",
-        help="remove what killed commands have left; what a living process writes is never touched",
-    )
-    parser.add_argument(
-        "--warm", action="store_true", help="compile what default fits need, then fit a tiny data set"
+        "--warm", action="store_true", help="compile for default fits, then fit a tiny data set"
     )
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Look at the installation, and compile and fit where that is wanted; look for leftovers."""
+    """Look at the installation, and compile and fit if wanted; look for leftovers."""
     folder, is_alone = Path(arguments.folder or "."), arguments.folder is not None or arguments.clean
     found = {"leftovers": _leftovers(folder, arguments.clean)}
     return found if is_alone and not arguments.warm else _installation(arguments.warm) | found
@@ -51,7 +43,7 @@ def _installation(warm: bool) -> dict[str, Any]:
         "versions": names | {name: _version(name) for name in (*LIBRARIES, *EXTRAS)},
         "machine": {"system": platform.platform(), "processor": platform.machine(), "cores": os.cpu_count()},
         # The work loads the libraries whose thread pools and compile cache are reported after it.
-        **({"warm_up": _warm_up(), "tiny_fit": _tiny_fit()} if warm else {"routine": _routine()}),
+        **({"warm_up": _warm_up()} if warm else {"routine": _routine()}),
         "numba": _numba(),
         "thread_pools": _thread_pools(),
     }
@@ -65,7 +57,7 @@ def _version(name: str) -> str:
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
-    """Word what was found."""
+    """Word the findings."""
     for part, found in report.items():
         yield f"{part.replace('_', ' ')}:"
         if part == "leftovers":
@@ -77,11 +69,11 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
 
 
 def _leftovers(folder: Path, clean: bool) -> list[dict[str, Any]]:
-    """What processes that write or wrote outputs in a folder have there."""
+    """Hidden folders of processes that write or wrote outputs in a folder."""
     from mmcnb.stores._leftovers import leftovers
 
     if not folder.is_dir():
-        raise InputError(f"{folder} is no folder: give doctor the folder where outputs are written.")
+        raise InputError(f"{folder} is no folder: give doctor the folder of your outputs.")
     return [
         {"path": str(one.path), "of": one.target.name, "owner": one.owner, "done": one.done}
         for one in leftovers(folder, clean=clean)
@@ -89,7 +81,7 @@ def _leftovers(folder: Path, clean: bool) -> list[dict[str, Any]]:
 
 
 def _worded(entry: dict[str, Any]) -> str:
-    """One leftover, and what to do about it."""
+    """One leftover and its remedy."""
     from mmcnb.stores._leftovers import ALIVE, GONE
 
     if entry["done"] is not None:
@@ -97,14 +89,6 @@ def _worded(entry: dict[str, Any]) -> str:
     remedies = {GONE: '; "--clean" removes it', ALIVE: ""}
     remedy = remedies.get(entry["owner"], "; remove it by hand once nothing writes there")
     return f"{entry['path']}: the process that writes {entry['of']} {entry['owner']}{remedy}"
-
-
-def _warm_up() -> dict[str, Any]:
-    from mmcnb import SparseKernelMMC, warmup
-
-    started = time.perf_counter()
-    compiling = warmup() + warmup(SparseKernelMMC())
-    return {"seconds": time.perf_counter() - started, "seconds_compiling": compiling}
 
 
 def _routine() -> dict[str, Any]:
@@ -119,27 +103,25 @@ def _routine() -> dict[str, Any]:
     X, compiled = np.random.default_rng(0).normal(size=TINY), times()[1]
     if not np.allclose(kernels.squared_norms(X), (X**2).sum(axis=1)):
         raise InputError("a compiled routine does not agree with NumPy; reinstall mmcnb, numba and llvmlite.")
-    wanted = compile_estimate(DEFAULT)
+    seconds, wanted = times()[1] - compiled, compile_estimate(DEFAULT)
     later = f'about {wanted:.0f} s, once; "mmcnb doctor --warm" does it now' if wanted else "none is left"
-    return {
-        "agrees_with_numpy": True,
-        "seconds_compiling": times()[1] - compiled,
-        "compilation_of_the_first_fit": later,
-    }
+    return {"agrees_with_numpy": True, "seconds_compiling": seconds, "compilation_of_the_first_fit": later}
 
 
-def _tiny_fit() -> dict[str, Any]:
-    from mmcnb import SparseKernelMMC
+def _warm_up() -> dict[str, Any]:
+    """Compile the routines of default fits, and fit two plain blobs."""
+    from mmcnb import SparseKernelMMC, warmup
     from mmcnb.metrics import balanced_clustering_error
     from mmcnb.synthetic import make_block
 
-    X, y = make_block("blobs", 0, TINY[0], TINY[1], random_state=0)
+    compiling = warmup() + warmup(SparseKernelMMC())
+    X, y = make_block("blobs", 0, *TINY, random_state=0)
     started = time.perf_counter()
-    estimator = SparseKernelMMC(random_state=0).fit(X)
-    error = balanced_clustering_error(y, estimator.labels_)
+    error = balanced_clustering_error(y, SparseKernelMMC(random_state=0).fit(X).labels_)
     if error > 0.05:
         raise InputError(f"a tiny fit of two plain blobs ends at an error of {error:.2f}; reinstall mmcnb.")
-    return {"seconds": time.perf_counter() - started, "balanced_error": error}
+    seconds = time.perf_counter() - started
+    return {"seconds_compiling": compiling, "tiny_fit_seconds": seconds, "tiny_fit_error": error}
 
 
 def _numba() -> dict[str, Any]:
@@ -158,7 +140,5 @@ def _numba() -> dict[str, Any]:
 def _thread_pools() -> list[dict[str, Any]]:
     from threadpoolctl import threadpool_info
 
-    return [
-        {"pool": pool["internal_api"], "threads": pool["num_threads"], "library": Path(pool["filepath"]).name}
-        for pool in threadpool_info()
-    ]
+    shown = {"pool": "internal_api", "threads": "num_threads", "library": "filepath"}
+    return [{name: pool[key] for name, key in shown.items()} for pool in threadpool_info()]

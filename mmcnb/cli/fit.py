@@ -19,13 +19,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "labels")
     add_method(parser)
     add_options(parser, "memory-limit", "jobs", "dask")
-    parser.add_argument(
-        "--checkpoint",
-        metavar="FOLDER",
-        help="checkpoint folder: the same command again resumes from there",
-    )
+    folder = "checkpoint folder: the same command again resumes from there"
+    parser.add_argument("--checkpoint", metavar="FOLDER", help=folder)
     add_options(parser, "overwrite")
-    parser.add_argument("--verbose", action="store_true", help="tell what the fit does as it does it")
+    parser.add_argument("--verbose", action="store_true", help="log each step of the fit")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tell what a store holds: shape, density, layout, codec, class counts, digest."""
+"""Describe a store: shape, density, layout, codec, class counts, digest."""
 
 import argparse
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tell what a fit would read, cache and write, before any work."""
+"""State the reads, memory and files of a fit, before any work."""
 
 import argparse
 from collections.abc import Iterable

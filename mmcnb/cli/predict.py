@@ -12,7 +12,7 @@ from mmcnb.cli._outputs import check_ending, whole_outputs
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mmcnb predict``."""
-    parser.add_argument("model", metavar="MODEL", help="what mmcnb fit --model wrote")
+    parser.add_argument("model", metavar="MODEL", help="model file that mmcnb fit --model wrote")
     add_store(parser)
     add_options(parser, "labels", required=True)
     add_options(parser, "memory-limit", "jobs", "dask", "overwrite")
@@ -46,7 +46,7 @@ def _predict(arguments: argparse.Namespace, labels: str) -> dict[str, Any]:
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
-    """Say where the labels are."""
+    """Name the labels and the speed."""
     yield (
         f"{report['n_samples']:,} rows labelled in {report['seconds']:.1f} s "
         f"({report['rows_per_second']:,.0f} rows/s): {report['labels']}"

@@ -18,26 +18,14 @@ MEASURES = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mmcnb score``."""
     add_store(parser)
-    parser.add_argument(
-        "labels",
-        metavar="LABELS",
-        help="what mmcnb fit or predict wrote with --labels: .csv, .parquet or Zarr",
-    )
-    parser.add_argument(
-        "--classes",
-        metavar="FILE",
-        help="known classes: CSV, Parquet or a Zarr array, one a row (default: those that STORE keeps)",
-    )
-    parser.add_argument(
-        "--label-column", metavar="NAME", help="column that holds the classes, of FILE or otherwise of LABELS"
-    )
-    parser.add_argument(
-        "--sample-size",
-        type=int,
-        default=5000,
-        metavar="ROWS",
-        help="rows of the sample for the silhouette (default: %(default)s)",
-    )
+    labels = "file that mmcnb fit or predict wrote with --labels: .csv, .parquet or Zarr"
+    parser.add_argument("labels", metavar="LABELS", help=labels)
+    classes = "known classes: CSV, Parquet or a Zarr array, one a row (default: those that STORE keeps)"
+    parser.add_argument("--classes", metavar="FILE", help=classes)
+    column = "column of the classes, of FILE or otherwise of LABELS"
+    parser.add_argument("--label-column", metavar="NAME", help=column)
+    rows = "rows of the sample for the silhouette (default: %(default)s)"
+    parser.add_argument("--sample-size", type=int, default=5000, metavar="ROWS", help=rows)
     scale = "scale the columns for the silhouette, as a fit with this option did"
     parser.add_argument("--scale", choices=["standard"], help=scale)
     parser.add_argument("--random-state", type=int, default=0, metavar="SEED", help="seed of that sample")
@@ -73,7 +61,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _classes(arguments: argparse.Namespace, samples: Any) -> Any:
-    """The known classes, one a row; None where there are none."""
+    """The known classes, one a row; None if there are none."""
     from mmcnb.stores._label_table import read_values
     from mmcnb.stores._labels import stored_classes
 
@@ -98,7 +86,7 @@ def _one_a_row(values: Any, source: str, samples: Any) -> Any:
 
 
 def _check_names(source: str, samples: Any) -> None:
-    """Refuse a table whose rows have other names than those of the store, where both have some."""
+    """Refuse a table whose rows have other names than those of the store, if both have names."""
     import numpy as np
 
     from mmcnb.stores import open_index
@@ -119,26 +107,20 @@ def _check_names(source: str, samples: Any) -> None:
 
 def _against(classes: Any, labels: Any) -> dict[str, Any]:
     """The measures against known classes."""
+    import numpy as np
+    from sklearn.metrics import normalized_mutual_info_score
+
     from mmcnb.metrics import adjusted_rand_index, balanced_clustering_error, matched_confusion
 
     confusion = matched_confusion(classes, labels)
-    counts = confusion.to_numpy()
-    named = {"classes": confusion.index, "clusters": confusion.columns, "counts": counts}
+    codes = (np.unique(values, return_inverse=True)[1] for values in (classes, labels))
+    named = {"classes": confusion.index, "clusters": confusion.columns, "counts": confusion.to_numpy()}
     return {
         "balanced_error": float(balanced_clustering_error(classes, labels)),
         "adjusted_rand_index": float(adjusted_rand_index(classes, labels)),
-        "normalized_mutual_information": _normalized_mutual_information(counts),
+        "normalized_mutual_information": float(normalized_mutual_info_score(*codes)),
         "confusion": {name: values.tolist() for name, values in named.items()},
     }
-
-
-def _normalized_mutual_information(counts: Any) -> float:
-    """What classes and clusters tell of each other, from the rows in each pair of them."""
-    from scipy.stats import entropy
-    from sklearn.metrics import mutual_info_score
-
-    mean = (entropy(counts.sum(axis=0)) + entropy(counts.sum(axis=1))) / 2
-    return float(mutual_info_score(None, None, contingency=counts) / mean) if mean > 0 else 1.0
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
@@ -156,7 +138,7 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     if report["silhouette"] is None:
         yield f"silhouette: none; {report['no_silhouette']}"
     else:
-        rows = f"of {report['silhouette_rows']:,} rows; -1 to 1, high where clusters are round and apart"
+        rows = f"of {report['silhouette_rows']:,} rows; -1 to 1, high if clusters are round and apart"
         yield f"{'silhouette':<31}{report['silhouette']:>6.3f}  ({rows})"
     if "confusion" in report:
         yield from _table(**report["confusion"])

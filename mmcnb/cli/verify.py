@@ -1,4 +1,4 @@
-"""Read a store back in full and compare it with what was written."""
+"""Read a store back in full and compare it with its checksums."""
 
 import argparse
 from typing import Any
