@@ -225,7 +225,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
                 "sample_inertia": start.inertia,
                 "n_landmarks": basis.shape[0],
             },
-            warnings=[f"{n_empty} of the {k} clusters hold no row; give fewer."] if n_empty else [],
+            warnings=[f"{n_empty} of the {k} clusters contain no row; give fewer."] if n_empty else [],
         )
 
     def _cluster_sample(self, session: FitSession, mapped: RidgeMap, values: np.ndarray) -> Means:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mmcnb.features.nystroem import MANY_COLUMNS, PrincipalFeatures, principal_directions, principal_features
 from mmcnb.features.rules import GivenLabels, Labels, coin_flip
-from mmcnb.least_squares.local_search import random_labels, search_partition
+from mmcnb.least_squares.local_search import PartitionConfig, local_search, random_labels
 from mmcnb.least_squares.objective import floor_bounds
 from mmcnb.least_squares.regularization_path import regularization_path
 
@@ -148,14 +148,9 @@ def _local_search_labels(
     chosen = random_state.choice(rows, min(SEARCHED_ROWS, rows), weighted, weights / weights.sum())
     ridged = features.z * np.sqrt(features.scales(SEARCH_RIDGE))
     points = ridged[chosen] - ridged[chosen].mean(axis=0)
-    partition = search_partition(
-        points @ points.T,
-        2,
-        n_init=1,
-        min_share=2 * least,
-        random_state=random_state,
-        points=features.z[chosen, :LEADING],
-    )[0]
+    config = PartitionConfig(2, n_init=1, min_share=2 * least)
+    leading = features.z[chosen, :LEADING]
+    partition = local_search(points @ points.T, config, random_state, leading)[0]
     first, second = (ridged[chosen[partition.labels == cluster]].mean(axis=0) for cluster in (0, 1))
     return ridged @ (second - first) >= (second + first) @ (second - first) / 2
 

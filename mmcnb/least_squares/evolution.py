@@ -8,14 +8,11 @@ import numpy as np
 
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Record, run_starts
-from mmcnb.errors import InputError
 from mmcnb.features.nystroem import SMALLEST_VARIANCE
 from mmcnb.features.rules import Hyperplane
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import smoother
 from mmcnb.samples.matrix import row_shares
-
-TIE = 1e-9  # of F: smaller differences are rounding
 
 
 @dataclass(frozen=True)
@@ -106,8 +103,6 @@ def evolve(
     [1, 1, 1, 1, 1, -1, -1, -1, -1, -1]
     """
     n = M.shape[0]
-    if n < 2:
-        raise InputError(f"Two clusters need at least 2 rows, not {n}.")
     limit = max(int(balance * n + 1e-9), n % 2)  # .29 of 100 rows are 29
     patience = -(-10 * n // n_offspring) if patience is None else patience
     population = np.array([balanced_labels(n, limit, random_state) for _ in range(n_parents)])
@@ -154,7 +149,7 @@ def run_evolutions(
         return replace(found, start=number)
 
     found = run_starts(engine, run_start, list(enumerate(seeds)), record)
-    return sorted(found, key=lambda one: round(one.fitness / TIE))
+    return sorted(found, key=lambda one: round(one.fitness / 1e-9))  # smaller differences are rounding
 
 
 @dataclass(frozen=True)

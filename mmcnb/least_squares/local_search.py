@@ -10,7 +10,6 @@ import numpy as np
 
 from mmcnb.engine.run import Engine, single_threaded
 from mmcnb.engine.session import Record, ignore, run_starts
-from mmcnb.errors import InputError
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import (
     Partition,
@@ -182,8 +181,6 @@ def schedule_of(schedule: str, number: int) -> tuple[float, float, int]:
     if schedule == "paper":
         # Amplitude, decay and rounds: Pahikkala et al., eq. (11) with s = 20.
         return 1.0, 0.5, 21
-    if schedule != "mixed":
-        raise InputError(f'schedule is "mixed" or "paper", not {schedule!r}.')
     return MIXED_SCHEDULES[2 * (number % 3) + number // 2 % 2]
 
 
@@ -213,24 +210,6 @@ def canonical_labels(labels: np.ndarray) -> np.ndarray:
     """
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
-
-
-def search_partition(
-    R: np.ndarray, n_clusters: int, *, random_state: Any, points: Any = None, **options: Any
-) -> list[Partition]:
-    """`local_search` with the options of `PartitionConfig` by name.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.least_squares.local_search import search_partition
-    >>> from mmcnb.least_squares.objective import smoother
-    >>> x = np.r_[np.zeros(5), np.ones(4)][:, None]
-    >>> R = smoother(x * x.T, 0.1)
-    >>> search_partition(R, 2, random_state=np.random.RandomState(0))[0].labels.tolist()
-    [0, 0, 0, 0, 0, 1, 1, 1, 1]
-    """
-    return local_search(R, PartitionConfig(n_clusters, **options), random_state, points)
 
 
 def local_search(
@@ -293,8 +272,6 @@ def _ends(
     if config.search == "stochastic":
         # The sweeps end long before 1,000.
         return [kernels.stochastic_moves(R, labels, *bounds, order, 1000)[0]]
-    if config.search != "shaking":
-        raise InputError(f'search is "shaking", "steepest" or "stochastic", not {config.search!r}.')
     schedule = schedule_of(config.schedule, number)
     ends = [kernels.shake(R, labels, target, *schedule)[0] for target in targets]
     return ends if config.schedule == "paper" else [kernels.refine(R, end, *bounds, most)[0] for end in ends]

@@ -90,12 +90,6 @@ def smoother(K: np.ndarray, ridge: float, centre: bool = True, overwrite: bool =
     return R
 
 
-def within_sums(R: np.ndarray, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
-    """|S_h|² = e_h'R e_h and the number of rows, cluster by cluster."""
-    T, counts = kernels.cluster_row_sums(R, labels, n_clusters, np.ones(R.shape[0]))
-    return np.array([T[h, labels == h].sum() for h in range(n_clusters)]), counts
-
-
 def mean_objective(R: np.ndarray, labels: np.ndarray, n_clusters: int) -> float:
     """J = Σ|S_h|²/n_h; clusters without rows count for nothing.
 
@@ -106,22 +100,9 @@ def mean_objective(R: np.ndarray, labels: np.ndarray, n_clusters: int) -> float:
     >>> mean_objective(np.kron(np.eye(2), np.full((2, 2), 0.5)), np.array([0, 0, 1, 1]), 2)
     2.0
     """
-    sums, counts = within_sums(R, labels, n_clusters)
+    row_sums, counts = kernels.cluster_row_sums(R, labels, n_clusters, np.ones(R.shape[0]))
+    sums = np.array([row_sums[h, labels == h].sum() for h in range(n_clusters)])
     return float((sums / np.maximum(counts, 1)).sum())
-
-
-def one_against_all_objective(R: np.ndarray, labels: np.ndarray, n_clusters: int) -> float:
-    """Q = Σ_h (p_h - Rp_h)'p_h with p_h = 2 e_h - 1: Pahikkala et al., eq. (10).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.least_squares.objective import one_against_all_objective
-    >>> one_against_all_objective(np.kron(np.eye(2), np.full((2, 2), 0.5)), np.array([0, 0, 1, 1]), 2)
-    0.0
-    """
-    sums, _ = within_sums(R, labels, n_clusters)
-    return float(n_clusters * R.shape[0] - 4 * sums.sum() + (4 - n_clusters) * R.sum())
 
 
 def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:

@@ -169,12 +169,8 @@ def label(session: FitSession, clusters: SampleClusters, max_passes: int = 3) ->
     larger = None
     if session.sample.shape[0] > sample.values.shape[0]:
         larger = replace(model, mean=None, deviation=None).features(open_samples(session.sample))
-    labelled = label_all_rows(
-        *(session, config, sample, model.ridge, rows, best.labels),
-        1 if once else max_passes,
-        session.kept_labels,
-        larger,
-    )
+    passes, kept = 1 if once else max_passes, session.kept_labels
+    labelled = label_all_rows(session, config, sample, model.ridge, rows, best.labels, passes, kept, larger)
     attributes = {
         "objective": labelled.mean_objective,
         "gamma": clusters.report["gamma"],
@@ -187,15 +183,8 @@ def label(session: FitSession, clusters: SampleClusters, max_passes: int = 3) ->
         "sample_objective": float(best.objective),
         **clusters.report,
     }
-    warnings, empty = [], int((labelled.sizes == 0).sum())
-    if empty:
-        remedy = "lower min_share" if config.sizes_are_free else "give fewer clusters, or other cluster_sizes"
-        warnings = [f"{empty} of the {config.n_clusters} clusters hold no row; {remedy}."]
-    return FitResult(
-        replace(model, rule=labelled.rule),
-        rows,
-        attributes,
-        report,
-        warnings=warnings,
-        kept_labels=labelled.kept,
-    )
+    empty = int((labelled.sizes == 0).sum())
+    remedy = "lower min_share" if config.sizes_are_free else "give fewer clusters, or other cluster_sizes"
+    warnings = [f"{empty} of the {config.n_clusters} clusters contain no row; {remedy}."] if empty else []
+    model, kept_labels = replace(model, rule=labelled.rule), labelled.kept
+    return FitResult(model, rows, attributes, report, warnings=warnings, kept_labels=kept_labels)

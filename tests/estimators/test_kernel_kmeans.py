@@ -140,7 +140,7 @@ def test_a_cluster_that_ends_empty_is_told(monkeypatch):
         return np.r_[z[:2], np.full((1, z.shape[1]), 99.0)], None
 
     monkeypatch.setattr("sklearn.cluster.kmeans_plusplus", far)
-    with pytest.warns(ClusterWarning, match="1 of the 3 clusters hold no row") as caught:
+    with pytest.warns(ClusterWarning, match="1 of the 3 clusters contain no row") as caught:
         model = mmcnb.KernelKMeans(3, n_landmarks=300, random_state=0).fit(X)
     assert caught[0].filename == __file__
     assert model.cluster_sizes_[2] == 0

@@ -15,7 +15,7 @@ from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.least_squares.all_rows import label_all_rows
 from mmcnb.least_squares.landmark_sample import landmark_sample
-from mmcnb.least_squares.local_search import canonical_labels, random_labels, search_partition
+from mmcnb.least_squares.local_search import canonical_labels, local_search, random_labels
 from mmcnb.least_squares.objective import floor_bounds, mean_objective, size_bounds, smoother, target_shares
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 from mmcnb.samples import open_samples
@@ -75,7 +75,7 @@ def test_where_the_sample_is_all_rows_the_labels_are_those_of_the_exact_search(c
     assert model.report_["sample_objective"] == found[0].objective
     assert model.objective_ == pytest.approx(objective, rel=1e-5)  # kernel values of the model are float32
     assert model.history_["changed"].iloc[-1] == 0
-    alone = search_partition(R, k, n_init=3, random_state=np.random.RandomState(seed), **parameters)
+    alone = local_search(R, PartitionConfig(k, n_init=3, **parameters), np.random.RandomState(seed))
     assert objective > 0.97 * alone[0].objective
 
 
