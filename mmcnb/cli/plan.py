@@ -41,6 +41,6 @@ def _samples(arguments: argparse.Namespace) -> Any:
         raise InputError("plan takes either STORE or both --rows and --features.")
     if min(by_hand) < 1:
         raise InputError(f"--rows {arguments.rows} --features {arguments.features}: give at least 1 of each.")
-    from mmcnb.engine.plan import RowShape
+    from mmcnb.engine.needs import RowShape
 
     return RowShape(arguments.rows, arguments.features)

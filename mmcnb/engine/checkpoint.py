@@ -7,6 +7,7 @@ reads no row for any of them.
 
 import json
 import logging
+import math
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +18,6 @@ from typing import Any, Self
 
 from mmcnb._machine import processor
 from mmcnb.engine.journal import PART, DamagedEntryError, durable_file, fingerprint, read_entry, write_entry
-from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.run import Engine, Pass, Result, Total
 from mmcnb.errors import InputError, is_interrupt
 from mmcnb.samples import Samples
@@ -188,9 +188,9 @@ class CheckpointEngine(Engine):
         """The totals of all groups of rows, in order, as the engine gives them."""
         return self.engine.groups(pass_, samples)
 
-    def cache(self, features: Samples, plan: FitPlan) -> Samples:
+    def cache(self, features: Samples, store: str, capacity: float = math.inf) -> Samples:
         """Cache features as the engine does."""
-        return self.engine.cache(features, plan)
+        return self.engine.cache(features, store, capacity)
 
     def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
         """The results for all items; their passes are short, and in no order to be recorded in."""

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from uuid import uuid4
 
 import numpy as np
@@ -23,9 +23,6 @@ from mmcnb.engine.run import Engine, Pass, Result, ThreadEngine, Total
 from mmcnb.errors import InputError
 from mmcnb.samples import GROUP_ROWS, Samples
 from mmcnb.samples.derived import CachedSamples
-
-if TYPE_CHECKING:
-    from mmcnb.engine.plan import FitPlan
 
 GROUPS_AHEAD = 8  # groups sent at once for each thread of the cluster; as many wait behind them
 GRAPH_BYTES = 4 * 2**20  # more than this is scattered: Dask keeps what a task holds at the scheduler
@@ -71,11 +68,11 @@ class DaskEngine(Engine):
         """The results for all items, in order, from threads of this process."""
         return self._threads.each(function, items)
 
-    def cache(self, features: Samples, plan: "FitPlan") -> Samples:
-        """Cache features where they are computed; a worker without capacity computes them anew."""
+    def cache(self, features: Samples, store: str, capacity: float = math.inf) -> Samples:
+        """Cache features in the workers that compute them, each up to a capacity."""
         if not features.is_reopenable:
-            return super().cache(features, plan)
-        return CachedSamples(features, capacity=plan.memory_limit - plan.libraries - plan.in_flight)
+            return super().cache(features, store)
+        return CachedSamples(features, capacity=capacity)
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
         """The totals of all groups, in order; each is computed by one worker, the same in every pass."""

@@ -17,17 +17,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from mmcnb._config import format_bytes, n_threads
 from mmcnb._machine import return_freed_memory
 from mmcnb._progress import Progress, Stages, progress
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples.derived import cache_features
-
-if TYPE_CHECKING:
-    from mmcnb.engine.plan import FitPlan
-
 
 logger = logging.getLogger("mmcnb")
 Total = TypeVar("Total")
@@ -128,10 +124,20 @@ class Engine(ABC):
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
         """The totals of all groups of rows, in order."""
 
-    def cache(self, features: Samples, plan: "FitPlan") -> Samples:
-        """Cache features in the store of the plan, from their first sweep on; the search is over by then."""
+    def cache(self, features: Samples, store: str, capacity: float = math.inf) -> Samples:
+        """Cache features from their first sweep on; the search is over by then.
+
+        Parameters
+        ----------
+        features : Samples
+            What to cache.
+        store : {"memory", "scratch", "recompute"}
+            Where, in this process.
+        capacity : float, default=inf
+            Bytes for them in all memory of any other process.
+        """
         return_freed_memory()
-        return cache_features(features, plan.store)
+        return cache_features(features, store)
 
     def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
         """The results of a function for all items, in order."""

@@ -12,7 +12,7 @@ from mmcnb._compiling import times
 from mmcnb._config import configured, is_client
 from mmcnb.engine.dask import DaskEngine
 from mmcnb.engine.dask_client import connection
-from mmcnb.engine.plan import LIKELY_SWEEPS, FitPlan
+from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.run import Engine, ThreadEngine
 from mmcnb.samples import Samples
 
@@ -93,9 +93,8 @@ def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], Non
         return
     from mmcnb._progress import fit_progress
 
-    apart = 1 if plan.larger else 0  # the hinge methods label the rows in a pass of its own
-    passes = 1 + (plan.sweeps + apart if plan.few else 1 + LIKELY_SWEEPS)  # the first one draws the sample
-    with fit_progress(plan.stages, plan.n_samples * passes) as engine.stages:
+    passes = 2 + plan.needs.likely_sweeps  # the first one draws the sample, the last one labels the rows
+    with fit_progress(plan.stages, plan.rows.n_samples * passes) as engine.stages:
         yield engine.stages.enter
 
 
@@ -183,6 +182,10 @@ class FitSession:
     def has_more_rows(self) -> bool:
         """Whether there are rows outside the sample."""
         return bool(self.sample.shape[0] < self.samples.n_samples)
+
+    def cached(self, features: Samples) -> Samples:
+        """Features of all rows, cached as the plan says."""
+        return self.engine.cache(features, self.plan.store, self.plan.capacity)
 
     def seed(self) -> int:
         """Draw a seed."""

@@ -18,8 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mmcnb._constraints import Constraint
 from mmcnb.engine.checkpoint import CheckpointEngine
+from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import draw_sample, sample_rows
-from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
+from mmcnb.engine.plan import FitPlan, plan_fit
 from mmcnb.engine.run import Engine, Traffic
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import (
@@ -223,8 +224,8 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
     # -- methods of each class -----------------------------------------------------------------
 
     @abstractmethod
-    def _needs(self, n_samples: int) -> FitNeeds:
-        """What a fit of some rows needs; raises where that is impossible."""
+    def _needs(self, rows: RowShape) -> FitNeeds:
+        """Bytes and work of a fit to some rows; raises if it is impossible."""
 
     @abstractmethod
     def _fit(self, session: FitSession) -> FitResult:
@@ -324,9 +325,10 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
             If a parameter is invalid, or the memory limit is too small.
         """
         self._check_parameters()
-        shape = isinstance(X, RowShape)
-        rows = X if shape else read_input(copy(self), X, reset=True, least_rows=2, element=element)
-        return replace(self._plan(rows), place=place_of_work(self.engine))
+        if not isinstance(X, RowShape):
+            samples = read_input(copy(self), X, reset=True, least_rows=2, element=element)
+            X = RowShape.of(samples, self.n_jobs)
+        return replace(self._plan(X), place=place_of_work(self.engine))
 
     def predict(
         self, X: Any, out: str | os.PathLike[str] | None = None, *, element: str | None = None
@@ -353,8 +355,8 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
 
     # -- the fit -------------------------------------------------------------------------------
 
-    def _plan(self, samples: Samples | RowShape) -> FitPlan:
-        return plan_fit(samples, self._needs(samples.n_samples), self.memory_limit, self.n_jobs)
+    def _plan(self, rows: RowShape) -> FitPlan:
+        return plan_fit(rows, self._needs(rows), self.memory_limit, self.n_jobs)
 
     def _fit_samples(
         self,
@@ -370,7 +372,7 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
         if sample_weight is not None:
             weights, unit = read_weights(sample_weight, samples.n_samples)
         random_state = check_random_state(self.random_state)
-        plan = self._plan(samples)
+        plan = self._plan(RowShape.of(samples, self.n_jobs))
         with (
             self._open_engine(plan.threads) as engine,
             open_checkpoint(self, samples, weights, unit, known) as checkpoint,
@@ -410,7 +412,7 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
         kept_labels: KeptLabels | None,
     ) -> FitSession:
         """Draw the sample of a fit, with the known rows in it, and scale it."""
-        size = self._needs(samples.n_samples).rows_to_draw(samples.n_features)
+        size = self._needs(plan.rows).sample_size
         rows = sample_rows(samples.n_samples, size, weights, random_state)
         if known is not None:
             rows = np.union1d(rows, known.rows)

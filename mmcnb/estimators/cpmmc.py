@@ -7,12 +7,13 @@ from typing import ClassVar
 import numpy as np
 
 from mmcnb._constraints import Constraint
+from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import SAMPLE_ROWS
-from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import SAMPLE_SIZE, TWO_CLUSTERS, search_parameters
 from mmcnb.features.bandwidth import mean_squared_distance
+from mmcnb.hinge.needs import hinge_needs
 from mmcnb.hinge.sample_search import search_config
 from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.hinge.working_set import linear_features
@@ -105,9 +106,8 @@ class CPMMC(StreamedClusterer):
         """Offset of the boundary."""
         return float(self.model_.rule.offset)
 
-    def _needs(self, n_samples: int) -> FitNeeds:
-        rows = self.sample_size or SAMPLE_ROWS
-        return FitNeeds(sample_size=rows, stays_sparse=True, larger_rows=larger_sample(n_samples))
+    def _needs(self, rows: RowShape) -> FitNeeds:
+        return hinge_needs(rows, 0, self.sample_size or SAMPLE_ROWS, stays_sparse=True)
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(session, **search_parameters(self))

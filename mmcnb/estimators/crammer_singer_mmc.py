@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from mmcnb._constraints import Constraint, Interval
-from mmcnb.engine.estimates import OF_KERNEL, OF_PARTITION, margin_seconds, partition_seconds
-from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, larger_sample
+from mmcnb.engine.needs import FitNeeds, RowShape
+from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
@@ -22,6 +22,7 @@ from mmcnb.estimators.parameters import (
     graph_kernel,
 )
 from mmcnb.features.kernel import kernel_matrix
+from mmcnb.features.needs import landmark_needs
 from mmcnb.hinge.cccp import CCCPLimits, path_to
 from mmcnb.hinge.multiclass import (
     ALPHA,
@@ -36,6 +37,7 @@ from mmcnb.hinge.multiclass import (
     size_constrained,
     widest_margin,
 )
+from mmcnb.hinge.needs import graph_hinge_needs, larger_sample, margin_seconds, on_all_rows
 from mmcnb.hinge.sample_search import SearchConfig
 from mmcnb.least_squares.all_rows import (
     check_clusters,
@@ -48,9 +50,13 @@ from mmcnb.least_squares.all_rows import (
 from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, rows_of_draw
 from mmcnb.least_squares.landmark_sample import landmark_sample
 from mmcnb.least_squares.objective import Partition, target_shares
-from mmcnb.least_squares.partition import PartitionConfig, partition_sample
+from mmcnb.least_squares.partition import (
+    PARTITION_ROUTINES,
+    PartitionConfig,
+    partition_sample,
+    partition_seconds,
+)
 from mmcnb.least_squares.search import SampleClusters, SearchSettings, search
-from mmcnb.samples import Samples
 
 LANDMARKS = 300  # as in `UnsupervisedRLS`: `python -m benchmarks peers`
 MORE_SEARCHES = 2  # local searches beyond n_init
@@ -175,24 +181,26 @@ class CrammerSingerMMC(StreamedClusterer):
         super()._check_parameters()
         target_shares(self.cluster_sizes, self.n_clusters)
 
-    def _needs(self, n_samples: int) -> FitNeeds:
+    def _needs(self, rows: RowShape) -> FitNeeds:
         graph, k = graph_kernel(self.kernel), int(self.n_clusters)
         if graph is not None:
-            return graph_needs(graph, k, n_samples, min(self.sample_size or rows_of_draw(k), n_samples))
+            drawn = min(self.sample_size or rows_of_draw(k), rows.n_samples)
+            return graph_hinge_needs(graph_needs(graph, k, rows, drawn), rows)
         size = self.sample_size or rows_of_sample(k)
-        rows = min(size, n_samples)
-        return FitNeeds(
-            *(self._landmarks(rows), size),
-            sample_bytes=matrix_bytes(rows),
-            larger_rows=larger_sample(n_samples),
-            search_seconds=partition_seconds(rows, k) + margin_seconds(rows, n_clusters=k),
-            routines=OF_KERNEL + OF_PARTITION,
+        searched = min(size, rows.n_samples)
+        needs = landmark_needs(rows, self._landmarks(searched), size)
+        needs = replace(
+            needs,
+            sample_bytes=needs.sample_bytes + matrix_bytes(searched),
+            search_seconds=partition_seconds(searched, k) + margin_seconds(searched, n_clusters=k),
+            routines={**needs.routines, **PARTITION_ROUTINES},
         )
+        return on_all_rows(needs, rows, larger_sample(rows.n_samples))
 
-    def _plan(self, samples: Samples | RowShape) -> FitPlan:
-        rows = min(self.sample_size or rows_of_sample(self.n_clusters), samples.n_samples)
-        check_matrices(rows, self.n_clusters, self.memory_limit)
-        return super()._plan(samples)
+    def _plan(self, rows: RowShape) -> FitPlan:
+        searched = min(self.sample_size or rows_of_sample(self.n_clusters), rows.n_samples)
+        check_matrices(searched, self.n_clusters, self.memory_limit)
+        return super()._plan(rows)
 
     def _landmarks(self, rows: int) -> int:
         return min(rows, self.n_landmarks or LANDMARKS)
@@ -265,7 +273,7 @@ def separate(
         session.record({"stage": LEAST_SQUARES, "start": one.start, "J": one.objective})
     sample, partition = refinement.sample, refinement.partition
     model = sample.model(session, ALPHA)
-    features = session.engine.cache(model.features(session.samples), session.plan)
+    features = session.cached(model.features(session.samples))
     least_squares = replace(session, record=least_squares_record(session.record))
     once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
     fixed = least_squares, partition, sample, sample.ridge_map(ALPHA)

@@ -8,19 +8,22 @@ import numpy as np
 
 from mmcnb._config import format_bytes, resolve_memory_limit
 from mmcnb._constraints import Choice, Constraint
+from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import SAMPLE_ROWS
-from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
+from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import BALANCE, COUNT, OPTIONAL_COUNT, POSITIVE, SAMPLED, default_kernel
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
+from mmcnb.features.needs import landmark_needs
 from mmcnb.features.nystroem import choose_landmarks, kernel_values, landmark_values
 from mmcnb.features.rules import Hyperplane, signs
 from mmcnb.least_squares.all_rows import square_rows
 from mmcnb.least_squares.evolution import Fitness, feature_fitness, matrix_fitness, run_evolutions
-from mmcnb.samples import BLOCK_ROWS, Samples
+from mmcnb.least_squares.partition import partition_seconds
+from mmcnb.samples import BLOCK_ROWS
 from mmcnb.samples.matrix import dense
 
 PLANNED_LANDMARKS = 200  # for the plan where the basis is the sample; its columns are counted apart
@@ -142,35 +145,34 @@ class EvolutionaryMMC(StreamedClusterer):
         **dict.fromkeys(("n_landmarks", "patience"), OPTIONAL_COUNT),
     }
 
-    def _needs(self, n_samples: int) -> FitNeeds:
-        rows = min(n_samples, self.sample_size or SAMPLE_ROWS)
-        size = min(rows, self.n_landmarks or PLANNED_LANDMARKS)
+    def _needs(self, rows: RowShape) -> FitNeeds:
+        sample = min(rows.n_samples, self.sample_size or SAMPLE_ROWS)
+        size, seconds = min(sample, self.n_landmarks or PLANNED_LANDMARKS), partition_seconds(sample, 2)
         if self.n_landmarks is not None:
-            return FitNeeds(size, rows, sweeps=1)  # the labels
+            return replace(landmark_needs(rows, size, sample), search_seconds=seconds)
         limit = resolve_memory_limit(self.memory_limit)
-        held, fits = (
-            MATRICES * 8.0 * rows**2 + self._column_bytes(n_samples),
-            square_rows(limit, MATRICES + 1),
-        )
+        held = MATRICES * 8.0 * sample**2 + self._column_bytes(rows.n_samples)
+        fits = square_rows(limit, MATRICES + 1)
         if held > limit and fits >= 2:
             raise MemoryLimitError(
-                f"the kernel matrix of {rows:,} rows takes {format_bytes(8 * rows**2)} and the evolution "
+                f"the kernel matrix of {sample:,} rows takes {format_bytes(8 * sample**2)} and the evolution "
                 f"{format_bytes(held)}, of {format_bytes(limit)} allowed; give n_landmarks="
                 f"{PLANNED_LANDMARKS}, which needs no matrix, sample_size={fits}, or raise memory_limit."
             )
-        return FitNeeds(size, rows, sample_bytes=held, sweeps=1, basis_rows=rows)
+        needs = landmark_needs(rows, size, sample, basis_rows=sample)
+        return replace(needs, sample_bytes=needs.sample_bytes + held, search_seconds=seconds)
 
     def _column_bytes(self, n_samples: int) -> float:
         """Of the kernel columns of a block against the whole sample, which every thread holds."""
         rows = min(n_samples, self.sample_size or SAMPLE_ROWS)
         return 8.0 * rows * min(n_samples, BLOCK_ROWS)
 
-    def _plan(self, samples: Samples | RowShape) -> FitPlan:
-        plan = super()._plan(samples)
+    def _plan(self, rows: RowShape) -> FitPlan:
+        plan = super()._plan(rows)
         if self.n_landmarks is not None:
             return plan
-        spare = plan.memory_limit - plan.libraries - plan.in_flight - plan.sample
-        threads = 1 + int(max(0.0, spare) // self._column_bytes(samples.n_samples))
+        spare = plan.capacity - plan.sizes["sample"]
+        threads = 1 + int(max(0, spare) // self._column_bytes(rows.n_samples))
         return replace(plan, threads=min(plan.threads, threads))
 
     def _fit(self, session: FitSession) -> FitResult:

@@ -1,13 +1,13 @@
 """Coordinates of rows on the graph of their nearest neighbours, as a transformer."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from mmcnb._constraints import Constraint
+from mmcnb.engine.needs import RowShape
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import plan_fit
 from mmcnb.estimators.base import Estimator, estimator
@@ -103,10 +103,10 @@ class GraphFeatures(RowTransformerMixin, Estimator):
         kernel.check()
         samples = read_input(self, X, reset=True, least_rows=2, element=element)
         random_state = check_random_state(self.random_state)
-        size = min(self.n_nodes, samples.n_samples)
-        needs = replace(needs_of_nodes(kernel, self.n_components, size), sweeps=1)
-        plan = plan_fit(samples, needs, self.memory_limit, self.n_jobs)
-        rows = sample_rows(samples.n_samples, size, None, random_state)
+        shape = RowShape.of(samples, self.n_jobs)
+        needs = needs_of_nodes(kernel, self.n_components, shape)
+        plan = plan_fit(shape, needs, self.memory_limit, self.n_jobs)
+        rows = sample_rows(samples.n_samples, needs.sample_size, None, random_state)
         with self._open_engine(plan.threads) as engine:
             drawn = draw_sample(engine, samples, rows, moments=self.scale == "standard")
             sample = scaled_matrix(drawn.sample, drawn.mean, drawn.deviation, overwrite=True)

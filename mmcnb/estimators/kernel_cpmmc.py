@@ -10,8 +10,8 @@ from sklearn.utils import Tags
 
 from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb._constraints import Constraint
+from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import SAMPLE_ROWS
-from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
@@ -27,6 +27,7 @@ from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.hinge.landmarks import candidate_kernels
+from mmcnb.hinge.needs import hinge_needs
 from mmcnb.hinge.sample_search import RestartResult, SearchConfig, search_config
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import Refined, fit_two_clusters, last_steps
@@ -134,8 +135,8 @@ class KernelCPMMC(StreamedClusterer):
         if self.kernel == PRECOMPUTED and self.scale is not None:
             raise InputError("scale is for columns, which a kernel matrix has none of; leave it out.")
 
-    def _needs(self, n_samples: int) -> FitNeeds:
-        n, limit = n_samples, resolve_memory_limit(self.memory_limit)
+    def _needs(self, rows: RowShape) -> FitNeeds:
+        n, limit = rows.n_samples, resolve_memory_limit(self.memory_limit)
         copies = MATRIX_COPIES if self.kernel == PRECOMPUTED else 2
         held = LIBRARIES + 8 * n * n * (CANDIDATES if n <= EXACT_SEARCH else copies)
         if held > limit:
@@ -145,9 +146,9 @@ class KernelCPMMC(StreamedClusterer):
                 "SparseKernelMMC, which needs no matrix."
             )
         if self.kernel == PRECOMPUTED:
-            return FitNeeds(n, n, sample_copies=1)
+            return hinge_needs(rows, n, n, candidates=1)
         n_landmarks = n if n <= EXACT_SEARCH else LANDMARKS
-        return FitNeeds(n_landmarks, SAMPLE_ROWS, larger_rows=larger_sample(n))
+        return hinge_needs(rows, n_landmarks, SAMPLE_ROWS)
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(session, **search_parameters(self))
@@ -216,4 +217,4 @@ def refine_exactly(
     features = cache_features(exact.features(samples), "memory")
     working_set = ExactWorkingSet(TrainingSet(engine, features, None, weights, hold_labels=True))
     labels = landmarks.labels_of(restart.state.boundary)
-    return last_steps(session, restart, working_set, labels, config, session.plan.sweeps), exact
+    return last_steps(session, restart, working_set, labels, config, session.plan.needs.sweeps), exact

@@ -7,18 +7,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mmcnb._constraints import Choice, Constraint, Interval
+from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import SAMPLE_ROWS
-from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, whole_numbers
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.estimators.parameters import COUNT, OPTIONAL_COUNT, SAMPLED, default_kernel
 from mmcnb.features.model import Model
+from mmcnb.features.needs import landmark_needs
 from mmcnb.features.nystroem import RidgeMap, check_places, choose_landmarks, landmark_values
 from mmcnb.features.rules import DecisionPass, Scores
 from mmcnb.least_squares.all_rows import check_clusters
 from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd, mini_batches, pseudo_centre_pass
 from mmcnb.least_squares.landmark_sample import LANDMARKS
+from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.matrix import row_shares
 
@@ -184,12 +186,19 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
     def _n_features_out(self) -> int:
         return len(self.report_["sizes"])
 
-    def _needs(self, n_samples: int) -> FitNeeds:
-        k = int(self.n_clusters)
-        rows = min(n_samples, self.sample_size or max(SAMPLE_ROWS, ROWS_A_CLUSTER * k))
-        p = min(rows, self.n_landmarks or LANDMARKS)
-        held = 8.0 * (2 * rows * p + k * (max(rows, BLOCKS * BLOCK_ROWS) + BLOCKS * p))
-        return FitNeeds(p, rows, sample_bytes=held)
+    def _needs(self, rows: RowShape) -> FitNeeds:
+        k, sweeps = int(self.n_clusters), int(self.max_iter)
+        size = min(rows.n_samples, self.sample_size or max(SAMPLE_ROWS, ROWS_A_CLUSTER * k))
+        p = min(size, self.n_landmarks or LANDMARKS)
+        needs, values = landmark_needs(rows, p, size), 2 * size * p
+        return replace(
+            needs,
+            sample_bytes=needs.sample_bytes
+            + 8.0 * (values + k * (max(size, BLOCKS * BLOCK_ROWS) + BLOCKS * p)),
+            sweeps=sweeps,
+            likely_sweeps=min(sweeps, 20),
+            search_seconds=partition_seconds(size, k),
+        )
 
     def _fit(self, session: FitSession) -> FitResult:
         sample, weights, k = session.sample, session.sample_weights, int(self.n_clusters)
@@ -205,7 +214,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         start = self._cluster_sample(session, mapped, values)
         empty = Scores(np.empty((0, 0)), np.empty(0))
         model = Model(empty, kernel, basis, session.mean, session.deviation, ridge=mapped)
-        rows = session.engine.cache(model.features(session.samples), session.plan)
+        rows = session.cached(model.features(session.samples))
         found = self._cluster_all_rows(session, mapped, rows, start)
         sweep = pseudo_centre_pass(found, mapped, session.weights, self.kernel == "rbf")
         _, centres = session.engine.run(sweep, rows, "pseudo-centres")

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr
-from mmcnb.engine.estimates import all_numbers, both_searches
-from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
+from mmcnb.engine.needs import FitNeeds, RowShape
+from mmcnb.engine.plan import FitPlan, plan_fit
 from mmcnb.engine.session import FitResult, FitSession, connected
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator, first_row_order, label_rows
@@ -30,7 +30,10 @@ from mmcnb.estimators.refits import confidence_of_refits
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC, fit_on_graph
 from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS
 from mmcnb.features.confidence import Confidence, ConfidenceRule
+from mmcnb.features.graph import NODE_LIBRARIES
+from mmcnb.features.needs import bytes_of_rows
 from mmcnb.features.rules import DecisionPass, KeptLabels
+from mmcnb.hinge.needs import MARGIN_LIBRARIES
 from mmcnb.least_squares.all_rows import relative_weights, rows_of_sample
 from mmcnb.least_squares.cluster_numbers import TriedNumber, best_number, try_numbers
 from mmcnb.least_squares.graph_partition import GraphSample, mean_agreement
@@ -39,7 +42,6 @@ from mmcnb.least_squares.normalized_cut import relative_cut
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.least_squares.search import SampleClusters, SearchSettings, label, search
-from mmcnb.samples import Samples
 
 
 @estimator
@@ -309,31 +311,36 @@ class MaximumMarginClustering(StreamedClusterer):
         names = "n_clusters", "cluster_sizes", "size_tolerance", "min_share", "memory_limit"
         return {name: getattr(self, name) for name in names}
 
-    def _needs(self, n_samples: int) -> FitNeeds:
-        return self._all_needs(n_samples)[0]
+    def _needs(self, rows: RowShape) -> FitNeeds:
+        return self._all_needs(rows)[0]
 
-    def _all_needs(self, n_samples: int) -> list[FitNeeds]:
-        """What each method needs that may be taken; that of the graph first."""
+    def _all_needs(self, rows: RowShape) -> list[FitNeeds]:
+        """The needs of each method that may be taken; that of the graph first."""
         if not self._number_is_given:
-            return all_numbers(self._of_number(self.max_clusters)._all_needs(n_samples))
+            most = self._of_number(self.max_clusters)._all_needs(rows)
+            return [replace(one, search_seconds=3.0 * one.search_seconds) for one in most]  # of all numbers
         if not self._chooses:
-            return [self._needs_of(self.kernel, n_samples)]
-        graph, function = (self._needs_of(kernel, n_samples) for kernel in ("graph", "rbf"))
-        return both_searches(graph, replace(function, held_rows=graph.held_rows, libraries=graph.libraries))
+            return [self._needs_of(self.kernel, rows)]
+        graph, function = (self._needs_of(kernel, rows) for kernel in ("graph", "rbf"))
+        libraries = NODE_LIBRARIES + (MARGIN_LIBRARIES if self._loss_of("graph") == "hinge" else 0)
+        nodes = bytes_of_rows(rows, graph.sample_size) + libraries
+        function = replace(function, sample_bytes=function.sample_bytes + nodes)
+        seconds, routines = graph.search_seconds + function.search_seconds, graph.routines | function.routines
+        return [replace(one, search_seconds=seconds, routines=routines) for one in (graph, function)]
 
-    def _needs_of(self, kernel: Any, n_samples: int) -> FitNeeds:
-        """What the method under a kernel needs, with no more rows drawn than it searches."""
-        needs = self._method(kernel)._needs(n_samples)
-        return replace(needs, drawn_rows=0, likely_sweeps=None) if needs.drawn_rows else needs
+    def _needs_of(self, kernel: Any, rows: RowShape) -> FitNeeds:
+        """The needs of the method under a kernel, with no more rows drawn than it searches."""
+        method = self._method(kernel)
+        return method._search_needs(rows) if isinstance(method, UnsupervisedRLS) else method._needs(rows)
 
-    def _plan(self, samples: Samples | RowShape) -> FitPlan:
+    def _plan(self, rows: RowShape) -> FitPlan:
         """The plan of the method that needs most."""
-        plans = [self._plan_of(samples, needs) for needs in self._all_needs(samples.n_samples)]
+        plans = [self._plan_of(rows, needs) for needs in self._all_needs(rows)]
         threads = min(plan.threads for plan in plans)
         return replace(max(plans, key=lambda plan: plan.peak), threads=threads)
 
-    def _plan_of(self, samples: Samples | RowShape, needs: FitNeeds) -> FitPlan:
-        return plan_fit(samples, needs, self.memory_limit, self.n_jobs)
+    def _plan_of(self, rows: RowShape, needs: FitNeeds) -> FitPlan:
+        return plan_fit(rows, needs, self.memory_limit, self.n_jobs)
 
     # -- the fit -------------------------------------------------------------------------------
 
@@ -370,7 +377,8 @@ class MaximumMarginClustering(StreamedClusterer):
 
     def _choose(self, session: FitSession) -> Chosen:
         """The fit by the graph where it is clear, and by the Gaussian kernel otherwise."""
-        plans = [self._plan_of(session.samples, one) for one in self._all_needs(session.samples.n_samples)]
+        rows = session.plan.rows
+        plans = [self._plan_of(rows, one) for one in self._all_needs(rows)]
         session = replace(session, plan=plans[0])
         clusters = search(session, self._settings("graph"))
         graph = self._candidate("graph", session, clusters)

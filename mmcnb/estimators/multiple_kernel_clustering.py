@@ -1,6 +1,7 @@
 """Multiple kernel clustering: labels, margin and a combination of kernels, learned together."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from mmcnb._config import format_bytes, resolve_memory_limit
 from mmcnb._constraints import Choice, Constraint
-from mmcnb.engine.plan import FitNeeds, larger_sample
+from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, estimator
@@ -24,6 +25,7 @@ from mmcnb.features.nystroem import check_places, choose_landmarks
 from mmcnb.hinge.landmarks import basis_size
 from mmcnb.hinge.multiclass import sample_partition
 from mmcnb.hinge.multiple_kernels import MultipleKernelSample, fit_clusters, map_by_kernels
+from mmcnb.hinge.needs import hinge_needs
 from mmcnb.hinge.sample_search import search_config
 from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.least_squares.all_rows import (
@@ -198,17 +200,17 @@ class MultipleKernelClustering(StreamedClusterer):
                 "parameters, or leave checkpoint out."
             )
 
-    def _needs(self, n_samples: int) -> FitNeeds:
+    def _needs(self, rows: RowShape) -> FitNeeds:
         exact, many = self.basis == "exact", self.n_clusters != 2
         size = EVERY_ROW if exact else self.sample_size or rows_of_sample(self.n_clusters)
-        rows = min(size, n_samples)
+        searched = min(size, rows.n_samples)
         if exact:
-            self._check_exact(rows)
+            self._check_exact(searched)
         elif many:
-            check_matrices(rows, self.n_clusters, self.memory_limit)
-        n_landmarks = n_kernels(self.kernels) * self._landmarks(rows)
-        held = matrix_bytes(rows) if many else 0.0
-        return FitNeeds(n_landmarks, size, sample_bytes=held, larger_rows=larger_sample(n_samples))
+            check_matrices(searched, self.n_clusters, self.memory_limit)
+        needs = hinge_needs(rows, n_kernels(self.kernels) * self._landmarks(searched), size)
+        matrices = matrix_bytes(searched) if many else 0.0
+        return replace(needs, sample_bytes=needs.sample_bytes + matrices)
 
     def _landmarks(self, rows: int) -> int:
         """Basis vectors of each kernel."""

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mmcnb._constraints import Choice, Constraint, Parsed
+from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import SAMPLE_ROWS
-from mmcnb.engine.plan import FitNeeds
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
@@ -27,6 +27,7 @@ from mmcnb.features.landmarks import check_landmarks
 from mmcnb.features.model import Model
 from mmcnb.features.rules import GivenLabels, Hyperplane
 from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
+from mmcnb.hinge.needs import graph_hinge_needs
 from mmcnb.hinge.sample_search import RestartResult, search_config
 from mmcnb.hinge.two_clusters import fit_from, search_starts
 from mmcnb.hinge.working_set import linear_features
@@ -173,12 +174,12 @@ class SparseKernelMMC(StreamedClusterer):
         if self.landmarks is not None:
             refuse_landmarks_of_graph(self.kernel)
 
-    def _needs(self, n_samples: int) -> FitNeeds:
-        graph = graph_kernel(self.kernel)
+    def _needs(self, rows: RowShape) -> FitNeeds:
+        graph, growing = graph_kernel(self.kernel), self.basis == "shared"
         if graph is None:
-            given = n_samples, self.sample_size, self.n_landmarks, self.landmarks
-            return needs_of_landmarks(*given, growing=self.basis == "shared")
-        return graph_needs(graph, 2, n_samples, min(self.sample_size or rows_of_draw(2), n_samples))
+            return needs_of_landmarks(rows, self.sample_size, self.n_landmarks, self.landmarks, growing)
+        drawn = min(self.sample_size or rows_of_draw(2), rows.n_samples)
+        return graph_hinge_needs(graph_needs(graph, 2, rows, drawn), rows)
 
     def _fit(self, session: FitSession) -> FitResult:
         graph = graph_kernel(self.kernel)

@@ -1,13 +1,14 @@
 """Unsupervised regularised least squares: k clusters, on a sample and then on all rows."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mmcnb._constraints import Choice, Constraint, Interval, Parsed
-from mmcnb.engine.estimates import OF_KERNEL, OF_PARTITION, partition_seconds
-from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, larger_sample
+from mmcnb.engine.needs import FitNeeds, RowShape
+from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.outputs import RowTransformerMixin
@@ -21,6 +22,7 @@ from mmcnb.estimators.parameters import (
     refuse_landmarks_of_graph,
 )
 from mmcnb.features.landmarks import check_landmarks
+from mmcnb.features.needs import bytes_of_rows, landmark_needs
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import (
     check_matrices,
@@ -30,9 +32,11 @@ from mmcnb.least_squares.all_rows import (
 from mmcnb.least_squares.graph_partition import graph_needs, rows_of_draw
 from mmcnb.least_squares.landmark_sample import LANDMARKS
 from mmcnb.least_squares.objective import target_shares
-from mmcnb.least_squares.partition import PartitionConfig
+from mmcnb.least_squares.partition import PARTITION_ROUTINES, PartitionConfig, partition_seconds
 from mmcnb.least_squares.search import SearchSettings, label, search
-from mmcnb.samples import Samples
+from mmcnb.samples import GROUP_ROWS
+
+DRAWN_NUMBERS = 2**23  # in the rows that are drawn together with a sample
 
 
 @estimator
@@ -203,35 +207,53 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
         if self.landmarks is not None:
             refuse_landmarks_of_graph(self.kernel)
 
-    def _needs(self, n_samples: int) -> FitNeeds:
-        k, graph, sweeps = int(self.n_clusters), graph_kernel(self.kernel), int(self.max_passes)
+    def _needs(self, rows: RowShape) -> FitNeeds:
+        """With a group of rows drawn, of many: labels that have settled on these leave one pass."""
+        needs, searched = self._search_needs(rows), self._searched_rows(rows.n_samples)
+        many = rows.n_samples > 2 * GROUP_ROWS > 4 * searched
+        if graph_kernel(self.kernel) is not None or not many:
+            return needs
+        # Fewer of wide rows. Columns alone decide, or the sample would depend on where the rows are stored.
+        drawn = min(GROUP_ROWS, DRAWN_NUMBERS // rows.n_features)
+        if drawn > searched:
+            more = needs.sample_bytes + bytes_of_rows(rows, drawn)
+            needs = replace(needs, sample_size=drawn, sample_bytes=more)
+        return replace(needs, likely_sweeps=1)
+
+    def _search_needs(self, rows: RowShape) -> FitNeeds:
+        """Bytes and work of a fit that draws the rows that it searches, and no more."""
+        k, graph, searched = (
+            int(self.n_clusters),
+            graph_kernel(self.kernel),
+            self._searched_rows(rows.n_samples),
+        )
+        passes, own = int(self.max_passes), self.landmarks
         if graph is not None:
-            return graph_needs(graph, k, n_samples, self._searched_rows(n_samples), sweeps)
-        rows = self._searched_rows(n_samples)
-        # The first pass reads, one more labels.
-        own = self.landmarks
-        n_landmarks = min(rows, self.n_landmarks) if own is None else len(own)
-        given: dict[str, Any] = {"sample_copies": 2, "stays_sparse": own is None}
-        given["search_seconds"] = partition_seconds(rows, k)
-        given["routines"] = OF_KERNEL + OF_PARTITION
-        drawn = larger_sample(n_samples)
-        if drawn > 2 * rows:  # labels that have settled on these leave one pass
-            given |= {"drawn_rows": drawn, "likely_sweeps": 1}
-        return FitNeeds(n_landmarks, rows, **given, work_bytes=matrix_bytes(rows), sweeps=sweeps)
+            return graph_needs(graph, k, rows, searched, passes)
+        n_landmarks = min(searched, self.n_landmarks) if own is None else len(own)
+        needs = landmark_needs(rows, n_landmarks, searched, candidates=2, stays_sparse=own is None)
+        return replace(
+            needs,
+            work_bytes=needs.work_bytes + matrix_bytes(searched),
+            sweeps=passes,  # the first pass reads, one more labels
+            likely_sweeps=passes,
+            search_seconds=partition_seconds(searched, k),
+            routines={**needs.routines, **PARTITION_ROUTINES},
+        )
 
     def _searched_rows(self, n_samples: int) -> int:
         """Rows of the sample that is searched, or of each sample of the nodes of a graph."""
         default = rows_of_sample if graph_kernel(self.kernel) is None else rows_of_draw
         return min(self.sample_size or default(int(self.n_clusters)), n_samples)
 
-    def _plan(self, samples: Samples | RowShape) -> FitPlan:
-        check_matrices(self._searched_rows(samples.n_samples), self.n_clusters, self.memory_limit)
-        return super()._plan(samples)
+    def _plan(self, rows: RowShape) -> FitPlan:
+        check_matrices(self._searched_rows(rows.n_samples), self.n_clusters, self.memory_limit)
+        return super()._plan(rows)
 
     def _fit(self, session: FitSession) -> FitResult:
-        needs, searched = self._needs(session.samples.n_samples), session
-        if needs.rows_to_draw(session.samples.n_features) > needs.sample_size:
-            searched = session.of_size(needs.sample_size)
+        searched = session
+        if graph_kernel(self.kernel) is None:  # of the rows that were drawn
+            searched = session.of_size(self._searched_rows(session.samples.n_samples))
         return label(session, search(searched, self._settings()), int(self.max_passes))
 
     def _settings(self) -> SearchSettings:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from mmcnb._constraints import Choice, Interval
-from mmcnb.engine.plan import FitNeeds
+from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.run import Engine
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import mean_squared_distance
+from mmcnb.features.needs import PRODUCT_RATE, bytes_of_rows, kernel_seconds
 from mmcnb.features.neighbour_graph import FILTERS, connected_graph, filter_weights, spectrum
 from mmcnb.features.nodes import (
     AXES_BYTES,
@@ -25,6 +26,7 @@ from mmcnb.features.nodes import (
     distinct_rows,
     leading_axes,
     nearest_of_all,
+    search_flops,
     search_in_cells,
 )
 from mmcnb.features.nystroem import check_places
@@ -32,7 +34,9 @@ from mmcnb.kernels import unchecked as kernels
 
 # From trials on MNIST, optdigits and shapes; `python -m benchmarks graph` measures the result.
 N_NEIGHBORS, N_NODES = 10, 20_000
-GRAPH_LIBRARIES = 48 * 2**20  # compiled routines of the graph, of its cells, and of the search on it
+NODE_LIBRARIES = 48 * 2**20  # compiled routines of the graph, of its cells, and of the search on it
+
+NODE_SECONDS = 2.2e-4  # of one core, for the graph and its coordinates
 
 
 @dataclass(frozen=True)
@@ -264,17 +268,20 @@ def node_graph(
     return NodeGraph(mapped, weights, np.argsort(order)[node_of], nearest, eigenvalues, n_parts)
 
 
-def needs_of_nodes(kernel: GraphKernel, n_components: int, n_nodes: int) -> FitNeeds:
-    """What the graph of a sample holds, and what building it holds for a while."""
-    # Three arrays of coordinates; the nodes; and what the neighbours of a node take on their way to edges.
-    held = 24.0 * n_components + 8 * LEADING_AXES + 75 * min(kernel.n_neighbors or N_NEIGHBORS, n_nodes)
+def needs_of_nodes(kernel: GraphKernel, n_components: int, rows: RowShape) -> FitNeeds:
+    """Bytes and work of the graph of a sample, of its construction, and of the coordinates of all rows."""
+    p = min(kernel.n_nodes, rows.n_samples)
+    # Three arrays of coordinates; the nodes; and the neighbours of a node on their way to edges.
+    node = 24.0 * n_components + 8 * LEADING_AXES + 75 * min(kernel.n_neighbors or N_NEIGHBORS, p)
+    # Principal axes, while they are sought, and a model's basis of as many columns.
+    axes = min(2 * LEADING_AXES, p) * rows.n_features * (rows.itemsize + 8)
+    basis = 16.0 * n_components**2 + 24 * n_components * rows.n_features
     vectors = 8.0 * n_components + 160  # of filtered vectors, beyond those that take their place
     return FitNeeds(
-        *(n_components, n_nodes),
-        sample_copies=0,
-        sample_bytes=n_nodes * held,
-        dense_rows=2 * LEADING_AXES,  # principal axes, while they are sought
-        held_rows=n_nodes,
-        work_bytes=max(n_nodes * vectors, AXES_BYTES),
-        libraries=GRAPH_LIBRARIES,
+        *(n_components, p),
+        sample_bytes=p * node + axes + basis + bytes_of_rows(rows, p) + NODE_LIBRARIES,
+        work_bytes=max(p * vectors, AXES_BYTES),
+        row_seconds=kernel_seconds(rows, n_components) + search_flops(p) / PRODUCT_RATE,
+        search_seconds=NODE_SECONDS * p,
+        routines={"nearest_nodes_into": 5.5},
     )

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.engine.estimates import WIDE_COLUMNS
 from mmcnb.engine.run import Engine, Result, single_threaded
 from mmcnb.features.nystroem import finite
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.samples.matrix import as_matrix, row_blocks, to_dense
+from mmcnb.samples.matrix import WIDE_COLUMNS, as_matrix, row_blocks, to_dense
 
 # The cells of each graph are measured when it is built: `NodeSearch.n_probes` follows from the recall.
 LEADING_AXES = 50  # of more columns: in many columns most of a distance is noise

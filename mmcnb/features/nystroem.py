@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from mmcnb.engine.estimates import WIDE_COLUMNS
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import FEATURE_DTYPE, Kernel, KernelSamples
 from mmcnb.features.rules import Scores
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import open_samples
-from mmcnb.samples.matrix import as_matrix, row_shares, to_dense
+from mmcnb.samples.matrix import WIDE_COLUMNS, as_matrix, row_shares, to_dense
 
 
 def normalization_of(gram: np.ndarray, tolerance: float = 1e-6) -> np.ndarray:

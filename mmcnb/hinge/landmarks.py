@@ -1,22 +1,25 @@
 """Two clusters on landmarks: vectors chosen from the sample, in whose span the hyperplane lies."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mmcnb.engine.estimates import OF_KERNEL, OF_MARGIN, OF_PARTITION, OF_ROUNDS
+from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import SAMPLE_ROWS
-from mmcnb.engine.plan import FitNeeds, larger_sample
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.features.bandwidth import candidate_gammas, mean_squared_distance, named_gamma
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.landmarks import scaled_landmarks
+from mmcnb.features.needs import ROUTINES
 from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.hinge.growing import growing_candidates
+from mmcnb.hinge.needs import ROUND_ROUTINES, hinge_needs
 from mmcnb.hinge.sample_search import SearchConfig
 from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.hinge.working_set import landmark_features
+from mmcnb.least_squares.partition import PARTITION_ROUTINES
 from mmcnb.samples import open_samples
 
 MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
@@ -54,20 +57,20 @@ def candidate_kernels(
 
 
 def needs_of_landmarks(
-    n_samples: int,
+    rows: RowShape,
     sample_size: int | None,
     n_landmarks: int | None,
     landmarks: Any = None,
     growing: bool = False,
 ) -> FitNeeds:
-    """What a fit on landmarks of a sample needs."""
-    rows = sample_size or SAMPLE_ROWS
-    size = basis_size(n_landmarks, min(n_samples, rows)) if landmarks is None else len(landmarks)
-    compiled = not growing and size < min(n_samples, rows)
-    routines = OF_KERNEL + OF_PARTITION + OF_MARGIN + (OF_ROUNDS if compiled else ())
-    larger = larger_sample(n_samples, compiled) if n_samples > rows else 0
-    sparse = landmarks is None and not growing
-    return FitNeeds(size, rows, stays_sparse=sparse, larger_rows=larger, routines=routines)
+    """Bytes and work of a fit on landmarks of a sample."""
+    drawn = sample_size or SAMPLE_ROWS
+    searched = min(rows.n_samples, drawn)
+    size = basis_size(n_landmarks, searched) if landmarks is None else len(landmarks)
+    compiled, sparse = not growing and size < searched, landmarks is None and not growing
+    needs = hinge_needs(rows, size, drawn, stays_sparse=sparse, compiled=compiled)
+    routines = {**ROUTINES, **PARTITION_ROUTINES, **needs.routines, **(ROUND_ROUTINES if compiled else {})}
+    return replace(needs, routines=routines)
 
 
 def fit_on_landmarks(

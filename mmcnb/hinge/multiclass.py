@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.passes import GatherPass, sample_rows
-from mmcnb.engine.plan import larger_sample
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, tag, whole_numbers
 from mmcnb.features.graph import NodeGraph
@@ -20,6 +19,7 @@ from mmcnb.features.rules import GivenLabels, Scores, ScoresLabels
 from mmcnb.hinge.cccp import continuation
 from mmcnb.hinge.crammer_singer import CrammerSingerWorkingSet, MarginPass, MulticlassTrainingSet
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
+from mmcnb.hinge.needs import larger_sample
 from mmcnb.hinge.sample_search import SearchConfig, solve_random
 from mmcnb.hinge.two_clusters import separation
 from mmcnb.kernels import unchecked as kernels
@@ -138,7 +138,7 @@ def widest_margin(
         working_set = CrammerSingerWorkingSet(MulticlassTrainingSet(*given, bounds=labelled.bounds))
         working_set.generators = generators or working_set.generators
         record = tag(session.record, stage=stage)
-        budget = SweepBudget(session.plan.sweeps if stage == "all rows" else None)
+        budget = SweepBudget(session.plan.needs.sweeps if stage == "all rows" else None)
         working_set.relabel(labels)
         for C, form in steps:
             solution = cutting_plane(working_set, labels, form, C, config.eta, record, budget)

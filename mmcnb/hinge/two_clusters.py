@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.passes import CombinedPass, GatherPass, RowSumPass, sample_rows
-from mmcnb.engine.plan import larger_sample
 from mmcnb.engine.session import FitResult, FitSession, tag, whole_numbers
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, HyperplaneLabels, Labels
 from mmcnb.hinge.cccp import CCCPResult, continuation
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget
+from mmcnb.hinge.needs import FEW_SWEEPS, larger_sample
 from mmcnb.hinge.sample_search import (
     CLEAN_SCORE,
     RestartResult,
@@ -112,7 +112,7 @@ def refine_on_all_rows(
 
     With many rows a larger sample comes in between. A few are held in memory, where rounds are compiled.
     """
-    features = session.engine.cache(model.features(session.samples), session.plan)
+    features = session.cached(model.features(session.samples))
     n, compiled = session.samples.n_samples, isinstance(restart.working_set, SampleWorkingSet)
     size = larger_sample(n, compiled)
     if size:
@@ -125,14 +125,14 @@ def refine_on_all_rows(
             whole = restart.training_set.over(features, session.weights, row_sum=row_sum)
             return replace(state, training_set=whole), model
         # Where reads are limited, the larger sample gives the quantiles.
-        few = larger if session.plan.few else None
+        few = larger if session.plan.needs.sweeps <= FEW_SWEEPS else None
         training_set = restart.training_set.over(features, session.weights, row_sum=row_sum, sketch=few)
     else:
         training_set = restart.training_set.over(features, session.weights)
         working_set, state = restart.working_set, restart.state
     labels = training_set.labels_of(state.boundary)
     working_set = working_set.over(training_set)
-    return last_steps(session, restart, working_set, labels, config, session.plan.sweeps), model
+    return last_steps(session, restart, working_set, labels, config, session.plan.needs.sweeps), model
 
 
 def _larger_sample(

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from mmcnb._agreement import adjusted_rand_index
-from mmcnb.engine.estimates import OF_GRAPH, OF_MARGIN, OF_PARTITION, graph_seconds, partition_seconds
-from mmcnb.engine.plan import FitNeeds, larger_sample
+from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitSession
 from mmcnb.features.graph import GraphKernel, NodeGraph, needs_of_nodes, node_graph
 from mmcnb.features.model import Model
-from mmcnb.features.nodes import search_flops
 from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap, check_places, principal_features, ridge_map
 from mmcnb.features.rules import Scores
 from mmcnb.kernels import unchecked as kernels
@@ -22,7 +20,7 @@ from mmcnb.least_squares.all_rows import MappedSample, constrained_scores, rows_
 from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.least_squares.normalized_cut import cut_score
 from mmcnb.least_squares.objective import Partition
-from mmcnb.least_squares.partition import partition_sample
+from mmcnb.least_squares.partition import PARTITION_ROUTINES, partition_sample, partition_seconds
 
 # Chosen on optdigits, MNIST and shapes of the tuning half; `python -m benchmarks graph` measures the result.
 COORDINATES = 6  # a cluster
@@ -44,7 +42,6 @@ COMPARED_ROWS = 3000  # by which partitions are compared
 LEAST_SHARES, ENOUGH_NODES = (0.1, 0.2), 30
 # The same for the starts: low ones find small clusters that lie apart, high ones cut off no odd rows.
 START_SHARES = (0.1, 0.5)
-HINGE_LIBRARIES = 40 * 2**20  # bytes of compiled routines of the hinge loss, beside those of the graph
 
 
 @dataclass(frozen=True)
@@ -108,47 +105,41 @@ def rows_of_draw(n_clusters: int) -> int:
 
 
 def graph_needs(
-    kernel: GraphKernel,
-    n_clusters: int,
-    n_samples: int,
-    draw_rows: int = 0,
-    sweeps: int | None = None,
+    kernel: GraphKernel, n_clusters: int, rows: RowShape, draw_rows: int = 0, sweeps: int = 1
 ) -> FitNeeds:
-    """What a fit on a graph holds and does.
+    """Bytes and work of a fit on a graph by least squares.
 
     Parameters
     ----------
     kernel : GraphKernel
         Settings.
-    n_clusters, n_samples : int
-        Clusters and rows.
+    n_clusters : int
+        Clusters.
+    rows : RowShape
+        The rows.
     draw_rows : int, default=0
         Rows of each sample of the nodes that is clustered.
-    sweeps : int or None, default=None
-        Sweeps over the coordinates where all rows are nodes; None is as many as the hinge methods make.
+    sweeps : int, default=1
+        Sweeps over the coordinates if all rows are nodes.
 
     Returns
     -------
     FitNeeds
         The needs.
     """
-    p = min(kernel.n_nodes, n_samples)
+    p = min(kernel.n_nodes, rows.n_samples)
     q = min(COORDINATES * n_clusters, p)
-    by_hinge = sweeps is None
-    larger = larger_sample(n_samples) if by_hinge else 0
-    sweeps = 1 if not by_hinge and p < n_samples else sweeps
-    needs = needs_of_nodes(kernel, q, p)
+    needs, sweeps = needs_of_nodes(kernel, q, rows), 1 if p < rows.n_samples else sweeps
     searches = len(LINKED_COORDINATES) + SEARCHED_DRAWS if _at_once(p, draw_rows) else 1
     search = searches * 8.0 * draw_rows * (draw_rows + 4 * q)  # a matrix each, which is overwritten
+    seconds = needs.search_seconds * (1 + 0.05 * (n_clusters - 2))
     return replace(
         needs,
         work_bytes=max(needs.work_bytes, search),
-        libraries=needs.libraries + (HINGE_LIBRARIES if by_hinge else 0),
-        larger_rows=larger,
         sweeps=sweeps,
-        row_flops=search_flops(p),
-        search_seconds=graph_seconds(p, n_clusters) + partition_seconds(min(draw_rows, p), n_clusters),
-        routines=OF_GRAPH + OF_PARTITION + (OF_MARGIN if by_hinge else ()),
+        likely_sweeps=sweeps,
+        search_seconds=seconds + partition_seconds(min(draw_rows, p), n_clusters),
+        routines={**needs.routines, **PARTITION_ROUTINES},
     )
 
 

@@ -164,7 +164,7 @@ def label(session: FitSession, clusters: SampleClusters, max_passes: int = 3) ->
         session.record({"stage": "sample", "start": one.start, "objective": one.objective})
     model = sample.model(session, config.alpha)
     assert model.ridge is not None
-    rows = session.engine.cache(model.features(session.samples), session.plan)
+    rows = session.cached(model.features(session.samples))
     once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
     larger = None
     if session.sample.shape[0] > sample.values.shape[0]:

@@ -11,6 +11,7 @@ from mmcnb.errors import InputError
 
 _FLOAT32_EXACT = set(map(np.dtype, ("bool", "int8", "int16", "uint8", "uint16", "float16", "float32")))
 WORK_NUMBERS = 2**20  # in a block of rows that work on a sample copies
+WIDE_COLUMNS = 10_000  # beyond it basis vectors of sparse rows stay sparse: dense ones would fill the memory
 FREED_BYTES = 8 * 2**20  # of arrays that were put together, before they are returned to the system
 _REMEDY = "write the matrix again (scipy.sparse's check_format names what is wrong)."
 

@@ -19,8 +19,9 @@ from mmcnb.engine import checkpoint
 from mmcnb.engine import dask as dask_engine
 from mmcnb.engine.dask import DaskEngine, LostError, assign
 from mmcnb.engine.dask_worker import Opened, pickle_pass, unpickle_pass
+from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import CombinedPass, GatherPass, RowSumPass
-from mmcnb.engine.plan import FitNeeds, RowShape, plan_fit
+from mmcnb.engine.plan import plan_fit
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.engine.session import connected, open_engine
 from mmcnb.errors import DamagedStoreError, InputError
@@ -113,7 +114,7 @@ def test_features_are_cached_where_they_were_computed_and_dropped_at_the_end(das
     with ThreadEngine(1) as threads:
         expected = threads.run(OrderedSum(), features(samples))[1].tobytes()
     with DaskEngine(client) as engine:
-        cached = engine.cache(features(samples), plan)
+        cached = engine.cache(features(samples), plan.store, plan.capacity)
         assert not cached.cached
         assert engine.run(OrderedSum(), cached)[1].tobytes() == expected
         assert cached.cached

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 
 import mmcnb
 from mmcnb._config import format_bytes, parse_bytes
-from mmcnb.engine.estimates import COMPILE_SECONDS, OF_MARGIN, OF_PARTITION
-from mmcnb.engine.plan import FitNeeds, RowShape, larger_sample, most_sweeps, plan_fit
+from mmcnb.engine.needs import RowShape
+from mmcnb.engine.plan import plan_fit
 from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb.hinge.needs import hinge_needs, larger_sample, most_sweeps
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import FREED_BYTES
 from tests.engine.fakes import FakeSamples
@@ -29,8 +31,8 @@ WORKS = [
 
 def plan_rows(n, d, p=200, memory_limit=None, n_jobs=1, **needs):
     """The plan of a hinge method for rows of a store that nobody has written."""
-    needs = FitNeeds(**{"n_landmarks": p, "larger_rows": larger_sample(n)} | needs)
-    return plan_fit(RowShape(n, d), needs, memory_limit, n_jobs)
+    rows = RowShape(n, d)
+    return plan_fit(rows, replace(hinge_needs(rows, p, 2000), **needs), memory_limit, n_jobs)
 
 
 def least_that_works(error):
@@ -76,8 +78,8 @@ def test_plan_counts_kernel_columns_where_they_are(store, n, d, memory_limit):
     plan = plan_rows(n, d, 200, memory_limit)
     columns = n * 200 * 4
     assert plan.store == store
-    assert plan.cache == (columns if store == "memory" else 0)
-    assert plan.scratch == (columns if store == "scratch" else 0)
+    assert plan.sizes["cache"] == (columns if store == "memory" else 0)
+    assert plan.sizes["scratch"] == (columns if store == "scratch" else 0)
     assert plan.to_dict()["peak"] == plan.peak
     assert store in plan.costs
     assert store == min(plan.costs, key=plan.costs.get) or columns <= 2**30
@@ -85,62 +87,50 @@ def test_plan_counts_kernel_columns_where_they_are(store, n, d, memory_limit):
     assert all("\n" not in line for line in plan.lines())
 
 
-@pytest.mark.parametrize(("d", "rows"), [(50, 65_536), (784, 10_699), (10_000, 0)])
-def test_rows_that_are_drawn_with_the_sample_are_held_in_their_own_form(d, rows):
-    few, many = (plan_rows(10**6, d, 300, "4GiB", 2, drawn_rows=drawn) for drawn in (0, 65_536))
-    held = rows * d * 4  # bytes
-    assert many.sample - few.sample == pytest.approx(held, rel=1e-3)
-
-
 def test_a_fit_without_a_second_sample_and_of_few_sweeps_is_planned_as_such():
     plan = plan_rows(10**6, 20, 300, "2GiB", 2)
-    spare = plan_rows(10**6, 20, 300, "2GiB", 2, larger_rows=0, sweeps=3)
-    assert spare.larger == 0
-    assert plan.larger == larger_sample(10**6) * 300 * 4 + FREED_BYTES
-    assert spare.sweeps == 3 < plan.sweeps
-    recomputed = plan_rows(10**6, 2, 300, "460MiB", 2, larger_rows=0, sweeps=3)
+    assert plan.sizes["larger"] == larger_sample(10**6) * 300 * 4 + FREED_BYTES
+    few = {"larger_bytes": 0, "sweeps": 3, "likely_sweeps": 3}
+    assert plan_rows(10**6, 20, 300, "2GiB", 2, **few).seconds < plan.seconds
+    recomputed = plan_rows(10**6, 2, 300, "460MiB", 2, **few)
     assert recomputed.store == "recompute"
     assert recomputed.reads == 5  # the sample, three passes and the labels
+    assert recomputed.bytes == 5 * 10**6 * 2 * 4
     with pytest.raises(MemoryLimitError):
         plan_rows(10**6, 20, 300, "400MiB", 2)
 
 
-def test_a_method_says_how_many_copies_bytes_threads_and_sweeps_it_needs():
-    usual = plan_rows(10**4, 20, 100, "1GiB", 8)
-    assert usual.threads == 8
-    assert plan_rows(10**4, 20, 100, "1GiB", 8, max_threads=3).threads == 3
-    assert plan_rows(10**4, 20, 100, "1GiB", 2, max_threads=3).threads == 2
-    one = plan_rows(10**4, 20, 100, "1GiB", 8, sample_copies=1)
-    assert usual.sample == one.sample
-    assert usual.work - one.work == 6 * 2000 * 3 * 100 * 4
-    assert plan_rows(10**4, 20, 100, "1GiB", 8, sample_bytes=5e6).sample - usual.sample == 5_000_000
-    sooner = plan_rows(10**4, 20, 100, "1GiB", 8, sweeps=50, likely_sweeps=2)
-    assert sooner.sweeps == 50
-    assert sooner.seconds < plan_rows(10**4, 20, 100, "1GiB", 8, sweeps=50).seconds
-
-
-def test_rows_held_in_their_own_form_and_work_that_ends_before_the_sweeps():
-    usual = plan_rows(10**4, 200, 100, "1GiB", 1)
-    held = plan_rows(10**4, 200, 100, "1GiB", 1, dense_rows=0, held_rows=3000)
-    assert usual.sample - held.sample == 2000 * 200 * 12 - 3000 * 200 * 4
-    few = plan_rows(10**4, 200, 100, "1GiB", 1, work_bytes=1e6)
-    assert few.peak == usual.peak  # the sweeps take more
-    much = plan_rows(10**4, 200, 100, "1GiB", 1, work_bytes=200e6, libraries=5)
-    assert much.peak == usual.libraries + 5 + usual.sample + usual.work + 200_000_000
+def test_kernel_columns_of_all_candidates_are_work_that_ends_before_the_sweeps():
+    rows = RowShape(10**4, 20)
+    usual, one = (plan_fit(rows, hinge_needs(rows, 100, 2000, candidates)) for candidates in (7, 1))
+    assert usual.sizes["sample"] == one.sizes["sample"]
+    assert usual.sizes["work"] - one.sizes["work"] == 6 * 2000 * 3 * 100 * 4
+    held = usual.needs.sample_bytes
+    less, more = (plan_rows(10**4, 20, 100, sample_bytes=held + size) for size in (0, 5_000_000))
+    assert more.peak - less.peak == more.sizes["sample"] - less.sizes["sample"] == 5_000_000
+    much = plan_rows(10**4, 20, 100, "1GiB", work_bytes=200_000_000)
+    assert much.peak == much.sizes["libraries"] + much.sizes["sample"] + 200_000_000
     with pytest.raises(MemoryLimitError) as error:
-        plan_rows(10**4, 200, 100, "448MiB", 1, work_bytes=200e6)
+        plan_rows(10**4, 20, 100, "448MiB", work_bytes=200_000_000)
     assert parse_bytes(least_that_works(error)) - much.peak < MIB
+
+
+def test_stores_are_compared_by_the_likely_sweeps():
+    usual, sooner = (plan_rows(10**4, 20, 100, "1GiB", likely_sweeps=likely) for likely in (20, 2))
+    assert sooner.seconds < usual.seconds
+    assert sooner.to_dict()["sweeps"] == usual.to_dict()["sweeps"] == 300
 
 
 @pytest.mark.parametrize("layout", ["array", "csr", "stored"])
 def test_the_plan_of_rows_is_the_plan_of_their_shape(layout):
     X = np.eye(300, 20)
     samples = {"array": X, "csr": scipy.sparse.csr_array(X), "stored": FakeSamples(X, 100)}[layout]
-    samples, needs = open_samples(samples), FitNeeds(n_landmarks=50)
+    samples = open_samples(samples)
     shape = RowShape.of(samples, 2)
     assert (shape.n_samples, shape.n_features, shape.itemsize) == (300, 20, 8)
     assert shape.is_reopenable == (layout == "stored")
-    assert plan_fit(samples, needs, "1GiB", 2) == plan_fit(shape, needs, "1GiB", 2)
+    model = mmcnb.CPMMC(memory_limit="1GiB", n_jobs=2)
+    assert model.plan(samples) == model.plan(shape)
 
 
 def test_the_size_of_the_work_decides_on_sweeps_and_on_a_second_sample():
@@ -216,18 +206,18 @@ def test_more_landmarks_than_memory_are_refused_with_a_number_that_works():
     assert mmcnb.UnsupervisedRLS(10, **many | {"sample_size": size}).plan(rows).peak <= 2**30
 
 
-def stages(n, d, cold=(), **needs):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mmcnb._numba.is_compiled", lambda routine: routine.__name__ not in cold)
-        return plan_rows(n, d, **needs).stages
-
-
-def test_the_plan_counts_compilation_where_the_cache_is_cold():
-    both = {"routines": (*OF_PARTITION, *OF_MARGIN)}
-    warm, cold = stages(10**4, 20, **both), stages(10**4, 20, OF_PARTITION, **both)
-    assert warm["compiling"] == 0
-    assert cold["compiling"] == sum(COMPILE_SECONDS[name] for name in OF_PARTITION)
-    assert warm == cold | {"compiling": 0}
+def test_the_plan_counts_compilation_unless_routines_are_compiled(monkeypatch):
+    routines = {"size_multipliers": 5.0, "refine": 3.5, "cccp_rounds": 6.5}
+    plans = []
+    for cold in ((), ("refine", "cccp_rounds")):
+        monkeypatch.setattr(
+            "mmcnb._numba.is_compiled", lambda routine, cold=cold: routine.__name__ not in cold
+        )
+        plans.append(plan_rows(10**4, 20, routines=routines))
+    warm, cold = plans
+    assert (warm.stages["compiling"], cold.stages["compiling"]) == (0, 10)
+    assert warm.stages == cold.stages | {"compiling": 0}
+    assert cold.peak - warm.peak == cold.sizes["libraries"] - warm.sizes["libraries"] > 100 * MIB
 
 
 def test_the_seconds_of_a_plan_grow_with_the_work():
@@ -235,8 +225,6 @@ def test_the_seconds_of_a_plan_grow_with_the_work():
     assert [plan.seconds for plan in plans] == sorted({plan.seconds for plan in plans})
     assert all(plan.seconds == sum(plan.stages.values()) for plan in plans)
     assert all(seconds >= 0 for plan in plans for seconds in plan.stages.values())
-    sizes = [stages(10**5, 20, sample_size=size)["search"] for size in (1000, 2000, 4000)]
-    assert sizes == sorted(set(sizes))
 
 
 @pytest.mark.parametrize("name", ["SparseKernelMMC", "UnsupervisedRLS", "CrammerSingerMMC"])

@@ -78,7 +78,7 @@ def small_search(monkeypatch):
 def streamed():
     """Few rows take many passes, as many rows do."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mmcnb.engine.plan.HELD_ROWS", 0)
+        patch.setattr("mmcnb.hinge.needs.HELD_ROWS", 0)
         yield
 
 

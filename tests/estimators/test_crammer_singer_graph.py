@@ -8,7 +8,7 @@ import zarr
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
-from mmcnb.engine.plan import RowShape
+from mmcnb.engine.needs import RowShape
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
 from mmcnb.stores import create_dense_store
 from mmcnb.synthetic import make_shape
@@ -106,7 +106,7 @@ def test_rows_of_no_weight_change_nothing():
 
 
 def test_a_plan_names_the_coordinates_and_fits_the_limit():
-    assert graph_hinge(kernel=nodes(300)).plan(blobs()[0]).n_landmarks == 18
+    assert graph_hinge(kernel=nodes(300)).plan(blobs()[0]).needs.n_landmarks == 18
     large = graph_hinge(memory_limit="1GiB").plan(RowShape(10**7, 32))
     assert large.peak <= 2**30
     assert large.n_landmarks == 18

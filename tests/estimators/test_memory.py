@@ -8,7 +8,7 @@ import pytest
 
 import mmcnb
 from benchmarks.protocol import compile_seconds, run_and_watch
-from mmcnb.engine.plan import RowShape
+from mmcnb.engine.needs import RowShape
 from mmcnb.errors import MemoryLimitError
 from mmcnb.stores import create_dense_store
 from mmcnb.synthetic import make_block
@@ -127,12 +127,12 @@ def test_a_plan_counts_the_compilation_that_a_fit_begins_with(monkeypatch):
     with pytest.raises(MemoryLimitError, match=r"MiB of them for compilation, which mmcnb.warmup\(\) does"):
         estimator.plan(rows)
     cold = estimator.set_params(memory_limit="768MiB").plan(rows)
-    assert 100 * MIB < cold.libraries - warm.libraries < 150 * MIB
+    assert 100 * MIB < cold.sizes["libraries"] - warm.sizes["libraries"] < 150 * MIB
 
 
 def test_a_plan_counts_what_blocks_of_wide_rows_and_a_basis_of_all_rows_hold():
     wide = RowShape(10**6, 30_000, row_bytes=808.0, is_sparse=True)
     plan = mmcnb.CPMMC(memory_limit="4GiB", n_jobs=2).plan(wide)
-    assert plan.in_flight > 3 * 40 * 30_000 * 8  # sums of all columns for some planes, of each block
+    assert plan.sizes["in_flight"] > 3 * 40 * 30_000 * 8  # sums of all columns for some planes, of each block
     evolution = mmcnb.EvolutionaryMMC(memory_limit="8GiB", n_jobs=1)
-    assert evolution.plan(wide).sample > 2000 * 30_000 * (4 + 4 + 8 + 8)  # sample and basis, dense
+    assert evolution.plan(wide).sizes["sample"] > 2000 * 30_000 * (4 + 4 + 8 + 8)  # sample and basis, dense

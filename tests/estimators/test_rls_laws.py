@@ -426,6 +426,6 @@ def test_many_rows_need_no_room_for_a_second_sample():
     )
     settings = {"n_landmarks": 300, "sample_size": 1000, "memory_limit": "450MiB", "n_jobs": 1}
     plan = mmcnb.UnsupervisedRLS(2, **settings)._plan(samples)
-    assert (plan.sweeps, plan.reads <= 5) == (3, True)
+    assert (plan.needs.sweeps, plan.reads <= 5) == (3, True)
     with pytest.raises(MemoryLimitError):
         mmcnb.SparseKernelMMC(**settings)._plan(samples)

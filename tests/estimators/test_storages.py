@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 import zarr
 
-from mmcnb.engine.plan import HELD_ROWS
+from mmcnb.hinge.needs import HELD_ROWS
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
 from tests.estimators.conftest import bits, make, make_blobs, make_rings, make_sparse, same_clusters
 
@@ -43,7 +43,7 @@ def fitted(name, storage, parameters, n_jobs=1):
 def test_dense_storages_and_threads_give_the_same_bits(
     dense_storages, monkeypatch, name, data, parameters, dtype, held_rows
 ):
-    monkeypatch.setattr("mmcnb.engine.plan.HELD_ROWS", held_rows)
+    monkeypatch.setattr("mmcnb.hinge.needs.HELD_ROWS", held_rows)
     X = rows(data, dtype)
     found = {}
     for storage, source in dense_storages(X).items():
@@ -61,7 +61,7 @@ def test_rows_in_memory_end_where_streamed_ones_do(monkeypatch, weighted):
     weights = np.random.default_rng(0).integers(0, 3, N).astype(float) if weighted else None
     found = []
     for held_rows in (HELD_ROWS, 0):
-        monkeypatch.setattr("mmcnb.engine.plan.HELD_ROWS", held_rows)
+        monkeypatch.setattr("mmcnb.hinge.needs.HELD_ROWS", held_rows)
         parameters = STREAMED | {"n_landmarks": 30, "C": 1.3, "eta": 1e-5}
         found.append(make("SparseKernelMMC", **parameters).fit(X, sample_weight=weights))
     held, streamed = found

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from zarr.storage import LocalStore
 
 import mmcnb
+from mmcnb.engine.needs import RowShape
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
 from mmcnb.stores import create_csr_store, create_dense_store
 from tests.samples.test_reads import RecordingStore
@@ -202,9 +203,11 @@ def test_labels_that_have_settled_on_a_larger_sample_take_one_pass(dense, weight
 
 def test_many_columns_leave_the_sample_alone_and_the_rows_that_are_searched_as_many(dense):
     model = mmcnb.UnsupervisedRLS(**QUICK)
-    few, many = (model._needs(n) for n in (2 * GROUP_ROWS, N))
-    assert [few.rows_to_draw(3), many.rows_to_draw(3), many.rows_to_draw(10**6)] == [300, GROUP_ROWS, 300]
-    assert few.sample_size == many.sample_size == 300
+    shapes = [(2 * GROUP_ROWS, 3), (N, 3), (N, 784), (N, 10**6)]
+    needs = [model._needs(RowShape(*shape)) for shape in shapes]
+    assert [one.sample_size for one in needs] == [300, GROUP_ROWS, 10_699, 300]
+    held = needs[1].sample_bytes - model._search_needs(RowShape(N, 3)).sample_bytes
+    assert held == GROUP_ROWS * 3 * 4  # in their own type and form
 
 
 @pytest.mark.parametrize("form", [{}, {"n_landmarks": 10}], ids=["exact", "landmarks"])

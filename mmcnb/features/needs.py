@@ -1,0 +1,74 @@
+"""Bytes and seconds of kernel columns on landmarks of a sample."""
+
+from mmcnb.engine.needs import FitNeeds, RowShape
+from mmcnb.samples.matrix import WIDE_COLUMNS
+
+ROUTINES = {"rbf_kernel_block_into": 3.5}
+PRODUCT_RATE, EXP_SECONDS = 40e9, 0.8e-9  # of one core: blocks of 4,096 rows reach 56 to 86 GFLOP a second
+SPARSE_WORK = 2**26  # bytes of copies of CSR rows, measured on 2,000 rows of 1,000 to 300,000 columns
+
+
+def landmark_needs(
+    rows: RowShape,
+    n_landmarks: int,
+    sample_size: int,
+    candidates: int = 7,
+    stays_sparse: bool = False,
+    basis_rows: int = 0,
+) -> FitNeeds:
+    """The needs of a fit on landmarks of a sample, without those of the search for clusters.
+
+    Parameters
+    ----------
+    rows : RowShape
+        The rows.
+    n_landmarks, sample_size : int
+        Landmarks, and rows of the sample.
+    candidates : int, default=7
+        Kernel functions that are tried on the sample, each with kernel columns of its own.
+    stays_sparse : bool, default=False
+        Whether a sample of sparse rows, and sparse landmarks of very many columns, are not made dense.
+    basis_rows : int, default=0
+        Landmarks that are in memory if the kernel columns of more than ``n_landmarks`` are counted apart.
+
+    Returns
+    -------
+    FitNeeds
+        The needs.
+    """
+    size = min(sample_size, rows.n_samples)
+    columns = 12.0 * size * n_landmarks  # float32 values, and as many float64 coordinates
+    if rows.is_sparse and stays_sparse:
+        sample = SPARSE_WORK + 4 * size * rows.row_bytes  # as read, put together, in float64, and copied
+    else:
+        sample = size * rows.n_features * (rows.itemsize + 8.0)
+    basis = _basis_bytes(rows, max(n_landmarks, basis_rows), candidates if stays_sparse else 0)
+    return FitNeeds(
+        n_landmarks,
+        sample_size,
+        sample_bytes=sample + columns + 16.0 * n_landmarks**2 + basis,
+        work_bytes=(candidates - 1) * columns,
+        row_seconds=kernel_seconds(rows, n_landmarks),
+        routines=ROUTINES,
+    )
+
+
+def kernel_seconds(rows: RowShape, n_landmarks: int) -> float:
+    """Seconds of one core for the kernel values of a row."""
+    return n_landmarks * (2.0 * rows.row_bytes / rows.itemsize / PRODUCT_RATE + EXP_SECONDS)
+
+
+def bytes_of_rows(rows: RowShape, n_rows: int) -> float:
+    """Bytes of some rows as they are; CSR rows take twice as many while they are put together."""
+    return min(n_rows, rows.n_samples) * rows.row_bytes * (1 + rows.is_sparse)
+
+
+def _basis_bytes(rows: RowShape, n_landmarks: int, sparse_candidates: int) -> float:
+    """Bytes of landmarks: dense, or as they are and transposed in float64 for each candidate."""
+    d = rows.n_features
+    if not (n_landmarks and rows.is_sparse and sparse_candidates):
+        return 24.0 * n_landmarks * d
+    values = max(rows.row_bytes - 8, 0) / (rows.itemsize + 4) * n_landmarks
+    columns, wide = (min(d, values), 1) if d > WIDE_COLUMNS else (d, 0)
+    axes = 8 * 60 * d * wide  # principal axes of the sample, while they are computed
+    return axes + 24 * n_landmarks * columns + sparse_candidates * (16 * n_landmarks * columns + 4 * d * wide)

@@ -1,0 +1,103 @@
+"""Bytes and work of the hinge methods: on a sample, on a larger one and on all rows."""
+
+from dataclasses import replace
+
+from mmcnb.engine import plan
+from mmcnb.engine.needs import FitNeeds, RowShape
+from mmcnb.features.needs import bytes_of_rows, landmark_needs
+from mmcnb.samples import GROUP_ROWS
+from mmcnb.samples.matrix import FREED_BYTES
+
+MARGIN_ROUTINES, ROUND_ROUTINES = {"most_violated_constraint": 4.0}, {"cccp_rounds": 6.5}
+HELD_ROWS = 2**14  # up to which the rounds of compiled methods run on all rows in memory
+MANY_SWEEPS, FEW_SWEEPS, LIKELY_SWEEPS = 300, 5, 20  # `python -m benchmarks engine`
+LINEAR_PLANES = 80  # cutting planes of a linear method that are in memory at once, each with its hyperplane
+SUMMED_PLANES = 40  # of them, for whose sums a block of rows waits
+MARGIN_LIBRARIES = 40 * 2**20  # compiled routines of the hinge loss, beside those of the graph
+
+
+def larger_sample(n_samples: int, compiled: bool = False) -> int:
+    """Rows of the second sample; 0 if all rows are hardly more.
+
+    ``compiled`` says that rounds over labels are compiled on rows in memory: then it is all of a few rows.
+
+    Examples
+    --------
+    >>> from mmcnb.hinge.needs import larger_sample
+    >>> larger_sample(10_000), larger_sample(10_000, compiled=True), larger_sample(1_000_000)
+    (0, 10000, 65536)
+    """
+    if compiled and n_samples <= HELD_ROWS:
+        return n_samples
+    return GROUP_ROWS if n_samples > 2 * GROUP_ROWS else 0
+
+
+def most_sweeps(n_samples: int, feature_bytes: float) -> int:
+    """Sweeps over all rows that a fit may make.
+
+    The size of the work alone decides, or the answer would depend on the machine.
+    """
+    return MANY_SWEEPS if n_samples * feature_bytes <= plan.CACHED_BYTES else FEW_SWEEPS
+
+
+def on_all_rows(needs: FitNeeds, rows: RowShape, larger_rows: int) -> FitNeeds:
+    """The needs of a fit on a sample, with those of the refinement on more rows."""
+    columns, larger = needs.n_landmarks, 0.0
+    if larger_rows:
+        # Dense parts go as they are copied; CSR ones stay until all are.
+        larger = FREED_BYTES + (4.0 * larger_rows * columns or bytes_of_rows(rows, larger_rows))
+    return replace(
+        needs,
+        larger_bytes=larger,
+        sweeps=most_sweeps(rows.n_samples, columns * 4 or rows.row_bytes),
+        likely_sweeps=FEW_SWEEPS if larger_rows else LIKELY_SWEEPS,
+    )
+
+
+def hinge_needs(
+    rows: RowShape,
+    n_landmarks: int,
+    sample_size: int,
+    candidates: int = 7,
+    stays_sparse: bool = False,
+    compiled: bool = False,
+) -> FitNeeds:
+    """The needs of a hinge method for two clusters; of no landmarks, of a linear one.
+
+    Parameters
+    ----------
+    rows : RowShape
+        The rows.
+    n_landmarks, sample_size, candidates, stays_sparse
+        As of `landmark_needs`.
+    compiled : bool, default=False
+        Whether rounds over labels are compiled, as for `larger_sample`.
+
+    Returns
+    -------
+    FitNeeds
+        The needs.
+    """
+    needs, d = landmark_needs(rows, n_landmarks, sample_size, candidates, stays_sparse), rows.n_features
+    planes = 0 if n_landmarks else LINEAR_PLANES
+    needs = replace(
+        needs,
+        sample_bytes=needs.sample_bytes + 24 * planes * d,
+        block_bytes=0.0 if n_landmarks else 8.0 * SUMMED_PLANES * d,
+        search_seconds=margin_seconds(min(sample_size, rows.n_samples), d),
+        routines=MARGIN_ROUTINES,
+    )
+    larger = larger_sample(rows.n_samples, compiled) if rows.n_samples > sample_size else 0
+    return on_all_rows(needs, rows, larger)
+
+
+def graph_hinge_needs(needs: FitNeeds, rows: RowShape) -> FitNeeds:
+    """The needs of a fit on a graph, with those of the hinge loss on its clusters."""
+    needs = on_all_rows(needs, rows, larger_sample(rows.n_samples))
+    routines = {**needs.routines, **MARGIN_ROUTINES}
+    return replace(needs, sample_bytes=needs.sample_bytes + MARGIN_LIBRARIES, routines=routines)
+
+
+def margin_seconds(rows: int, n_features: int = 0, n_clusters: int = 2) -> float:
+    """Seconds of one core for the starts on a sample, from fits to 1,500 x 30 and 20,000 x 50 rows."""
+    return 0.35 * rows / 2000 * (1 + n_features / 500) * (n_clusters - 1)
