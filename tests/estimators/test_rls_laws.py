@@ -299,7 +299,9 @@ def test_odd_rows_are_divided_or_it_is_said_that_clusters_are_empty(case, scale)
     sentences = [str(warning.message) for warning in caught]
     assert sentences == model.report_["warnings"]
     sentences = [sentence for sentence in sentences if "did not converge" not in sentence]
-    assert sentences == [] if empty == 0 else sentences[0].startswith(f"{empty} of the {k} clusters contain no")
+    assert (
+        sentences == [] if empty == 0 else sentences[0].startswith(f"{empty} of the {k} clusters contain no")
+    )
 
 
 @pytest.mark.parametrize("case", [case for case, (_, k) in ODD.items() if k == 2])
