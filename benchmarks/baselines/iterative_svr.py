@@ -70,7 +70,7 @@ class IterativeSVR:
             rows.sort()
         sample, weights = X[rows], np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
         shares = weights / weights.sum()
-        svm, y = self._machine(sample, shares), self._start(sample, weights, random_state.randint(2**31 - 1))
+        svm, y = self._machine(sample, weights), self._start(sample, weights, random_state.randint(2**31 - 1))
         decide = svm.decision_function if self.loss == "hinge" else svm.predict
         for _ in range(self.max_rounds):
             svm.fit(sample, y, sample_weight=weights)
@@ -96,9 +96,9 @@ class IterativeSVR:
             y[random_state.randint(len(y))] *= -1
         return y
 
-    def _machine(self, sample: Any, shares: np.ndarray) -> Any:
+    def _machine(self, sample: Any, weights: np.ndarray) -> Any:
         """A machine that is not yet trained; its steps end even for a C that it cannot solve."""
-        gamma = default_gamma(self.gamma, self.kernel, sample, shares)
+        gamma = default_gamma(self.gamma, self.kernel, sample, weights)
         given = {"C": self.C, "kernel": self.kernel, "gamma": gamma, "max_iter": 10**7, **POLYNOMIAL}
         return SVC(**given) if self.loss == "hinge" else SVR(epsilon=self.epsilon, **given)
 
@@ -107,4 +107,4 @@ class IterativeSVR:
         norm2 = float((svm.dual_coef_ @ f[svm.support_])[0])
         margin = 1 - np.abs(f)
         loss = np.maximum(0, margin if self.loss == "hinge" else np.abs(margin) - self.epsilon)
-        return 0.5 * norm2 + self.C * float(weights @ loss)
+        return 0.5 * norm2 + self.C * float((weights * loss).sum())

@@ -20,13 +20,13 @@ def rows_of(X: Any, scale: str | None) -> Any:
     return StandardScaler(with_mean=not issparse(X)).fit_transform(X) if scale == "standard" else X
 
 
-def default_gamma(gamma: float | str, kernel: str, X: Any, shares: np.ndarray) -> float:
+def default_gamma(gamma: float | str, kernel: str, X: Any, weights: np.ndarray) -> float:
     """A number as it is; "auto", "median" and "scale" as `mmcnb.KernelKMeans` has them."""
     if not isinstance(gamma, str):
         return gamma
     if gamma == "median":
         return 0.5 / float(np.median(euclidean_distances(X, squared=True)[np.triu_indices(X.shape[0], 1)]))
-    mean, square = shares @ X, shares @ (X.power(2) if issparse(X) else X**2)
+    mean, square = (weights @ rows / weights.sum() for rows in (X, X.power(2) if issparse(X) else X**2))
     if gamma == "auto" and kernel == "rbf":
         return 1 / (2 * 0.55**2 * float(2 * np.maximum(square - mean**2, 0).sum()))
     return 1 / (X.shape[1] * float(square.mean() - mean.mean() ** 2))
@@ -115,7 +115,7 @@ def centred_problem(model: Any, X: Any, sample_weight: np.ndarray | None) -> Pro
     X = rows_of(X, model.scale)
     weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
     shares = weights / weights.sum()
-    gamma = default_gamma(model.gamma, model.kernel, X, shares)
+    gamma = default_gamma(model.gamma, model.kernel, X, weights)
     K = pairwise_kernels(X, metric=model.kernel, filter_params=True, gamma=gamma, **POLYNOMIAL)
     means = K @ shares
     centred = K - means[:, None] - means + shares @ means
