@@ -106,11 +106,12 @@ class IntervalOr:
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a function accepts, or None."""
+    """A value that a function accepts."""
 
     parse: Callable[[Any], Any]
+    optional: bool = True
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError where the function refuses a value."""
-        if value is not None:
+        """Raise InputError if the function refuses a value."""
+        if value is not None or not self.optional:
             self.parse(value)

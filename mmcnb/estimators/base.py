@@ -69,7 +69,7 @@ class FittedAttributes:
 class Estimator(FittedAttributes, BaseEstimator):
     """Base of all estimators: parameters are fields, and parameters that all classes share are here.
 
-    ``constraints`` has the values that the parameters of a class may take, ``fitted_names`` the attributes in
+    ``constraints`` has the values of parameters beside those of `SHARED`, ``fitted_names`` the attributes in
     its model file. See `estimator`.
     """
 
@@ -456,7 +456,7 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
     @property
     def _unsettled(self) -> str:
         """What a fit says that did not converge, where its method says nothing."""
-        limit = next((name for name in LIMITS if name in self.constraints), None)
+        limit = next((name for name in LIMITS if hasattr(self, name)), None)
         if limit is None:
             return "the fit did not converge; try another random_state."
         return f"the fit did not converge within {limit}={getattr(self, limit)}; raise it."

@@ -1,17 +1,15 @@
 """Linear cutting-plane maximum margin clustering."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from mmcnb._constraints import Constraint
 from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import SAMPLE_SIZE, TWO_CLUSTERS, search_parameters
+from mmcnb.estimators.parameters import search_parameters
 from mmcnb.features.bandwidth import mean_squared_distance
 from mmcnb.hinge.needs import hinge_needs
 from mmcnb.hinge.sample_search import search_config
@@ -93,7 +91,6 @@ class CPMMC(StreamedClusterer):
     eta: float = 0.01
     max_rounds: int = 30
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {**TWO_CLUSTERS, "sample_size": SAMPLE_SIZE}
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 
     @property

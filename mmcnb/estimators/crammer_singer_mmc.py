@@ -4,23 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from mmcnb._constraints import Constraint, Interval
+from mmcnb._constraints import Constraint
 from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import (
-    COUNT,
-    KERNEL,
-    LOOP,
-    OPTIONAL_COUNT,
-    SAMPLE_SIZE,
-    SHARE,
-    YES_OR_NO,
-    KernelOrGraph,
-    default_kernel,
-    graph_kernel,
-)
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelOrGraph, default_kernel, graph_kernel
 from mmcnb.features.kernel import kernel_matrix
 from mmcnb.features.needs import landmark_needs
 from mmcnb.hinge.cccp import CCCPLimits, path_to
@@ -164,17 +153,7 @@ class CrammerSingerMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {
-        **LOOP,
-        **KERNEL,
-        "kernel": KernelOrGraph(),
-        "continuation": YES_OR_NO,
-        "n_clusters": COUNT,
-        "n_landmarks": OPTIONAL_COUNT,
-        "sample_size": SAMPLE_SIZE,
-        "size_tolerance": SHARE,
-        "min_share": Interval(0.0, 1.0, optional=True),
-    }
+    constraints: ClassVar[Mapping[str, Constraint]] = {"kernel": KernelOrGraph(), "min_share": OPTIONAL_SHARE}
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 
     def _check_parameters(self) -> None:

@@ -1,20 +1,17 @@
 """Evolutionary maximum margin clustering: two clusters by evolution of label vectors."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 
 from mmcnb._config import format_bytes, resolve_memory_limit
-from mmcnb._constraints import Choice, Constraint
 from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import BALANCE, COUNT, OPTIONAL_COUNT, POSITIVE, SAMPLED, default_kernel
+from mmcnb.estimators.parameters import default_kernel
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
@@ -135,15 +132,6 @@ class EvolutionaryMMC(StreamedClusterer):
     scale: str | None = None
     degree: int = 3
     coef0: float = 1.0
-
-    constraints: ClassVar[Mapping[str, Constraint]] = {
-        **SAMPLED,
-        "alpha": POSITIVE,
-        "balance": BALANCE,
-        "centre": Choice((True, False)),
-        **dict.fromkeys(("n_init", "n_parents", "n_offspring", "max_generations"), COUNT),
-        **dict.fromkeys(("n_landmarks", "patience"), OPTIONAL_COUNT),
-    }
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         sample = min(rows.n_samples, self.sample_size or SAMPLE_ROWS)

@@ -1,19 +1,16 @@
 """Coordinates of rows on the graph of their nearest neighbours, as a transformer."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mmcnb._constraints import Constraint
 from mmcnb.engine.needs import RowShape
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import plan_fit
 from mmcnb.estimators.base import Estimator, estimator
 from mmcnb.estimators.input import read_input
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import COUNT, SCALE
 from mmcnb.features.graph import N_NODES, GraphKernel, needs_of_nodes, node_graph
 from mmcnb.features.model import Model
 from mmcnb.features.rules import DecisionPass, Scores
@@ -71,7 +68,6 @@ class GraphFeatures(RowTransformerMixin, Estimator):
     filter: str = "root"
     scale: str | None = None
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {"n_components": COUNT, "scale": SCALE}
     fitted_names: ClassVar[tuple[str, ...]] = ("report",)
 
     def fit(self, X: Any, y: Any = None, *, element: str | None = None) -> Self:

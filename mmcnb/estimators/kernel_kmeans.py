@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mmcnb._constraints import Choice, Constraint, Interval
+from mmcnb._constraints import Choice, Constraint
 from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, whole_numbers
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import COUNT, OPTIONAL_COUNT, SAMPLED, default_kernel
+from mmcnb.estimators.parameters import default_kernel
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
 from mmcnb.features.nystroem import RidgeMap, check_places, choose_landmarks, landmark_values
@@ -135,15 +135,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
     coef0: float = 1.0
 
     inertia_: float = field(init=False, repr=False)
-    constraints: ClassVar[Mapping[str, Constraint]] = {
-        **SAMPLED,
-        "n_clusters": COUNT,
-        "n_landmarks": OPTIONAL_COUNT,
-        "n_init": COUNT,
-        "max_iter": COUNT,
-        "tol": Interval(0.0),
-        "algorithm": Choice(("full", "mini-batch")),
-    }
+    constraints: ClassVar[Mapping[str, Constraint]] = {"algorithm": Choice(("full", "mini-batch"))}
     fitted_names: ClassVar[tuple[str, ...]] = ("inertia", "gamma", "n_iter", "converged", "report")
 
     @property

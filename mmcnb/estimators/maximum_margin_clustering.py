@@ -18,14 +18,7 @@ from mmcnb.estimators.choice import Candidate, Chosen, trust_in, why
 from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC, multiclass_config, separate_on_graph
 from mmcnb.estimators.input import read_input
 from mmcnb.estimators.known_rows import read_known_rows
-from mmcnb.estimators.parameters import (
-    COUNT,
-    SCALE,
-    SHARE,
-    KernelOrGraph,
-    graph_kernel,
-    search_parameters,
-)
+from mmcnb.estimators.parameters import COUNT, OPTIONAL_SHARE, KernelOrGraph, graph_kernel, search_parameters
 from mmcnb.estimators.refits import confidence_of_refits
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC, fit_on_graph
 from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS
@@ -137,11 +130,9 @@ class MaximumMarginClustering(StreamedClusterer):
         "n_clusters": IntervalOr(COUNT, ("auto",), optional=True),
         "kernel": KernelOrGraph(("auto", "rbf", "linear")),
         "loss": Choice(("auto", "hinge", "squared")),
-        "size_tolerance": SHARE,
-        "min_share": Interval(0.0, 1.0, optional=True),
+        "min_share": OPTIONAL_SHARE,
         "max_clusters": Interval(2, integer=True),
         "n_refits": Interval(0, integer=True),
-        "scale": SCALE,
     }
     fitted_names: ClassVar[tuple[str, ...]] = (*FITTED, "n_clusters", "kernel", "loss")
 

@@ -13,7 +13,7 @@ from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import COUNT, OPTIONAL_COUNT, SAMPLE_SIZE, TWO_CLUSTERS, search_parameters
+from mmcnb.estimators.parameters import search_parameters
 from mmcnb.features.base_kernels import (
     base_kernels,
     check_base_kernels,
@@ -163,13 +163,7 @@ class MultipleKernelClustering(StreamedClusterer):
     eta: float = 0.01
     max_rounds: int = 30
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {
-        **TWO_CLUSTERS,
-        "n_clusters": COUNT,
-        "basis": Choice(("landmarks", "exact")),
-        "n_landmarks": OPTIONAL_COUNT,
-        "sample_size": SAMPLE_SIZE,
-    }
+    constraints: ClassVar[Mapping[str, Constraint]] = {"basis": Choice(("landmarks", "exact"))}
     fitted_names: ClassVar[tuple[str, ...]] = ("objective", "rho", "kernel_names", "converged", "report")
 
     @property

@@ -20,6 +20,7 @@ from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma
 from mmcnb.features.graph import GraphKernel
 from mmcnb.features.kernel import Kernel
+from mmcnb.features.landmarks import check_landmarks
 from mmcnb.hinge.cccp import greatest_balance
 from mmcnb.hinge.starts import INITS
 from mmcnb.samples import Samples
@@ -69,62 +70,33 @@ def _check_kernel(name: str, value: Any, choices: tuple[str, ...]) -> None:
     Choice(choices).check(name, value)
 
 
-COUNT = Interval(1, integer=True)
-POSITIVE = Interval(0.0, open_low=True)
-OPTIONAL_COUNT = Interval(1, integer=True, optional=True)
-SHARE = Interval(0.0, 1.0)
-BALANCE = Interval(0.0, 1.0, open_high=True)
-SAMPLE_SIZE = Interval(2, integer=True, optional=True)
-SCALE = Choice((None, "standard"))
-YES_OR_NO = Choice((True, False))
-GAMMA = IntervalOr(POSITIVE, GAMMA_NAMES)
-KERNEL: Mapping[str, Constraint] = {
+COUNT, POSITIVE = Interval(1, integer=True), Interval(0.0, open_low=True)
+SHARE, OPTIONAL_SHARE = Interval(0.0, 1.0), Interval(0.0, 1.0, optional=True)
+SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class states what is otherwise
+    **dict.fromkeys(("n_clusters", "n_components", "n_init", "n_parents", "n_offspring", "degree"), COUNT),
+    **dict.fromkeys(("max_generations", "max_iter", "max_passes", "max_rounds"), COUNT),
+    **dict.fromkeys(("n_landmarks", "patience"), Interval(1, integer=True, optional=True)),
+    "sample_size": Interval(2, integer=True, optional=True),
+    "landmarks": Parsed(check_landmarks),
     "kernel": KernelFunction(),
-    "gamma": GAMMA,
-    "degree": COUNT,
+    "gamma": IntervalOr(POSITIVE, GAMMA_NAMES),
     "coef0": Interval(-np.inf),
-}
-LOOP: Mapping[str, Constraint] = {
     "C": Interval(1.0, open_low=True),
-    "n_init": COUNT,
+    "alpha": POSITIVE,
     "eta": Interval(0.0, 1.0, open_low=True),
-    "max_rounds": COUNT,
-    "scale": SCALE,
-}
-TWO_CLUSTERS: Mapping[str, Constraint] = {
-    **LOOP,
-    "balance": BALANCE,
-    "min_share": SHARE,
-    "continuation": YES_OR_NO,
+    "tol": Interval(0.0),
+    "balance": Interval(0.0, 1.0, open_high=True),
+    **dict.fromkeys(("min_share", "size_tolerance"), SHARE),
+    "scale": Choice((None, "standard")),
+    **dict.fromkeys(("continuation", "centre"), Choice((True, False))),
     "init": Choice(INITS),
     "threshold": Choice(("adaptive", "fixed")),
-}
-
-
-class Seed:
-    """A seed of `numpy.random.RandomState`, a RandomState, or None."""
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value is no seed."""
-        if type(value) is not int or not 0 <= value < 2**32:
-            generator(value)
-
-
-class Verbosity:
-    """A truth value or a whole number."""
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value is neither."""
-        if type(value) is not int:
-            check_verbose(value)
-
-
-RUNTIME: Mapping[str, Constraint] = {
     "memory_limit": Parsed(parse_bytes),
     "n_jobs": Parsed(n_threads),
-    "random_state": Seed(),
-    "verbose": Verbosity(),
+    "random_state": Parsed(generator),
+    "verbose": Parsed(check_verbose, optional=False),
 }
+SEARCH = ("C", "threshold", "continuation", "init", "n_init", "balance", "min_share", "eta", "max_rounds")
 # Parameters that do not change the result. Model files and checkpoints leave them out.
 RUNTIME_NAMES = ("memory_limit", "n_jobs", "verbose", "engine", "checkpoint")
 RUNTIME_DOCS = {
@@ -187,9 +159,11 @@ def check_parameters(estimator: Any) -> None:
     InputError
         If a parameter is invalid; the message names it, its value and the valid values.
     """
-    for name, constraint in {**estimator.constraints, **RUNTIME}.items():
-        constraint.check(name, getattr(estimator, name))
-    if "threshold" in estimator.constraints:
+    constraints, parameters = {**SHARED, **estimator.constraints}, estimator.get_params(deep=False)
+    for name, value in parameters.items():
+        if name in constraints:
+            constraints[name].check(name, value)
+    if "threshold" in parameters:
         _check_balance(estimator)
 
 
@@ -205,7 +179,7 @@ def _check_balance(estimator: Any) -> None:
 
 def search_parameters(estimator: Any) -> dict[str, Any]:
     """The parameters that `mmcnb.hinge.sample_search.search_config` takes, by name."""
-    return {name: getattr(estimator, name) for name in TWO_CLUSTERS if name != "scale"}
+    return {name: getattr(estimator, name) for name in SEARCH}
 
 
 def graph_kernel(kernel: Any) -> GraphKernel | None:
@@ -225,10 +199,6 @@ def default_kernel(estimator: Any, sample: Any, weights: np.ndarray | None) -> K
     """The one kernel of a method that tries no bandwidths."""
     gamma = default_gamma(estimator.gamma, estimator.kernel, sample, weights)
     return Kernel(estimator.kernel, gamma, int(estimator.degree), float(estimator.coef0))
-
-
-# Constraints of methods with a kernel and a sample, but without the hinge form.
-SAMPLED: Mapping[str, Constraint] = {**KERNEL, "sample_size": SAMPLE_SIZE, "scale": SCALE}
 
 
 def open_checkpoint(

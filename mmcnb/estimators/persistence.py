@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_clusterer
+from sklearn.base import BaseEstimator, is_clusterer
 
 from mmcnb.engine.session import Report
 from mmcnb.errors import InputError
@@ -20,31 +20,21 @@ from mmcnb.features.model import Model, read_model, write_model
 from mmcnb.features.model_checks import check_shapes, n_clusters_of
 from mmcnb.samples._arrays import check_feature_names
 
-CLASSES = (
-    *("SparseKernelMMC", "CrammerSingerMMC", "KernelCPMMC", "CPMMC", "UnsupervisedRLS", "EvolutionaryMMC"),
-    *(
-        "GraphFeatures",
-        "MaximumMarginClustering",
-        "MultipleKernelClustering",
-        "KernelKMeans",
-        "SupportClusterMachine",
-    ),
-)
 GONE = ("IterativeSVR", "LabelGenerationMMC", "OwnBasisMMC", "SDPMMC")  # classes of 0.2
 PLAIN = (str, int, float, bool, type(None))  # a RandomState is not kept
 WRITTEN_BY_FORMAT_2 = {"memory_limit", "n_jobs", "verbose"}  # and not read
 
 
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float)  # an objective may be infinite
+def _is_a(*types: type) -> Callable[[Any], bool]:
+    return lambda value: type(value) in types
 
 
 def _is_count(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
-def _is_text(value: Any) -> bool:
-    return type(value) is str
+def _is_size(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < np.inf
 
 
 def _is_list_of(is_one: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -53,39 +43,37 @@ def _is_list_of(is_one: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 def _is_history(value: Any) -> bool:
     """Columns of one length, of numbers and text."""
-    if not isinstance(value, dict) or not all(isinstance(column, list) for column in value.values()):
-        return False
-    plain = all(isinstance(cell, PLAIN) for column in value.values() for cell in column)
-    return plain and len({len(column) for column in value.values()}) <= 1
+    are_plain = _is_list_of(lambda cell: isinstance(cell, PLAIN))
+    is_table = isinstance(value, dict) and all(map(are_plain, value.values()))
+    return is_table and len({len(column) for column in value.values()}) <= 1
 
 
-FITTED_VALUES: Mapping[str, Callable[[Any], bool]] = {  # of the attributes that a file holds
-    "alpha": _is_number,
-    "converged": lambda value: type(value) is bool,
-    "gamma": lambda value: value is None or (_is_number(value) and 0 <= value < np.inf),
-    "inertia": _is_number,
-    "kernel": _is_text,
+def _is_trust(value: Any) -> bool:
+    return isinstance(value, dict) and all(type(value.get(name)) is str for name in ("level", "reason"))
+
+
+_is_number, _is_text = _is_a(int, float), _is_a(str)  # an objective may be infinite
+
+
+FITTED_VALUES: Mapping[str, Callable[[Any], bool]] = {  # of the attributes in a file
+    **dict.fromkeys(("alpha", "inertia", "objective", "rho"), _is_number),
+    **dict.fromkeys(("kernel", "loss"), _is_text),
+    **dict.fromkeys(("n_clusters", "n_features_in"), lambda value: _is_count(value) and bool(value)),
+    "converged": _is_a(bool),
+    "gamma": lambda value: value is None or _is_size(value),
     "kernel_names": _is_list_of(_is_text),
-    "loss": _is_text,
-    "n_clusters": lambda value: _is_count(value) and value > 0,
     "n_iter": _is_count,
-    "objective": _is_number,
-    "report": lambda value: isinstance(value, dict),
-    "rho": _is_number,
-    "n_features_in": lambda value: _is_count(value) and value > 0,
+    "report": _is_a(dict),
     "history": _is_history,
 }
 REPORTED: Mapping[str, Callable[[Any], bool]] = {  # of the entries of a report that are read again
-    "sizes": _is_list_of(lambda size: _is_number(size) and 0 <= size < np.inf),
+    "sizes": _is_list_of(_is_size),
     "classes": _is_list_of(lambda label: isinstance(label, PLAIN)),
     "eigenvalues": _is_list_of(_is_number),
     "pseudo_centres": _is_list_of(_is_count),
     "warnings": _is_list_of(_is_text),
-    "numbers": lambda value: value is None or isinstance(value, list),
-    "trust": lambda value: (
-        value is None
-        or (isinstance(value, dict) and all(_is_text(value.get(name)) for name in ("level", "reason")))
-    ),
+    "numbers": _is_a(type(None), list),
+    "trust": lambda value: value is None or _is_trust(value),
 }
 
 
@@ -194,9 +182,9 @@ def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
             f"{path} contains a {name}, which mmcnb no longer has; install mmcnb 0.2 to use this file, or "
             "fit SparseKernelMMC in its place."
         )
-    if name not in CLASSES:
+    cls: Any = getattr(mmcnb, name) if name in mmcnb.__all__ else None
+    if not (isinstance(cls, type) and issubclass(cls, BaseEstimator)):
         raise InputError(f"{path} holds a {name}, which this version does not know; upgrade mmcnb.")
-    cls = getattr(mmcnb, name)
     allowed = set(cls._get_param_names()) - set(RUNTIME_NAMES)
     for key, value in parameters.items():
         if key not in allowed:

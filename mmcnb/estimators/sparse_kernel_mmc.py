@@ -7,23 +7,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mmcnb._constraints import Choice, Constraint, Parsed
+from mmcnb._constraints import Choice, Constraint
 from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
-    KERNEL,
-    OPTIONAL_COUNT,
-    SAMPLE_SIZE,
-    TWO_CLUSTERS,
     KernelOrGraph,
     graph_kernel,
     refuse_landmarks_of_graph,
     search_parameters,
 )
-from mmcnb.features.landmarks import check_landmarks
 from mmcnb.features.model import Model
 from mmcnb.features.rules import GivenLabels, Hyperplane
 from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
@@ -155,13 +150,8 @@ class SparseKernelMMC(StreamedClusterer):
     coef0: float = 1.0
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
-        **TWO_CLUSTERS,
-        **KERNEL,
         "kernel": KernelOrGraph(),
         "basis": Choice(("landmarks", "shared")),
-        "n_landmarks": OPTIONAL_COUNT,
-        "landmarks": Parsed(check_landmarks),
-        "sample_size": SAMPLE_SIZE,
     }
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 

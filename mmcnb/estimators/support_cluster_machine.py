@@ -17,14 +17,7 @@ from mmcnb.errors import InputError
 from mmcnb.estimators.base import DecisionEstimator, estimator
 from mmcnb.estimators.input import read_input
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
-from mmcnb.estimators.parameters import (
-    COUNT,
-    KERNEL,
-    OPTIONAL_COUNT,
-    POSITIVE,
-    SCALE,
-    default_kernel,
-)
+from mmcnb.estimators.parameters import POSITIVE, default_kernel
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.hinge.shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Shrinking, ShrinkingConfig, model_of
@@ -148,15 +141,12 @@ class SupportClusterMachine(ClassifierMixin, DecisionEstimator):
     coef0: float = 1.0
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
-        **KERNEL,
         "C": POSITIVE,
-        "n_clusters": OPTIONAL_COUNT,
+        "n_clusters": Interval(1, integer=True, optional=True),
         "shrink_threshold": Interval(0.0),
         "stop": Choice(tuple(LEVELS)),
-        "max_rounds": COUNT,
         "representative": Choice(("member", "pseudo-centre")),
         "clustered": Choice(("negatives", "both")),
-        "scale": SCALE,
     }
     fitted_names: ClassVar[tuple[str, ...]] = ("gamma", "report")
 

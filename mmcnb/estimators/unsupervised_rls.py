@@ -6,22 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mmcnb._constraints import Choice, Constraint, Interval, Parsed
+from mmcnb._constraints import Choice, Constraint, Interval
 from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import (
-    COUNT,
-    POSITIVE,
-    SAMPLED,
-    SHARE,
-    KernelOrGraph,
-    graph_kernel,
-    refuse_landmarks_of_graph,
-)
-from mmcnb.features.landmarks import check_landmarks
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelOrGraph, graph_kernel, refuse_landmarks_of_graph
 from mmcnb.features.needs import bytes_of_rows, landmark_needs
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import (
@@ -158,18 +149,11 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     coef0: float = 1.0
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
-        **SAMPLED,
         "kernel": KernelOrGraph(),
-        "n_clusters": COUNT,
-        "alpha": POSITIVE,
         "search": Choice(("shaking", "steepest", "stochastic")),
         "schedule": Choice(("mixed", "paper")),
-        "n_init": COUNT,
-        "size_tolerance": SHARE,
-        "min_share": Interval(0.0, 1.0, optional=True),
+        "min_share": OPTIONAL_SHARE,
         "n_landmarks": Interval(2, integer=True),
-        "landmarks": Parsed(check_landmarks),
-        "max_passes": COUNT,
     }
     fitted_names: ClassVar[tuple[str, ...]] = ("objective", "gamma", "alpha", "converged", "report")
 
