@@ -183,7 +183,8 @@ def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
             "fit SparseKernelMMC in its place."
         )
     cls: Any = getattr(mmcnb, name) if name in mmcnb.__all__ else None
-    if not (isinstance(cls, type) and issubclass(cls, BaseEstimator)):
+    is_known = isinstance(cls, type) and issubclass(cls, BaseEstimator)
+    if not is_known:
         raise InputError(f"{path} holds a {name}, which this version does not know; upgrade mmcnb.")
     allowed = set(cls._get_param_names()) - set(RUNTIME_NAMES)
     for key, value in parameters.items():
