@@ -129,6 +129,41 @@ def plane_primal(P, s, t, C, balance=0.0, threshold="adaptive"):
     return found.fun, found.x
 
 
+def plane_qp(gram, s, t, C, balance=0.0, adaptive=True):
+    """The dual program over cutting planes, by Clarabel: multipliers, rho, xi, beta, whether it is solved."""
+    import clarabel
+
+    planes, scale = len(s), np.mean(np.diag(gram)) or 1.0
+    size = planes + 1  # the last variable is the bound u of |t'λ|
+    P, rows, right = np.zeros((size, size)), [np.r_[np.ones(planes), 0.0]], [C]
+    P[:planes, :planes] = gram / scale
+    cost = np.zeros(size) if adaptive else np.r_[-s, balance] / scale
+    if adaptive:
+        rows, right = [*rows, np.r_[-s, balance]], [*right, -1.0]
+    rows += [np.r_[t, -1.0], np.r_[-t, -1.0], *-np.eye(size)]
+    right += [0.0] * (2 + size)
+    settings = clarabel.DefaultSettings()
+    settings.verbose, settings.tol_gap_abs, settings.tol_gap_rel, settings.tol_feas = False, *[1e-10] * 3
+    cones = [clarabel.NonnegativeConeT(len(right))]
+    program = scipy.sparse.csc_matrix(np.triu(P)), cost, scipy.sparse.csc_matrix(rows), np.array(right), cones
+    found = clarabel.DefaultSolver(*program, settings).solve()
+    solved = str(found.status) in ("Solved", "AlmostSolved")
+    multipliers, z = np.maximum(found.x[:planes], 0.0), scale * np.array(found.z)
+    return multipliers, z[1] if adaptive else 1.0, z[0], z[1 + adaptive] - z[2 + adaptive], solved
+
+
+def stalls(lowers, planes=30, share=1e-6):
+    """Whether the last lower bound is hardly above the best that is so many sweeps older."""
+    older = list(lowers)[:-planes]
+    return bool(older) and lowers[-1] - max(older) <= share * abs(lowers[-1])
+
+
+def count_idle(idle, multipliers, C):
+    """Planes that stay, and in how many solutions in a row each had no weight."""
+    idle = np.where(multipliers > 1e-9 * C, 0, idle + 1)
+    return (idle < 3) | (np.arange(len(idle)) == 0), idle
+
+
 def kernel_plane_primal(P, s, t, C, balance=0.0, threshold="fixed"):
     """Zhao, Kwok and Zhang, eq. (2.6), in centred features of each kernel: objective and kernel weights."""
     import cvxpy
@@ -509,8 +544,6 @@ def _of_members(F, y, shares, mean, inverse, members):
 
 def cccp_rounds(F, y, shares, mean, inverse, planes, members, signs, C, eta, norm2, most_planes, *limits):
     """Rounds whose planes are built anew for each QP; the members of those given are not looked at."""
-    from mmcnb.hinge.qp import PlaneQPError, solve_planes
-
     rounds, moved, share = limits
     p, history, solved, ended, best = F.shape[1], [], 0, 0, (np.zeros(0), np.zeros(F.shape[1] + 1))
     makers = [(plane[:p], plane[p], plane[p + 1]) for plane in planes]
@@ -519,30 +552,28 @@ def cccp_rounds(F, y, shares, mean, inverse, planes, members, signs, C, eta, nor
         signs, idle, lowers, status = y, np.zeros(len(makers), int), [], None
         while status is None:
             s, centred, coefs = _of_members(F, y, shares, mean, inverse, members)
-            try:
-                found = solve_planes(centred @ coefs.T, s, np.zeros(len(s)), C)
-            except PlaneQPError:
+            multipliers, rho, xi, _, solved_qp = plane_qp(centred @ coefs.T, s, np.zeros(len(s)), C)
+            if not solved_qp:
                 status = "stalled" if lowers else "unsolved"
                 break
-            coef = found.multipliers @ coefs
-            solution, f = (found.multipliers, np.r_[coef, -mean @ coef]), F @ coef - mean @ coef
-            active, above = y * f <= found.rho, f >= 0
-            violation = shares @ (active * (found.rho - y * f))
-            lowers.append(found.norm2 / 2 - found.rho + C * max(0, found.xi))
-            entry = [number, len(s), found.rho, found.xi, found.norm2, lowers[-1], shares @ active]
+            coef = multipliers @ coefs
+            solution, f = (multipliers, np.r_[coef, -mean @ coef]), F @ coef - mean @ coef
+            active, above, square = y * f <= rho, f >= 0, multipliers @ centred @ coef
+            violation = shares @ (active * (rho - y * f))
+            lowers.append(square / 2 - rho + C * max(0, xi))
+            entry = [number, len(s), rho, xi, square, lowers[-1], shares @ active]
             entry += [shares @ (active * y), violation, shares @ above, shares @ (above != (y > 0))]
-            history.append([*entry, shares @ np.maximum(0, found.rho - abs(f))])
-            level = len(lowers) > 30 and lowers[-1] - max(lowers[:-30]) <= 1e-6 * abs(lowers[-1])
-            if found.norm2 < norm2:
+            history.append([*entry, shares @ np.maximum(0, rho - abs(f))])
+            if square < norm2:
                 status = "degenerate"
-            elif violation <= max(0, found.xi) + eta * found.rho:
+            elif violation <= max(0, xi) + eta * rho:
                 status = "converged"
-            elif level or len(lowers) > most_planes:
+            elif stalls(lowers) or len(lowers) > most_planes:
                 status = "stalled"
             else:
-                idle = np.where(found.multipliers > 1e-9 * C, 0, idle + 1)
-                kept = [k for k in range(len(idle)) if k == 0 or idle[k] < 3]
-                makers = [makers[k] for k in kept] + [(coef, solution[1][-1], found.rho)]
+                stay, idle = count_idle(idle, multipliers, C)
+                kept = np.flatnonzero(stay)
+                makers = [makers[k] for k in kept] + [(coef, solution[1][-1], rho)]
                 members = [members[k] for k in kept] + [active]
                 idle = np.r_[idle[kept], 0]
         code = ("converged", "stalled", "degenerate", "unsolved").index(status)

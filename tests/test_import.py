@@ -9,7 +9,7 @@ import pytest
 
 import mmcnb
 
-HEAVY = {"numba", "sklearn", "zarr", "pandas", "matplotlib", "scipy", "tqdm", "piqp"}
+HEAVY = {"numba", "sklearn", "zarr", "pandas", "matplotlib", "scipy", "tqdm"}
 REPORT = "; import sys; print(*(m for m in sys.modules if '.' not in m))"
 
 

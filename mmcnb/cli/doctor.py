@@ -12,7 +12,7 @@ from typing import Any
 from mmcnb.cli._common import table
 from mmcnb.errors import InputError
 
-LIBRARIES = ["numpy", "scipy", "numba", "llvmlite", "zarr", "numcodecs", "pandas", "scikit-learn", "piqp"]
+LIBRARIES = ["numpy", "scipy", "numba", "llvmlite", "zarr", "numcodecs", "pandas", "scikit-learn"]
 EXTRAS = ["dask", "distributed", "fsspec", "anndata", "matplotlib"]
 TINY = (1000, 8)  # rows and features of the fit that proves the machine works
 

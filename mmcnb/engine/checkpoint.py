@@ -28,7 +28,7 @@ FORMAT = 2
 LEAST_BYTES = 32 * 2**20  # a pass over fewer bytes in memory is run again sooner than recorded
 RUN, LOCK, PASSES = "run.json", "lock", "passes"
 OURS = {RUN, RUN + PART, LOCK, PASSES}
-LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "piqp")
+LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn")
 MOST_SHOWN = 200  # characters of a value in a message
 REMEDY = "give checkpoint another folder, or delete this one"
 

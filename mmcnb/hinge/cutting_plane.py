@@ -18,8 +18,6 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock
 
 DEGENERATE = 1e-6  # |w|² below this share of the total variance: the labels cannot be separated
-IDLE_SOLVES = 3  # QPs without weight after which a plane is dropped: `python -m benchmarks engine`
-STALL_PLANES, STALL_SHARE = 30, 1e-6  # stop after so many that raise the lower bound by no larger share
 
 
 @dataclass(frozen=True)
@@ -256,23 +254,14 @@ def cutting_plane(
         if statistics.violation <= max(quadratic.xi, 0.0) + eta * quadratic.rho:
             return solution
         lowers.append(lower)
-        if len(lowers) > working_set.max_planes or _stalls(lowers):
+        if len(lowers) > working_set.max_planes or kernels.stalls(np.array(lowers)):
             return replace(solution, status="stalled")
         if budget.left <= 0:
             return replace(solution, status="sweeps")
-        idle = np.where(quadratic.multipliers > 1e-9 * C, 0, idle + 1)
-        kept = idle < IDLE_SOLVES
-        kept[0] = True  # the plane of all rows keeps the QP feasible
+        kept = kernels.count_idle(idle, quadratic.multipliers, float(C))
         working_set.keep(kept)
         working_set.add(found)
         idle = np.append(idle[kept], 0)
-
-
-def _stalls(lowers: list[float]) -> bool:
-    """Whether new planes no longer raise the lower bound: the basis cannot express them."""
-    if len(lowers) <= STALL_PLANES:
-        return False
-    return lowers[-1] - max(lowers[:-STALL_PLANES]) <= STALL_SHARE * abs(lowers[-1])
 
 
 def _row(solution: SubproblemResult, working_set: CuttingPlanes) -> dict[str, Any]:

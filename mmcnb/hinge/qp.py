@@ -6,21 +6,20 @@ planes; s and t are the means of their rows and of their signed rows. The dual i
     adaptive   min  1/2 λ'Gλ         s.t.  s'λ - balance·u >= 1,  1'λ <= C,  |t'λ| <= u,  λ >= 0
     fixed      min  1/2 λ'Gλ - s'λ + balance·u           s.t.  1'λ <= C,  |t'λ| <= u,  λ >= 0
 
-and rho, xi and beta are the multipliers of its rows. The paper's closed formula
-for rho divides zero by zero at every ordinary optimum, so it is not used.
+and rho, xi and beta are the multipliers of its rows. `mmcnb.kernels.plane_qp` solves it. The paper's closed
+formula for rho divides zero by zero at every ordinary optimum, so it is not used.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import piqp
 
 from mmcnb.errors import InputError
+from mmcnb.kernels import unchecked as kernels
 
 Threshold = Literal["adaptive", "fixed"]
 NO_SOLUTION = "the quadratic program of the planes has no solution; lower balance or raise C."
-TOLERANCES = (1e-10, 1e-8, 1e-6)  # tried in turn, until the solver reaches one
 
 
 class PlaneQPError(InputError, ArithmeticError):
@@ -86,7 +85,7 @@ def solve_planes(
     Raises
     ------
     PlaneQPError
-        If the QP is infeasible, or the solver reaches no tolerance.
+        If the QP is infeasible, or the solver does not reach a relative error of 1e-6.
 
     Examples
     --------
@@ -96,42 +95,9 @@ def solve_planes(
     >>> solution.multipliers.round(6), round(solution.rho, 6)
     (array([1.]), 4.0)
     """
-    planes = s.shape[0]
-    scale = float(np.mean(np.diag(gram))) or 1.0  # tolerances are absolute, so G is brought to size 1
-    adaptive, with_u = threshold == "adaptive", balance > 0
-    size = planes + with_u
-    P = np.zeros((size, size), order="F")
-    P[:planes, :planes] = gram / scale
-    cost = np.zeros(size)
-    rows = np.zeros((1 + 2 * with_u + adaptive, size), order="F")
-    lower, upper = np.full(rows.shape[0], -np.inf), np.zeros(rows.shape[0])
-    rows[0, :planes], upper[0] = 1.0, C
-    if with_u:
-        rows[1, :planes], rows[2, :planes], rows[1:3, planes] = t, -t, -1.0
-    if adaptive:
-        rows[-1, :planes], rows[-1, planes:] = s, -balance
-        lower[-1], upper[-1] = 1.0, np.inf
-    else:
-        cost[:planes] = -s / scale
-        cost[planes:] = balance / scale
-    result = _solve(P, cost, rows, lower, upper)
-    multipliers = np.maximum(result.x[:planes], 0.0)
-    xi = scale * result.z_u[0]
-    beta = scale * (result.z_u[1] - result.z_u[2]) if with_u else 0.0
-    rho = scale * result.z_l[-1] if adaptive else 1.0
+    given = np.ascontiguousarray(gram), s, t, float(C), float(balance), threshold == "adaptive"
+    multipliers, rho, xi, beta, solved = kernels.plane_qp(*given)
+    if not solved:
+        raise PlaneQPError(NO_SOLUTION)
     norm2 = max(0.0, float(multipliers @ gram @ multipliers))
-    return PlaneSolution(multipliers, float(rho), float(xi), float(beta), norm2)
-
-
-def _solve(
-    P: np.ndarray, cost: np.ndarray, rows: np.ndarray, lower: np.ndarray, upper: np.ndarray
-) -> "piqp.Result":
-    for tolerance in TOLERANCES:
-        solver = piqp.DenseSolver()
-        solver.settings.eps_abs = solver.settings.eps_rel = tolerance
-        solver.settings.check_duality_gap = True
-        solver.settings.eps_duality_gap_abs = solver.settings.eps_duality_gap_rel = tolerance
-        solver.setup(P, cost, None, None, rows, lower, upper, np.zeros(cost.shape[0]), None)
-        if solver.solve() == piqp.PIQP_SOLVED:
-            return solver.result
-    raise PlaneQPError(NO_SOLUTION)
+    return PlaneSolution(multipliers, rho, xi, beta, norm2)

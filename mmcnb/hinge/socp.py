@@ -19,8 +19,9 @@ import numpy as np
 from scipy import sparse
 
 from mmcnb.errors import InputError
-from mmcnb.hinge.qp import TOLERANCES, PlaneQPError, PlaneSolution, Threshold, solve_planes
+from mmcnb.hinge.qp import PlaneQPError, PlaneSolution, Threshold, solve_planes
 
+TOLERANCES = (1e-10, 1e-8, 1e-6)  # tried in turn, until the solver reaches one
 SMALLEST_EIGENVALUE = 1e-15  # of a Gram matrix, as a share of the mean diagonal of all
 
 

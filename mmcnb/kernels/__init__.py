@@ -1,22 +1,67 @@
 """Compiled routines on arrays: pure functions of one block of rows, each usable alone.
 
-Each checks what it is given: C-ordered arrays of the shapes, dtypes and ranges that its docstring names.
-`mmcnb.kernels.unchecked` has the same routines without the checks, to be called from njit code. Numba is
-loaded when the first name is used.
+Each checks its arguments: C-ordered arrays of the shapes, dtypes and ranges that its docstring names. Rows
+may also be in CSR form: a `mmcnb.samples.CSRBlock`, or a matrix of SciPy's. `mmcnb.kernels.unchecked` has the
+routines without the checks, to be called from njit code. Numba is loaded when the first name is used.
 """
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from mmcnb.kernels import unchecked
 from mmcnb.kernels._checks import checked
 
-__all__ = [*unchecked.__all__]
+__all__ = [
+    "basis_fixed_point_sums",
+    "cluster_row_sums",
+    "cluster_scores",
+    "decision_values",
+    "evolve_labels",
+    "flip_labels",
+    "linear_kernel_block_into",
+    "most_violated_constraint",
+    "most_violated_runner_ups",
+    "nearest_nodes_into",
+    "node_averages_into",
+    "plane_qp",
+    "plane_sums",
+    "polynomial_kernel_block_into",
+    "rbf_kernel_block_into",
+    "refine",
+    "shake",
+    "size_multipliers",
+    "squared_norms",
+    "steepest_moves",
+    "stochastic_moves",
+    "weighted_row_sum",
+]
+
+
+def _twin_of_csr(name: str) -> Callable | None:
+    """The twin of a routine for CSR rows, with the arguments of the routine; None if it has no twin."""
+    twin = name.replace("_into", "_csr_into") if name.endswith("_into") else f"{name}_csr"
+    if twin not in unchecked.__all__:
+        return None
+    routine = getattr(unchecked, twin)
+
+    def call(data: Any, indices: Any, indptr: Any, n_features: int, *others: Any) -> Any:
+        if name == "weighted_row_sum":
+            others = *others, n_features
+        elif "kernel_block" in name:
+            B, *others = others
+            prepared = (unchecked.squared_norms(B), unchecked.column_tiles(B)) if "rbf" in name else ()
+            others = np.ascontiguousarray(B.T), *prepared, *others
+        return routine(data, indices, indptr, *others)
+
+    return call
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = checked(getattr(unchecked, name))
+    value = checked(getattr(unchecked, name), _twin_of_csr(name))
     globals()[name] = value
     return value
 

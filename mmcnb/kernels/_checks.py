@@ -128,6 +128,24 @@ class Array:
             raise InputError(f"{name}[{place}] is {value[tuple(wrong)]}; give values {needed}.")
 
 
+class Rows(Array):
+    """A block of rows: an array, or CSR rows with the attributes ``data``, ``indices`` and ``indptr``."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, or rows in CSR form"
+
+    def of_csr(self, name: str, block: Any, sizes: Sizes) -> tuple[dict[str, Array], tuple[Any, ...]]:
+        """Descriptions of the three arrays of CSR rows, and the arrays; remembers their number of columns."""
+        columns, _ = self.axes[1]
+        sizes[columns] = getattr(block, "n_features", 0) or block.shape[1], name
+        kinds = {
+            "data": Array("(stored,)", FLOATS),
+            "indices": Array("(stored,)", INTEGERS, least=0, below=columns, between="indptr"),
+            "indptr": Starts("(rows + 1,)", INTEGERS, below="stored"),
+        }
+        return kinds, (block.data, block.indices, block.indptr)
+
+
 class Signs(Array):
     """An array of labels -1 and +1."""
 
@@ -232,33 +250,43 @@ def takes(rule: Callable[[dict[str, Any]], None] | None = None, **arguments: Any
     return decorate
 
 
-def csr(columns: str) -> dict[str, Array]:
-    """The three arrays of rows in CSR form, which have as many columns as a size says."""
-    return {
-        "data": Array("(stored,)", FLOATS),
-        "indices": Array("(stored,)", INTEGERS, least=0, below=columns, between="indptr"),
-        "indptr": Starts("(rows + 1,)", INTEGERS, below="stored"),
-    }
+def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
+    """A function that checks its arguments and calls the routine, or its twin if its rows are in CSR form.
 
-
-def checked(routine: Any) -> Callable:
-    """A function that checks its arguments and calls the routine."""
+    Parameters
+    ----------
+    routine : callable
+        Decorated with `takes`.
+    of_csr : callable or None, default=None
+        Called with the three arrays of the rows, their number of columns and the other arguments.
+    """
     function = getattr(routine, "py_func", routine)
-    kinds, rule, signature = function.takes, function.rule, inspect.signature(function)
-    arrays = {name: kind for name, kind in kinds.items() if isinstance(kind, Array)}
+    takes, rule, signature = function.takes, function.rule, inspect.signature(function)
+    first, *others = takes
 
     @functools.wraps(function)
     def check_and_call(*args: Any, **kwargs: Any) -> Any:
-        if kwargs or len(args) != len(kinds):
+        if kwargs or len(args) != len(takes):
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             args = bound.args
         sizes: Sizes = {}
-        given = {name: kinds[name].fit(name, value, sizes) for name, value in zip(kinds, args, strict=True)}
-        for name, kind in arrays.items():
-            kind.check(name, given[name], sizes, given)
+        kinds, sparse = takes, of_csr is not None and hasattr(args[0], "indptr")
+        if sparse:
+            parts, arrays = takes[first].of_csr(first, args[0], sizes)
+            kinds, args = parts | {name: takes[name] for name in others}, (*arrays, *args[1:])
+        given = {
+            name: kind.fit(name, value, sizes)
+            for (name, kind), value in zip(kinds.items(), args, strict=True)
+        }
+        for name, kind in kinds.items():
+            if isinstance(kind, Array):
+                kind.check(name, given[name], sizes, given)
         if rule:
             rule(given)
+        if of_csr is not None and sparse:
+            columns, values = sizes[takes[first].axes[1][0]][0], tuple(given.values())
+            return of_csr(*values[:3], columns, *values[3:])
         return routine(*given.values())
 
     check_and_call.__module__ = __package__  # where it is imported from, so that it can be pickled

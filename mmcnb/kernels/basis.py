@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
-from mmcnb.kernels._checks import FLOATS, Array, Number, Whole, csr, takes
+from mmcnb.kernels._checks import FLOATS, Array, Number, Rows, takes
 
 
 @njit(fastmath=VECTORISED)
@@ -32,7 +32,7 @@ def _add_row(total, x, weight):
 
 @njit()
 @takes(
-    X=Array("(rows, d)", FLOATS),
+    X=Rows("(rows, d)", FLOATS),
     z=Array("(rows,)", "float64"),
     b=Array("(d,)", "float64"),
     gamma=Number(least=0),
@@ -42,7 +42,7 @@ def basis_fixed_point_sums(X, z, b, gamma):
 
     Parameters
     ----------
-    X : ndarray of shape (rows, d), float32 or float64
+    X : ndarray of shape (rows, d), float32 or float64, or rows in CSR form
         A block of rows.
     z : ndarray of shape (rows,), float64
         Their coefficients in Psi, of either sign.
@@ -77,7 +77,6 @@ def basis_fixed_point_sums(X, z, b, gamma):
 
 
 @njit()
-@takes(**csr("d"), z=Array("(rows,)", "float64"), b=Array("(d,)", "float64"), gamma=Number(least=0))
 def basis_fixed_point_sums_csr(data, indices, indptr, z, b, gamma):
     """Numerator and denominator of the fixed point on CSR rows: twin of `basis_fixed_point_sums`.
 
@@ -102,7 +101,7 @@ def basis_fixed_point_sums_csr(data, indices, indptr, z, b, gamma):
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import basis_fixed_point_sums_csr
+    >>> from mmcnb.kernels.unchecked import basis_fixed_point_sums_csr
     >>> rows = np.array([1.0, 3.0]), np.array([0, 0]), np.array([0, 1, 2])
     >>> numerator, denominator = basis_fixed_point_sums_csr(*rows, np.ones(2), np.array([2.0, 0.0]), 0.5)
     >>> numerator / denominator
@@ -126,13 +125,13 @@ def basis_fixed_point_sums_csr(data, indices, indptr, z, b, gamma):
 
 
 @njit()
-@takes(X=Array("(rows, d)", FLOATS), z=Array("(rows,)", "float64"))
+@takes(X=Rows("(rows, d)", FLOATS), z=Array("(rows,)", "float64"))
 def weighted_row_sum(X, z):
     """Weighted sum of the rows of a block.
 
     Parameters
     ----------
-    X : ndarray of shape (rows, d), float32 or float64
+    X : ndarray of shape (rows, d), float32 or float64, or rows in CSR form
     z : ndarray of shape (rows,), float64
 
     Returns
@@ -154,7 +153,6 @@ def weighted_row_sum(X, z):
 
 
 @njit()
-@takes(**csr("d"), z=Array("(rows,)", "float64"), n_features=Whole(least=1, size="d"))
 def weighted_row_sum_csr(data, indices, indptr, z, n_features):
     """Weighted sum of CSR rows: twin of `weighted_row_sum`.
 
@@ -177,7 +175,7 @@ def weighted_row_sum_csr(data, indices, indptr, z, n_features):
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import weighted_row_sum_csr
+    >>> from mmcnb.kernels.unchecked import weighted_row_sum_csr
     >>> rows = np.array([1.0, 3.0]), np.array([0, 1]), np.array([0, 1, 2])
     >>> weighted_row_sum_csr(*rows, np.array([1.0, -1.0]), 3)
     array([ 1., -3.,  0.])

@@ -2,30 +2,25 @@
 
 `mmcnb.hinge.cccp` runs the same rounds over rows that are streamed: relabel the planes, solve the subproblem
 by cutting planes (Wu & Zhang, Alg. 1-3, lines 5-14), take the labels of its hyperplane. `mmcnb.hinge.qp` says
-what the quadratic program (QP) is. Here it has an adaptive threshold and no balance, and a primal-dual
-interior-point method solves it, with Mehrotra's predictor and corrector.
+what the quadratic program (QP) is. A primal-dual interior-point method solves it, with Mehrotra's predictor
+and corrector. Both loops call it, and both stop and drop planes by the limits of this file. The rounds here
+have an adaptive threshold and no balance.
 """
 
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
-from mmcnb.errors import InputError
-from mmcnb.kernels._checks import FLOATS, Array, Number, Signs, Whole, takes
+from mmcnb.kernels._checks import Array, Flag, Number, takes
 
 # Plain loops: an array expression takes up to a second to compile.
 MOST_STEPS, CAREFUL = 120, 25  # of the interior-point method, and those that go for speed; 10 are common
 ACCURATE, USABLE = 1e-10, 1e-6  # relative errors at which it stops, and up to which its end is used
 TO_BOUNDARY = 0.995  # share of the way to the nearest bound that a step goes
 RIDGE = 1e-13  # added to the diagonal, whose mean is 1; the residuals leave it out
-# The share of C above which a multiplier counts, and limits of which `hinge/cutting_plane.py` has reasons.
-ACTIVE, IDLE_SOLVES, STALL_PLANES, STALL_SHARE = 1e-9, 3, 30, 1e-6
+ACTIVE = 1e-9  # share of C above which a multiplier counts
+IDLE_SOLVES = 3  # QPs without weight after which a plane is dropped: `python -m benchmarks engine`
+STALL_PLANES, STALL_SHARE = 30, 1e-6  # stop after so many that raise the lower bound by no larger share
 CONVERGED, STALLED, DEGENERATE, UNSOLVED = 0, 1, 2, 3  # how a subproblem ends
-
-
-def _check_planes(given):
-    p, columns = given["F"].shape[1], given["planes"].shape[1]
-    if columns != 3 * p + 3:
-        raise InputError(f"planes has {columns} columns; give 3 p + 3 = {3 * p + 3}, as F has p={p}.")
 
 
 @njit(fastmath=VECTORISED)
@@ -102,41 +97,33 @@ def _gap(at, by, length):  # the duality gap after a step
 
 
 @njit()
-def _residuals(P, A, h, at, dual, primal):
+def _residuals(P, cost, A, h, at, dual, primal):
     """Fill in the residuals of both problems; the largest relative error, of which the gap is one."""
     value, largest, wrong, infeasible, (q, n) = 0.0, 0.0, 0.0, 0.0, A.shape
     for j in range(n):
         product = _dot(P[j], at)
-        value += at[j] * product / 2
-        largest = max(largest, abs(product))
-        dual[j] = product - at[n + q + j]
+        value += at[j] * product / 2 + at[j] * cost[j]
+        largest = max(largest, abs(product), abs(cost[j]))
+        dual[j] = product + cost[j] - at[n + q + j]
     for i in range(q):
         _add_scaled(dual, A[i], at[2 * n + q + i])
         primal[i] = _dot(A[i], at) + at[n + i] - h[i]
         infeasible = max(infeasible, abs(primal[i]))
     for j in range(n):
         wrong = max(wrong, abs(dual[j]))
-    return max(wrong / (1.0 + largest), infeasible / (1.0 + h[0]), _gap(at, at, 0.0) / (1.0 + value))
+    return max(wrong / (1.0 + largest), infeasible / (1.0 + h[0]), _gap(at, at, 0.0) / (1.0 + abs(value)))
 
 
 @njit()
-def _solve_planes(gram, s, C):
-    """Multipliers of the planes, rho, xi and the relative error that is left."""
-    n, q, m, scale, least = s.shape[0], 2, s.shape[0] + 2, 0.0, np.inf
-    P, A, h = np.empty((n, n)), np.empty((q, n)), np.array([C, -1.0])
-    for i in range(n):
-        scale += gram[i, i] / n  # errors are relative to 1, so the matrix is brought to this size
-    scale = scale if scale > 0.0 else 1.0
-    for i in range(n):
-        A[0, i], A[1, i] = 1.0, -s[i]
-        for j in range(n):
-            P[i, j] = gram[i, j] / scale
-    # λ, the slacks of 1'λ <= C and s'λ >= 1, and in the second half what is complementary to them.
+def _interior_point(P, cost, A, h):
+    """Minimise x'Px/2 + cost'x with Ax <= h and x >= 0: x, multipliers of rows, the error left."""
+    (q, n), m, least = A.shape, A.shape[0] + A.shape[1], np.inf
+    # x and the slacks of the rows, and in the second half the values that are complementary to them.
     at, by, best = np.ones(2 * m), np.zeros(2 * m), np.ones(2 * m)
     dual, primal, products = np.empty(n), np.empty(q), np.empty(m)
     L, V, S = np.empty((n, n)), np.empty((q, n)), np.empty((q, q))
     for number in range(MOST_STEPS):
-        error = _residuals(P, A, h, at, dual, primal)
+        error = _residuals(P, cost, A, h, at, dual, primal)
         if error < least:
             least = error
             _copy(at, best)
@@ -163,7 +150,80 @@ def _solve_planes(gram, s, C):
             if number >= CAREFUL:  # back to the middle of the way, without a correction
                 length, aim = length * correcting, gap / m / 2
         _add_scaled(at, by, length)
-    return best[:n], scale * best[m + n + 1], scale * best[m + n], least
+    return best[:n], best[m + n :], least
+
+
+@njit()
+@takes(
+    gram=Array("(planes, planes)", "float64"),
+    s=Array("(planes,)", "float64"),
+    t=Array("(planes,)", "float64"),
+    C=Number(least=0),
+    balance=Number(least=0),
+    adaptive=Flag(),
+)
+def plane_qp(gram, s, t, C, balance, adaptive):
+    """Solve the quadratic program over cutting planes, the dual of Wu & Zhang's eq. (11).
+
+    Adaptive, it is min 1/2 λ'Gλ with s'λ - balance u >= 1; otherwise min 1/2 λ'Gλ - s'λ + balance u. Both ask
+    for 1'λ <= C, abs(t'λ) <= u and λ >= 0. An interior-point method solves it.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (planes, planes), float64
+        Inner products of the centred planes.
+    s, t : ndarray of shape (planes,), float64
+        Mean of each plane's rows, and of its signed rows.
+    C : float, at least 0
+        Bound of the sum of the multipliers.
+    balance : float, at least 0
+        Bound of the mean decision value, in units of rho.
+    adaptive : bool
+        Whether rho is a variable, or 1.
+
+    Returns
+    -------
+    multipliers : ndarray of shape (planes,), float64
+        One of each plane, at least 0.
+    rho, xi, beta : float
+        Threshold of the margin, slack, and mean decision value.
+    solved : bool
+        Whether there is a solution, with a relative error of at most 1e-6; 1e-10 is common.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import plane_qp
+    >>> multipliers, rho, *_ = plane_qp(np.array([[4.0]]), np.ones(1), np.zeros(1), 2.0, 0.0, True)
+    >>> multipliers.round(6), round(rho, 6)
+    (array([1.]), 4.0)
+    """
+    n, scale, bounded = s.shape[0], 0.0, balance > 0.0
+    size, q = n + bounded, 1 + adaptive + 2 * bounded
+    P, cost, A, h = np.zeros((size, size)), np.zeros(size), np.zeros((q, size)), np.zeros(q)
+    for i in range(n):
+        scale += gram[i, i] / n  # errors are relative to 1, so the matrix is brought to this size
+    scale = scale if scale > 0.0 else 1.0
+    h[0] = C
+    if adaptive:
+        h[1], A[1, n:] = -1.0, balance
+    else:
+        cost[n:] = balance / scale
+    if bounded:
+        A[q - 2, n] = A[q - 1, n] = -1.0
+    for i in range(n):
+        A[0, i] = 1.0
+        if adaptive:
+            A[1, i] = -s[i]
+        else:
+            cost[i] = -s[i] / scale
+        if bounded:
+            A[q - 2, i], A[q - 1, i] = t[i], -t[i]
+        for j in range(n):
+            P[i, j] = gram[i, j] / scale
+    x, rows, error = _interior_point(P, cost, A, h)
+    beta = scale * (rows[q - 2] - rows[q - 1]) if bounded else 0.0
+    return x[:n], scale * rows[1] if adaptive else 1.0, scale * rows[0], beta, error <= USABLE
 
 
 @njit()
@@ -216,28 +276,80 @@ def _sweep(F, y, shares, hyperplane, rho, member, above):
 
 
 @njit()
-def _stalls(history):
-    """Whether new planes no longer raise the lower bound."""
-    last, best = history.shape[0] - 1, -np.inf
+def stalls(lowers):
+    """Whether the last planes no longer raise the lower bound: the basis cannot express them.
+
+    Parameters
+    ----------
+    lowers : ndarray of shape (sweeps,), float64
+        The bound after each sweep.
+
+    Returns
+    -------
+    bool
+        Whether it is so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels.unchecked import stalls
+    >>> stalls(np.ones(31)), stalls(np.arange(31.0))
+    (True, False)
+    """
+    last, best = lowers.shape[0] - 1, -np.inf
     for i in range(last + 1 - STALL_PLANES):
-        best = max(best, history[i, 5])
-    return best > -np.inf and history[last, 5] - best <= STALL_SHARE * abs(history[last, 5])
+        best = max(best, lowers[i])
+    return best > -np.inf and lowers[last] - best <= STALL_SHARE * abs(lowers[last])
 
 
 @njit()
-def _drop_idle(planes, members, gram, idle, multipliers, C):
-    """Drop planes without weight in some QPs, but the first, which keeps the QP feasible; how many stay."""
-    kept = 0
-    for k in range(multipliers.shape[0]):
+def count_idle(idle, multipliers, C):
+    """Count in how many QPs in a row each plane had no weight; mark the planes that may stay.
+
+    Parameters
+    ----------
+    idle : ndarray of shape (planes,), int64, overwritten
+        The counts.
+    multipliers : ndarray of shape (planes,), float64
+        Solution of the last QP.
+    C : float
+        Bound of their sum.
+
+    Returns
+    -------
+    ndarray of shape (planes,), bool
+        False for a plane that is to be dropped. The first stays: it keeps the QP feasible.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels.unchecked import count_idle
+    >>> idle = np.array([5, 2, 2])
+    >>> count_idle(idle, np.array([0.0, 0.0, 1.0]), 2.0)
+    array([ True, False,  True])
+    >>> idle
+    array([6, 3, 0])
+    """
+    stay = np.empty(multipliers.shape[0], np.bool_)
+    for k in range(stay.shape[0]):
         idle[k] = 0 if multipliers[k] > ACTIVE * C else idle[k] + 1
-        if k > 0 and idle[k] >= IDLE_SOLVES:
+        stay[k] = k == 0 or idle[k] < IDLE_SOLVES
+    return stay
+
+
+@njit()
+def _drop(planes, members, gram, idle, stay):
+    """Drop planes, in place; how many stay."""
+    kept = 0
+    for k in range(stay.shape[0]):
+        if not stay[k]:
             continue
         if kept < k:
             _copy(planes[k], planes[kept])
             _copy(members[k], members[kept])
             _copy(gram[k], gram[kept])
             idle[kept] = idle[k]
-            for other in range(multipliers.shape[0]):
+            for other in range(stay.shape[0]):
                 gram[other, kept] = gram[other, k]
         kept += 1
     return kept
@@ -254,8 +366,9 @@ def _subproblem(rows, y, planes, members, gram, count, history, number, problem)
         for other in range(k + 1):
             gram[k, other] = gram[other, k] = _dot(planes[k, p + 3 : 2 * p + 3], planes[other, 2 * p + 3 :])
     while True:
-        found, rho, xi, error = _solve_planes(gram, planes[:count, p + 2], C)
-        if not error <= USABLE:  # the last plane was too close to the others, or nothing is feasible
+        s = planes[:count, p + 2]
+        found, rho, xi, _, solved = plane_qp(gram, s, s, C, 0.0, True)
+        if not solved:  # the last plane was too close to the others, or nothing is feasible
             status = STALLED if sweeps > 0 else UNSOLVED
             break
         multipliers, norm2, hyperplane = found, 0.0, np.zeros(p + 1)
@@ -273,10 +386,10 @@ def _subproblem(rows, y, planes, members, gram, count, history, number, problem)
             break
         if entry[8] <= max(xi, 0.0) + eta * rho:
             break
-        if sweeps == history.shape[0] or count == planes.shape[0] or _stalls(history[:sweeps]):
+        if sweeps == history.shape[0] or count == planes.shape[0] or stalls(history[:sweeps, 5]):
             status = STALLED
             break
-        count = _drop_idle(planes, members, gram, idle, multipliers, C)
+        count = _drop(planes, members, gram, idle, count_idle(idle, multipliers, C))
         plane, idle[count] = planes[count], 0
         _copy(member, members[count])
         _copy(hyperplane, plane)
@@ -291,20 +404,6 @@ def _subproblem(rows, y, planes, members, gram, count, history, number, problem)
 
 
 @njit()
-@takes(
-    _check_planes,
-    F=Array("(rows, p)", FLOATS),
-    y=Signs("(rows,)", "int8"),
-    shares=Array("(rows,)", "float64", least=0),
-    mean=Array("(p,)", "float64"),
-    inverse=Array("(p, p)", "float64"),
-    planes=Array("(planes, columns)", "float64"),
-    members=Array("(planes, rows)", "int8"),
-    signs=Array("(rows,)", "int8"),
-    **dict.fromkeys(("C", "eta", "norm2"), Number(least=0)),
-    **dict.fromkeys(("most_planes", "max_rounds"), Whole(1)),
-    **dict.fromkeys(("moved", "share"), Number(least=0)),
-)
 def cccp_rounds(
     F, y, shares, mean, inverse, planes, members, signs, C, eta, norm2, most_planes, max_rounds, moved, share
 ):
@@ -365,7 +464,7 @@ def cccp_rounds(
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import cccp_rounds
+    >>> from mmcnb.kernels.unchecked import cccp_rounds
     >>> F, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([1, -1, 1, 1], np.int8)
     >>> rows = F, y, np.full(4, 0.25), F.mean(axis=0), np.eye(1)
     >>> planes = np.array([[0.0, 0.0, np.inf, 0.0, 0.0, 0.0]])

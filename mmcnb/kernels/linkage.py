@@ -9,15 +9,6 @@ closest pairs.
 import numpy as np
 
 from mmcnb._numba import njit
-from mmcnb.errors import InputError
-from mmcnb.kernels._checks import FLOATS, Array, takes
-
-
-def _check_symmetric(given):
-    differs = given["distances"] != given["distances"].T
-    if differs.any():
-        i, j = np.argwhere(differs)[0]
-        raise InputError(f"distances differ at ({i}, {j}) and ({j}, {i}); give a symmetric matrix.")
 
 
 @njit()
@@ -53,7 +44,6 @@ def _still_active(chain, active):
 
 
 @njit()
-@takes(_check_symmetric, distances=Array("(m, m)", FLOATS, least=0, written=True))
 def average_linkage(distances):
     """Merges of average linkage, and the mean distance between the two clusters of each.
 
@@ -79,7 +69,7 @@ def average_linkage(distances):
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import average_linkage
+    >>> from mmcnb.kernels.unchecked import average_linkage
     >>> x = np.array([0.0, 5.0, 1.0])
     >>> merges, heights = average_linkage(np.abs(x[:, None] - x))
     >>> merges.tolist(), heights.tolist()

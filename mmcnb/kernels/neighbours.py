@@ -7,7 +7,7 @@ cell c holds the nodes ``starts[c]`` to ``starts[c + 1]``. A search in all nodes
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
-from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Starts, Whole, csr, takes
+from mmcnb.kernels._checks import FLOATS, Array, Starts, takes
 
 TILE_ROWS, TILE_NODES = 128, 512  # products that stay in the second-level cache
 SPARE = 4  # candidates beyond k, because products only nearly order the distances
@@ -212,7 +212,6 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
 
 
 @njit()
-@takes(distances=Array("(rows, r)", "float64"))
 def calibrated_weights(distances):
     """Weights exp(-(d - d_1)/s) of the nearest nodes of each row; s makes them sum to log2(r).
 
@@ -231,7 +230,7 @@ def calibrated_weights(distances):
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import calibrated_weights
+    >>> from mmcnb.kernels.unchecked import calibrated_weights
     >>> calibrated_weights(np.array([[1.0, 2.0, 2.0, 3.0]])).round(3)
     array([[1.   , 0.414, 0.414, 0.172]])
     """
@@ -319,11 +318,6 @@ def node_averages_into(numbers, weights, values, out):
 
 
 @njit()
-@takes(
-    **csr("rows"),
-    labels=Array("(rows,)", INTEGERS, least=0, below="k"),
-    n_clusters=Whole(least=1, size="k"),
-)
 def cluster_cuts(data, indices, indptr, labels, n_clusters):
     """How much of a graph clusters cut: the weight of the edges that leave each, and of all its edges.
 
@@ -350,7 +344,7 @@ def cluster_cuts(data, indices, indptr, labels, n_clusters):
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import cluster_cuts
+    >>> from mmcnb.kernels.unchecked import cluster_cuts
     >>> path = np.array([1.0, 1.0, 0.5, 0.5]), np.array([1, 0, 2, 1]), np.array([0, 1, 3, 4])
     >>> cluster_cuts(*path, np.array([0, 0, 1]), 2)
     (array([0.5, 0.5]), array([2.5, 0.5]))

@@ -10,14 +10,6 @@ from mmcnb._numba import VECTORISED, njit
 from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Number, takes
 
 
-@njit(fastmath=VECTORISED)
-def _dot(row, coef):
-    total = 0.0
-    for j in range(coef.shape[0]):
-        total += row[j] * coef[j]
-    return total
-
-
 # Four rows at once: each number that is loaded serves several sums.
 @njit(fastmath=VECTORISED)
 def _dots(F, i0, i1, i2, i3, a, b):

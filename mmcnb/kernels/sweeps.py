@@ -12,11 +12,11 @@ Most violated constraint: Wu & Zhang, eq. (12), with the labels ``y`` held fixed
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
-from mmcnb.kernels._checks import FLOATS, Array, Number, Signs, csr, takes
+from mmcnb.kernels._checks import FLOATS, Array, Number, Rows, Signs, takes
 
 ROW_TILE = 64  # rows whose float32 sums are added in float64
 
-FEATURES = Array("(rows, p)", FLOATS)
+FEATURES = Rows("(rows, p)", FLOATS)
 LABELLED = {"y": Signs("(rows,)", "int8"), "weights": Array("(rows,)", "float64", least=0)}
 HYPERPLANE = {"coef": Array("(p,)", "float64"), "offset": Number(), "rho": Number(finite=False)}
 HYPERPLANES = {
@@ -91,7 +91,7 @@ def decision_values(F, coef, offset):
 
     Parameters
     ----------
-    F : ndarray of shape (rows, p), float32 or float64
+    F : ndarray of shape (rows, p), float32 or float64, or rows in CSR form
         Features of the rows.
     coef : ndarray of shape (p,), float64
         Normal vector of the hyperplane.
@@ -117,7 +117,6 @@ def decision_values(F, coef, offset):
 
 
 @njit()
-@takes(**csr("p"), coef=Array("(p,)", "float64"), offset=Number())
 def decision_values_csr(data, indices, indptr, coef, offset):
     """Decision values of CSR rows: the sparse twin of `decision_values`.
 
@@ -142,7 +141,7 @@ def decision_values_csr(data, indices, indptr, coef, offset):
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import decision_values_csr
+    >>> from mmcnb.kernels.unchecked import decision_values_csr
     >>> decision_values_csr(np.array([2.0]), np.array([1]), np.array([0, 1, 1]), np.array([3.0, -1.0]), 0.5)
     array([-1.5,  0.5])
     """
@@ -161,7 +160,7 @@ def most_violated_constraint(F, y, weights, coef, offset, rho):
 
     Parameters
     ----------
-    F : ndarray of shape (rows, p), float32 or float64
+    F : ndarray of shape (rows, p), float32 or float64, or rows in CSR form
         Features of the rows.
     y : ndarray of shape (rows,), int8, -1 or +1
         Labels, -1 or +1.
@@ -199,7 +198,6 @@ def most_violated_constraint(F, y, weights, coef, offset, rho):
 
 
 @njit()
-@takes(**csr("p"), **LABELLED, **HYPERPLANE)
 def most_violated_constraint_csr(data, indices, indptr, y, weights, coef, offset, rho):
     """The most violated constraint of CSR rows: twin of `most_violated_constraint`.
 
@@ -226,7 +224,7 @@ def most_violated_constraint_csr(data, indices, indptr, y, weights, coef, offset
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import most_violated_constraint_csr
+    >>> from mmcnb.kernels.unchecked import most_violated_constraint_csr
     >>> rows = np.array([1.0, -3.0]), np.array([0, 0]), np.array([0, 1, 2])
     >>> y = np.array([1, -1], np.int8)
     >>> most_violated_constraint_csr(*rows, y, np.ones(2), np.ones(1), 0.0, 2.0)[0]
@@ -275,7 +273,7 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
 
     Parameters
     ----------
-    F : ndarray of shape (rows, p), float32 or float64
+    F : ndarray of shape (rows, p), float32 or float64, or rows in CSR form
         Features of the rows.
     y : ndarray of shape (rows,), int8, -1 or +1
         Labels, -1 or +1.
@@ -318,7 +316,6 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
 
 
 @njit()
-@takes(**csr("p"), **LABELLED, **HYPERPLANES)
 def plane_sums_csr(data, indices, indptr, y, weights, coefs, offsets, rhos):
     """Rebuild several planes on CSR rows: twin of `plane_sums`.
 
@@ -345,7 +342,7 @@ def plane_sums_csr(data, indices, indptr, y, weights, coefs, offsets, rhos):
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import plane_sums_csr
+    >>> from mmcnb.kernels.unchecked import plane_sums_csr
     >>> rows = np.array([1.0, -3.0]), np.array([0, 0]), np.array([0, 1, 2])
     >>> y = np.array([1, -1], np.int8)
     >>> plane_sums_csr(*rows, y, np.ones(2), np.ones((1, 1)), np.zeros(1), np.array([np.inf]))[2]

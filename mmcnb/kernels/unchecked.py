@@ -1,6 +1,7 @@
-"""The routines of `mmcnb.kernels` without their checks: for njit code, and for arrays checked before.
+"""The compiled routines without checks: for njit code, and for arrays checked before.
 
-Nothing is checked: an array of a wrong shape or order, or an index out of range, gives wrong numbers or ends
+Those of `mmcnb.kernels` are here with their twins for CSR rows, and a few that only mmcnb needs. Nothing is
+checked: an array of a wrong shape or order, or an index out of range, gives wrong numbers or ends
 the process. Numba is loaded when the first name is used.
 """
 
@@ -9,15 +10,15 @@ from typing import Any
 
 _MODULES = {
     "basis": "basis_fixed_point_sums basis_fixed_point_sums_csr weighted_row_sum weighted_row_sum_csr",
-    "cccp": "cccp_rounds",
+    "cccp": "cccp_rounds count_idle plane_qp stalls",
     "chebyshev": "chebyshev_filter",
     "evolution": "evolve_labels flip_labels",
-    "gaussian": "column_tiles rbf_kernel_block_csr_into rbf_kernel_block_into squared_norms",
-    "inner_products": "linear_kernel_block_csr_into linear_kernel_block_into "
-    "polynomial_kernel_block_csr_into polynomial_kernel_block_into",
     "linkage": "average_linkage",
     "moves": "cluster_row_sums refine shake steepest_moves stochastic_moves",
     "neighbours": "calibrated_weights cluster_cuts nearest_nodes_into node_averages_into",
+    "pairwise": "column_tiles linear_kernel_block_csr_into linear_kernel_block_into "
+    "polynomial_kernel_block_csr_into polynomial_kernel_block_into rbf_kernel_block_csr_into "
+    "rbf_kernel_block_into squared_norms",
     "runner_up": "cluster_scores most_violated_runner_ups",
     "sizes": "size_multipliers",
     "sweeps": "decision_values decision_values_csr most_violated_constraint most_violated_constraint_csr "

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from mmcnb.features.rules import Hyperplane
-from mmcnb.hinge.cutting_plane import STALL_PLANES, Objective, SweepBudget, _stalls, cutting_plane
+from mmcnb.hinge.cutting_plane import Objective, SweepBudget, cutting_plane
 from tests import reference
 from tests.hinge.problems import given, ignore, make_planes, two_groups
 
@@ -118,17 +118,6 @@ def test_loop_stalls_where_the_working_set_takes_no_more_planes(engine):
     )
     assert found.status == "stalled"
     assert len(rows) == 4  # three planes are added to that of all rows
-
-
-@pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_a_lower_bound_that_no_longer_rises_stalls(sign):
-    rising = [sign * 2.0 + 0.1 * step for step in range(STALL_PLANES + 5)]
-    assert not any(_stalls(rising[:count]) for count in range(1, len(rising) + 1))
-    level = [*rising, *[rising[-1]] * STALL_PLANES]
-    assert not _stalls(level[:-1])
-    assert _stalls(level)
-    assert _stalls([1.0] * (STALL_PLANES + 1))
-    assert not _stalls([1.0] * STALL_PLANES)
 
 
 def test_weights_are_repetitions(engine):

@@ -1,18 +1,64 @@
 """Arguments that a routine takes, made from its own description, and their plain twins."""
 
-import inspect
-
 import numpy as np
 
 from mmcnb import kernels
-from mmcnb.kernels._checks import Array, Flag, Number, Signs, Starts
+from mmcnb.kernels import unchecked
+from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Flag, Number, Rows, Signs, Starts, Whole
+from mmcnb.samples import CSRBlock
 from tests import reference, reference_graph
 from tests.kernels.inputs import sparse_rows
 
+CSR = {
+    "data": Array("(stored,)", FLOATS),
+    "indices": Array("(stored,)", INTEGERS, least=0, below="rows"),
+    "indptr": Starts("(rows + 1,)", INTEGERS, below="stored"),
+}
+# What routines take that only mmcnb calls, and which check nothing.
+INTERNAL = {
+    "average_linkage": {"distances": Array("(m, m)", FLOATS, least=0, written=True)},
+    "calibrated_weights": {"distances": Array("(rows, r)", "float64")},
+    "cccp_rounds": {
+        "F": Array("(rows, p)", FLOATS),
+        "y": Signs("(rows,)", "int8"),
+        "shares": Array("(rows,)", "float64", least=0),
+        "mean": Array("(p,)", "float64"),
+        "inverse": Array("(p, p)", "float64"),
+        "planes": Array("(planes, columns)", "float64"),
+        "members": Array("(planes, rows)", "int8"),
+        "signs": Array("(rows,)", "int8"),
+        **dict.fromkeys(("C", "eta", "norm2"), Number(least=0)),
+        **dict.fromkeys(("most_planes", "max_rounds"), Whole(1)),
+        **dict.fromkeys(("moved", "share"), Number(least=0)),
+    },
+    "chebyshev_filter": CSR
+    | {"values": Array("(rows, c)", FLOATS), "low": Number(), "high": Number(), "degree": Whole(1)},
+    "cluster_cuts": CSR
+    | {"labels": Array("(rows,)", INTEGERS, least=0, below="k"), "n_clusters": Whole(1, "k")},
+    "column_tiles": {"B": Array("(p, d)", FLOATS)},
+    "count_idle": {
+        "idle": Array("(planes,)", "int64", least=0, below="planes", written=True),
+        "multipliers": Array("(planes,)", "float64", least=0),
+        "C": Number(least=0),
+    },
+    "stalls": {"lowers": Array("(sweeps,)", "float64")},
+}
+BY_ROWS = [
+    name for name in kernels.__all__ if isinstance(next(iter(getattr(kernels, name).takes.values())), Rows)
+]
 
-def good_arguments(name, seed=0, dtype="float64"):
-    """Arguments by name, of random sizes."""
-    takes = getattr(kernels, name).takes
+
+def takes_of(name):
+    return INTERNAL[name] if name in INTERNAL else getattr(kernels, name).takes
+
+
+def routine_of(name):
+    return getattr(unchecked if name in INTERNAL else kernels, name)
+
+
+def good_arguments(name, seed=0, dtype="float64", sparse=False):
+    """Arguments by name, of random sizes; the rows in CSR form on demand."""
+    takes = takes_of(name)
     rng = np.random.default_rng(seed)
     sizes = {}
 
@@ -42,13 +88,15 @@ def good_arguments(name, seed=0, dtype="float64"):
         values = rng.random(shape) if kind.least is not None else rng.standard_normal(shape)
         return values.astype(dtype if np.dtype(dtype) in kind.dtypes else kind.dtypes[-1])
 
-    given = {
-        argument: make(takes[argument]) for argument in inspect.signature(getattr(kernels, name)).parameters
-    }
+    given = {argument: make(kind) for argument, kind in takes.items()}
     SPECIAL.get(name, lambda given, rng: None)(given, rng)
     if "indptr" in given:
-        n_features = sizes[takes["indices"].below]
-        given["data"], given["indices"], given["indptr"] = sparse_rows(sizes["rows"], n_features, dtype, seed)
+        rows = sizes["rows"]
+        given["data"], given["indices"], given["indptr"] = sparse_rows(rows, rows, dtype, seed)
+    if sparse:
+        first = next(iter(given))
+        n, d = given[first].shape
+        given[first] = CSRBlock(*sparse_rows(n, d, dtype, seed), d)
     return given
 
 
@@ -86,11 +134,6 @@ def _evolved(given, rng):
     given["population"] = np.array([rng.permutation(np.tile([-1, 1], n // 2)) for _ in range(mu)], np.int8)
 
 
-def _tiled(given, rng):
-    B = np.ascontiguousarray(given["B_T"].T)
-    given["b_norms"], given["tiles"] = kernels.squared_norms(B), kernels.column_tiles(B)
-
-
 def _nearest(given, rng):
     cells, p = len(given["starts"]) - 1, len(given["nodes"])
     given["starts"] = np.r_[0, np.sort(rng.integers(0, p + 1, cells - 1)), p]
@@ -122,6 +165,12 @@ def _without_planes(given, rng):
     given |= {"C": 2.0, "share": 0.1, "most_planes": 1, "max_rounds": 1}
 
 
+def _planes(given, rng):
+    P = rng.standard_normal((len(given["s"]), 3))
+    given |= {"gram": P @ P.T, "s": np.r_[1, rng.random(len(P) - 1)], "C": 2.0, "balance": 0.1}
+    given["t"] *= given["s"]
+
+
 def _interval(given, rng):
     given["low"], given["high"] = -rng.random() - 0.1, rng.random() - 0.05
 
@@ -129,6 +178,7 @@ def _interval(given, rng):
 SPECIAL = {
     "chebyshev_filter": _interval,
     "cccp_rounds": _without_planes,
+    "plane_qp": _planes,
     "average_linkage": _far,
     "shake": _symmetric,
     "refine": _bounded,
@@ -137,62 +187,54 @@ SPECIAL = {
     "size_multipliers": _sized,
     "flip_labels": _flipped,
     "evolve_labels": _evolved,
-    "rbf_kernel_block_csr_into": _tiled,
     "nearest_nodes_into": _nearest,
     "calibrated_weights": _rising,
     "node_averages_into": _averaged,
 }
 
 
-def _dense(data, indices, indptr, *others):
-    """The arguments of a sparse routine, its rows dense; the last one is the number of their columns."""
-    *others, n_features = others
-    return reference.dense_rows(data, indices, indptr, n_features), *others
+def dense(value):
+    """A block of rows as an array."""
+    return reference.dense_rows(*value) if isinstance(value, CSRBlock) else value
 
 
-# What each routine writes or returns, from arguments in their order.
+def _matrix(data, indices, indptr, *others):
+    """The arguments of a routine on a square matrix in CSR form, which is made dense."""
+    return reference.dense_rows(data, indices, indptr, len(indptr) - 1), *others
+
+
+# What each routine writes or returns, from arguments in their order, with dense rows.
 TWINS = {
     "average_linkage": reference.average_linkage,
     "basis_fixed_point_sums": reference.basis_fixed_point_sums,
-    "basis_fixed_point_sums_csr": lambda *a: reference.basis_fixed_point_sums(*_dense(*a, a[4].size)),
     "calibrated_weights": reference_graph.calibrated_weights,
     "cccp_rounds": reference.cccp_rounds,
-    "chebyshev_filter": lambda *a: reference_graph.chebyshev_filter(*_dense(*a, len(a[3]))),
-    "cluster_cuts": lambda *a: reference_graph.cluster_cuts(*_dense(*a, len(a[3]))),
+    "chebyshev_filter": lambda *a: reference_graph.chebyshev_filter(*_matrix(*a)),
+    "cluster_cuts": lambda *a: reference_graph.cluster_cuts(*_matrix(*a)),
     "cluster_row_sums": reference.cluster_row_sums,
     "cluster_scores": reference.cluster_scores,
     "column_tiles": lambda B: reference.column_tiles(B).astype(np.float32),
+    "count_idle": lambda *a: reference.count_idle(*a)[1],
     "decision_values": reference.decision_values,
-    "decision_values_csr": lambda *a: reference.decision_values(*_dense(*a, a[3].size)),
     "evolve_labels": lambda M, matrix, *a: reference.evolve_labels(M if matrix else M @ M.T, *a),
     "flip_labels": reference.flip_labels,
     "linear_kernel_block_into": lambda X, B, out: reference.linear_kernel_block(X, B),
-    "linear_kernel_block_csr_into": lambda *a: reference.linear_kernel_block(
-        *_dense(*a[:3], a[3].T, len(a[3]))
-    ),
     "most_violated_constraint": reference.most_violated_constraint,
-    "most_violated_constraint_csr": lambda *a: reference.most_violated_constraint(*_dense(*a, a[5].size)),
     "most_violated_runner_ups": reference.most_violated_runner_ups,
     "nearest_nodes_into": lambda X, nodes, halves, starts, probes, numbers, distances: (
         reference_graph.nearest_nodes(X, nodes, starts, probes, numbers.shape[1])
     ),
     "node_averages_into": lambda *a: reference_graph.node_averages(*a[:3]),
+    "plane_qp": reference.plane_qp,
     "plane_sums": reference.plane_sums,
-    "plane_sums_csr": lambda *a: reference.plane_sums(*_dense(*a, len(a[5]))),
     "polynomial_kernel_block_into": lambda *a: reference.polynomial_kernel_block(*a[:-1]),
-    "polynomial_kernel_block_csr_into": lambda *a: reference.polynomial_kernel_block(
-        *_dense(*a[:3], a[3].T, *a[4:7], len(a[3]))
-    ),
     "rbf_kernel_block_into": lambda *a: reference.rbf_kernel_block(*a[:-1]),
-    "rbf_kernel_block_csr_into": lambda *a: reference.rbf_kernel_block(
-        *_dense(*a[:3], a[3].T, a[6], len(a[3]))
-    ),
     "refine": lambda *a: reference.steepest(*a, reference.mean_objective),
     "shake": reference.shake,
     "size_multipliers": lambda scores, low, high, *_: reference.best_sizes_partition(scores, low, high),
     "squared_norms": reference.squared_norms,
+    "stalls": reference.stalls,
     "steepest_moves": lambda *a: reference.steepest(*a, reference.sum_objective),
     "stochastic_moves": reference.stochastic_moves,
     "weighted_row_sum": reference.weighted_row_sum,
-    "weighted_row_sum_csr": lambda *a: reference.weighted_row_sum(*_dense(*a)),
 }

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from mmcnb import kernels
 from mmcnb.features.kernel import Kernel
+from mmcnb.kernels import unchecked as kernels
 from tests import reference
 from tests.kernels.inputs import DTYPES, rows_and_basis, sparse_rows
 

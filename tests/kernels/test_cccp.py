@@ -1,12 +1,12 @@
 """The compiled rounds: their quadratic program, and what makes them end."""
 
+import inspect
+
 import numpy as np
 import pytest
 
-from mmcnb import kernels
-from mmcnb.hinge import cutting_plane
-from mmcnb.hinge.qp import solve_planes
 from mmcnb.kernels import cccp
+from mmcnb.kernels import unchecked as kernels
 from tests import reference
 from tests.hinge.problems import two_groups
 from tests.kernels.inputs import DTYPES
@@ -34,7 +34,7 @@ def sample(n=200, p=20, seed=0, weighted=False, dtype=np.float64):
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("C", [1.01, 2.0, 10.0])
-def test_multipliers_are_those_of_piqp(seed, C):
+def test_multipliers_are_those_of_another_solver(seed, C):
     given, rng = sample(seed=seed), np.random.default_rng(seed)
     n, p = given["F"].shape
     count = int(rng.integers(1, 12))
@@ -49,10 +49,9 @@ def test_multipliers_are_those_of_piqp(seed, C):
     given |= {"members": members, "signs": given["y"].copy()}
     found = kernels.cccp_rounds(**given, **LIMITS | {"C": C, "eta": 1e9, "max_rounds": 1})
     multipliers, (_, _, rho, xi, norm2, *_) = found[4], found[6][0]
-    expected = solve_planes(centred @ coefs.T, s, np.zeros(count), C)
-    assert norm2 == pytest.approx(expected.norm2, rel=1e-8, abs=1e-12)
-    assert rho == pytest.approx(expected.rho, rel=1e-7, abs=1e-10)
-    assert xi == pytest.approx(expected.xi, abs=1e-8)
+    expected = reference.plane_qp(centred @ coefs.T, s, np.zeros(count), C)
+    assert norm2 == pytest.approx(expected[0] @ centred @ coefs.T @ expected[0], rel=1e-7, abs=1e-12)
+    assert (rho, xi) == (pytest.approx(expected[1], rel=1e-6, abs=1e-9), pytest.approx(expected[2], abs=1e-7))
     assert multipliers.min() >= 0
     assert multipliers.sum() <= C + 1e-8
     assert s @ multipliers >= 1 - 1e-8
@@ -75,8 +74,9 @@ def test_programs_of_any_scale_are_solved(seed):
             **given | {"planes": np.column_stack(planes)}
         )
         assert status == cccp.CONVERGED
-        expected = solve_planes(centred @ centred.T, s, np.zeros(count), C)
-        assert history[0, 4] == pytest.approx(expected.norm2, rel=1e-6, abs=1e-9 * (centred**2).sum() / count)
+        expected = reference.plane_qp(centred @ centred.T, s, np.zeros(count), C)[0] @ centred
+        least = 1e-9 * (centred**2).sum() / count
+        assert history[0, 4] == pytest.approx(expected @ expected, rel=1e-6, abs=least)
         assert multipliers.sum() <= C * (1 + 1e-8)
         assert s @ multipliers >= 1 - 1e-8
 
@@ -97,7 +97,8 @@ def test_a_program_on_which_plain_correctors_go_in_circles_is_solved():
     given |= {"planes": np.column_stack(planes), "members": np.zeros((5, 20), np.int8)}
     *_, history, rounds, status = kernels.cccp_rounds(**given | {"signs": given["y"].copy()})
     assert (rounds, status) == (1, cccp.CONVERGED)
-    assert history[0, 4] == pytest.approx(solve_planes(centred @ centred.T, s, np.zeros(5), 10.0).norm2)
+    expected = reference.plane_qp(centred @ centred.T, s, np.zeros(5), 10.0)[0] @ centred
+    assert history[0, 4] == pytest.approx(expected @ expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -114,7 +115,7 @@ def test_rounds_equal_those_of_the_plain_twin(dtype, weighted, C):
 
 
 def given_in_order(given):
-    return [given[name] for name in kernels.cccp_rounds.takes]
+    return [given[name] for name in inspect.signature(kernels.cccp_rounds.py_func).parameters]
 
 
 def test_arguments_stay_as_they_are():
@@ -176,13 +177,23 @@ def test_rounds_end_before_labels_that_leave_a_cluster_too_small():
     np.testing.assert_array_equal(y, given["y"])
 
 
-def test_limits_are_those_of_the_streamed_loop():
-    for name in ("IDLE_SOLVES", "STALL_PLANES", "STALL_SHARE"):
-        assert getattr(cccp, name) == getattr(cutting_plane, name)
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_lower_bound_that_no_longer_rises_stalls(sign):
+    rising = [sign * 2.0 + 0.1 * step for step in range(cccp.STALL_PLANES + 5)]
+    for bounds in (rising, [*rising, *[rising[-1]] * cccp.STALL_PLANES], [1.0] * (cccp.STALL_PLANES + 1)):
+        for count in range(1, len(bounds) + 1):
+            assert kernels.stalls(np.array(bounds[:count])) == reference.stalls(bounds[:count])
+    assert kernels.stalls(np.array(bounds))
 
 
-def test_planes_of_a_wrong_width_are_refused():
-    given = sample(p=5) | LIMITS | {"C": 2.0}
-    given["planes"] = given["planes"][:, 1:].copy()
-    with pytest.raises(ValueError, match="planes has 17 columns; give 3 p \\+ 3 = 18, as F has p=5"):
-        kernels.cccp_rounds(**given)
+def test_planes_without_weight_are_dropped_but_not_the_first():
+    idle, counted = np.zeros(4, np.int64), np.zeros(4)
+    for _ in range(cccp.IDLE_SOLVES):
+        multipliers = np.array([0.0, 1.0, 1e-12, 0.0])
+        stay, (expected, counted) = (
+            kernels.count_idle(idle, multipliers, 2.0),
+            reference.count_idle(counted, multipliers, 2.0),
+        )
+        np.testing.assert_array_equal(stay, expected)
+        np.testing.assert_array_equal(idle, counted)
+    assert stay.tolist() == [True, True, False, False]

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -15,7 +16,8 @@ import mmcnb
 from mmcnb import kernels
 from mmcnb.kernels import unchecked
 from mmcnb.kernels._checks import Array, Flag, Number, Signs, Starts, Whole, checked, takes
-from tests.kernels.arguments import good_arguments
+from mmcnb.samples import CSRBlock
+from tests.kernels.arguments import BY_ROWS, good_arguments
 from tests.kernels.inputs import DTYPES
 
 BOUNDED = [
@@ -204,13 +206,31 @@ def test_sentences_say_what_is_there_and_what_is_needed():
 
 
 def test_columns_out_of_range_are_refused_where_rows_are_read_and_nowhere_else():
-    data, indices, indptr = np.ones(4), np.array([9, 0, 2, 1]), np.array([1, 2, 3])
-    f = kernels.decision_values_csr(data, indices, indptr, np.arange(3.0), 0)
-    np.testing.assert_array_equal(f, [0, 2])
+    block = CSRBlock(np.ones(4), np.array([9, 0, 2, 1]), np.array([1, 2, 3]), 3)
+    np.testing.assert_array_equal(kernels.decision_values(block, np.arange(3.0), 0), [0, 2])
     with pytest.raises(mmcnb.InputError, match=r"^indices\[2\] is 2; give values in \[0, p\), with p=2\.$"):
-        kernels.decision_values_csr(data, indices, indptr, np.arange(2.0), 0)
+        kernels.decision_values(block._replace(n_features=2), np.arange(2.0), 0)
     with pytest.raises(mmcnb.InputError, match=r"^indptr goes from 1 to 5; .* to at most stored=4\.$"):
-        kernels.decision_values_csr(data, indices, np.array([1, 2, 5]), np.arange(3.0), 0)
+        kernels.decision_values(block._replace(indptr=np.array([1, 2, 5])), np.arange(3.0), 0)
+    with pytest.raises(mmcnb.InputError, match=r"^coef of shape \(p,\) has 2 values; give 3, as p=3 in F\.$"):
+        kernels.decision_values(block, np.arange(2.0), 0)
+
+
+def test_rows_may_be_a_sparse_array_of_scipys():
+    rows = scipy.sparse.random_array((6, 4), density=0.5, format="csr", rng=0)
+    np.testing.assert_allclose(kernels.decision_values(rows, np.arange(4.0), 1), rows @ np.arange(4.0) + 1)
+
+
+@pytest.mark.parametrize("name", BY_ROWS)
+def test_each_array_of_csr_rows_that_does_not_fit_is_named(name):
+    routine, given = getattr(kernels, name), good_arguments(name, seed=4, sparse=True)
+    first, block = next(iter(given.items()))
+    kinds, _ = routine.takes[first].of_csr(first, block, {})
+    for part, kind in kinds.items():
+        others = [other for key, other in kinds.items() if key != part]
+        for value in wrong_arrays(kind, getattr(block, part), others):
+            with pytest.raises(mmcnb.InputError, match=part):
+                routine(**given | {first: block._replace(**{part: value})})
 
 
 def test_rules_over_several_arguments():
@@ -225,7 +245,6 @@ def test_rules_over_several_arguments():
         "flip_labels", "^flips holds 1 more than once", **features | {"flips": np.array([1, 1])}, matrix=False
     )
     refused("evolve_labels", "^limit=0 is below 3", M=np.eye(3), population=np.ones((1, 3), np.int8), limit=0)
-    refused("rbf_kernel_block_csr_into", "^tiles has 2 layers", **_more_tiles())
     refused("size_multipliers", "^low adds up to", low=np.full(4, 9), high=np.full(4, 9), **_scores())
     refused(
         "refine",
@@ -234,11 +253,6 @@ def test_rules_over_several_arguments():
         high=np.full(2, 1),
         **_pairs(),
     )
-
-
-def _more_tiles():
-    tiles = good_arguments("rbf_kernel_block_csr_into", 1)["tiles"]
-    return {"tiles": np.concatenate([tiles, tiles])}
 
 
 def _scores():

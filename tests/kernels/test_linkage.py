@@ -3,8 +3,7 @@ import pytest
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist, squareform
 
-import mmcnb
-from mmcnb import kernels
+from mmcnb.kernels import unchecked as kernels
 from tests.kernels.inputs import DTYPES
 
 
@@ -30,7 +29,7 @@ def test_rows_that_are_infinitely_far_merge_last():
     distances = np.abs(np.subtract.outer(x, np.where(np.isinf(x), 0.0, x)))
     distances = np.maximum(distances, distances.T)
     distances[2, 2] = 0.0
-    merges, heights = kernels.unchecked.average_linkage(distances)
+    merges, heights = kernels.average_linkage(distances)
     assert sorted(merges[np.isinf(heights)].ravel().tolist()) == [2, 3]
 
 
@@ -41,15 +40,8 @@ def test_few_rows(m):
     assert heights.tolist() == [1.0] * (m - 1)
 
 
-def test_distances_that_differ_by_direction_are_refused():
-    distances = np.ones((3, 3))
-    distances[0, 2] = 2.0
-    with pytest.raises(mmcnb.InputError, match=r"^distances differ at \(0, 2\) and \(2, 0\)"):
-        kernels.average_linkage(distances)
-
-
-def test_unchecked_distances_of_any_kind_come_to_an_end():
+def test_distances_of_any_kind_come_to_an_end():
     rng = np.random.default_rng(0)
     for values in (rng.random((50, 50)), np.full((50, 50), np.nan)):
-        merges, _ = kernels.unchecked.average_linkage(values)
+        merges, _ = kernels.average_linkage(values)
         assert sorted(merges[:, 0]) == list(range(49))

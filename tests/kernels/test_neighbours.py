@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from mmcnb import kernels
+from mmcnb.kernels import unchecked as kernels
 from mmcnb.kernels.neighbours import TILE_NODES, TILE_ROWS
 from tests import reference_graph
 from tests.kernels.inputs import DTYPES, rows_and_basis

@@ -6,8 +6,8 @@ import pytest
 import scipy.sparse
 from threadpoolctl import threadpool_limits
 
-from mmcnb import kernels
-from mmcnb.kernels.gaussian import TILE_ROWS, TILE_VALUES
+from mmcnb.kernels import unchecked as kernels
+from mmcnb.kernels.pairwise import TILE_ROWS, TILE_VALUES
 from tests import reference
 from tests.kernels.inputs import DTYPES, rows_and_basis, sparse_rows
 

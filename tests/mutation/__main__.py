@@ -40,8 +40,7 @@ TESTS = {
     "mmcnb.kernels._checks": "tests/kernels/test_checks.py",
     "mmcnb.kernels.basis": f"tests/kernels/test_basis.py {TWINS}",
     "mmcnb.kernels.evolution": f"tests/kernels/test_evolution.py {TWINS}",
-    "mmcnb.kernels.gaussian": f"tests/kernels/test_pairwise.py {TWINS}",
-    "mmcnb.kernels.inner_products": f"tests/kernels/test_pairwise.py {TWINS}",
+    "mmcnb.kernels.pairwise": f"tests/kernels/test_pairwise.py {TWINS}",
     "mmcnb.kernels.moves": f"tests/kernels/test_moves.py {TWINS}",
     "mmcnb.kernels.neighbours": f"tests/kernels/test_neighbours.py {TWINS}",
     "mmcnb.kernels.runner_up": f"tests/kernels/test_runner_up.py {TWINS}",
@@ -60,8 +59,7 @@ TESTS = {
     "mmcnb.engine.journal": CHECKPOINT,
 }
 LIBRARIES = (
-    "hypothesis numba numpydoc.docscrape pandas piqp pytest "
-    "scipy.sparse.linalg sklearn.pipeline sklearn.svm zarr"
+    "hypothesis numba numpydoc.docscrape pandas pytest scipy.sparse.linalg sklearn.pipeline sklearn.svm zarr"
 )
 SECONDS, BYTES = 30, 8 * 2**30  # of processor time and of memory: a mutant that takes more has failed
 

@@ -1,9 +1,9 @@
-"""Values of the Gaussian kernel between a block of rows and a few basis vectors, exp(-gamma |x - b|²).
+"""Values of kernel functions between a block of rows and a few basis vectors: Gaussian, linear, polynomial.
 
 X is (rows, d) and B is (p, d), float32 or float64; ``out`` is (rows, p), float32 or float64, and is
-overwritten. All arrays are C-ordered. Rows in CSR form may hold their columns in any order. Their twin takes
-the basis transposed, with ``b_norms = squared_norms(B)`` and ``tiles = column_tiles(B)``: blocks that share
-a basis share that work. `sklearn.metrics.pairwise` has functions that return new arrays.
+overwritten. All arrays are C-ordered. Rows in CSR form may have their columns in any order. Their twins take
+the basis transposed, the Gaussian one with ``b_norms = squared_norms(B)`` and ``tiles = column_tiles(B)``:
+blocks that share a basis share that work. `sklearn.metrics.pairwise` has functions that return new arrays.
 
 A block gives the same bits in whatever thread it is computed, as long as BLAS runs single-threaded.
 """
@@ -13,10 +13,9 @@ import math
 import numpy as np
 
 from mmcnb._numba import SIMD_WIDTH, VECTORISED, njit, sum_scaled_rows
-from mmcnb.errors import InputError
-from mmcnb.kernels._checks import FLOATS, Array, Number, csr, takes
+from mmcnb.kernels._checks import FLOATS, Array, Number, Rows, Whole, takes
 
-TILE_ROWS = 256  # the shifted rows and their products stay in the second-level cache
+TILE_ROWS = 256  # rows whose products stay in the second-level cache
 TILE_VALUES = 2**20  # bounds the memory of a tile of many columns
 NEAR_CSR = 2.0**10  # up to here float32 products of CSR rows err by at most 2^-14 in the exponent
 
@@ -132,7 +131,7 @@ def _scale_rows(X, centre, scale, out):
 
 @njit()
 @takes(
-    X=Array("(rows, d)", FLOATS),
+    X=Rows("(rows, d)", FLOATS),
     B=Array("(p, d)", FLOATS),
     gamma=Number(least=0),
     out=Array("(rows, p)", FLOATS, written=True),
@@ -147,7 +146,7 @@ def rbf_kernel_block_into(X, B, gamma, out):
 
     Parameters
     ----------
-    X : ndarray of shape (rows, d), float32 or float64
+    X : ndarray of shape (rows, d), float32 or float64, or rows in CSR form
     B : ndarray of shape (p, d), float32 or float64
     gamma : float, at least 0
         1/(2 sigma²), at least 0.
@@ -200,7 +199,6 @@ def rbf_kernel_block_into(X, B, gamma, out):
         _exp_distances(products, TWO, x_norms, b_norms, out[start : start + n])
 
 
-# Stands in `mmcnb.kernels.inner_products` too: the compile cache does not see changes of another file.
 @njit(fastmath=VECTORISED)
 def _csr_products(data, indices, start, stop, B_T, products):
     """x·b for one row and all basis vectors."""
@@ -218,7 +216,6 @@ def _csr_products(data, indices, start, stop, B_T, products):
             products[j] += x0 * b0[j]
 
 
-@takes(B=Array("(p, d)", FLOATS))
 def column_tiles(B):
     """The basis as `rbf_kernel_block_csr_into` reads it: 64 vectors at a time, feature by feature.
 
@@ -236,7 +233,7 @@ def column_tiles(B):
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import column_tiles
+    >>> from mmcnb.kernels.unchecked import column_tiles
     >>> column_tiles(np.eye(3))[0, :, :4]
     array([[1., 0., 0., 0.],
            [0., 1., 0., 0.],
@@ -263,14 +260,6 @@ def _csr_norms(data, indptr):
             total += np.float64(data[s]) * np.float64(data[s])
         norms[i] = total
     return norms
-
-
-def _check_tiles(given):
-    p, tiles = given["B_T"].shape[1], given["tiles"]
-    if tiles.shape[0] != -(-p // SIMD_WIDTH):
-        raise InputError(
-            f"tiles has {tiles.shape[0]} layers, not those of {p} vectors; give column_tiles(B)."
-        )
 
 
 @njit()
@@ -301,15 +290,6 @@ def _rbf_far_rows(data, indices, indptr, B_T, x_norms, b_norms, gamma, out):
 
 
 @njit()
-@takes(
-    _check_tiles,
-    **csr("d"),
-    B_T=Array("(d, p)", FLOATS),
-    b_norms=Array("(p,)", "float64"),
-    tiles=Array("(tiles, d, 64)", "float32"),
-    gamma=Number(least=0),
-    out=Array("(rows, p)", FLOATS, written=True),
-)
 def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma, out):
     """Gaussian kernel between the rows of a CSR block and the basis, exp(-gamma |x - b|²), into ``out``.
 
@@ -341,7 +321,7 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import column_tiles, rbf_kernel_block_csr_into, squared_norms
+    >>> from mmcnb.kernels.unchecked import column_tiles, rbf_kernel_block_csr_into, squared_norms
     >>> row, out = (np.array([1.0]), np.array([1]), np.array([0, 1])), np.empty((1, 2))
     >>> B = np.array([[0.0, 1.0], [0.0, 2.0]])
     >>> basis = np.ascontiguousarray(B.T), squared_norms(B), column_tiles(B)
@@ -361,3 +341,147 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
     for i in range(x_norms.size):
         if np.isnan(x_norms[i]) and np.isnan(near_norms[i]):
             out[i] = np.nan
+
+
+@njit()
+@takes(X=Rows("(rows, d)", FLOATS), B=Array("(p, d)", FLOATS), out=Array("(rows, p)", FLOATS, written=True))
+def linear_kernel_block_into(X, B, out):
+    """Inner products of the rows of a block with the basis, x·b, into ``out``: the linear kernel.
+
+    Parameters
+    ----------
+    X : ndarray of shape (rows, d), float32 or float64, or rows in CSR form
+    B : ndarray of shape (p, d), float32 or float64
+    out : ndarray of shape (rows, p), float32 or float64, overwritten
+        Products are computed in the dtype of X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import linear_kernel_block_into
+    >>> out = np.empty((1, 2))
+    >>> linear_kernel_block_into(np.array([[3.0, 1.0]]), np.eye(2), out)
+    >>> out
+    array([[3., 1.]])
+    """
+    B_T = B.T.astype(X.dtype)
+    for start in range(0, X.shape[0], TILE_ROWS):
+        stop = min(start + TILE_ROWS, X.shape[0])
+        out[start:stop] = np.dot(X[start:stop], B_T)
+
+
+@njit()
+def linear_kernel_block_csr_into(data, indices, indptr, B_T, out):
+    """Inner products of the rows of a CSR block with the basis, x·b, into ``out``.
+
+    Parameters
+    ----------
+    data : ndarray of shape (stored,), float32 or float64
+        Values of the rows in CSR form, row after row.
+    indices : ndarray of shape (stored,), int32 or int64, in [0, d)
+        Their columns, in any order.
+    indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
+        Where each row starts in ``data``, and where the last one ends.
+    B_T : ndarray of shape (d, p), float32 or float64
+        The basis, transposed.
+    out : ndarray of shape (rows, p), float32 or float64, overwritten
+        Products are computed in float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels.unchecked import linear_kernel_block_csr_into
+    >>> out = np.empty((1, 2))
+    >>> linear_kernel_block_csr_into(np.array([3.0]), np.array([1]), np.array([0, 1]), np.eye(2), out)
+    >>> out
+    array([[0., 3.]])
+    """
+    products = np.empty(B_T.shape[1])
+    for i in range(indptr.size - 1):
+        _csr_products(data, indices, indptr[i], indptr[i + 1], B_T, products)
+        out[i] = products
+
+
+@njit()
+def _power(products, gamma, coef0, degree, out):
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            base = gamma * products[i, j] + coef0
+            power = 1.0
+            for _ in range(degree):
+                power *= base
+            out[i, j] = power
+
+
+@njit()
+@takes(
+    X=Rows("(rows, d)", FLOATS),
+    B=Array("(p, d)", FLOATS),
+    gamma=Number(),
+    coef0=Number(),
+    degree=Whole(),
+    out=Array("(rows, p)", FLOATS, written=True),
+)
+def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
+    """Polynomial kernel between the rows of a block and the basis, (gamma x·b + coef0)^degree.
+
+    That of Zhao, Kwok and Zhang, *Multiple kernel clustering*, has gamma = coef0 = 1.
+
+    Parameters
+    ----------
+    X : ndarray of shape (rows, d), float32 or float64, or rows in CSR form
+    B : ndarray of shape (p, d), float32 or float64
+    gamma, coef0 : float
+    degree : int, at least 0
+        At least 0.
+    out : ndarray of shape (rows, p), float32 or float64, overwritten
+        Products are computed in the dtype of X, powers in float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import polynomial_kernel_block_into
+    >>> out = np.empty((1, 2))
+    >>> polynomial_kernel_block_into(np.array([[3.0, 1.0]]), np.eye(2), 1.0, 1.0, 2, out)
+    >>> out
+    array([[16.,  4.]])
+    """
+    B_T = B.T.astype(X.dtype)
+    for start in range(0, X.shape[0], TILE_ROWS):
+        stop = min(start + TILE_ROWS, X.shape[0])
+        _power(np.dot(X[start:stop], B_T), gamma, coef0, degree, out[start:stop])
+
+
+@njit()
+def polynomial_kernel_block_csr_into(data, indices, indptr, B_T, gamma, coef0, degree, out):
+    """Polynomial kernel between the rows of a CSR block and the basis, into ``out``.
+
+    Parameters
+    ----------
+    data : ndarray of shape (stored,), float32 or float64
+        Values of the rows in CSR form, row after row.
+    indices : ndarray of shape (stored,), int32 or int64, in [0, d)
+        Their columns, in any order.
+    indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
+        Where each row starts in ``data``, and where the last one ends.
+    B_T : ndarray of shape (d, p), float32 or float64
+        The basis, transposed.
+    gamma, coef0 : float
+    degree : int, at least 0
+        At least 0.
+    out : ndarray of shape (rows, p), float32 or float64, overwritten
+        Computed in float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels.unchecked import polynomial_kernel_block_csr_into
+    >>> row, out = (np.array([3.0]), np.array([1]), np.array([0, 1])), np.empty((1, 2))
+    >>> polynomial_kernel_block_csr_into(*row, np.eye(2), 1.0, 1.0, 2, out)
+    >>> out
+    array([[ 1., 16.]])
+    """
+    products = np.empty((1, B_T.shape[1]))
+    for i in range(indptr.size - 1):
+        _csr_products(data, indices, indptr[i], indptr[i + 1], B_T, products[0])
+        _power(products, gamma, coef0, degree, out[i : i + 1])
