@@ -146,10 +146,10 @@ def code_lines_of(root: Path) -> Iterator[Figure]:
     """Code lines of the library, of its folders, and of what stands beside it."""
     rooms: Counter[str] = Counter()
     for path, text in sources(root, "mmcnb"):
-        rooms[path.parts[1] if len(path.parts) > 2 else "single files"] += code_lines(text)
+        rooms[f"mmcnb/{path.parts[1]}" if len(path.parts) > 2 else "single files"] += code_lines(text)
     yield Figure("code lines of mmcnb", sum(rooms.values()))
     for room, lines in sorted(rooms.items()):
-        yield Figure(f"code lines of {room}", lines, "" if room == "single files" else f"mmcnb/{room}")
+        yield Figure(f"code lines of {room}", lines)
     for part in PARTS[1:]:
         yield Figure(f"code lines of {part}", sum(code_lines(text) for _, text in sources(root, part)))
 
