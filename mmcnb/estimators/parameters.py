@@ -19,14 +19,13 @@ from mmcnb.engine.run import n_threads
 from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma
 from mmcnb.features.graph import GraphKernel
-from mmcnb.features.kernel import Kernel
+from mmcnb.features.kernel import KERNELS, Kernel
 from mmcnb.features.landmarks import check_landmarks
 from mmcnb.hinge.cccp import greatest_balance
 from mmcnb.hinge.starts import INITS
 from mmcnb.samples import Samples
 from mmcnb.samples._inventory import checked_path
 
-KERNELS = ("rbf", "linear", "poly")
 PRECOMPUTED = "precomputed"
 
 

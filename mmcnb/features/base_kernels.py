@@ -9,13 +9,11 @@ import numpy as np
 
 from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma, mean_squared_distance
-from mmcnb.features.kernel import Kernel
+from mmcnb.features.kernel import KERNELS, Kernel
 from mmcnb.features.multiple_kernels import CallableKernel, MultipleKernels
 
-KERNELS = ("rbf", "linear", "poly")
 PARAMETERS = {"rbf": {"gamma"}, "linear": set(), "poly": {"gamma", "degree", "coef0"}}
 BANDWIDTHS = (0.35, 0.55, 0.9)  # sigma of "auto", in units of the root mean squared distance between two rows
-AUTO = "auto"
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def check_base_kernels(kernels: Any, columns: Any) -> None:
         If a kernel or the columns are invalid; the message names the valid values.
     """
     if isinstance(kernels, str):
-        if kernels != AUTO:
+        if kernels != "auto":
             raise InputError(f'kernels={kernels!r} is unknown; give "auto" or a list such as [{kernels!r}].')
         if columns is not None:
             raise InputError('columns are given and kernels="auto" reads all; give a list of kernels too.')
@@ -128,12 +126,11 @@ def base_kernels(kernels: Any, columns: Any, sample: Any, weights: np.ndarray | 
         gaussians = [Kernel("rbf", 1 / (2 * bandwidth**2 * distance)) for bandwidth in BANDWIDTHS]
         auto = [Kernel("linear"), Kernel("poly", 1 / distance, 2, 1.0), *gaussians]
         return BaseKernels(MultipleKernels(tuple(auto), (None,) * len(auto)), tuple(map(_name_of, auto)))
-    parts = [None] * len(kernels) if columns is None else list(columns)
-    seen = [_column_numbers(part, sample.shape[1], f"columns[{k}]") for k, part in enumerate(parts)]
-    made = [
-        _kernel(kernel, sample if part is None else sample[:, part], weights, k)
-        for k, (kernel, part) in enumerate(zip(kernels, seen, strict=True))
-    ]
+    made, seen = list[Any](), list[Any]()
+    for k, kernel in enumerate(kernels):
+        part = _column_numbers(columns and columns[k], sample.shape[1], f"columns[{k}]")
+        seen.append(part)
+        made.append(_kernel(kernel, sample if part is None else sample[:, part], weights, k))
     names = [_name_of(one) + _where(part) for one, part in zip(made, seen, strict=True)]
     return BaseKernels(MultipleKernels(tuple(made), tuple(seen)), tuple(names))
 
@@ -147,7 +144,7 @@ def _kernel(kernel: Any, sample: Any, weights: np.ndarray | None, number: int) -
     if name == "linear":
         return Kernel("linear")
     try:
-        gamma = default_gamma(parameters.get("gamma", AUTO), name, sample, weights)
+        gamma = default_gamma(parameters.get("gamma", "auto"), name, sample, weights)
     except InputError as error:
         raise InputError(
             f"all rows are equal in the columns of kernels[{number}], which then tells none apart; give it "
@@ -204,7 +201,6 @@ def _where(columns: np.ndarray | None) -> str:
     return f", {columns.size} columns from {columns[0]} on"
 
 
-NO_VARIANCE = {False: 1e-6, True: 1e-10}  # share of the values, in float32 and float64, that is rounding
 NEGATIVE = 1e-6  # negative eigenvalue, as a share of the largest, that is rounding
 SAME = 1e-9  # largest difference between entries of equal matrices, centred and of trace 1
 
@@ -279,5 +275,5 @@ def centred_gram(gram: np.ndarray, exact: bool = False) -> np.ndarray | None:
         return None
     centred = gram - gram.mean(axis=0)
     centred = centred - centred.mean(axis=1)[:, None]
-    trace = float(np.trace(centred))
-    return centred / trace if trace > NO_VARIANCE[exact] * largest * len(gram) else None
+    trace, rounding = float(np.trace(centred)), 1e-10 if exact else 1e-6
+    return centred / trace if trace > rounding * largest * len(gram) else None

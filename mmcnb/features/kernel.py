@@ -12,6 +12,7 @@ from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import DerivedSamples
 from mmcnb.samples.matrix import as_csr_block, squared_sums
 
+KERNELS = ("rbf", "linear", "poly")
 FEATURE_DTYPE = np.dtype(np.float32)  # sums over the features are float64
 
 
@@ -169,9 +170,6 @@ class KernelSamples(DerivedSamples):
         return self.basis_map.block(rows, self.dtype)
 
 
-TILE = 1024  # basis vectors whose kernel values are in memory at a time, for a block of rows
-
-
 class ExpansionMap:
     """Expansions of rows x over a basis, sum_j K(x, b_j) c_j; only a tile of kernel values is in memory.
 
@@ -198,10 +196,8 @@ class ExpansionMap:
         self.kernel, self.basis = kernel, basis
         self.coef = np.ascontiguousarray(coef.reshape(basis.shape[0], -1), np.float64)
         self.n_features: int = self.coef.shape[1]
-        starts = range(0, basis.shape[0], TILE)
-        self._tiles = [
-            (kernel.against(basis[start : start + TILE]), self.coef[start : start + TILE]) for start in starts
-        ]
+        tiles = [slice(start, start + 1024) for start in range(0, basis.shape[0], 1024)]
+        self._tiles = [(kernel.against(basis[tile]), self.coef[tile]) for tile in tiles]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ExpansionMap, (self.kernel, self.basis, self.coef)

@@ -25,10 +25,8 @@ from mmcnb.samples.derived import ScaledSamples
 from mmcnb.stores.atomic import atomic_write
 
 FORMAT, OLDEST = 3, 2  # of model files: the format written, and the oldest that can be read
-DAMAGE = (
-    *(BadZipFile, ValueError, KeyError, OSError, EOFError, TypeError, AttributeError, RuntimeError),
-    *(IndexError, MemoryError),
-)
+BROKEN = (BadZipFile, EOFError, OSError, MemoryError, RuntimeError)  # as a damaged archive raises them
+DAMAGE = (*BROKEN, ValueError, LookupError, TypeError, AttributeError)
 
 
 @dataclass(frozen=True)

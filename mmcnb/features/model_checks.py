@@ -10,34 +10,21 @@ from typing import Any
 import numpy as np
 
 from mmcnb.errors import InputError
-from mmcnb.features.kernel import Kernel
+from mmcnb.features.kernel import KERNELS, Kernel
 from mmcnb.features.multiple_kernels import MultipleKernels
 from mmcnb.features.rules import Hyperplane
 
 FLOATS = ("float32", "float64")
-INTEGERS = ("int32", "int64")
+LINES = ("basis_data", "mean", "deviation", "ridge_centre", "kernel_weights", "graph_mean")
+TABLES = ("basis", "ridge_matrix", "graph_axes", "graph_nodes", "graph_centres", "graph_coordinates")
+COUNTS = ("basis_indices", "basis_indptr", "basis_shape", "graph_starts", "graph_search")
 ARRAYS = {  # number of axes and types of each array that a model may have
     "coef": ((1, 2), FLOATS),
     "offset": ((0, 1), FLOATS),
-    "basis": ((2,), FLOATS),
-    "basis_data": ((1,), FLOATS),
-    "basis_indices": ((1,), INTEGERS),
-    "basis_indptr": ((1,), INTEGERS),
-    "basis_shape": ((1,), INTEGERS),
-    "mean": ((1,), FLOATS),
-    "deviation": ((1,), FLOATS),
-    "ridge_matrix": ((2,), FLOATS),
-    "ridge_centre": ((1,), FLOATS),
-    "kernel_weights": ((1,), FLOATS),
-    "graph_mean": ((1,), FLOATS),
-    "graph_axes": ((2,), FLOATS),
-    "graph_nodes": ((2,), FLOATS),
-    "graph_starts": ((1,), INTEGERS),
-    "graph_centres": ((2,), FLOATS),
-    "graph_coordinates": ((2,), FLOATS),
-    "graph_search": ((1,), INTEGERS),
+    **dict.fromkeys(LINES, ((1,), FLOATS)),
+    **dict.fromkeys(TABLES, ((2,), FLOATS)),
+    **dict.fromkeys(COUNTS, ((1,), ("int32", "int64"))),
 }
-KERNELS = ("rbf", "linear", "poly")
 
 
 def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:

@@ -146,10 +146,9 @@ def choose_landmarks(
 def _distinct_sparse(rows: Any) -> Any:
     """The distinct rows of a CSR matrix, in their order."""
     rows.eliminate_zeros()
-    given = (slice(start, stop) for start, stop in pairwise(rows.indptr))
     first: dict[tuple[bytes, bytes], int] = {}
-    for number, part in enumerate(given):
-        first.setdefault((rows.indices[part].tobytes(), rows.data[part].tobytes()), number)
+    for number, (start, stop) in enumerate(pairwise(rows.indptr)):
+        first.setdefault((rows.indices[start:stop].tobytes(), rows.data[start:stop].tobytes()), number)
     return rows[list(first.values())]
 
 
@@ -213,9 +212,9 @@ class PrincipalFeatures:
 
     def scales(self, alpha: float) -> np.ndarray:
         """Squared factors from z to the features of the ridge: 1/(n (e_j + alpha)), or 1 for alpha = ∞."""
-        return (
-            np.ones_like(self.variances) if np.isinf(alpha) else 1 / (self.total * (self.variances + alpha))
-        )
+        if np.isinf(alpha):
+            return np.ones_like(self.variances)
+        return 1 / (self.total * (self.variances + alpha))
 
     def smoother(self, alpha: float) -> np.ndarray:
         """The matrix that maps labels to fitted values, of the rows without their weights.
