@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb._constraints import Interval
+from mmcnb.features.base_kernels import grams_of
+from mmcnb.features.kernel import KernelSamples
+from mmcnb.features.multiple_kernels import MultipleKernels
+from mmcnb.features.nystroem import normalization_of, total_variance_of
+from mmcnb.features.rules import margins_of
 from mmcnb.plotting._rows import drawn_rows, with_names
 from mmcnb.plotting._style import cluster_colors, new_axes
-
-MAP_BASIS = 500  # basis vectors the map is made of at most; the rest would not be seen
-UNSURE = 0.5  # of the median margin, for methods that have no margin of their own
+from mmcnb.samples import open_samples
+from mmcnb.samples.matrix import as_matrix
 
 
 @dataclass(eq=False, repr=False)
@@ -120,18 +125,15 @@ class ClusterMapDisplay:
         """
         from sklearn.utils.validation import check_is_fitted
 
-        from mmcnb._constraints import Interval
-        from mmcnb.samples import open_samples
-
         check_is_fitted(estimator, "model_")
         Interval(0.0, optional=True).check("threshold", threshold)
         sample, n, names = drawn_rows(X, sample_size, random_state)
         named = with_names(estimator, sample, names)
-        labels, margins = estimator.predict(named), _margins(estimator.decision_function(named))
+        labels, margins = estimator.predict(named), margins_of(estimator.decision_function(named))
         points, ratio = _principal_plane(_seen(estimator.model_, open_samples(sample)))
         if threshold is None:
             rho = getattr(estimator, "rho_", None)
-            threshold = UNSURE * float(np.median(margins)) if rho is None else float(rho)
+            threshold = 0.5 * float(np.median(margins)) if rho is None else float(rho)
         made = cls(points, labels, margins, threshold=threshold, variance_ratio=ratio, n_samples=n)
         return made.plot(ax=ax, **scatter)
 
@@ -172,9 +174,8 @@ class ClusterMapDisplay:
         from matplotlib.lines import Line2D
 
         def dot(name: str, **colors: Any) -> Line2D:
-            return Line2D(
-                [], [], marker="o", linestyle="", markersize=style["s"] ** 0.5 + 2, label=name, **colors
-            )
+            size = style["s"] ** 0.5 + 2
+            return Line2D([], [], marker="o", linestyle="", markersize=size, label=name, **colors)
 
         handles = [
             dot(f"{cluster}: {part:.1%}", color=color)
@@ -187,25 +188,12 @@ class ClusterMapDisplay:
         return ax.legend(handles=handles, **place)
 
 
-def _margins(values: np.ndarray) -> np.ndarray:
-    """How far each row is from another label, in units of the scores."""
-    if values.ndim == 1:
-        return np.abs(values)
-    second, first = np.partition(values, -2, axis=1)[:, -2:].T
-    return first - second
-
-
 def _seen(model: Any, samples: Any) -> Any:
     """Rows in coordinates in which their inner products are those the model sees, dense or CSR."""
-    from mmcnb.features.kernel import KernelSamples
-    from mmcnb.features.multiple_kernels import MultipleKernels
-    from mmcnb.features.nystroem import normalization_of
-    from mmcnb.samples.matrix import as_matrix
-
     rows = model.scaled(samples)
     if model.kernel is None:
         return as_matrix(rows.block(0, rows.n_samples)).astype(np.float64)
-    basis = model.basis[:: -(-model.basis.shape[0] // MAP_BASIS)]
+    basis = model.basis[:: -(-model.basis.shape[0] // 500)]  # more vectors would not be seen
     mapped = KernelSamples(rows, model.kernel.against(basis), np.dtype(np.float64))
     values = mapped.block(0, rows.n_samples)
     if isinstance(model.kernel, MultipleKernels):
@@ -216,9 +204,6 @@ def _seen(model: Any, samples: Any) -> Any:
 
 def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
     """Values of several kernels in coordinates of their weighted sum, each scaled to a variance of 1."""
-    from mmcnb.features.base_kernels import grams_of
-    from mmcnb.features.nystroem import normalization_of, total_variance_of
-
     columns, grams = model.kernel.slices(basis.shape[0]), grams_of(model.kernel, basis)
     parts = [values[:, one] @ normalization_of(gram) for one, gram in zip(columns, grams, strict=True)]
     variances = np.array([total_variance_of(part, None) for part in parts])

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 from mmcnb.errors import InputError
 from mmcnb.plotting._style import new_axes
 
-BAR_INCHES = 0.3  # of the height of a new figure, for each kernel
-
 
 class KernelWeightsDisplay:
     """Bars of the weights that a fit gives its kernels, the first kernel on top.
@@ -103,7 +101,7 @@ class KernelWeightsDisplay:
         KernelWeightsDisplay
         """
         places = np.arange(len(self.names))  # not the names: two kernels may share one
-        ax = ax or new_axes(figsize=(6.4, 1 + BAR_INCHES * len(self.names)))
+        ax = ax or new_axes(figsize=(6.4, 1 + 0.3 * len(self.names)))
         self.bars_ = ax.barh(places, self.weights, **{"color": "C0", **bar})
         ax.bar_label(self.bars_, fmt="{:.2f}", padding=3)
         ax.set_yticks(places, self.names)

@@ -3,8 +3,13 @@
 from typing import Any
 
 import numpy as np
+from sklearn.utils.random import sample_without_replacement
 
+from mmcnb._config import generator
+from mmcnb._constraints import Interval
 from mmcnb.errors import InputError, shown
+from mmcnb.samples import BLOCK_ROWS, open_samples
+from mmcnb.samples.matrix import as_matrix, to_dense
 
 
 def drawn_rows(X: Any, sample_size: int, random_state: Any) -> tuple[Any, int, list[str] | None]:
@@ -15,13 +20,6 @@ def drawn_rows(X: Any, sample_size: int, random_state: Any) -> tuple[Any, int, l
     InputError
         If the rows cannot be read, or ``sample_size`` is below 1.
     """
-    from sklearn.utils.random import sample_without_replacement
-
-    from mmcnb._config import generator
-    from mmcnb._constraints import Interval
-    from mmcnb.samples import open_samples
-    from mmcnb.samples.matrix import as_matrix
-
     Interval(1, integer=True).check("sample_size", sample_size)
     samples = open_samples(X)
     n, state = samples.n_samples, generator(random_state)
@@ -33,8 +31,6 @@ def with_names(estimator: Any, rows: Any, names: list[str] | None) -> Any:
     """Drawn rows as an estimator of mmcnb asks for them: with the names of their columns."""
     if names is None or not hasattr(estimator, "model_"):
         return rows
-    from mmcnb.samples import open_samples
-
     samples = open_samples(rows)
     samples.feature_names = names
     return samples
@@ -63,9 +59,6 @@ def two_columns(X: Any, features: tuple[int, int]) -> np.ndarray:
     InputError
         If the rows cannot be read, or a column is not there.
     """
-    from mmcnb.samples import BLOCK_ROWS, open_samples
-    from mmcnb.samples.matrix import as_matrix, to_dense
-
     samples = open_samples(X)
     columns = checked_features(features, samples.n_features)
     starts = range(0, samples.n_samples, BLOCK_ROWS)

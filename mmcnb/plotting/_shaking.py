@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb._config import generator
+from mmcnb._constraints import Interval
+from mmcnb.features.kernel import kernel_matrix
 from mmcnb.kernels import unchecked as kernels
+from mmcnb.least_squares.local_search import random_labels
+from mmcnb.least_squares.objective import smoother, target_shares
 from mmcnb.plotting._rows import checked_features
 from mmcnb.plotting._style import cluster_colors, set_title
-
-PANELS_A_ROW = 4
-LATER_ROUNDS = (1, 2, 4)  # from 0; little moves in the others
+from mmcnb.samples import open_samples
+from mmcnb.samples.matrix import as_matrix, to_dense
 
 
 class ShakingDisplay:
@@ -101,14 +105,6 @@ class ShakingDisplay:
         """
         from sklearn.utils.validation import check_is_fitted
 
-        from mmcnb._config import generator
-        from mmcnb._constraints import Interval
-        from mmcnb.features.kernel import kernel_matrix
-        from mmcnb.least_squares.local_search import random_labels
-        from mmcnb.least_squares.objective import smoother, target_shares
-        from mmcnb.samples import open_samples
-        from mmcnb.samples.matrix import as_matrix, to_dense
-
         check_is_fitted(estimator, "model_")
         given, model = open_samples(X), estimator.model_
         columns = checked_features(features, given.n_features)
@@ -138,7 +134,7 @@ class ShakingDisplay:
         import matplotlib.pyplot as plt
 
         style = {"s": 8, "linewidths": 0, **scatter}
-        across = min(PANELS_A_ROW, len(self.waves))
+        across = min(4, len(self.waves))
         down = -(-len(self.waves) // across)
         size = (2.3 * across, 2.45 * down)
         self.figure_, grid = plt.subplots(down, across, figsize=size, squeeze=False, layout="constrained")
@@ -168,5 +164,6 @@ def shaking_waves(
         claiming = np.where(np.arange(proportions.shape[0]) <= d, proportions, 0)  # 0 claims no rows
         labels, _ = kernels.shake(R, start, claiming, amplitude, decay, 1)
         waves.append((f"round 1, cluster {d}", labels))
-    shown = sorted({*LATER_ROUNDS, len(ends) - 1})
+    # From 0; little moves in the other rounds.
+    shown = sorted({1, 2, 4, len(ends) - 1})
     return waves + [(f"after round {n + 1}", ends[n]) for n in shown if 0 < n < len(ends)]

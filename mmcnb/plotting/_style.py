@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 
-FEW = 10  # clusters that the plain palette tells apart
-
 
 def new_axes(**figure: Any) -> Any:
     """Axes of a new figure."""
@@ -19,7 +17,7 @@ def cluster_colors(clusters: np.ndarray) -> np.ndarray:
     from matplotlib import colormaps
 
     numbers = np.asarray(clusters, int)
-    if numbers.size == 0 or numbers.max() < FEW:
+    if numbers.size == 0 or numbers.max() < 10:
         return np.atleast_2d(colormaps["tab10"](numbers))
     return np.atleast_2d(colormaps["turbo"](numbers / numbers.max()))
 
