@@ -17,6 +17,7 @@ from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Self
 
 import pandas as pd
@@ -24,7 +25,6 @@ from filelock import FileLock
 
 import mmcnb
 from benchmarks.run import FAILED, KEYS, NO_DATA, OK, Compute, Options, Run, as_json, computed
-from mmcnb.stores import scratch_folder
 
 FORMAT = 2
 MEASURES = ("seconds", "compile_seconds", "peak_mib", "n", "d", "digest")
@@ -144,8 +144,10 @@ class Journal:
     def __enter__(self) -> Self:
         """Make the folder for the stores of the runs."""
         self.options.out.mkdir(parents=True, exist_ok=True)
-        self._scratch = scratch_folder(self.options.out, self.study)
-        self._folder = self._scratch.__enter__()
+        self._scratch = TemporaryDirectory(
+            prefix=f".scratch-{self.study}-", dir=self.options.out, ignore_cleanup_errors=True
+        )
+        self._folder = Path(self._scratch.name)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -153,7 +155,7 @@ class Journal:
         try:
             self.render()
         finally:
-            self._scratch.__exit__(None, None, None)
+            self._scratch.cleanup()
 
     def _has(self, run: Run) -> bool:
         """Whether the run is recorded with all its settings; a failure counts unless it is to be retried."""

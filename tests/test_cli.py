@@ -225,7 +225,7 @@ def test_doctor_reports_this_installation(capsys):
 def test_doctor_names_what_a_killed_command_left_and_removes_it(tmp_path, capsys):
     assert run(capsys, "doctor", tmp_path) == {"leftovers": []}
     code = "import os, sys; from mmcnb.stores.atomic import AtomicOutput; out = AtomicOutput(sys.argv[1])"
-    code += "; out.begin(); os._exit(9)"
+    code += "; out.__enter__(); os._exit(9)"
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "rows.zarr")], check=False)
     (left,) = tmp_path.iterdir()
     assert main(["doctor", str(tmp_path)]) == 0

@@ -12,7 +12,7 @@ from typing import Any
 from mmcnb.cli._common import table
 from mmcnb.errors import InputError
 
-LIBRARIES = ["numpy", "scipy", "numba", "llvmlite", "zarr", "numcodecs", "pandas", "scikit-learn"]
+LIBRARIES = ["numpy", "scipy", "numba", "llvmlite", "zarr", "pandas", "scikit-learn"]
 EXTRAS = ["dask", "distributed", "fsspec", "anndata", "matplotlib"]
 TINY = (1000, 8)  # rows and features of the fit that proves the machine works
 
@@ -70,24 +70,21 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
 
 def _leftovers(folder: Path, clean: bool) -> list[dict[str, Any]]:
     """Hidden folders of processes that write or wrote outputs in a folder."""
-    from mmcnb.stores._leftovers import leftovers
+    from mmcnb.stores.atomic import leftovers
 
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder: give doctor the folder of your outputs.")
-    return [
-        {"path": str(one.path), "of": one.target.name, "owner": one.owner, "done": one.done}
-        for one in leftovers(folder, clean=clean)
-    ]
+    return leftovers(folder, clean)
 
 
 def _worded(entry: dict[str, Any]) -> str:
     """One leftover and its remedy."""
-    from mmcnb.stores._leftovers import ALIVE, GONE
+    from mmcnb.stores.atomic import ALIVE, GONE
 
     if entry["done"] is not None:
         return f"{entry['path']}: {entry['done']}"
     remedies = {GONE: '; "--clean" removes it', ALIVE: ""}
-    remedy = remedies.get(entry["owner"], "; remove it by hand once nothing writes there")
+    remedy = remedies.get(entry["owner"], "; move it back or remove it by hand once nothing writes there")
     return f"{entry['path']}: the process that writes {entry['of']} {entry['owner']}{remedy}"
 
 

@@ -152,7 +152,7 @@ def _read_array(file: IO[bytes], size: int) -> np.ndarray:
 
 def durable_file(path: Path) -> AbstractContextManager[IO[bytes]]:
     """A file to write that appears at the end, on the disk itself; there is one writer at a time."""
-    return atomic_write(path, sync=True, part=path.with_name(path.name + PART))
+    return atomic_write(path, part=path.with_name(path.name + PART))
 
 
 class _HashingWriter:

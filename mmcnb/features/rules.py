@@ -10,7 +10,7 @@ from mmcnb.engine.passes import CollectingPass
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock
 from mmcnb.samples.matrix import as_matrix
-from mmcnb.stores import LabelsSink
+from mmcnb.stores._labels import LabelsSink
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 import zarr
-from numcodecs.zstd import Zstd
 from zarr.abc.store import Store
 from zarr.buffer import default_buffer_prototype
 from zarr.codecs import BytesCodec, ZstdCodec
 from zarr.core.buffer import Buffer
 from zarr.core.sync import sync
+from zarr.registry import get_numcodec
 
 from mmcnb.errors import DamagedStoreError, InputError, shown
 
@@ -30,7 +30,7 @@ ATTRIBUTE = "mmcnb"
 FORMAT = 2
 FORMATS = (1, FORMAT)  # that can be read
 CODEC = ZstdCodec(level=1, checksum=True)
-ZSTD = Zstd(level=CODEC.level, checksum=CODEC.checksum)
+ZSTD: Any = get_numcodec({"id": "zstd", "level": CODEC.level, "checksum": True})  # type: ignore[typeddict-unknown-key]
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _CHECKSUM_FLAG = 4

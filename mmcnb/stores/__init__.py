@@ -1,17 +1,15 @@
 """Stores of rows and labels in our own format: written, converted, verified and described.
 
 `create_dense_store` and `create_csr_store` write checksummed stores, `convert` makes one of any file, and
-`verify_store` and `describe_store` tell what is in one.
+`verify_store` and `describe_store` report on one.
 """
 
 from mmcnb.stores._convert import convert
-from mmcnb.stores._labels import LabelsSink, LabelsWriter, open_class_labels, open_index
+from mmcnb.stores._labels import LabelsWriter, open_class_labels, open_index
 from mmcnb.stores._report import describe_store, verify_store
 from mmcnb.stores._write import create_csr_store, create_dense_store
-from mmcnb.stores.atomic import scratch_folder
 
 __all__ = [
-    "LabelsSink",
     "LabelsWriter",
     "convert",
     "create_csr_store",
@@ -19,6 +17,5 @@ __all__ = [
     "describe_store",
     "open_class_labels",
     "open_index",
-    "scratch_folder",
     "verify_store",
 ]

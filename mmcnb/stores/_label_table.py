@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -131,7 +132,7 @@ class TableWriter:
 
     def __enter__(self) -> Self:
         """Begin; the file is made with the first rows, which say its columns."""
-        self._output.begin()
+        self._output.__enter__()
         return self
 
     def append(self, columns: Mapping[str, np.ndarray]) -> None:
@@ -171,13 +172,12 @@ class TableWriter:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Finish the table and move it to its place, or remove it after an error."""
-        with self._output:
-            try:
-                if self._file is not None:
-                    self._file.close()
-            finally:
-                if error is not None:
-                    raise error
+        with ExitStack() as stack:
+            stack.push(self._output)
+            if self._file is not None:
+                stack.callback(self._file.close)
+            if error is not None:
+                raise error
             if self._written != self._expected:
                 raise InputError(
                     f"{self._output.name}: {self._written} rows came where {self._expected} were said."

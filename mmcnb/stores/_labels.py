@@ -1,6 +1,7 @@
 """Class labels beside the rows of a store, and cluster labels written by a stream."""
 
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Self
@@ -22,7 +23,7 @@ from mmcnb.samples._open import (
     stored_array,
 )
 from mmcnb.samples._stored import StoredArray
-from mmcnb.stores._array_writer import PARTIAL, create_array, set_record, write_chunk
+from mmcnb.stores._write import PARTIAL, create_array, set_record, write_chunk
 from mmcnb.stores.atomic import AtomicOutput, write_error
 
 
@@ -143,9 +144,10 @@ class LabelsWriter:
     def __enter__(self) -> Self:
         """Begin the array aside of its place."""
         self._store = LocalStore(self._output.path)
-        with self._output.discarding():
-            self._output.begin()
+        with ExitStack() as stack:
+            stack.enter_context(self._output)
             create_array(self._store, "", np.dtype(np.int32), (self._expected,), (GROUP_ROWS,))
+            stack.pop_all()
         return self
 
     def sink(self) -> LabelsSink:
@@ -189,7 +191,8 @@ class LabelsWriter:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Finish the array and move it to its place, or remove it after an error."""
-        with self._output:
+        with ExitStack() as stack:
+            stack.push(self._output)
             if error is not None:
                 raise error
             if not self._finished:

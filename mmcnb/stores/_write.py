@@ -1,6 +1,8 @@
 """Write rows to checksummed Zarr stores, one chunk in memory at a time."""
 
-from abc import ABC, abstractmethod
+import secrets
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -11,78 +13,197 @@ from zarr.storage import LocalStore
 from mmcnb.errors import InputError
 from mmcnb.samples import matrix
 from mmcnb.samples._arrays import check_feature_names, plain_values
-from mmcnb.samples._base import ContentDigest
-from mmcnb.samples._inventory import PathLike
+from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, ContentDigest
+from mmcnb.samples._inventory import (
+    ATTRIBUTE,
+    CODEC,
+    FORMAT,
+    ZSTD,
+    PathLike,
+    frame_checksum,
+    has_plain_chunks,
+    metadata_digest,
+)
 from mmcnb.samples.matrix import CSRBlock
-from mmcnb.stores._array_writer import ArrayWriter, chunk_rows_for, set_record
 from mmcnb.stores.atomic import AtomicOutput
 
-CSR_CHUNK_VALUES = 2**18  # smaller, as rows do not begin where chunks do
-LABEL_CHUNK_ROWS = 2**18  # 2 MiB of int64
-INDEX_CHUNK_ROWS = 2**16  # names of some bytes each
+PARTIAL = ".partial"  # ending of the files of chunks being written, Zarr's too
+CSR_CHUNK_VALUES = 2**18  # fewer bytes than a chunk of dense rows, as rows do not begin where chunks do
 TEXT = np.dtypes.StringDType()
 
 
-class StoreWriter(ABC):
-    """Common part of the writers: rows counted and digested, class labels, inventory, rename."""
+class ArrayWriter:
+    """Append to one array of a store; whole chunks are written, the rest waits in memory.
 
-    is_sparse: bool
+    Parameters
+    ----------
+    store : LocalStore
+    name : str
+        Path inside the store.
+    dtype : dtype
+    chunk_rows : int
+    *row_shape : int
+        Number of columns; none for a 1-D array.
+    """
+
+    def __init__(self, store: LocalStore, name: str, dtype: Any, chunk_rows: int, *row_shape: int) -> None:
+        self._store, self._name = store, name
+        self._chunk, self._filled = np.empty((chunk_rows, *row_shape), dtype), 0
+        self._array: zarr.Array | None = None
+        self.n_rows = 0
+        self.hashes: list[str] = []
+
+    def append(self, values: np.ndarray) -> None:
+        """Add values; they are copied."""
+        self.n_rows += len(values)
+        while len(values):
+            place = self._chunk[self._filled : self._filled + len(values)]
+            place[...] = values[: len(place)]
+            self._filled, values = self._filled + len(place), values[len(place) :]
+            if self._filled == len(self._chunk):
+                self._write()
+
+    def close(self) -> list[str]:
+        """Write what waits; return the checksums of the chunks."""
+        if self._filled:
+            self._write()
+        array = self._array or self._create(len(self._chunk))
+        if array.shape[0] != self.n_rows:
+            array.resize((self.n_rows, *array.shape[1:]))
+        return self.hashes
+
+    def _write(self) -> None:
+        if self._array is None:
+            self._array = self._create(self._filled)
+        if not has_plain_chunks(self._array):  # Zarr writes those, and clips at the end of the array
+            self._array.resize((self.n_rows, *self._array.shape[1:]))
+        self.hashes.append(write_chunk(self._array, len(self.hashes), self._chunk[: self._filled]))
+        self._filled = 0
+
+    def _create(self, rows: int) -> zarr.Array:
+        # A store of less than one chunk gets a smaller one; multiples of the block suit readers.
+        if rows > BLOCK_ROWS:
+            rows = -(-rows // BLOCK_ROWS) * BLOCK_ROWS
+        shape = self._chunk.shape[1:]
+        chunks = (min(rows, len(self._chunk)), *shape)
+        return create_array(self._store, self._name, self._chunk.dtype, (0, *shape), chunks)
+
+
+def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
+    """Write a chunk of whole rows of an array in a local folder, as Zarr would; its checksum.
+
+    Zarr's own way has an event loop and copies.
+    """
+    store: Any = array.store
+    key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
+    path = Path(store.root, array.path, key)
+    if not has_plain_chunks(array):
+        first = number * array.chunks[0]
+        array[first : first + len(chunk)] = chunk
+        return frame_checksum(path.read_bytes())
+    if len(chunk) < array.chunks[0]:
+        whole = np.full(array.chunks, array.fill_value, array.dtype)
+        whole[: len(chunk)] = chunk
+        chunk = whole
+    frame = ZSTD.encode(chunk)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}{PARTIAL}")
+    part.write_bytes(frame)
+    part.replace(path)
+    return frame_checksum(frame)
+
+
+def create_array(
+    store: LocalStore, name: str, dtype: np.dtype, shape: tuple[int, ...], chunks: tuple[int, ...]
+) -> zarr.Array:
+    """An array of a store in our codec: what is damaged or missing in it shows."""
+    return zarr.create_array(
+        store=store,
+        name=name or None,
+        shape=shape,
+        chunks=chunks,
+        dtype=dtype,
+        compressors=[CODEC],
+        fill_value=_fill_value(dtype),
+        config={"write_empty_chunks": True},
+        zarr_format=3,
+    )
+
+
+def _fill_value(dtype: np.dtype) -> Any:
+    """A value that data seldom or never hold, so that a missing chunk shows."""
+    if dtype.kind == "T":
+        return ""
+    if dtype.kind == "f":
+        return float("nan")
+    return int(np.iinfo(dtype).max if dtype.kind == "u" else np.iinfo(dtype).min)
+
+
+def chunk_rows_for(row_bytes: int) -> int:
+    """Rows in a chunk of at most 4 MiB: a power of two, so that no two groups share a chunk."""
+    rows = min(GROUP_ROWS, max(1, 4 * 2**20 // row_bytes))
+    return 1 << (rows.bit_length() - 1)
+
+
+def set_record(node: zarr.Array | zarr.Group, store: LocalStore, record: dict[str, Any]) -> None:
+    """Put the inventory on the root of a store all of whose arrays are written."""
+    record = {"format": FORMAT, **record}
+    record["metadata"] = metadata_digest(store, "", record)
+    node.update_attributes({ATTRIBUTE: record})
+
+
+class StoreWriter:
+    """Common part of the writers: rows counted and digested, class labels, names of rows, inventory."""
+
+    encoding: tuple[str, str]  # AnnData's name of it, and its version
     n_features: int  # as far as columns are known
 
     def __init__(self, output: AtomicOutput, dtype: Any, attributes: dict[str, Any] | None = None) -> None:
         self._output, self._dtype = output, np.dtype(dtype)
-        matrix.check_dtype(self._dtype, f"the dtype to write {self._output.name} with")
+        matrix.check_dtype(self._dtype, f"the dtype to write {output.name} with")
         if self._dtype.kind == "b":
             self._dtype = np.dtype(np.uint8)
-        self._attributes = attributes or {}
-        self._digest = ContentDigest(self.is_sparse, matrix.block_dtype(self._dtype))
-        self._n_samples = 0
-        self._n_nonzero = 0
-        self._labels: ArrayWriter | None = None
-        self._index: ArrayWriter | None = None
+        encoding, version = self.encoding
+        self._digest = ContentDigest(encoding == "csr_matrix", matrix.block_dtype(self._dtype))
+        self._store = LocalStore(output.path)
+        self._arrays: dict[str, ArrayWriter] = {}
+        self._attributes = {
+            "": attributes or {},
+            "X": {"encoding-type": encoding, "encoding-version": version},
+        }
+        self._n_samples = self._n_nonzero = 0
         self.class_names: list[str] | None = None
         self.feature_names: list[str] | None = None
 
     def __enter__(self) -> Self:
         """Begin the store aside of its place."""
-        with self._output.discarding():
-            self._output.begin()
-            self._store = LocalStore(self._output.path)
-            self._root = zarr.create_group(store=self._store, zarr_format=3)
-            self._begin()
+        self._output.__enter__()
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Finish the store and move it to its place, or remove it after an error."""
-        with self._output:
+        with ExitStack() as stack:
+            stack.push(self._output)
             if error is not None:
                 raise error
             self._finish()
 
-    @abstractmethod
-    def _begin(self) -> None:
-        """Create the arrays of the rows."""
-
-    @abstractmethod
-    def _close_arrays(self, attributes: dict[str, Any]) -> dict[str, list[str]]:
-        """Finish the arrays of the rows, with further attributes of X; their inventory."""
-
     def _finish(self) -> None:
-        matrix.check_shape((self._n_samples, self.n_features), self._output.name)
-        names = check_feature_names(self.feature_names, self.n_features, self._output.name)
-        inventory = self._close_arrays({} if names is None else {"feature_names": names})
-        if self._labels is not None:
-            if self.class_names is not None:
-                self._labels.attributes["class_names"] = self.class_names
-            inventory["y"] = self._labels.close()
-        if self._index is not None:
-            inventory["index"] = self._index.close()
-            if self._index.n_rows != self._n_samples:
-                raise InputError(
-                    f"{self._output.name}: {self._index.n_rows} names of rows came where X has "
-                    f"{self._n_samples} rows: give one a row."
-                )
-        self._root.update_attributes(self._attributes)
+        name = self._output.name
+        matrix.check_shape((self._n_samples, self.n_features), name)
+        names = check_feature_names(self.feature_names, self.n_features, name)
+        if names is not None:
+            self._attributes["X"]["feature_names"] = names
+        if self.class_names is not None and "y" in self._arrays:
+            self._attributes["y"] = {"class_names": self.class_names}
+        if "index" in self._arrays and (n_names := self._arrays["index"].n_rows) != self._n_samples:
+            raise InputError(
+                f"{name}: {n_names} names of rows came where X has {self._n_samples} rows: give one a row."
+            )
+        inventory = {path: array.close() for path, array in self._arrays.items()}
+        root = zarr.open_group(self._store, mode="r+")
+        for path, attributes in self._attributes.items():
+            (root[path] if path else root).update_attributes(attributes)
         record = {
             "n_samples": self._n_samples,
             "n_features": self.n_features,
@@ -90,7 +211,10 @@ class StoreWriter(ABC):
             "digest": self._digest.hexdigest(self.n_features),
             "inventory": inventory,
         }
-        set_record(self._root, self._store, record)
+        set_record(root, self._store, record)
+
+    def _add(self, name: str, dtype: Any, chunk_rows: int, *row_shape: int) -> None:
+        self._arrays[name] = ArrayWriter(self._store, name, dtype, chunk_rows, *row_shape)
 
     def _count(self, values: np.ndarray, block: np.ndarray | CSRBlock, n_rows: int, y: Any) -> None:
         """Check rows that come as ``values`` and are written as ``block``; add them to what is recorded."""
@@ -104,7 +228,7 @@ class StoreWriter(ABC):
         self._n_nonzero += int(np.count_nonzero(written))
 
     def _append_labels(self, y: Any, n_rows: int) -> None:
-        if (y is None) != (self._labels is None) and self._n_samples:
+        if (y is None) == ("y" in self._arrays) and self._n_samples:
             raise InputError(f"{self._output.name}: class labels must be given with all rows or with none.")
         if y is None:
             return
@@ -114,9 +238,9 @@ class StoreWriter(ABC):
                 f"{self._output.name}: class labels must be one integer a row ({n_rows} here), "
                 f"but y is {labels.dtype} of shape {labels.shape}."
             )
-        if self._labels is None:
-            self._labels = ArrayWriter(self._store, "y", np.int64, LABEL_CHUNK_ROWS)
-        self._labels.append(labels.astype(np.int64))
+        if "y" not in self._arrays:
+            self._add("y", np.int64, GROUP_ROWS)
+        self._arrays["y"].append(labels)
 
     def append_index(self, index: np.ndarray) -> None:
         """Add names of rows, kept as array ``index`` of the store.
@@ -128,34 +252,30 @@ class StoreWriter(ABC):
         """
         names = np.asarray(index)
         is_text = names.dtype.kind in "TUO"
-        if self._index is None:
-            self._index = ArrayWriter(self._store, "index", TEXT if is_text else np.int64, INDEX_CHUNK_ROWS)
+        if "index" not in self._arrays:
+            self._add("index", TEXT if is_text else np.int64, GROUP_ROWS)
             encoding = "string-array" if is_text else "array"
-            self._index.attributes = {"encoding-type": encoding, "encoding-version": "0.2.0"}
-        self._index.append(names.astype(TEXT if is_text else np.int64))
+            self._attributes["index"] = {"encoding-type": encoding, "encoding-version": "0.2.0"}
+        self._arrays["index"].append(names)
 
 
 class DenseStoreWriter(StoreWriter):
     """See `create_dense_store`."""
 
-    is_sparse = False
+    encoding = "array", "0.2.0"
 
     def __init__(self, n_features: int, chunk_rows: int | None, n_samples: int | None, *store: Any) -> None:
         super().__init__(*store)
         self.n_features, self._expected = int(n_features), n_samples
-        self._chunk_rows = chunk_rows or chunk_rows_for(max(1, self.n_features) * self._dtype.itemsize)
+        row_bytes = max(1, self.n_features) * self._dtype.itemsize
+        self._add("X", self._dtype, chunk_rows or chunk_rows_for(row_bytes), self.n_features)
 
-    def _begin(self) -> None:
-        self._rows = ArrayWriter(self._store, "X", self._dtype, self._chunk_rows, self.n_features)
-        self._rows.attributes = {"encoding-type": "array", "encoding-version": "0.2.0"}
-
-    def _close_arrays(self, attributes: dict[str, Any]) -> dict[str, list[str]]:
-        if self._expected is not None and self._expected != self._n_samples:
+    def _finish(self) -> None:
+        if self._expected not in (None, self._n_samples):
             raise InputError(
                 f"{self._output.name}: {self._n_samples} rows came where {self._expected} were said."
             )
-        self._rows.attributes |= attributes
-        return {"X": self._rows.close()}
+        super()._finish()
 
     def append(self, X: np.ndarray, y: Any = None) -> None:
         """Add rows, and their class labels.
@@ -179,36 +299,33 @@ class DenseStoreWriter(StoreWriter):
                 f"{self._output.name}: X holds numbers that {self._dtype} cannot: write a wider dtype."
             )
         self._count(X, matrix.as_block(stored), len(X), y)
-        self._rows.append(stored)
+        self._arrays["X"].append(stored)
 
 
 class CSRStoreWriter(StoreWriter):
     """See `create_csr_store`."""
 
-    is_sparse = True
+    encoding = "csr_matrix", "0.1.0"
 
     def __init__(self, n_features: int | None, *store: Any) -> None:
         super().__init__(*store)
         if self._dtype not in (np.float32, np.float64):
             raise InputError(f"dtype is {self._dtype}; sparse rows are written as float32 or float64.")
         self._given = n_features
-        self.n_features = n_features or 0  # where it is not given, one more than the largest index so far
-        self.n_values = 0
+        self.n_features = n_features or 0  # if it is not given, one more than the largest index so far
+        self._add("X/data", self._dtype, CSR_CHUNK_VALUES)
+        self._add("X/indices", np.int32 if self.n_features < 2**31 else np.int64, CSR_CHUNK_VALUES)
+        self._add("X/indptr", np.int64, chunk_rows_for(8))
+        self._arrays["X/indptr"].append(np.zeros(1, np.int64))
 
-    def _begin(self) -> None:
-        index_dtype = np.int32 if (self._given or 0) < 2**31 else np.int64
-        self._group = zarr.create_group(store=self._store, path="X", zarr_format=3)
-        self._data = ArrayWriter(self._store, "X/data", self._dtype, CSR_CHUNK_VALUES)
-        self._indices = ArrayWriter(self._store, "X/indices", index_dtype, CSR_CHUNK_VALUES)
-        self._indptr = ArrayWriter(self._store, "X/indptr", np.int64, chunk_rows_for(8))
-        self._indptr.append(np.zeros(1, np.int64))
+    @property
+    def n_values(self) -> int:
+        """Stored values so far."""
+        return self._arrays["X/data"].n_rows
 
-    def _close_arrays(self, attributes: dict[str, Any]) -> dict[str, list[str]]:
-        shape = [self._n_samples, self.n_features]
-        encoding = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": shape}
-        self._group.update_attributes(encoding | attributes)
-        writers = {"X/data": self._data, "X/indices": self._indices, "X/indptr": self._indptr}
-        return {name: writer.close() for name, writer in writers.items()}
+    def _finish(self) -> None:
+        self._attributes["X"]["shape"] = [self._n_samples, self.n_features]
+        super()._finish()
 
     def append(self, data: Any, indices: Any = None, indptr: Any = None, y: Any = None) -> None:
         """Add rows, and their class labels.
@@ -227,20 +344,18 @@ class CSRStoreWriter(StoreWriter):
         data, indices, indptr = np.asarray(data), np.asarray(indices), np.asarray(indptr, dtype=np.int64)
         matrix.check_dtype(data.dtype, "X")
         target, n_rows = self._output.name, len(indptr) - 1
-        matrix.check_indptr(indptr - indptr[0], n_rows, len(data), len(indices), target)
-        width = self._given
-        if width is None:
-            width = max(1, int(indices.max(initial=0)) + 1)
-            if width > 2**31 - 1:
-                raise InputError(f"{target}: column index {width - 1} needs n_features to be given.")
+        indptr = indptr - indptr[0]
+        matrix.check_indptr(indptr, n_rows, len(data), len(indices), target)
+        width = self._given or max(1, int(indices.max(initial=0)) + 1)
+        if self._given is None and width > 2**31 - 1:
+            raise InputError(f"{target}: column index {width - 1} needs n_features to be given.")
         with np.errstate(over="ignore", invalid="ignore"):
             stored = data.astype(self._dtype, copy=False)
-        block = matrix.csr_block(stored, indices, indptr - indptr[0], width, target, self._n_samples)
+        block = matrix.csr_block(stored, indices, indptr, width, target, self._n_samples)
         self._count(data, block, n_rows, y)
-        self._data.append(block.data)
-        self._indices.append(block.indices)
-        self._indptr.append(block.indptr[1:] + self.n_values)
-        self.n_values += len(block.data)
+        self._arrays["X/indptr"].append(block.indptr[1:] + self.n_values)
+        self._arrays["X/data"].append(block.data)
+        self._arrays["X/indices"].append(block.indices)
         if len(block.indices):
             self.n_features = max(self.n_features, width)
 

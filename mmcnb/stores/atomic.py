@@ -1,39 +1,45 @@
 """Outputs that appear complete or not at all: written beside their place, then moved there.
 
 `atomic_write` is for single files, `AtomicOutput` for stores and tables, `together` for several of these.
-Each is written in a folder ``.part-…-NAME``, which tells whether its process is alive.
+An output is written in a folder ``.part-NAME`` beside it. A lock in that folder gives each output one writer
+at a time, and goes with its process. A lock that is free tells that its writer was killed.
 """
 
+import atexit
+import ctypes
 import errno
-import logging
 import os
+import secrets
+import shutil
+import sys
+import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Any, Self
 
 from mmcnb.errors import InputError
 from mmcnb.samples._inventory import PathLike, is_store_folder
-from mmcnb.stores._exchange import exchange, move_to_free
-from mmcnb.stores._leftovers import GONE, NEW, OwnedFolder, leftovers, target_of
 
-logger = logging.getLogger("mmcnb")
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's quota, the process's limit
+PART, NEW, OLD, LOCK = ".part-", "new", "old", "lock"
+ALIVE, GONE, UNKNOWN = "works", "is gone", "is unknown"
+NOREPLACE, EXCHANGE = 1, 2  # flags of Linux's renameat2
 
 
 @contextmanager
-def atomic_write(path: PathLike, *, sync: bool = False, part: Path | None = None) -> Iterator[IO[bytes]]:
+def atomic_write(path: PathLike, *, part: Path | None = None) -> Iterator[IO[bytes]]:
     """Open a file that replaces ``path`` when the ``with`` block ends without an error.
+
+    The file and its name are flushed to the disk, so they also survive a loss of power.
 
     Parameters
     ----------
     path : str or path-like
-        Where the file appears. What is there stays until then, and for good after an error.
-    sync : bool, default=False
-        Flush the file and its folder to the disk, so that it also survives a loss of power.
+        The file. One that is there stays until then, and for good after an error.
     part : Path or None, default=None
-        Where to write meanwhile, in the same folder. None is a new hidden folder. A fixed name suits files
-        that have one writer at a time: a file left by a killed process is overwritten.
+        The file to write meanwhile, in the same folder. None is a file in a hidden folder. A fixed name suits
+        files that have one writer at a time: a file left by a killed process is overwritten.
 
     Yields
     ------
@@ -42,6 +48,8 @@ def atomic_write(path: PathLike, *, sync: bool = False, part: Path | None = None
 
     Raises
     ------
+    InputError
+        The folder does not exist, or another process writes the same file.
     OSError
         The file cannot be written; nothing is left of it.
 
@@ -56,49 +64,38 @@ def atomic_write(path: PathLike, *, sync: bool = False, part: Path | None = None
     [b'complete']
     """
     target = Path(path).absolute()
-    aside = OwnedFolder(target)
-    try:
+    with ExitStack() as stack:
         if part is None:
-            _tell_leftovers(target, str(path))
-            aside.make()
-            part = aside.new / target.name
-        with part.open("wb") as file:
-            yield file
-            if sync:
+            output = AtomicOutput(target, overwrite=True)
+            stack.callback(output.discard)
+            output.__enter__()
+            part = output.path
+        try:
+            with part.open("wb") as file:
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
-        part.replace(target)
-        if sync:
-            _sync_folder(target.parent)
-    except BaseException:
-        if part is not None:
+            part.replace(target)
+        except BaseException:
             part.unlink(missing_ok=True)
-        raise
-    finally:
-        aside.remove()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk, where the system opens folders: Windows does not."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
+            raise
+        if hasattr(os, "O_DIRECTORY"):  # Windows opens no folders
+            folder = os.open(target.parent, os.O_RDONLY)
+            stack.callback(os.close, folder)
+            os.fsync(folder)
 
 
 class AtomicOutput:
     """A file or folder that is written at `path` and moved to ``target`` when a ``with`` block ends.
 
-    After an error what was written is removed, and the target is as before. What is replaced changes places
-    with the new in one step, where the system can.
+    After an error, what was written is removed and the target is as before. On Linux, the new output and
+    the one that it replaces change places in one step. Elsewhere a killed process may leave the old one
+    beside its place, to which the next writer or `mmcnb doctor --clean` returns it.
 
     Parameters
     ----------
     target : path-like
-        Where the output appears.
+        The output.
     overwrite : bool, default=False
         Replace what is there; a folder is replaced only if it is a Zarr store.
     name : str or None, default=None
@@ -109,23 +106,27 @@ class AtomicOutput:
     target : Path
         Absolute.
     path : Path
-        Where to write, on the same disk.
+        The file or folder to write, on the same disk.
     name : str
 
     Raises
     ------
     InputError
-        The target exists, its folder does not, or, at the end of the ``with`` block, the output could not
-        be written.
+        The target exists, its folder does not, another process writes it, or, at the end of the ``with``
+        block, the output could not be written.
     """
 
     def __init__(self, target: PathLike, overwrite: bool = False, name: str | None = None) -> None:
-        self.target = Path(target).absolute()
-        self.name = name or str(_seen(self.target))
-        self.overwrite = overwrite
+        from filelock import FileLock
+
+        self.target, self.overwrite = Path(target).absolute(), overwrite
+        self._folder = self.target.with_name(PART + self.target.name)
+        self.path = self._folder / NEW / self.target.name
+        within = f"{self._folder.name}{os.sep}{NEW}{os.sep}"  # of an output that is a part of another
+        self.name = name or str(self.target).replace(within, "")
         self._check()
-        self._folder = OwnedFolder(self.target)
-        self.path = self._folder.new / self.target.name
+        self._lock = FileLock(self._folder / LOCK, timeout=10, thread_local=False)
+        self._remove = weakref.finalize(self, _remove, os.getpid(), self._folder, self._lock)
 
     def _check(self) -> None:
         if not self.target.parent.is_dir():
@@ -142,56 +143,34 @@ class AtomicOutput:
     def _exists(self) -> InputError:
         return InputError(f"{self.name} exists already: choose another path, or replace it with --overwrite.")
 
-    def begin(self) -> None:
-        """Make the folder of `path`, and say what killed commands have left beside the target."""
-        if self._folder.is_made:
-            return
-        with self._worded():
-            _tell_leftovers(self.target, self.name)
-            self._folder.make()
-
     def __enter__(self) -> Self:
-        self.begin()
+        """Lock the folder of `path`, and clear away what a killed process has left there."""
+        with ExitStack() as stack:
+            stack.callback(self.discard)
+            stack.enter_context(self._worded())
+            for _ in range(100):  # times that its last writer may remove the folder in the same moment
+                with suppress(FileNotFoundError):
+                    self._lock.acquire()
+                    break
+            _clear(self._folder)
+            self.path.parent.mkdir()
+            self._check()
+            stack.pop_all()
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Commit, or discard after an error."""
-        with self.discarding():
-            if error is not None:
-                raise error
-            commit([self])
-
-    @contextmanager
-    def discarding(self) -> Iterator[None]:
-        """Discard what was written where the ``with`` block fails; a full disk becomes one sentence."""
         try:
             with self._worded():
-                yield
-        except BaseException:
+                if error is not None:
+                    raise error
+                commit([self])
+        finally:
             self.discard()
-            raise
 
     def discard(self) -> None:
         """Remove what was written so far, or what it has replaced."""
-        self._folder.remove()
-
-    def _place(self) -> None:
-        """Let what was written and what is at the target change places."""
-        self._check()
-        try:
-            if self.overwrite and os.path.lexists(self.target):
-                exchange(self.path, self.target, self._folder.old)
-            else:
-                move_to_free(self.path, self.target)
-        except FileExistsError:  # since a moment ago
-            raise self._exists() from None
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        with ExitStack() as stack:
-            with self._worded():
-                stack.enter_context(self._folder.turn())
-            yield
+        self._remove()
 
     @contextmanager
     def _worded(self) -> Iterator[None]:
@@ -201,11 +180,27 @@ class AtomicOutput:
         except OSError as error:
             raise write_error(self.name, error) from error
 
-    def _take_back(self) -> None:
-        if os.path.lexists(self.path):
-            exchange(self.path, self.target, self._folder.old)
-        else:
-            move_to_free(self.target, self.path)
+    def _place(self) -> None:
+        """Move what was written to the target; what is replaced goes to its place."""
+        self._check()
+        with self._worded():
+            try:
+                self._move(self.path, self.target, os.path.lexists(self.target) and self.overwrite)
+            except FileExistsError:  # since a moment ago
+                raise self._exists() from None
+
+    def _move(self, source: Path, target: Path, is_exchange: bool) -> None:
+        if _renamed(source, target, EXCHANGE if is_exchange else NOREPLACE):
+            return
+        if not is_exchange:
+            source.rename(target)
+            return
+        aside = self._folder / OLD
+        target.rename(aside)
+        try:
+            source.rename(target)
+        finally:
+            aside.rename(source if os.path.lexists(target) else target)
 
 
 @contextmanager
@@ -221,18 +216,18 @@ def together(outputs: Sequence[AtomicOutput]) -> Iterator[None]:
     InputError
         One of them cannot be written.
     """
-    try:
-        for output in outputs:
-            output.begin()
+    with ExitStack() as stack:
+        for output in sorted(
+            outputs, key=lambda output: output.target
+        ):  # no two processes wait for each other
+            stack.callback(output.discard)
+            output.__enter__()
         yield
         commit(outputs)
-    finally:
-        for output in outputs:
-            output.discard()
 
 
 def commit(outputs: Sequence[AtomicOutput]) -> None:
-    """Move what was written to its places; where one cannot be taken, all are as before.
+    """Move what was written to its places; if one cannot be taken, all are as before.
 
     Parameters
     ----------
@@ -244,43 +239,15 @@ def commit(outputs: Sequence[AtomicOutput]) -> None:
     InputError
         A place was taken meanwhile, or cannot be written.
     """
-    with ExitStack() as stack:
-        for output in sorted(outputs, key=lambda output: output.target):  # in one order: no ring waits
-            stack.enter_context(output._turn())
-        _place_all(outputs)
-    for output in outputs:
-        output.discard()
-
-
-def _place_all(outputs: Sequence[AtomicOutput]) -> None:
-    for output in outputs:
-        output._check()
-    written = [os.lstat(output.path) for output in outputs]
+    written = [output.path.lstat() for output in outputs]
     try:
         for output in outputs:
-            with output._worded():
-                output._place()
+            output._place()
     except BaseException:
         for output, status in zip(outputs, written, strict=True):
-            if os.path.lexists(output.target) and os.path.samestat(os.lstat(output.target), status):
-                output._take_back()
+            if os.path.lexists(output.target) and os.path.samestat(output.target.lstat(), status):
+                output._move(output.target, output.path, os.path.lexists(output.path))
         raise
-
-
-def _seen(target: Path) -> Path:
-    """The place of an output for messages: one that is written beside another output is a part of that."""
-    aside = target.parent.parent
-    whole = target_of(aside) if target.parent.name == NEW else None
-    return target if whole is None else whole
-
-
-def _tell_leftovers(target: Path, name: str) -> None:
-    gone = [one.path.name for one in leftovers(target.parent, target.name) if one.owner == GONE]
-    if gone:
-        logger.warning(
-            "%s: a killed command left %s beside it; `mmcnb doctor --clean %s` removes it.",
-            *(name, ", ".join(gone), target.parent),
-        )
 
 
 @contextmanager
@@ -290,9 +257,9 @@ def scratch_folder(parent: PathLike, name: str) -> Iterator[Path]:
     Parameters
     ----------
     parent : path
-        Where it is made.
+        The folder to make it in.
     name : str
-        What it is for; a part of its name.
+        Its purpose; a part of its name.
 
     Yields
     ------
@@ -301,23 +268,26 @@ def scratch_folder(parent: PathLike, name: str) -> Iterator[Path]:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from mmcnb.stores import scratch_folder
+    >>> from mmcnb.stores.atomic import scratch_folder
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with scratch_folder(folder, "work") as scratch:
     ...         _ = (scratch / "notes.txt").write_text("for a while")
     ...     list(pathlib.Path(folder).iterdir())
     []
     """
-    folder = OwnedFolder(Path(parent).absolute() / name)
-    folder.make()
-    try:
-        yield folder.new
-    finally:
-        folder.remove()
+    output = AtomicOutput(Path(parent, f"{name}-{secrets.token_hex(4)}"))
+    with ExitStack() as stack:
+        stack.callback(output.discard)
+        output.__enter__()
+        yield output.path.parent
 
 
 def write_error(target: str, error: OSError) -> InputError:
     """One sentence about a place that could not be written."""
+    if isinstance(error, TimeoutError) and error.errno is None:  # of the lock
+        return InputError(
+            f"{target} is being written by another process: wait for it, or choose another path."
+        )
     if error.errno in DISK_FULL:
         return InputError(
             f"{target} could not be written, as the disk is full ({error.strerror}): "
@@ -327,3 +297,102 @@ def write_error(target: str, error: OSError) -> InputError:
         f"{target} could not be written ({error.strerror or error}): "
         "choose a path that can be written; nothing was left behind."
     )
+
+
+def _renamed(source: Path, target: Path, flag: int) -> bool:
+    """Whether Linux has renamed without replacing, or exchanged, in one step; some disks cannot."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    here = -100  # paths are relative to the working folder
+    done = rename(here, os.fsencode(source), here, os.fsencode(target), flag) == 0
+    if not done and ctypes.get_errno() == errno.EEXIST:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+    return done
+
+
+# -- folders of outputs being written, and what killed processes leave -------------------------------
+
+
+def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
+    """Outputs that processes write in a folder, and what killed ones have left there.
+
+    Parameters
+    ----------
+    folder : path
+        The folder; folders in it are not searched.
+    clean : bool, default=False
+        Remove those whose process is gone. An old output whose place is empty returns to it.
+
+    Returns
+    -------
+    list of dict
+        ``path``; the output that it is ``of``; ``owner``: its process works, is gone or is unknown; and
+        ``done``: what became of it, or None.
+    """
+    with os.scandir(folder) as entries:
+        paths = sorted(Path(entry.path) for entry in entries if entry.name.startswith((PART, ".old-")))
+    return [found for path in paths if (found := _looked_at(path, clean))]
+
+
+def _looked_at(path: Path, clean: bool = True) -> dict[str, Any] | None:
+    from filelock import FileLock
+
+    lock, owner, done = FileLock(path / LOCK), UNKNOWN, None
+    with suppress(OSError):  # of another user, or of version 0.2, which had no locks
+        if {entry.name for entry in path.iterdir()} <= {NEW, OLD, LOCK}:
+            try:
+                lock.acquire(blocking=False)
+            except TimeoutError:
+                owner = ALIVE
+            else:
+                owner = GONE
+                if clean:
+                    done = "put back" if _clear(path) else "removed"
+                    _unlock(path, lock)
+                lock.release()
+    if done is None and not os.path.lexists(path):
+        return None
+    done = "could not be removed" if done and path.exists() else done
+    return {"path": str(path), "of": path.name.split("-", 1)[1], "owner": owner, "done": done}
+
+
+def _remove(process: int, folder: Path, lock: Any) -> None:
+    """Remove a folder that this process has locked, unless this is a fork of it."""
+    if os.getpid() != process or not lock.is_locked:
+        return
+    if sys.exc_info()[0] is not None:  # threads of Zarr, which end later, may still write there
+        atexit.register(_looked_at, folder)
+    with ExitStack() as stack:
+        stack.callback(_unlock, folder, lock)
+        stack.callback(_clear, folder)  # again, if the first time was interrupted
+        _clear(folder)
+
+
+def _clear(folder: Path) -> bool:
+    """Remove what a folder contains, but for its lock; whether an old output was put back to its place."""
+    old, target = folder / OLD, folder.with_name(folder.name.removeprefix(PART))
+    is_back = os.path.lexists(old) and not os.path.lexists(target)
+    if is_back:
+        old.rename(target)
+    for path in (folder / NEW, old):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    return is_back
+
+
+def _unlock(folder: Path, lock: Any) -> None:
+    """Release a lock; its file goes first, so that nobody who has waited for that one takes it."""
+    file, is_open = folder / LOCK, False
+    try:
+        file.unlink(missing_ok=True)
+    except PermissionError:  # Windows removes no open file
+        is_open = True
+    lock.release()
+    with suppress(OSError):  # another process may have begun there
+        if is_open:
+            file.unlink(missing_ok=True)
+        folder.rmdir()

@@ -337,7 +337,7 @@ def judged(command: Command, whole: Untouched, folder: Path) -> dict[str, str]:
 def left_behind(command: Command, folder: Path) -> set[str]:
     """What stands in a folder beside outputs and what a run goes on from."""
     wanted = {*command.targets, command.kept, "tiny.lock", "objectives.csv", "tiny"}
-    return names_in(folder) - wanted
+    return {name for name in names_in(folder) - wanted if not name.startswith(".scratch-")}  # of a study
 
 
 def names_in(folder: Path) -> set[str]:

@@ -1,8 +1,7 @@
 """Files that appear complete or not at all, several at once, and what killed processes leave."""
 
-import json
-import logging
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -11,16 +10,24 @@ import threading
 import pytest
 
 from mmcnb.errors import InputError
-from mmcnb.stores import _exchange, _leftovers, atomic
-from mmcnb.stores._leftovers import ALIVE, ELSEWHERE, GONE, UNKNOWN, OwnedFolder, leftovers
-from mmcnb.stores.atomic import AtomicOutput, atomic_write, scratch_folder, together
+from mmcnb.stores import atomic
+from mmcnb.stores.atomic import (
+    ALIVE,
+    GONE,
+    UNKNOWN,
+    AtomicOutput,
+    atomic_write,
+    leftovers,
+    scratch_folder,
+    together,
+)
 
 
 @pytest.fixture(params=["one step", "several steps"])
 def steps(request, monkeypatch):
     """Systems that exchange two names in one step, and others."""
     if request.param == "several steps":
-        monkeypatch.setattr(_exchange, "renameat2", lambda: None)
+        monkeypatch.setattr(atomic, "_renamed", lambda *_: False)
     elif sys.platform != "linux":
         pytest.skip("renameat2 is Linux'")
     return request.param
@@ -42,10 +49,9 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("sync", [False, True])
-def test_a_file_appears_when_it_is_complete(tmp_path, sync):
+def test_a_file_appears_when_it_is_complete(tmp_path):
     path = tmp_path / "notes"
-    with atomic_write(path, sync=sync) as file:
+    with atomic_write(path) as file:
         file.write(b"new")
         assert not path.exists()
     assert path.read_bytes() == b"new"
@@ -77,7 +83,7 @@ def test_a_fixed_part_is_overwritten(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("name", ["new", "old", "lock", "owner.json", ".part-0123abcd-x"])
+@pytest.mark.parametrize("name", ["new", "old", "lock", ".part-x", "zarr.json"])
 def test_no_name_of_an_output_is_in_the_way(tmp_path, name, steps):
     for text in ("first", "second"):
         with AtomicOutput(tmp_path / name, overwrite=True) as output:
@@ -91,19 +97,31 @@ def test_no_name_of_an_output_is_in_the_way(tmp_path, name, steps):
 
 @pytest.mark.parametrize("mine", ["file", "folder"])
 @pytest.mark.parametrize("other", ["file", "folder"])
-def test_an_output_that_appears_meanwhile_is_kept(tmp_path, mine, other, steps, monkeypatch):
-    """Also where it appears after the last look."""
-    move = atomic.move_to_free
-
-    def too_late(source, target):
-        write(target, "of another process", other)
-        move(source, target)
-
-    monkeypatch.setattr(atomic, "move_to_free", too_late)
-
+def test_an_output_that_appears_meanwhile_is_kept(tmp_path, mine, other, steps):
     def lose():
         with AtomicOutput(tmp_path / "rows") as output:
             write(output.path, "new", mine)
+            write(tmp_path / "rows", "of another process", other)
+
+    with pytest.raises(InputError, match="exists already: choose another path"):
+        lose()
+    assert read(tmp_path / "rows") == "of another process"
+    assert names(tmp_path) == ["rows"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the last look and the move are two steps")
+@pytest.mark.parametrize("other", ["file", "folder"])
+def test_an_output_that_appears_after_the_last_look_is_kept(tmp_path, other, monkeypatch):
+    renamed = atomic._renamed
+
+    def too_late(source, target, flag):
+        write(target, "of another process", other)
+        return renamed(source, target, flag)
+
+    def lose():
+        with AtomicOutput(tmp_path / "rows") as output:
+            write(output.path, "new")
+            monkeypatch.setattr(atomic, "_renamed", too_late)
 
     with pytest.raises(InputError, match="exists already: choose another path"):
         lose()
@@ -126,9 +144,9 @@ def test_outputs_appear_all_or_none(tmp_path, kinds, was_there, steps):
         with together(outputs):
             for output, kind in zip(outputs, (*kinds, "folder"), strict=True):
                 write(output.path, "new", kind)
-            real, outputs[2]._place = outputs[2]._place, lambda: refuse(real)
+            outputs[2]._move = refuse
 
-    def refuse(real):
+    def refuse(*_):
         assert [read(tmp_path / name) for name in "ab"] == ["new", "new"], "the test shows nothing"
         raise PermissionError(13, "Permission denied")
 
@@ -146,7 +164,7 @@ def test_of_two_names_one_may_be_taken_and_neither_is_written(tmp_path, steps):
         with together(outputs):
             for output in outputs:
                 write(output.path, "new")
-            outputs[1]._check = lambda: write(tmp_path / "model", "of another process")
+            write(tmp_path / "model", "of another process")
 
     with pytest.raises(InputError, match="model exists already"):
         lose()
@@ -181,12 +199,12 @@ RACE = """
 import sys, threading
 from pathlib import Path
 from mmcnb.errors import InputError
-from mmcnb.stores import _exchange
+from mmcnb.stores import atomic
 from mmcnb.stores.atomic import AtomicOutput
 
 folder, name, kind, steps, overwrite = sys.argv[1:]
 if steps == "several steps":
-    _exchange.renameat2 = lambda: None
+    atomic._renamed = lambda *_: False
 outputs = [AtomicOutput(Path(folder) / "rows", overwrite == "yes") for _ in range(20)]
 print("ready", flush=True)
 sys.stdin.readline()
@@ -249,11 +267,11 @@ def slowly(self):
 
 AtomicOutput._place = slowly
 outputs = [AtomicOutput(folder / one, overwrite=True) for one in ("model", "labels")]
+print("ready", flush=True)
+sys.stdin.readline()
 with together(outputs):
     for output in outputs:
         output.path.write_text(str(before))
-    print("ready", flush=True)
-    sys.stdin.readline()
     time.sleep(before)
 """
 
@@ -286,18 +304,19 @@ def test_two_outputs_are_always_those_of_one_process(tmp_path):
 KILL = """
 import os, signal, sys
 from pathlib import Path
-from mmcnb.stores import _exchange
+from mmcnb.stores import atomic
 from mmcnb.stores.atomic import AtomicOutput
 
 def killed(*words, **options):
     os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
 
 target, moment = sys.argv[1:]
-if moment == "making":
-    Path.write_text = killed
+if moment == "locking":
+    atomic._clear = killed
 if moment == "replacing":
-    _exchange.renameat2 = lambda: None
-    _exchange.move_to_free = killed
+    rename = Path.rename
+    atomic._renamed = lambda *_: False
+    Path.rename = lambda self, place: rename(self, place) if place.name == "old" else killed()
 with AtomicOutput(target, overwrite=True) as output:
     output.path.mkdir()
     (output.path / "zarr.json").touch()
@@ -310,101 +329,85 @@ def kill(target, moment="writing"):
     subprocess.run([sys.executable, "-c", KILL, str(target), moment], check=False)
 
 
-def test_what_a_killed_process_left_is_named_and_removed(tmp_path, caplog):
+def found(folder, clean=False):
+    """Of each leftover: the output that it is of, its owner, and what became of it."""
+    return [(one["of"], one["owner"], one["done"]) for one in leftovers(folder, clean)]
+
+
+@pytest.mark.parametrize("moment", ["locking", "writing"])
+def test_what_a_killed_process_left_is_named_and_removed(tmp_path, moment):
+    kill(tmp_path / "rows.zarr", moment)
+    assert found(tmp_path) == [("rows.zarr", GONE, None)]
+    assert found(tmp_path) == [("rows.zarr", GONE, None)]
+    assert found(tmp_path, clean=True) == [("rows.zarr", GONE, "removed")]
+    assert names(tmp_path) == []
+
+
+def test_a_process_killed_in_its_first_moment_leaves_an_empty_folder(tmp_path):
+    (tmp_path / ".part-rows.zarr").mkdir()
+    assert found(tmp_path) == [("rows.zarr", GONE, None)]
+    assert found(tmp_path, clean=True) == [("rows.zarr", GONE, "removed")]
+    assert names(tmp_path) == []
+
+
+def test_the_next_writer_clears_away_what_a_killed_one_left(tmp_path):
     kill(tmp_path / "rows.zarr")
-    (left,) = leftovers(tmp_path)
-    assert (left.target, left.owner) == (tmp_path / "rows.zarr", GONE)
-    with caplog.at_level(logging.WARNING, "mmcnb"), AtomicOutput(tmp_path / "rows.zarr") as output:
+    with AtomicOutput(tmp_path / "rows.zarr") as output:
+        assert list(output.path.parent.iterdir()) == []
         write(output.path, "new", "folder")
-    (told,) = caplog.messages
-    assert left.path.name in told
-    assert f"`mmcnb doctor --clean {tmp_path}` removes it" in told
-    assert left.path.exists()
-    assert [one.done for one in leftovers(tmp_path, "other", clean=True)] == []
-    assert [one.done for one in leftovers(tmp_path, clean=True)] == ["removed"]
     assert names(tmp_path) == ["rows.zarr"]
     assert read(tmp_path / "rows.zarr") == "new"
 
 
-def test_a_process_killed_in_its_first_moment_leaves_nothing_to_name(tmp_path):
-    kill(tmp_path / "rows.zarr", "making")
-    (tmp_path / ".part-01234567-rows.zarr").mkdir()
-    assert len(names(tmp_path)) == 2
-    assert leftovers(tmp_path) == []
-    assert names(tmp_path) == []
-
-
-def test_an_old_output_that_a_killed_process_had_moved_away_is_put_back(tmp_path):
+@pytest.mark.parametrize("by", ["doctor", "the next writer"])
+def test_an_old_output_that_a_killed_process_had_moved_away_is_put_back(tmp_path, by):
     write(tmp_path / "rows.zarr", "old", "folder")
     kill(tmp_path / "rows.zarr", "replacing")
     assert not (tmp_path / "rows.zarr").exists()
-    assert [one.done for one in leftovers(tmp_path)] == [None]
-    assert [one.done for one in leftovers(tmp_path, clean=True)] == ["put back"]
+    assert found(tmp_path) == [("rows.zarr", GONE, None)]
+    if by == "doctor":
+        assert found(tmp_path, clean=True) == [("rows.zarr", GONE, "put back")]
+    else:
+        with pytest.raises(InputError, match="exists already"), AtomicOutput(tmp_path / "rows.zarr"):
+            pass
     assert read(tmp_path / "rows.zarr") == "old"
     assert names(tmp_path) == ["rows.zarr"]
 
 
-def test_what_a_living_process_writes_is_not_touched(tmp_path, caplog):
+def test_what_a_living_process_writes_is_not_touched(tmp_path):
+    code = """
+    import sys
+    from mmcnb.stores.atomic import leftovers
+    print(*(f"{one['owner']}, {one['done']}" for clean in (0, 1) for one in leftovers(sys.argv[1], clean)))
+    """
+    words = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)]
     with AtomicOutput(tmp_path / "rows") as output:
         write(output.path, "new")
-        for clean in (False, True):
-            assert [(one.owner, one.done) for one in leftovers(tmp_path, clean=clean)] == [(ALIVE, None)]
-        code = "import sys; from mmcnb.stores._leftovers import leftovers; leftovers(sys.argv[1], clean=True)"
-        subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
-        with caplog.at_level(logging.WARNING, "mmcnb"), pytest.raises(KeyError), AtomicOutput(output.target):
-            raise KeyError
-        assert caplog.messages == []
+        done = subprocess.run(words, check=True, capture_output=True, text=True)
+        assert done.stdout == f"{ALIVE}, None {ALIVE}, None\n"
     assert read(tmp_path / "rows") == "new"
     assert names(tmp_path) == ["rows"]
 
 
-def test_what_is_of_another_machine_or_of_an_earlier_version_is_named_and_kept(tmp_path):
-    kill(tmp_path / "rows.zarr")
-    (left,) = tmp_path.iterdir()
-    (left / "owner.json").write_text(json.dumps({"machine": "another", "process": 1}))
-    write(tmp_path / ".part-00000000-old.zarr", "half", "folder")
-    write(tmp_path / ".part-00000000-old.model", "half")
-    write(tmp_path / "kept.zarr", "new", "folder")
-    write(tmp_path / ".old-00000000-kept.zarr", "old", "folder")
-    write(tmp_path / ".old-00000000-lost.zarr", "old", "folder")
-    before = names(tmp_path)
-    owners = {one.target.name: one.owner for one in leftovers(tmp_path)}
-    assert owners.pop("rows.zarr") == ELSEWHERE
-    assert set(owners.values()) == {UNKNOWN}
-    assert names(tmp_path) == before
-    done = {one.target.name: one.done for one in leftovers(tmp_path, clean=True) if one.done}
-    assert done == {"lost.zarr": "put back"}
-    assert read(tmp_path / "kept.zarr") == "new"
-    assert read(tmp_path / "lost.zarr") == "old"
-    assert len(names(tmp_path)) == len(before)
-
-
-def test_where_no_locks_are_nobody_is_taken_for_gone(tmp_path, monkeypatch):
-    import filelock
-
-    def none(self, *words, **options):
-        raise NotImplementedError("no locks here")
-
-    monkeypatch.setattr(filelock.FileLock, "acquire", none)
+def test_an_output_that_another_process_writes_is_refused_after_a_while(tmp_path):
+    other = AtomicOutput(tmp_path / "rows")
+    other._lock.timeout = 0.1
     with AtomicOutput(tmp_path / "rows") as output:
         write(output.path, "new")
-        assert [(one.owner, one.done) for one in leftovers(tmp_path, clean=True)] == [(UNKNOWN, None)]
+        with pytest.raises(InputError, match=r"rows is being written by another process: wait for it"), other:
+            pass
+    assert read(tmp_path / "rows") == "new"
     assert names(tmp_path) == ["rows"]
 
 
-def test_a_folder_that_others_remove_in_its_first_moment_is_made_again(tmp_path, monkeypatch):
-    folder, lock = OwnedFolder(tmp_path / "rows"), _leftovers._lock
-
-    def looked_at(held):
-        assert leftovers(tmp_path, clean=True) == []
-        assert names(tmp_path) == []
-        lock(held)
-
-    monkeypatch.setattr(_leftovers, "_lock", looked_at)
-    folder.make()
-    assert [one.owner for one in leftovers(tmp_path, clean=True)] == [ALIVE]
-    folder.remove()
-    assert names(tmp_path) == []
+def test_what_an_earlier_version_left_is_named_and_kept(tmp_path):
+    write(tmp_path / ".part-00000000-old.zarr", "half", "folder")
+    write(tmp_path / ".part-00000000-old.model", "half")
+    write(tmp_path / ".old-00000000-kept.zarr", "old", "folder")
+    before = names(tmp_path)
+    for clean in (False, True):
+        assert [(owner, done) for _, owner, done in found(tmp_path, clean)] == [(UNKNOWN, None)] * 3
+        assert names(tmp_path) == before
 
 
 INTERRUPT = """
@@ -433,15 +436,15 @@ def test_an_interrupt_in_the_first_moment_of_a_writer_leaves_nothing(tmp_path):
 
 def test_an_interrupt_while_the_old_output_is_removed_leaves_the_new_one_alone(tmp_path, monkeypatch):
     write(tmp_path / "rows", "old", "folder")
-    remove, asked = _leftovers.remove, []
+    remove, asked = shutil.rmtree, []
 
-    def interrupted(path):
+    def interrupted(path, **options):
         asked.append(path)
         if len(asked) == 1:
             raise KeyboardInterrupt
-        remove(path)
+        remove(path, **options)
 
-    monkeypatch.setattr(_leftovers, "remove", interrupted)
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
 
     def replace():
         with AtomicOutput(tmp_path / "rows", overwrite=True) as output:
