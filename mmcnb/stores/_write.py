@@ -29,6 +29,7 @@ from mmcnb.stores.atomic import AtomicOutput
 
 PARTIAL = ".partial"  # ending of the files of chunks being written, Zarr's too
 CSR_CHUNK_VALUES = 2**18  # fewer bytes than a chunk of dense rows, as rows do not begin where chunks do
+LABEL_CHUNK_ROWS = GROUP_ROWS  # of class labels and names of rows
 TEXT = np.dtypes.StringDType()
 
 
@@ -239,7 +240,7 @@ class StoreWriter:
                 f"but y is {labels.dtype} of shape {labels.shape}."
             )
         if "y" not in self._arrays:
-            self._add("y", np.int64, GROUP_ROWS)
+            self._add("y", np.int64, LABEL_CHUNK_ROWS)
         self._arrays["y"].append(labels)
 
     def append_index(self, index: np.ndarray) -> None:
@@ -253,7 +254,7 @@ class StoreWriter:
         names = np.asarray(index)
         is_text = names.dtype.kind in "TUO"
         if "index" not in self._arrays:
-            self._add("index", TEXT if is_text else np.int64, GROUP_ROWS)
+            self._add("index", TEXT if is_text else np.int64, LABEL_CHUNK_ROWS)
             encoding = "string-array" if is_text else "array"
             self._attributes["index"] = {"encoding-type": encoding, "encoding-version": "0.2.0"}
         self._arrays["index"].append(names)

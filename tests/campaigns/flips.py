@@ -76,7 +76,7 @@ def ours(layout: str, folder: Path, version: int) -> Path:
     """A store of several chunks in each array."""
     X, y = rows(version)
     path = folder / "rows.zarr"
-    _write.CSR_CHUNK_VALUES, _write.LABEL_CHUNK_ROWS, _write.INDEX_CHUNK_ROWS = 300, 200, 200
+    _write.CSR_CHUNK_VALUES, _write.LABEL_CHUNK_ROWS = 300, 200
     if layout == "csr":
         with create_csr_store(path, 4) as writer:
             writer.append(scipy.sparse.csr_array(X.astype("f4")), y=y)

@@ -214,7 +214,7 @@ def test_saving_is_whole_or_not_at_all(tmp_path, X, monkeypatch):
 
 
 def test_saving_where_no_folder_is_is_one_sentence(tmp_path, X):
-    with pytest.raises(InputError, match=r"^the model could not be written to [^\n]*\.$"):
+    with pytest.raises(InputError, match=r"^[^\n]*model: the folder [^\n]* does not exist: make it first\.$"):
         make("CPMMC").fit(X).save(tmp_path / "nowhere" / "model")
 
 

@@ -396,14 +396,13 @@ def test_memory_limit_too_small_names_one_that_works(tmp_path):
 @pytest.mark.parametrize("kind", ["libsvm", "csv", "npy"])
 def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch, kind):
     from mmcnb.samples import _csv, _npy, _text
-    from mmcnb.stores import _array_writer, _write
+    from mmcnb.stores import _write
 
     monkeypatch.setattr(_text, "PIECE_BYTES", 2**16)
     monkeypatch.setattr(_csv, "HEAD_BYTES", 2**12)
     monkeypatch.setattr(_npy, "STEP_BYTES", 2**16)
-    monkeypatch.setattr(_array_writer, "CHUNK_BYTES", 2**17)
+    monkeypatch.setattr(_write, "chunk_rows_for", lambda row_bytes: 2**10)
     monkeypatch.setattr(_write, "CSR_CHUNK_VALUES", 2**14)
-    monkeypatch.setattr(_write, "LABEL_CHUNK_ROWS", 2**12)
     X = np.random.default_rng(0).integers(0, 100, size=(1_500, 20))
 
     def peak_of_converting(times):

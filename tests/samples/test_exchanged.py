@@ -59,7 +59,6 @@ def store(request, tmp_path, monkeypatch):
     """A store of several chunks in each array, and another version of it beside."""
     monkeypatch.setattr(writers, "CSR_CHUNK_VALUES", 150)
     monkeypatch.setattr(writers, "LABEL_CHUNK_ROWS", CHUNK)
-    monkeypatch.setattr(writers, "INDEX_CHUNK_ROWS", CHUNK)
     write(tmp_path / "other.zarr", request.param, 1)
     return write(tmp_path / "a.zarr", request.param, 0)
 
