@@ -5,10 +5,12 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pytest
 
 PAGE = (Path(__file__).parent.parent / "docs/choice.md").read_text()
 
 
+@pytest.mark.slow
 def test_its_examples_run_and_find_the_blobs():
     said: dict = {}
     codes = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)

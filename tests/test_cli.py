@@ -239,6 +239,7 @@ def test_doctor_names_what_a_killed_command_left_and_removes_it(tmp_path, capsys
     assert "is no folder" in refuse(capsys, "doctor", tmp_path / "none")
 
 
+@pytest.mark.slow
 def test_fit_and_predict_on_a_cluster_give_the_labels_of_threads(fitted, tmp_path, capsys, dask_client):
     address = dask_client(2).scheduler.address
     store, model = fitted / "blobs.zarr", tmp_path / "model"
@@ -262,6 +263,7 @@ def test_a_scheduler_that_does_not_answer(fitted, tmp_path, capsys, monkeypatch)
     assert names(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_demo_compares_both_and_leaves_only_the_pictures(tmp_path, capfd):
     report = run(capfd, "demo", "--out", tmp_path / "demo", "--rows", 20000)
     assert names(tmp_path / "demo") == ["digits.png", "rings.png"]

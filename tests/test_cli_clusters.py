@@ -76,6 +76,7 @@ def test_the_number_of_clusters_is_chosen_and_told(blobs, tmp_path, capsys):
     assert told[0].startswith("number           3 of 2 to 5: searches agree by ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_each_method_fits_and_predicts_as_its_estimator(method, blobs, tmp_path, capsys):
     X = make_block("blobs", 0, ROWS, FEATURES, SEED, n_clusters=CLUSTERS)[0]

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from mmcnb import _numba
 from mmcnb._compiling import CompileClock
 
@@ -39,6 +41,7 @@ def run_first(cache):
     return json.loads(done.stdout), done.stderr
 
 
+@pytest.mark.slow
 def test_a_fit_tells_its_compilation_apart(tmp_path):
     found, log = run_first(tmp_path)
     wall, compiled, seconds, column = found["first"]
@@ -53,6 +56,7 @@ def test_a_fit_tells_its_compilation_apart(tmp_path):
     assert "compiling" not in log
 
 
+@pytest.mark.slow
 def test_a_warm_default_leaves_nothing_for_its_plan_to_count(tmp_path):
     code = (
         "import mmcnb; from mmcnb.engine.needs import RowShape; "

@@ -42,6 +42,7 @@ def test_the_public_name_is_the_same_module():
     assert sys.modules["mmcnb.datasets"] is data_loaders
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["data_loaders", "mmcnb.datasets"])
 def test_both_names_run(module):
     done = subprocess.run([sys.executable, "-m", module, "list"], capture_output=True, text=True, cwd=ROOT)

@@ -27,6 +27,7 @@ def need(*names):
             pytest.skip(f"{missing[0]} is not in MMCNB_DATA_DIR")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in (*DATASETS, *PAPER_PAIRS) if name not in EXTENDED])
 def test_rows_features_and_classes(name):
     need(name)

@@ -219,6 +219,7 @@ def test_an_interrupt_cancels_what_is_in_flight(dask_client, path, monkeypatch):
 # -- workers that are lost -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "ahead"), [(1, 1), (2, 8)])
 def test_a_worker_killed_in_a_pass_changes_nothing(own_cluster, path, tmp_path, monkeypatch, workers, ahead):
     monkeypatch.setattr(dask_engine, "GROUPS_AHEAD", ahead)

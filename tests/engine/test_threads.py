@@ -177,6 +177,7 @@ def test_a_child_forked_while_another_thread_enters_an_engine_does_not_hang():
     assert child.exitcode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_fits_in_joblib(expected, store, backend):
     from joblib import Parallel, delayed
@@ -231,6 +232,7 @@ print(numba.threading_layer(), hashlib.sha256(mine.tobytes()).hexdigest())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", LAYERS)
 def test_fits_beside_a_parallel_kernel_on_each_threading_layer(expected, layer):
     import hashlib

@@ -126,6 +126,7 @@ def stop_after(monkeypatch):
 # -- going on ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_search")
 @pytest.mark.parametrize("case", FITS)
 def test_a_fit_that_was_stopped_ends_as_if_it_had_not_been(case, tmp_path, folder, stop_after):

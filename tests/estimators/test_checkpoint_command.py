@@ -81,6 +81,7 @@ def many_rows(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
 def test_a_command_that_was_stopped_goes_on(many_rows, tmp_path, name):

@@ -132,6 +132,7 @@ class Run:
         return os.WIFSIGNALED(self.helper.wait()) and not self.out.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", FITS)
 def test_killed_at_random_moments_and_resumed_it_ends_the_same(case, tmp_path, helper):
     store, draw = str(tmp_path / "rows.zarr"), random.Random(case)

@@ -29,6 +29,7 @@ def cloud(n=600, seed=0):
 # -- the number of clusters --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["two-moons", "four-moons", "scattered-blobs", "seven-blobs", "cube-corners"]
 )
@@ -51,6 +52,7 @@ def test_no_more_clusters_are_tried_than_asked_for_or_than_rows_allow():
     assert [one["n_clusters"] for one in few] == [2, 3, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["graph", "rbf"])
 def test_the_number_is_chosen_for_a_given_kernel_too(kernel):
     X, y = make_shape("seven-blobs", random_state=0)
@@ -124,6 +126,7 @@ def test_few_rows_are_never_sure():
     assert front_door().fit(more).report_["trust"]["level"] == "high"
 
 
+@pytest.mark.slow
 def test_rows_that_are_nearly_all_equal_are_doubted():
     X = np.zeros((6000, 2))
     X[:4] = [[1, 0], [0, 1], [5, 5], [5, 6]]

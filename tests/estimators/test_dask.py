@@ -58,6 +58,7 @@ def test_labels_are_written_by_workers(dask_client, path, tmp_path):
     np.testing.assert_array_equal(zarr.open_array(tmp_path / "labels.zarr", mode="r")[:], model.labels_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "sends"), [(1, 2), (2, 5)])
 def test_a_worker_killed_in_mid_fit_changes_nothing(own_cluster, path, monkeypatch, workers, sends):
     expected = bits(fitted("SparseKernelMMC", path), path)

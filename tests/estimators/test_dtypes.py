@@ -56,6 +56,7 @@ def dense_storages(X, folder):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*(int|float|bool)[^ ]* does not have a Zarr V3 specification")
 @pytest.mark.parametrize("dtype", FLOAT32 + FLOAT64)
 def test_dense_rows_of_each_type_give_the_same_bits_from_all_storage(numbers, dtype, tmp_path):

@@ -83,6 +83,7 @@ def peak_of_least_squares(store, folder):
     return run_and_watch(command)[0]["peak_memory_bytes"] / MIB
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("n_clusters", [2, 3])
 def test_the_front_door_takes_no_more_than_its_plan(stores, tmp_path, n_clusters):
@@ -96,6 +97,7 @@ def test_the_front_door_takes_no_more_than_its_plan(stores, tmp_path, n_clusters
     assert report["peak_memory_bytes"] <= plan.peak <= FRONT_DOOR_LIMIT * MIB
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("peak", [peak_of_fit, peak_of_least_squares])
 def test_peak_memory_is_set_by_the_limit_and_not_by_the_rows(stores, tmp_path, peak):

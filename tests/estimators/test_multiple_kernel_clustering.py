@@ -307,6 +307,7 @@ def history_of(k, parameter=None):
     return fitted(X, k, **changed).history_.drop(columns="seconds")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "parameter"),
     [(k, name) for k in (2, 3) for name in CHANGED if k == 2 or name not in ("balance", "init")],

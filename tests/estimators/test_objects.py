@@ -66,6 +66,7 @@ def dense(X, tmp_path_factory):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [

@@ -36,6 +36,7 @@ def fitted(model, X, weights, **fit):
     return model.set_params(random_state=0).fit(X, sample_weight=weights, **fit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROPORTIONAL)
 @pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
 def test_weights_count_by_their_proportions_to_the_bit(name):
@@ -51,6 +52,7 @@ def test_weights_count_by_their_proportions_to_the_bit(name):
         assert other.objective_ == pytest.approx(unit * objective, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROPORTIONAL)
 @pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
 def test_weights_that_sum_to_one_are_taken(name):

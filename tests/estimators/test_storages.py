@@ -244,6 +244,7 @@ def facts(model):
     return model.labels_.tobytes(), plane.coef.tobytes(), plane.offset, model.objective_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 @pytest.mark.parametrize(("name", "parameters"), LARGE)
 def test_storages_chunks_threads_and_clusters_give_the_same_bits(

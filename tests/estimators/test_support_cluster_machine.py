@@ -271,6 +271,7 @@ def bits(model, X):
     return plane.coef.tobytes(), np.asarray(plane.offset).tobytes(), model.decision_function(X).tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [100, 65_536])
 @pytest.mark.parametrize("parameters", [{}, {"scale": "standard"}, {"classes": 3}])
 def test_dense_storages_and_threads_give_the_same_bits(tmp_path, monkeypatch, held, parameters):

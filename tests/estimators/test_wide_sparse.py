@@ -103,6 +103,7 @@ def test_principal_directions_of_wide_rows_are_those_of_the_columns(monkeypatch,
     np.testing.assert_allclose(principal_directions(X, 3, weights), found[:, :3], atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("method", ["CPMMC", "SparseKernelMMC", "MaximumMarginClustering"])
 def test_two_thousand_rows_of_300_000_columns_take_less_than_their_plan(method):

@@ -66,6 +66,7 @@ def rounds_of(rows):
     return ends
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("kind", ["landmarks", "sample", "exact", "linear"])
 @pytest.mark.parametrize(("threshold", "balance"), [("adaptive", 0.0), ("adaptive", 0.1), ("fixed", 0.0)])
@@ -83,6 +84,7 @@ def test_next_lower_bound_never_exceeds_the_true_primal_before_it(engine, data, 
     assert checked > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("gamma", [0.05, 0.5, 3.0])
 @pytest.mark.parametrize("kind", ["landmarks", "sample"])

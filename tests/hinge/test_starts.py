@@ -109,6 +109,7 @@ def test_starts_do_not_depend_on_how_many_follow():
     np.testing.assert_array_equal(few, many[:3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [mmcnb.CPMMC, mmcnb.SparseKernelMMC])
 def test_k_means_starts_sparse_rows_as_it_starts_dense_ones(estimator):
     X, _ = make_blobs(200, centers=[[0, 0, 3], [6, 6, 0]], random_state=0)

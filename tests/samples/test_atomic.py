@@ -224,6 +224,7 @@ print(won)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "overwrite", "steps"),
     [

@@ -91,6 +91,7 @@ def test_labels_are_the_same_from_every_form(tmp_path):
         assert fit(str(path)) == expected, path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "arrow", "folder"])
 def test_rows_are_sent_as_a_path(X, tmp_path, form):
     path = write(table_of(X), tmp_path, form)

@@ -73,6 +73,7 @@ def pieces(request, monkeypatch):
         monkeypatch.setattr(_npy, "STEP_BYTES", 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize(
     ("name", "ending"),
@@ -131,6 +132,7 @@ LIBSVM_FAULTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize(("line", "match"), LIBSVM_FAULTS)
 def test_malformed_libsvm_names_the_line(libsvm_text, tmp_path, line, match):
@@ -393,6 +395,7 @@ def test_memory_limit_too_small_names_one_that_works(tmp_path):
     assert open_samples(tmp_path / "a.zarr").n_samples == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["libsvm", "csv", "npy"])
 def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch, kind):
     from mmcnb.samples import _csv, _npy, _text

@@ -38,6 +38,7 @@ def first_rows(samples):
     return samples.block(0, 5)
 
 
+@pytest.mark.slow
 def test_pickles_are_small_and_open_elsewhere(samples):
     assert samples.is_reopenable
     assert len(pickle.dumps(samples)) < 2000

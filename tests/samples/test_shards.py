@@ -44,6 +44,7 @@ def read_alone(monkeypatch):
     monkeypatch.delattr(_stored.StoredArray, "_zarr_values")
 
 
+@pytest.mark.slow
 @given(
     chunk=st.integers(1, 300),
     per_shard=st.integers(1, 8),

@@ -77,6 +77,7 @@ def taken(tmp_path):
 # --- the same numbers in each format -------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("missing", ["refuse", "drop", "mean"])
 def test_all_formats_give_the_same_store(rng, tmp_path, missing):
