@@ -1,4 +1,4 @@
-"""Labels that every estimator gives to the real data, as hashes, to see what a change of the code changes.
+"""Labels and objectives of every estimator on the real data, to see how a change of the code changes them.
 
 Run from the root of the tree: ``python .ci/labels.py OUT.json [--quick] [--root DIR]``, where MMCNB_DATA_DIR
 names the data; then ``python .ci/labels.py --compare BEFORE.json AFTER.json``. A run that was stopped goes on
@@ -207,7 +207,7 @@ def made(job: Job) -> Any:
 
 
 def digest(job: Job, folder: str) -> str:
-    """Hash of the labels as int32 and of the bits of the objective; the error's name where there are none."""
+    """Hash of the labels as int32, and the objective with all digits; the error's name if there are none."""
     import numpy as np
 
     import data_loaders
@@ -225,9 +225,7 @@ def digest(job: Job, folder: str) -> str:
     except ValueError as error:  # an input that the estimator refuses
         return f"refused with {type(error).__name__}"
     hashed = hashlib.sha256(np.asarray(labels, dtype=np.int32).tobytes())
-    if hasattr(model, "objective_"):
-        hashed.update(np.float64(model.objective_).tobytes())
-    return hashed.hexdigest()
+    return f"{hashed.hexdigest()[:24]} {float(getattr(model, 'objective_', 0.0))!r}"
 
 
 def timed(job: Job, folder: str) -> tuple[str, float]:
@@ -268,14 +266,18 @@ def run(out: Path, wanted: list[Job], processes: int) -> int:
 
 
 def compare(first: Path, second: Path) -> int:
-    """Count the keys of both files whose hashes are equal, and name the others."""
+    """Name the keys of both files whose labels or objectives differ, and count the equal ones."""
     before, after = (json.loads(path.read_text()) for path in (first, second))
-    both = before.keys() & after.keys()
-    differing = sorted(key for key in both if before[key] != after[key])
+    both = sorted(before.keys() & after.keys())
+    labels = [key for key in both if before[key].split()[0] != after[key].split()[0]]
+    objectives = [key for key in both if key not in labels and before[key] != after[key]]
     alone = sorted(before.keys() ^ after.keys())
-    print(f"{len(both) - len(differing)} equal, {len(differing)} different, {len(alone)} in one file alone.")
-    print(*differing, *(f"alone: {key}" for key in alone), sep="\n")
-    return int(bool(differing))
+    equal = len(both) - len(labels) - len(objectives)
+    print(f"{equal} equal, {len(labels)} with other labels, {len(objectives)} with another objective alone.")
+    for key in labels + objectives:
+        print(f"{'labels   ' if key in labels else 'objective'}  {key}  {before[key]} -> {after[key]}")
+    print(f"{len(alone)} in one file alone.")
+    return int(bool(labels or objectives))
 
 
 def main() -> int:
