@@ -37,7 +37,7 @@ from mmcnb.least_squares.all_rows import (
     rows_of_sample,
 )
 from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, rows_of_draw
-from mmcnb.least_squares.landmark_sample import landmark_sample
+from mmcnb.least_squares.landmark_sample import LANDMARKS, landmark_sample
 from mmcnb.least_squares.objective import Partition, target_shares
 from mmcnb.least_squares.partition import (
     PARTITION_ROUTINES,
@@ -46,9 +46,6 @@ from mmcnb.least_squares.partition import (
     partition_seconds,
 )
 from mmcnb.least_squares.search import SampleClusters, SearchSettings, search
-
-LANDMARKS = 300  # as in `UnsupervisedRLS`: `python -m benchmarks peers`
-MORE_SEARCHES = 2  # local searches beyond n_init
 
 
 @estimator
@@ -212,7 +209,7 @@ class CrammerSingerMMC(StreamedClusterer):
 
     def _partition(self) -> PartitionConfig:
         """How least squares clusters the sample; sizes of "auto" are equal under a kernel function."""
-        starts, least = int(self.n_init) + MORE_SEARCHES, self.min_share
+        starts, least = int(self.n_init) + 2, self.min_share
         sizes = self.cluster_sizes, float(self.size_tolerance), None if least is None else float(least)
         return sample_partition(int(self.n_clusters), starts, *sizes)
 

@@ -31,8 +31,6 @@ from mmcnb.samples.matrix import as_matrix, to_dense
 
 EXACT_SEARCH = 1000  # rows up to which every bandwidth is tried on the whole kernel matrix
 ASYMMETRY = 1e-5  # relative: of kernel values in float32
-MATRIX_COPIES = 8  # memory of a fit to a given kernel matrix, in matrices
-CANDIDATES = 20  # memory of such a search, in kernel matrices
 LANDMARKS = 200  # of the search on a sample, where there are more rows
 
 
@@ -126,8 +124,9 @@ class KernelCPMMC(StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         n, limit = rows.n_samples, resolve_memory_limit(self.memory_limit)
-        copies = MATRIX_COPIES if self.kernel == PRECOMPUTED else 2
-        held = LIBRARIES + 8 * n * n * (CANDIDATES if n <= EXACT_SEARCH else copies)
+        # Memory in kernel matrices: of a search for the bandwidth, of a matrix that is given, and of a fit.
+        matrices = 20 if n <= EXACT_SEARCH else 8 if self.kernel == PRECOMPUTED else 2
+        held = LIBRARIES + 8 * n * n * matrices
         if held > limit:
             raise MemoryLimitError(
                 f"the kernel matrix of {n:,} rows takes {format_bytes(8 * n * n)} and the fit "

@@ -24,7 +24,6 @@ from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.matrix import row_shares
 
-ROWS_A_CLUSTER = 10  # of the sample, at least
 BLOCKS = 16  # that have scores, or sums that wait to be added, at a time; about
 
 
@@ -180,7 +179,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         k, sweeps = int(self.n_clusters), int(self.max_iter)
-        size = min(rows.n_samples, self.sample_size or max(SAMPLE_ROWS, ROWS_A_CLUSTER * k))
+        size = min(rows.n_samples, self.sample_size or max(SAMPLE_ROWS, 10 * k))
         p = min(size, self.n_landmarks or LANDMARKS)
         needs, values = landmark_needs(rows, p, size), 2 * size * p
         return replace(

@@ -37,8 +37,6 @@ from mmcnb.least_squares.all_rows import (
 )
 from mmcnb.samples import open_samples
 
-EXACT_MATRICES = 6  # for each kernel: values, coordinates, the matrix of the basis, and copies
-EVERY_ROW = 2**62  # sample size that takes all rows
 COMPARED_ROWS = 50  # fewest rows on which kernels are compared
 
 
@@ -196,7 +194,7 @@ class MultipleKernelClustering(StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         exact, many = self.basis == "exact", self.n_clusters != 2
-        size = EVERY_ROW if exact else self.sample_size or rows_of_sample(self.n_clusters)
+        size = rows.n_samples if exact else self.sample_size or rows_of_sample(self.n_clusters)
         searched = min(size, rows.n_samples)
         if exact:
             self._check_exact(searched)
@@ -212,7 +210,8 @@ class MultipleKernelClustering(StreamedClusterer):
 
     def _check_exact(self, rows: int) -> None:
         limit = resolve_memory_limit(self.memory_limit)
-        held = 8 * EXACT_MATRICES * n_kernels(self.kernels) * rows**2
+        # Six matrices for each kernel: values, coordinates, the matrix of the basis, and copies.
+        held = 8 * 6 * n_kernels(self.kernels) * rows**2
         if held > limit:
             raise MemoryLimitError(
                 f"the kernel matrices of {rows:,} rows and what is made of them take {format_bytes(held)} of "

@@ -27,7 +27,6 @@ from mmcnb.samples.derived import ScaledSamples, standardized
 from mmcnb.samples.matrix import with_short_indices
 from mmcnb.stores.classes import check_class_weight, check_counts, read_classes, weight_of_rows
 
-CLUSTERS = 100, 1000  # least and most where n_clusters is None: `python -m benchmarks scm`
 LEVELS = {"balance": 1.0, "miss-rate": 0.1}  # `python -m benchmarks scm`
 
 
@@ -292,7 +291,8 @@ class SupportClusterMachine(ClassifierMixin, DecisionEstimator):
         return ScaledSamples(samples, drawn.mean, drawn.deviation), kernel
 
     def _config(self, kernel: Kernel, n_positive: int) -> ShrinkingConfig:
-        n_clusters = self.n_clusters or np.clip(2 * n_positive, *CLUSTERS)
+        # Measured by `python -m benchmarks scm`.
+        n_clusters = self.n_clusters or np.clip(2 * n_positive, 100, 1000)
         level = LEVELS[self.stop] if self.level is None else self.level
         return ShrinkingConfig(
             kernel,

@@ -6,7 +6,6 @@ from mmcnb._compiling import times
 from mmcnb.errors import InputError, shown
 
 ROWS, FEATURES, SAMPLE = 300, 4, 150
-RESET = {"checkpoint": None, "engine": None, "landmarks": None, "verbose": 0}
 
 
 def warmup(estimator: Any = None) -> float:
@@ -57,7 +56,8 @@ def warmup(estimator: Any = None) -> float:
     for kind in kinds:
         given = kind.get_params()
         # A sample smaller than the data, so that the passes over all rows are compiled as well.
-        few = RESET | {"random_state": 0} | ({} if given.get("sample_size") else {"sample_size": SAMPLE})
+        few = {"checkpoint": None, "engine": None, "landmarks": None, "verbose": 0, "random_state": 0}
+        few |= {} if given.get("sample_size") else {"sample_size": SAMPLE}
         kind.set_params(**{name: few[name] for name in few.keys() & given.keys()})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is wrong with made rows is nobody's concern

@@ -8,11 +8,10 @@ import numpy as np
 from mmcnb.errors import InputError
 from mmcnb.samples.matrix import moments, row_shares
 
-# sigma in units of the root mean squared pairwise distance, in steps of sqrt(2)
-RELATIVE_BANDWIDTHS = tuple(0.25 * 2 ** (k / 2) for k in range(7))
 RIDGES = (1e-3, 1e-2)  # of the leave-one-out score: `python -m benchmarks widths`
 GAMMA_NAMES = ("auto", "mean", "median", "scale")
-DEFAULT_BANDWIDTH = 0.55  # sigma in the same units, where no bandwidths are tried
+# Sigma in units of the root mean squared distance between two rows, if no bandwidths are tried.
+DEFAULT_BANDWIDTH = 0.55
 
 
 def mean_squared_distance(X: Any, weights: np.ndarray | None = None) -> float:
@@ -130,7 +129,8 @@ def candidate_gammas(X: Any, weights: np.ndarray | None = None) -> list[float]:
     7
     """
     distance = mean_squared_distance(X, weights)
-    return [1 / (2 * bandwidth**2 * distance) for bandwidth in RELATIVE_BANDWIDTHS]
+    bandwidths = (0.25 * 2 ** (k / 2) for k in range(7))  # in steps of sqrt(2)
+    return [1 / (2 * bandwidth**2 * distance) for bandwidth in bandwidths]
 
 
 def leave_one_out_scores(

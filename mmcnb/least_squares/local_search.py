@@ -24,8 +24,6 @@ DEFAULT_ALPHA = 1e-3  # ridge a row, measured by `python -m benchmarks selection
 MIXED_SCHEDULES = tuple(  # measured by `python -m benchmarks rls`
     (amplitude, *rest) for amplitude in (1.0, 0.5, 0.25) for rest in ((0.5, 21), (0.8, 41))
 )
-# Of the larger of two clusters, measured by `python -m benchmarks rls`.
-SCANNED_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)
 SCANNING_STARTS = 2  # starts that try every proportion; each costs as much as five others
 MOST_MOVES = 20  # a row, in refinement and in steepest descent; `python -m benchmarks rls` counts them
 TIE = 1e-6  # of J: smaller differences are rounding
@@ -243,7 +241,8 @@ def local_search(
     paper, shares = config.schedule == "paper", config.shares
     bounds = (np.ones(k, np.int64), np.full(k, m)) if paper else config.bounds(m)
     scan = config.sizes_are_free and k == 2 and not paper
-    targets = [np.array([p, 1 - p]) for p in SCANNED_SHARES] if scan else [shares]
+    # Proportions of the larger of two clusters, measured by `python -m benchmarks rls`.
+    targets = [np.array([p, 1 - p]) for p in (0.5, 0.6, 0.7, 0.8, 0.9)] if scan else [shares]
     given = points if config.search == "shaking" else None
     labelings = list(enumerate(partition_starts(config.n_init, m, shares, random_state, given)))
     starts = [(*one, np.arange(m) if paper else random_state.permutation(m)) for one in labelings]
