@@ -1,4 +1,4 @@
-"""Benchmark data: found or downloaded, checked against what is known of it, in memory or as a Zarr store.
+"""Benchmark data: found or downloaded, checked against its known facts, in memory or as a Zarr store.
 
 ``python -m mmcnb.datasets list`` shows the names; ``python -m mmcnb.datasets NAME --out NAME.zarr`` writes a
 store. Files are looked for in the folder that MMCNB_DATA_DIR names, then downloaded from their publisher.

@@ -19,12 +19,12 @@ def main(arguments: list[str] | None = None) -> int:
     Parameters
     ----------
     arguments : list of str or None, default=None
-        What stands after the command; None takes it from the process.
+        Arguments after the command; None takes those of the process.
 
     Returns
     -------
     int
-        0, or 2 where the input cannot be used.
+        0, or 2 if the input cannot be used.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -46,8 +46,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--out", metavar="PATH", help="the Zarr store to write")
     add("--rows", type=int, metavar="N", help="rows to draw at random, or to make of rings, moons and blobs")
     add("--features", type=int, metavar="D", help="features of rings, moons and blobs")
-    add("--random-state", type=int, default=0, metavar="SEED", help="seed of what is random (default: 0)")
-    add("--layout", choices=["dense", "csr"], help="how to store the rows (default: what suits the set)")
+    add("--random-state", type=int, default=0, metavar="SEED", help="seed of random draws (default: 0)")
+    add("--layout", choices=["dense", "csr"], help="how to store the rows (default: as suits the set)")
     add("--overwrite", action="store_true", help="replace a store that is there already")
     add("--data-dir", metavar="DIR", help="folder with the files (default: MMCNB_DATA_DIR)")
     add("--base-url", metavar="URL", help="server to download from, in place of the publishers")

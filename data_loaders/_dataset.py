@@ -1,4 +1,4 @@
-"""What is known about a data set before it is read, and the check of what was read against it."""
+"""Facts of a data set that are known before it is read, and the check of its rows against them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class File:
     Parameters
     ----------
     path : str
-        Where it lies below the data folder.
+        Its path below the data folder.
     url : str or None
-        Where its publisher serves exactly this file; None where it is served only in a form that
+        Address at which its publisher serves exactly this file; None if it is served only in a form that
         must be unpacked by hand.
     sha256 : str or None
-        Of the file as it is served; None where that is not known.
+        Of the file as it is served; None if that is not known.
     """
 
     path: str
@@ -47,7 +47,7 @@ class DataSet:
     Parameters
     ----------
     name : str
-        What `load` calls it.
+        Its name for `load`.
     n_features : int
         Number of columns.
     class_counts : mapping of int to int
@@ -96,7 +96,7 @@ class DataSet:
         Raises
         ------
         InputError
-            If the files cannot be parsed, or hold other numbers of rows, features or classes.
+            If the files cannot be parsed, or have other numbers of rows, features or classes.
         """
         counts: Counter[int] = Counter()
         try:
@@ -112,7 +112,7 @@ class DataSet:
             ) from error
         if counts != Counter(self.class_counts):
             raise InputError(
-                f"{self.name}: {self._paths} should hold classes {_readable(self.class_counts)} but hold "
+                f"{self.name}: {self._paths} should have classes {_readable(self.class_counts)} but have "
                 f"{_readable(counts)}; {self._remedy}."
             )
 
@@ -149,11 +149,11 @@ class DataSet:
     def _check_rows(self, X: Rows) -> None:
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise InputError(
-                f"{self.name}: {self._paths} should hold {self.n_features} features a row but hold "
+                f"{self.name}: {self._paths} should have {self.n_features} features a row but have "
                 f"{X.shape[-1]}; {self._remedy}."
             )
         if not np.isfinite(X.data if issparse(X) else X).all():
-            raise InputError(f"{self.name}: {self._paths} hold a value that is not finite; {self._remedy}.")
+            raise InputError(f"{self.name}: {self._paths} contain a value that is not finite; {self._remedy}.")
 
 
 def published_files(folder: str, url: str, sha256: Mapping[str, str]) -> tuple[File, ...]:

@@ -38,7 +38,7 @@ def fetch_adult(
     subset : str, default="a9a"
         "a9a" has 32,561 rows; "a1a" (1,605 rows) to "a8a" are parts of it, and "a9a.t" has the test rows.
     data_home : str, path-like or None, default=None
-        Folder where the file is looked for and downloads are kept. None is the folder that MMCNB_DATA_DIR
+        Folder of the file and of downloads. None is the folder that MMCNB_DATA_DIR
         names, and then the user's cache folder.
     download_if_missing : bool, default=True
         Download a file that is not here.
@@ -81,7 +81,7 @@ def fetch_mnist(
     subset : {"all", "train", "test"}, default="all"
         All 70,000 rows, the first 60,000 or the last 10,000.
     data_home : str, path-like or None, default=None
-        Folder where files are looked for and kept, as in `fetch_adult`.
+        Folder of the files, as in `fetch_adult`.
     download_if_missing : bool, default=True
         Download files that are not here.
     return_X_y : bool, default=False
@@ -121,7 +121,7 @@ def fetch_usps(
     subset : {"all", "train", "test"}, default="all"
         All rows, the first 7,291 or the last 2,007.
     data_home : str, path-like or None, default=None
-        Folder where files are looked for and kept, as in `fetch_adult`.
+        Folder of the files, as in `fetch_adult`.
     download_if_missing : bool, default=True
         Download files that are not here.
     return_X_y : bool, default=False
@@ -163,7 +163,7 @@ def fetch_optdigits(
     subset : {"all", "train", "test"}, default="all"
         All rows, the first 3,823 or the last 1,797.
     data_home : str, path-like or None, default=None
-        Folder where files are looked for and kept, as in `fetch_adult`.
+        Folder of the files, as in `fetch_adult`.
     download_if_missing : bool, default=True
         Download files that are not here.
     return_X_y : bool, default=False
@@ -204,7 +204,7 @@ def fetch_pendigits(
     subset : {"all", "train", "test"}, default="all"
         All rows, the first 7,494 or the last 3,498.
     data_home : str, path-like or None, default=None
-        Folder where files are looked for and kept, as in `fetch_adult`.
+        Folder of the files, as in `fetch_adult`.
     download_if_missing : bool, default=True
         Download files that are not here.
     return_X_y : bool, default=False
@@ -244,7 +244,7 @@ def fetch_uci(
     name : str
         Such as "ionosphere", "segment", "wdbc" or "magic"; ``python -m mmcnb.datasets list`` shows all.
     data_home : str, path-like or None, default=None
-        Folder where files are looked for and kept, as in `fetch_adult`.
+        Folder of the files, as in `fetch_adult`.
     download_if_missing : bool, default=True
         Download files that are not here.
     return_X_y : bool, default=False
@@ -298,7 +298,7 @@ def _fetch(name: str, data_home: DataHome, download: bool, return_X_y: bool) -> 
 
 
 def _description(name: str) -> str:
-    """The facts of a set, and what its module says of its form."""
+    """The facts of a set, and the docstring of its module."""
     facts = find_dataset(name)
     told = sys.modules[f"{__package__}.{module_of(name)}"].__doc__ or ""
     read = facts.read.__doc__ or ""  # of the smaller sets it describes the columns and classes

@@ -1,4 +1,4 @@
-"""Where the files of a data set come from: a folder the user names, or a download."""
+"""Files of a data set, from a folder the user names or a download."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UNPACK: dict[str, Callable[[bytes], bytes]] = {
 
 @dataclass(frozen=True)
 class Source:
-    """Where to look for files.
+    """Folder to look for files in.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Source:
         Parameters
         ----------
         file : File
-            What is looked for; it may lie in the data folder packed with xz, gzip or bzip2.
+            The file; it may lie in the data folder packed with xz, gzip or bzip2.
         page : str
             The publisher's page, for the error message.
 
@@ -89,12 +89,12 @@ class Source:
         Parameters
         ----------
         file : File
-            What is looked for.
+            The file.
 
         Returns
         -------
         Path or None
-            None where the folder does not hold it, or there is no folder.
+            None if the folder lacks it, or there is no folder.
 
         Raises
         ------
@@ -117,12 +117,12 @@ class Source:
         Parameters
         ----------
         file : File
-            What is looked for.
+            The file.
 
         Returns
         -------
         bool
-            True where no download is needed.
+            True if no download is needed.
         """
         cache = self._cache
         return self.find(file) is not None or (cache is not None and (cache / file.path).is_file())
@@ -146,7 +146,7 @@ class Source:
         missing = (
             f"{file.path} is not in the data folder ({self._folder or DATA_DIR_VARIABLE + ' is not set'})"
         )
-        remedy = f"get it from {page} and set {DATA_DIR_VARIABLE} to a folder that holds {file.path}"
+        remedy = f"get it from {page} and set {DATA_DIR_VARIABLE} to a folder that contains {file.path}"
         url = f"{self.base_url.rstrip('/')}/{file.path}" if self.base_url else file.url
         if url is None:
             raise InputError(f"{missing}, and its publisher serves it only packed (.Z): {remedy}, unpacked.")

@@ -1,4 +1,4 @@
-"""Load a data set into memory, write it to a Zarr store, and list what there is."""
+"""Load a data set into memory, write it to a Zarr store, and list the sets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def names() -> list[str]:
     Returns
     -------
     list of str
-        What `load` and `write` take.
+        Names for `load` and `write`.
 
     Examples
     --------
@@ -62,9 +62,9 @@ def load(
     random_state : int, default=0
         Seed of the draw or of the synthetic set.
     layout : {"dense", "csr"} or None, default=None
-        None is what suits the set: CSR for the adult data, dense for the others.
+        None is CSR for the adult data, dense for the others.
     source : Source or None, default=None
-        Where to look for files; None is MMCNB_DATA_DIR, then the publisher.
+        Folder of the files; None is MMCNB_DATA_DIR, then the publisher.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def load(
     Raises
     ------
     InputError
-        If there is no such set, its files are not to be had or are not what they should be, or an option
+        If there is no such set, its files cannot be found or are not the published ones, or an option
         does not suit it.
 
     Examples
@@ -164,7 +164,7 @@ def registry(source: Source | None = None) -> list[dict[str, Any]]:
     Parameters
     ----------
     source : Source or None, default=None
-        Where to look for files; None is MMCNB_DATA_DIR and the downloads made before.
+        Folder of the files; None is MMCNB_DATA_DIR and the downloads made before.
 
     Returns
     -------

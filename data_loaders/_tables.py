@@ -13,7 +13,7 @@ def fields(content: bytes, separator: str | None = ",") -> list[list[str]]:
     content : bytes
         The text.
     separator : str or None, default=","
-        What stands between two fields; None is any white space.
+        Mark between two fields; None is any white space.
 
     Returns
     -------
@@ -40,9 +40,9 @@ def numbers(
     rows : list of list of str
         From `fields`; the class is taken out of them.
     class_column : int, default=-1
-        The column that holds the class.
+        The column of the class.
     classes : dict of str to int or None, default=None
-        The number of each class that is a word; None where classes are whole numbers.
+        The number of each class that is a word; None if classes are whole numbers.
 
     Returns
     -------

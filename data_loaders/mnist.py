@@ -1,6 +1,6 @@
 """MNIST: 70,000 handwritten digits of 28 x 28 pixels, divided by 255.
 
-``mnist`` holds the training rows and then the test rows; ``mnist-train`` and ``mnist-test`` hold one part.
+``mnist`` has the training rows and then the test rows; ``mnist-train`` and ``mnist-test`` have one part.
 Two digits alone are called ``mnist-1v7`` and so on: Tab. IV of the SKMMC paper pools both parts.
 """
 

@@ -114,7 +114,7 @@ def read_iris(content: bytes) -> Iterator[Block]:
     yield numbers(fields(content), classes=species)
 
 
-# Of the file as the repository serves it. Left out where no copy is known to be that file, byte for byte.
+# Of the file as the repository serves it. Left out if no copy is known to be that file, byte for byte.
 _SHA256 = {
     "echocardiogram/echocardiogram.data": "3d7dc4b3daef837f1b3b3c042e561697d6add718a2d6694de824faf1f1e340d4",
     "spectf/SPECTF.train": "9c837e4fd4b7931d9be5304989e39f284f35f767518ffd4dfd42a6a519a9f30c",
@@ -142,7 +142,7 @@ def _uci(
     folder: str | None,
     *paths: str,
 ) -> DataSet:
-    """Take the facts of a set; `folder` of the repository holds its files, None if only packed."""
+    """Take the facts of a set; `folder` of the repository has its files, None if only packed."""
     files = tuple(
         File(path, folder and f"{_URL}/{folder}/{Path(path).name}", _SHA256.get(path)) for path in paths
     )

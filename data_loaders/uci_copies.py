@@ -1,7 +1,7 @@
 """Five more sets of the UCI repository, from copies of its files that are kept at one commit.
 
 They are ``pendigits``, ``segment``, ``wdbc``, ``magic`` and ``waveform``, which has all three classes.
-``pendigits`` holds the training rows and then the test rows; ``pendigits-train`` and ``pendigits-test`` hold
+``pendigits`` has the training rows and then the test rows; ``pendigits-train`` and ``pendigits-test`` have
 one file. Features are raw: no column is scaled. Classes that are words become numbers, as each reader says.
 """
 
@@ -13,7 +13,7 @@ from ._dataset import Block, DataSet, Reader, published_files, whole_and_parts
 from ._tables import fields, numbers
 from .uci import read_class_last, read_spaced_class_last
 
-# One commit each, so that the bytes stay what they are.
+# One commit each, so that the bytes stay the same.
 _RAW = "https://raw.githubusercontent.com"
 _COPIES = f"{_RAW}/mikeizbicki/datasets/ea5a06d19c62de8bf28a43b2c948a011fd896fda/csv/uci"
 _WAVES = f"{_RAW}/javierfernandobotia/AnalisisAvanzadoDatos/32f8fffb111d177fc3476e70752c1b89a7b69417"

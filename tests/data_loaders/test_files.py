@@ -123,7 +123,7 @@ def test_a_file_the_server_does_not_have_says_what_to_set(server, tmp_path):
     assert str(caught.value) == (
         "folder/name.data is not in the data folder (MMCNB_DATA_DIR is not set), and "
         f"{server.url}/folder/name.data cannot be had (HTTP status 404): "
-        f"get it from {PAGE} and set MMCNB_DATA_DIR to a folder that holds folder/name.data."
+        f"get it from {PAGE} and set MMCNB_DATA_DIR to a folder that contains folder/name.data."
     )
 
 

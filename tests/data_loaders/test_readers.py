@@ -226,5 +226,5 @@ def test_the_sets_that_are_published_without_a_known_hash_load_from_files_in_the
     # One row more is another file, whatever it is called.
     with (tmp_path / "spambase/spambase.data").open("ab") as file:
         file.write(line(["0"] * 58))
-    with pytest.raises(InputError, match=r"spambase/spambase\.data should hold classes 0: 2788, 1: 1813 but"):
+    with pytest.raises(InputError, match=r"spambase/spambase\.data should have classes 0: 2788, 1: 1813 but"):
         data_loaders.load("spambase", source=source)

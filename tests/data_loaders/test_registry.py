@@ -109,11 +109,11 @@ def test_an_unknown_name_is_answered_with_the_names(name):
     [
         (
             {"class_counts": {0: 1, 1: 1}},
-            r"should hold classes 0: 1, 1: 1 but hold 0: 1, 1: 1, 2: 1; get the orig",
+            r"should have classes 0: 1, 1: 1 but have 0: 1, 1: 1, 2: 1; get the orig",
         ),
         (
             {"n_features": 5},
-            r"tiny/tiny\.data should hold 5 features a row but hold 4; get the original from https",
+            r"tiny/tiny\.data should have 5 features a row but have 4; get the original from https",
         ),
     ],
 )
@@ -133,7 +133,7 @@ def test_files_that_do_not_fit_the_facts_are_refused(tiny, data_dir, monkeypatch
         (b"1,2,3,x,Iris-setosa\n", "cannot be parsed"),
         (b"1,2,3,nan,Iris-setosa\n", "not finite"),
         (b"\xff\xfe", "cannot be parsed"),
-        (b"", "cannot be parsed|should hold"),
+        (b"", "cannot be parsed|should have"),
     ],
     ids=["short row", "unknown class", "text", "not finite", "not ASCII", "empty"],
 )
