@@ -153,7 +153,9 @@ class DataSet:
                 f"{X.shape[-1]}; {self._remedy}."
             )
         if not np.isfinite(X.data if issparse(X) else X).all():
-            raise InputError(f"{self.name}: {self._paths} contain a value that is not finite; {self._remedy}.")
+            raise InputError(
+                f"{self.name}: {self._paths} contain a value that is not finite; {self._remedy}."
+            )
 
 
 def published_files(folder: str, url: str, sha256: Mapping[str, str]) -> tuple[File, ...]:
