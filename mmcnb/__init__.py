@@ -23,6 +23,7 @@ _MODULES = {
     "annotate": "mmcnb.estimators.annotate",
     "load": "mmcnb.estimators.persistence",
     "open_samples": "mmcnb.samples",
+    "read_table": "mmcnb.samples.tables",
     "warmup": "mmcnb.estimators.warmup",
     "config": "mmcnb._config",
     "InputError": "mmcnb.errors",

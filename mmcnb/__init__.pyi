@@ -18,6 +18,7 @@ from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS as UnsupervisedRLS
 from mmcnb.estimators.warmup import warmup as warmup
 from mmcnb.features.graph import GraphKernel as GraphKernel
 from mmcnb.samples import open_samples as open_samples
+from mmcnb.samples.tables import read_table as read_table
 
 __version__: str
 __all__ = [
@@ -41,5 +42,6 @@ __all__ = [
     "datasets",
     "load",
     "open_samples",
+    "read_table",
     "warmup",
 ]

@@ -1,18 +1,39 @@
 """Write a table (CSV, Parquet, Arrow), LIBSVM text, .npy, .npz or another store as a checked Zarr store."""
 
 import argparse
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mmcnb.cli._common import add_options
+from mmcnb.cli._common import add_options, words
 from mmcnb.cli._common import table as described
 from mmcnb.cli._outputs import whole_outputs
 
-OF_TABLES = (
-    *("columns", "drop", "label_column", "index_column"),
-    *("missing", "categories", "delimiter", "decimal"),
-)
+OF_TABLES: dict[str, dict[str, Any]] = {
+    "columns": {
+        "action": "append",
+        "help": "features to take, by name or number from 0, between commas or by several such options "
+        "(default: all); a name with a comma in it stands alone",
+    },
+    "drop": {"action": "append", "help": "columns to leave out, given as those of --columns"},
+    "label_column": {"help": "column of classes"},
+    "index_column": {"help": "column of the names of rows"},
+    "header": {"choices": ["yes", "no"], "help": "whether the first line of text names the columns"},
+    "na_values": {
+        "action": "append",
+        "help": "mark of missing values beside NA, ?, - and others; '' is none",
+    },
+    "thousands": {"help": "mark between thousands in text"},
+    "decimal": {"choices": [".", ","], "help": "decimal point of text (default: .)"},
+    "delimiter": {"help": "mark between cells of text (default: that of the first lines)"},
+    "missing": {
+        "choices": ["refuse", "drop", "mean"],
+        "help": "missing and infinite cells: refuse (default), drop their rows, or take the column's mean",
+    },
+    "categories": {"choices": ["one-hot"], "help": "write a column of text as one 0/1 column for each text"},
+    "dates": {"choices": ["epoch", "drop"], "help": "write dates as seconds since 1970, or leave them out"},
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--layout", choices=["auto", "dense", "csr"], default="auto", help="how rows are stored"
     )
-    _add_table_arguments(parser.add_argument_group("tables (CSV, Parquet, Arrow)"))
+    group = parser.add_argument_group("tables (CSV, Parquet, Arrow)")
+    for name, options in OF_TABLES.items():
+        of_value: dict[str, Any] = (
+            {} if "choices" in options else {"metavar": "NAME" if "column" in name else "MARK"}
+        )
+        group.add_argument(f"--{name.replace('_', '-')}", **of_value, **options)
     parser.add_argument(
         "--zero-based", action="store_true", help="LIBSVM column numbers begin at 0 instead of 1"
     )
@@ -37,32 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dtype", choices=["float32", "float64"], help="type of the values (default: as in IN)"
     )
     add_options(parser, "element", "memory-limit", "overwrite")
-
-
-def _add_table_arguments(group: Any) -> None:
-    several = {"action": "append", "metavar": "NAMES"}
-    group.add_argument(
-        "--columns",
-        **several,
-        help="features to take, by name or number from 0, between commas or by several such options "
-        "(default: all); a name with a comma in it stands alone",
-    )
-    group.add_argument("--drop", **several, help="columns to leave out, given as those of --columns")
-    group.add_argument("--label-column", metavar="NAME", help="column that holds the classes")
-    group.add_argument("--index-column", metavar="NAME", help="column that holds the names of rows")
-    group.add_argument(
-        "--missing",
-        choices=["refuse", "drop", "mean"],
-        default="refuse",
-        help="empty, NaN and infinite cells: refuse them, drop their rows, or take the mean of the column",
-    )
-    group.add_argument(
-        "--categories", choices=["one-hot"], help="write a column of text as one 0/1 column for each text"
-    )
-    group.add_argument(
-        "--delimiter", metavar="MARK", help="what divides cells (default: a comma; a tab for .tsv)"
-    )
-    group.add_argument("--decimal", choices=[".", ","], default=".", help="decimal point")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -86,19 +86,29 @@ def _convert(arguments: argparse.Namespace, out: str) -> dict[str, Any]:
         n_features=arguments.features,
         dtype=arguments.dtype,
         memory_limit=None if limit is None else parse_bytes(limit),
+        show_columns=_show_columns,
         **{name: getattr(arguments, name) for name in OF_TABLES},
     )
     return taken | describe_store(out)
 
 
-def lines(report: dict[str, Any]) -> Iterator[str]:
-    """Word what was taken, and what was written."""
-    from mmcnb.samples._columns import shown_names
+def _show_columns(listing: list[dict[str, Any]]) -> None:
+    print("of the first rows:", *_listed(listing), sep="\n", file=sys.stderr, flush=True)
 
-    shown = dict(report)
-    for name in ("numbers", "one_hot", "left_out"):
-        found = shown.get(name)
-        shown[name] = f"{len(found)}: {shown_names(list(found))}" if found else None
-    for name in ("rows_dropped", "cells_filled"):
-        shown[name] = shown.get(name) or None
-    return described(shown)
+
+def lines(report: dict[str, Any]) -> Iterator[str]:
+    """Word what became of each column, and what was written."""
+    yield from _listed(report.get("columns") or [])
+    shown = {name: value for name, value in report.items() if name != "columns"}
+    yield from described(shown | {name: shown.get(name) or None for name in ("rows_dropped", "cells_filled")})
+
+
+def _listed(listing: list[dict[str, Any]]) -> Iterator[str]:
+    """Columns with type, missing and different values, and what becomes of them, as a table."""
+    if not listing:
+        return
+    rows = [["column", *list(listing[0])[1:]]]
+    rows += [["" if value is None else words(value) for value in column.values()] for column in listing]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()

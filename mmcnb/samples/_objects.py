@@ -32,7 +32,7 @@ def names_in_frame(source: Any) -> list[str] | None:
         return None
     from mmcnb.samples._frames import column_names
 
-    return column_names(frame.columns)
+    return column_names(frame)
 
 
 def unwrap(source: Any, element: str | None) -> Rows:
@@ -102,7 +102,7 @@ def _dask_frame(source: Any) -> Rows:
                 "X.astype('float64'), or drop it."
             )
     rows = source.astype(block_dtype(*source.dtypes)).to_dask_array(lengths=True)
-    return Rows(rows, column_names(list(source.columns)), "the Dask frame")
+    return Rows(rows, column_names(source), "the Dask frame")
 
 
 def _xarray(source: Any, element: str | None) -> Rows:

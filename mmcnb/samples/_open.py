@@ -35,7 +35,7 @@ from mmcnb.samples._limits import check_documents
 from mmcnb.samples._remote import RemoteStore, open_address
 from mmcnb.samples._stored import EdgeChunks, StoredArray, edge_bytes
 from mmcnb.samples._stored_csr import StoredCSRSamples
-from mmcnb.samples._table_files import table_format
+from mmcnb.samples._text import table_format
 
 Node = zarr.Array | zarr.Group
 
@@ -138,7 +138,7 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
     ----------
     source : array, sparse matrix, data frame, AnnData, file, Zarr store or Samples
         An array of shape (n_samples, n_features) or a list of rows; a SciPy sparse matrix or array; a data
-        frame of pandas, polars, pyarrow or another library that narwhals knows; an AnnData object, in memory
+        frame of pandas, polars, pyarrow or another library that exports Arrow; an AnnData object, in memory
         or backed; a Dask array or frame; an xarray DataArray; a dataset or group of h5py; the path of a
         ``.npy``, ``.h5``, ``.hdf5`` or ``.h5ad`` file, or of a table of numbers: Parquet (a file, or a folder
         of files), Arrow IPC or Feather, or CSV of at most 256 MiB; a Zarr array or group, opened, as a path
@@ -239,7 +239,7 @@ FILES = {
 }
 """Modules that read files of rows, by ending, and their functions of path and element."""
 
-TABLES = ("mmcnb.samples._columnar", "open_file")
+TABLES = ("mmcnb.samples.tables", "open_table")
 
 
 def is_file_of_rows(source: Any) -> bool:

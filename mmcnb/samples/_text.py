@@ -19,6 +19,7 @@ import numpy as np
 from mmcnb._config import format_bytes
 from mmcnb._progress import progress
 from mmcnb.errors import InputError
+from mmcnb.samples._inventory import is_store_folder
 from mmcnb.samples._npy import Rows
 from mmcnb.samples.matrix import CSRBlock, all_finite
 
@@ -40,6 +41,34 @@ _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open
 def plain_name(path: Path) -> str:
     """File name in lower case without the ending of its compression."""
     return path.stem.lower() if path.suffix.lower() in _OPENERS else path.name.lower()
+
+
+TABLES = {
+    "parquet": (".parquet", ".parq", ".pq"),
+    "csv": (".csv", ".tsv"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+}
+
+
+def table_format(path: Path) -> str | None:
+    """One of `TABLES`, for a file or a folder with such files; None if it is no table."""
+    if path.is_dir() and not is_store_folder(path):
+        return next((form for form in TABLES if next(_below(path, form), None)), None)
+    name = plain_name(path) if path.is_file() else ""
+    form = next((form for form, endings in TABLES.items() if name.endswith(endings)), None)
+    return form if form == "csv" or path.name.lower() == name else None
+
+
+def table_files(path: Path) -> list[Path]:
+    """The file, or those below a folder; names that begin with . or _ are no tables."""
+    return [path] if path.is_file() else sorted(_below(path, table_format(path) or ""))
+
+
+def _below(folder: Path, form: str) -> Iterator[Path]:
+    for file in folder.rglob("*"):
+        is_hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+        if not is_hidden and plain_name(file).endswith(TABLES[form]) and file.is_file():
+            yield file
 
 
 @contextmanager

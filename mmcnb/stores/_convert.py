@@ -14,12 +14,10 @@ from mmcnb._machine import resident_memory
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import InputError, MemoryLimitError, shown
 from mmcnb.samples._base import Samples
-from mmcnb.samples._columns import TableOptions
 from mmcnb.samples._inventory import PathLike, checked_path, is_store_folder
 from mmcnb.samples._npy import Blocks, NumpyFile, Rows, step_rows
 from mmcnb.samples._open import open_samples
-from mmcnb.samples._table_files import open_table, table_format
-from mmcnb.samples._text import first_line, looks_like_libsvm, plain_name, read_libsvm
+from mmcnb.samples._text import first_line, looks_like_libsvm, plain_name, read_libsvm, table_format
 from mmcnb.samples.matrix import CSRBlock, as_block, as_matrix, block_dtype, n_rows_of
 from mmcnb.stores._labels import class_labels_array, class_names, open_class_labels, open_index
 from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter, StoreWriter
@@ -27,22 +25,20 @@ from mmcnb.stores.atomic import AtomicOutput
 
 WORK_BYTES = 160 * 2**20  # pieces, chunks and libraries on top of what the process holds, measured
 DENSE_FROM = 0.5  # share of values from which layout="auto" writes sparse sources dense
-LIBSVM_NAMES = (".libsvm", ".svm", ".svmlight")
 
 
 @dataclass
 class _Stream:
-    """Rows being converted, and what is known of them in advance or when all were read."""
+    """Rows being converted, and what is known of them in advance."""
 
     blocks: Blocks
     is_sparse: bool
     dtype: np.dtype
     n_features: int | None
-    n_samples: int | None = None  # None where the reader shows its own progress
+    n_samples: int | None = None  # None if the reader shows its own progress
     cached_bytes: int = 0
     feature_names: list[str] | None = None
-    class_names: Callable[[], list[str] | None] = lambda: None
-    report: Callable[[], dict[str, Any]] = dict
+    class_names: Callable[[], list[str] | None] = lambda: None  # of a table: as many as its rows have shown
 
 
 def convert(
@@ -50,14 +46,6 @@ def convert(
     out: PathLike,
     *,
     layout: str = "auto",
-    columns: Any = None,
-    drop: Any = None,
-    label_column: str | int | None = None,
-    index_column: str | int | None = None,
-    missing: str = "refuse",
-    categories: str | None = None,
-    delimiter: str | None = None,
-    decimal: str = ".",
     element: str | None = None,
     memory_limit: int | None = None,
     overwrite: bool = False,
@@ -65,6 +53,8 @@ def convert(
     n_features: int | None = None,
     dtype: Any = None,
     progress: bool | None = None,
+    show_columns: Callable[[list[dict[str, Any]]], object] | None = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Write rows as a Zarr store with checksums, and their class labels and names beside them.
 
@@ -79,27 +69,6 @@ def convert(
     layout : {"auto", "dense", "csr"}, default="auto"
         ``"auto"`` keeps dense rows dense, and sparse rows sparse unless more than half of their values
         are stored.
-    columns : list of str or int, default=None
-        Columns of a table to take as features, in this order, by name or by number from 0; None is all.
-        One text may hold several names between commas.
-    drop : list of str or int, default=None
-        Columns of a table to leave out.
-    label_column : str or int, default=None
-        Column of a table that holds the classes: whole numbers, or names, which are numbered as they
-        first appear.
-    index_column : str or int, default=None
-        Column of a table that holds the names of rows: they are kept as array ``index`` of the store.
-        None is the index that pandas has recorded in a Parquet or Arrow file.
-    missing : {"refuse", "drop", "mean"}, default="refuse"
-        What becomes of empty, NaN and infinite cells of a table: an error, rows left out, or the mean of
-        the finite numbers of the column, for which all rows are read twice.
-    categories : {None, "one-hot"}, default=None
-        ``"one-hot"`` writes a column of text as one column of 0 and 1 for each text, in sorted order; None
-        refuses text.
-    delimiter : str, default=None
-        What divides the cells of a CSV file. None is a tab for .tsv, and a comma for others.
-    decimal : {".", ","}, default="."
-        Decimal point of a CSV file.
     element : str, default=None
         Element of a Zarr store; None is ``"X"``.
     memory_limit : int, default=None
@@ -111,15 +80,21 @@ def convert(
     n_features : int, default=None
         Number of columns of LIBSVM text, where the last ones may hold no value.
     dtype : {"float32", "float64"}, default=None
-        None is float32 for text, and for others the type they have.
+        None is float32 for text, or float64 if float32 would merge numbers of a table, and for others the
+        type they have.
     progress : bool or None, default=None
         None shows a bar on a terminal.
+    show_columns : callable, default=None
+        Called with the listing of the columns of a table when 100,000 rows are read.
+    **options
+        Of tables, as `mmcnb.read_table` has them. Classes and row names become arrays ``y`` and ``index`` of
+        the store.
 
     Returns
     -------
     dict
-        Of a table: ``header``, ``numbers``, ``one_hot``, ``classes``, ``index`` and ``left_out``, which say
-        what each column was taken for, ``rows_dropped`` and ``cells_filled``. Empty for other sources.
+        Of a table: ``header``, ``rows_dropped``, ``cells_filled``, and ``columns``, a listing with name,
+        type, missing and different values of each column, and its treatment. Empty for other sources.
 
     Raises
     ------
@@ -137,8 +112,8 @@ def convert(
     ...     table = pathlib.Path(folder, "tiny.csv")
     ...     _ = table.write_text("width,height,kind\\n1,2.5,a\\n3,4,b\\n")
     ...     taken = convert(table, f"{folder}/tiny.zarr", label_column="kind")
-    ...     open_samples(f"{folder}/tiny.zarr").n_features, taken["classes"]
-    (2, 'kind')
+    ...     open_samples(f"{folder}/tiny.zarr").n_features, taken["columns"][2]["becomes"]
+    (2, 'classes')
     """
     if layout not in ("auto", "dense", "csr"):
         raise InputError(f"layout={shown(layout)} is unknown: give 'auto', 'dense' or 'csr'.")
@@ -146,16 +121,23 @@ def convert(
         raise InputError(f"dtype={shown(dtype)} cannot be converted to: give 'float32' or 'float64'.")
     if n_features is not None and n_features < 1:
         raise InputError(f"n_features={n_features} is too small: give at least 1.")
-    of_tables = TableOptions(
-        columns, drop, label_column, index_column, missing, categories, delimiter, decimal
-    )
-    output = AtomicOutput(out, overwrite)
-    _check_apart(source, output.target)
+    target = AtomicOutput(out, overwrite).target  # refuses one that is there before anything is read
+    _check_apart(source, target)
+    form = _format(source)
+
+    def write(stream: _Stream) -> None:
+        _check_memory(memory_limit, stream)
+        writer = _write_sparse if stream.is_sparse else _write_dense
+        writer(stream, AtomicOutput(out, overwrite), layout, progress)
+
+    if form == "table":
+        return _convert_table(Path(source), options | {"dtype": dtype}, progress, show_columns, write)
+    given = next((name for name, value in options.items() if value is not None), None)
+    if given is not None:
+        raise InputError(f"{given} is of CSV, Parquet and Arrow files, but {source} is none: leave it out.")
     text = {"zero_based": zero_based, "n_features": n_features, "show_progress": progress}
-    stream = _open_stream(source, element, dtype, of_tables, **text)
-    _check_memory(memory_limit, stream)
-    (_write_sparse if stream.is_sparse else _write_dense)(stream, output, layout, progress)
-    return stream.report()
+    write(_open_stream(source, form, element, dtype, **text))
+    return {}
 
 
 def _check_apart(source: Any, target: Path) -> None:
@@ -182,15 +164,26 @@ def _check_memory(memory_limit: Any, stream: _Stream) -> None:
         )
 
 
-def _open_stream(source: Any, element: str | None, dtype: Any, options: TableOptions, **text: Any) -> _Stream:
+def _convert_table(path: Path, options: Any, progress: Any, show: Any, write: Any) -> dict[str, Any]:
+    from mmcnb.samples.columns import TableOptions
+    from mmcnb.samples.tables import Table, TableRows, TypeChangedError
+
+    given = TableOptions(**{name: value for name, value in options.items() if value is not None})
+    rows = TableRows(Table(path, given, progress), given, show)
+    while True:
+        written = _written_dtype(rows, rows.stored_dtype, given.dtype)
+        shape = rows.n_features, rows.table.n_rows, rows.table.cached_bytes
+        try:
+            write(
+                _Stream(rows.blocks(), False, written, *shape, rows.feature_names, lambda: rows.class_names)
+            )
+            return rows.report()
+        except TypeChangedError as change:  # nothing was written
+            rows.begin_again(change)
+
+
+def _open_stream(source: Any, form: str, element: str | None, dtype: Any, **text: Any) -> _Stream:
     """The rows of a source; ``text`` is what the reader of LIBSVM text takes beside path and type."""
-    form = _format(source)
-    if form in ("csv", "parquet", "arrow"):
-        return _table_stream(Path(source), form, options, dtype, text["show_progress"])
-    if options.given is not None:
-        raise InputError(
-            f"{options.given} is of CSV, Parquet and Arrow files, but {source} is none: leave it out."
-        )
     if form == "store":
         return _store_stream(open_samples(source, element), dtype)
     path, text_dtype = Path(source), np.dtype(dtype or np.float32)
@@ -201,29 +194,20 @@ def _open_stream(source: Any, element: str | None, dtype: Any, options: TableOpt
     return _Stream(file.blocks(), file.is_sparse, written, file.n_features, file.n_samples, file.cached_bytes)
 
 
-def _table_stream(path: Path, form: str, options: TableOptions, dtype: Any, progress: bool | None) -> _Stream:
-    rows = open_table(path, form, options, dtype, progress)
-    written = _written_dtype(rows, rows.stored_dtype, dtype or (np.float32 if form == "csv" else None))
-    shape = rows.n_features, rows.table.n_rows, rows.table.cached_bytes
-    names = rows.feature_names, lambda: rows.class_names
-    return _Stream(rows.blocks(), False, written, *shape, *names, report=rows.report)
-
-
 def _format(source: Any) -> str:
-    """One of store, libsvm, csv, parquet, arrow, numpy."""
+    """One of store, libsvm, table, numpy."""
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return "store"
     path = Path(source)
     name = plain_name(path)
-    table = table_format(path)
-    if table is not None:
-        return table
+    if table_format(path) is not None:
+        return "table"
     if not path.is_file() or name.endswith((".zip", ".h5", ".hdf5", ".h5ad")):
         return "store"
-    if name.endswith(LIBSVM_NAMES):
-        return "libsvm"
     if path.suffix.lower() in (".npy", ".npz"):
         return "numpy"
+    if name.endswith((".libsvm", ".svm", ".svmlight")):
+        return "libsvm"
     if is_store_folder(path.parent):
         raise InputError(f"{path} is a part of a Zarr store: give the path of the store, {path.parent}.")
     if looks_like_libsvm(first_line(path)):

@@ -191,7 +191,7 @@ def test_opened_rows_are_rows(dense, X):
         ([["1", "2"], ["3", "4"]], "X holds text"),
         (np.array([[1, "2"], [3, 4]], dtype=object), "X holds text, '2' at row 0, column 1"),
         ([[1, 2], [3]], "rows of different lengths"),
-        (pd.DataFrame({"a": [1, 2], "city": ["x", "y"]}), "column 'city' of the data frame holds text"),
+        (pd.DataFrame({"a": [1, 2], "city": ["x", "y"]}), "column 'city' of the data frame is text"),
         (pl.DataFrame({"a": [1, None]}), "row 1, column 'a' of the data frame"),
         (pl.LazyFrame({"a": [1, 2]}), "is lazy, a query without rows"),
         ({"a": [1, 2]}, "X is a dict, which cannot be read"),

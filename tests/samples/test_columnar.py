@@ -15,7 +15,7 @@ from sklearn.datasets import make_blobs
 
 import mmcnb
 from mmcnb.errors import InputError
-from mmcnb.samples import _columnar, open_samples
+from mmcnb.samples import open_samples, tables
 from mmcnb.samples._base import open_again
 from mmcnb.stores import convert
 
@@ -63,18 +63,18 @@ def test_blocks_are_those_of_memory(X, tmp_path, rng, form):
 @pytest.mark.parametrize("form", ["parquet", "arrow", "feather", "folder"])
 def test_a_pass_reads_each_group_once(X, tmp_path, monkeypatch, form):
     path, read = write(table_of(X), tmp_path, form), []
-    original = _columnar.ColumnarSamples._read_group
+    original = tables.TableSamples._read_group
 
     def counting(self, number):
         read.append(number)
         return original(self, number)
 
-    monkeypatch.setattr(_columnar.ColumnarSamples, "_read_group", counting)
+    monkeypatch.setattr(tables.TableSamples, "_read_group", counting)
     samples = open_samples(path)
     with ThreadPoolExecutor(3) as pool:
         blocks = list(pool.map(lambda start: samples.block(start, start + 700), range(0, 9000, 700)))
     assert np.array_equal(np.concatenate(blocks), X)
-    assert sorted(read) == list(range(len(samples._source.lengths)))
+    assert sorted(read) == list(range(len(samples.table_rows.table.lengths)))
 
 
 def test_labels_are_the_same_from_every_form(tmp_path):
@@ -126,9 +126,9 @@ def test_whole_numbers_flags_and_an_index(tmp_path):
         ),
         (
             {"a": [1.5] * 4 + [None], "b": [1] * 5},
-            r"(row 4|line 6), column 0 \('a'\) holds no value.*--missing.*mmcnb conv",
+            r"(row 4|line 6), column 0 \('a'\): the cell has no value.*--missing.*mmcnb conv",
         ),
-        ({"a": [1.5] * 4 + [np.inf]}, r"infinity"),
+        ({"a": [1.5] * 4 + [np.inf]}, r"infini"),
     ],
 )
 def test_what_is_no_table_of_numbers(tmp_path, form, columns, match):
@@ -147,16 +147,15 @@ def test_csv_that_is_not_to_be_read_whole(tmp_path, monkeypatch):
     path = write(pa.table({"a": [1, 2]}), tmp_path, "csv")
     with pytest.raises(InputError, match="has no element 'X'"):
         open_samples(path, "X")
-    monkeypatch.setattr(_columnar, "MOST_CSV_BYTES", 3)
+    monkeypatch.setattr(tables, "MOST_WHOLE_BYTES", 3)
     with pytest.raises(
         InputError, match=r"too large to be read whole: .*`mmcnb convert .*rows\.csv OUT\.zarr`"
     ):
         open_samples(path)
 
 
-def test_an_arrow_stream_is_to_be_converted(tmp_path):
-    table = pa.table({"a": [1.0]})
+def test_an_arrow_stream_is_read_whole(tmp_path):
+    table = pa.table({"a": [1.0, 2.0]})
     with pa.OSFile(str(tmp_path / "a.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
         writer.write_table(table)
-    with pytest.raises(InputError, match=r"is an Arrow stream.*mmcnb convert"):
-        open_samples(tmp_path / "a.arrow")
+    assert open_samples(tmp_path / "a.arrow").block(0, 2).tolist() == [[1], [2]]

@@ -1,0 +1,524 @@
+"""Columns of a table: which are features, what becomes of each, and what is said of one that cannot be taken.
+
+`TREATMENTS` is the one table of defaults and treatments; readers only follow it.
+"""
+
+import csv
+import difflib
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from mmcnb.errors import InputError, shown
+from mmcnb.samples.matrix import block_dtype
+
+MOST_DISTINCT = 1000  # more different values are not counted, and are not categories
+GAPS = (*pa.csv.ConvertOptions().null_values, "?", "-", "--", ".", "None", "none", "<NA>")
+TEXT = pa.large_string()
+FLAG = "(?i)^(true|false)$"
+WHOLE = r"^[-+]?\d+$"
+
+
+class Treatment(NamedTuple):
+    """What becomes of a kind of column; ``encode`` makes numbers of its values."""
+
+    becomes: str
+    encode: Callable[["Column", pa.Array], np.ndarray] | None = None
+
+
+def _numbers(column: "Column", values: pa.Array) -> np.ndarray:
+    return values.to_numpy(zero_copy_only=False)
+
+
+def _codes(column: "Column", texts: pa.Array) -> np.ndarray:
+    """Numbers of the categories; NaN for no text, and 0 until the categories are known."""
+    if column.categories is None:
+        return np.where(texts.is_null(), np.nan, 0.0)
+    return pc.index_in(texts, column.categories).to_numpy(zero_copy_only=False)
+
+
+def _seconds(column: "Column", times: pa.Array) -> np.ndarray:
+    """Seconds since 1970, since midnight for times of a day, or of a duration."""
+    if pa.types.is_date(times.type):
+        times = times.cast(pa.timestamp("s" if times.type == pa.date32() else "ms"))
+    unit = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[times.type.unit]
+    whole = times.view(pa.int64() if times.type.bit_width == 64 else pa.int32())
+    return pc.divide(whole.cast(pa.float64(), safe=False), unit).to_numpy(zero_copy_only=False)
+
+
+REFUSED, LEFT_OUT = Treatment("refused"), Treatment("left out")
+TREATMENTS: dict[str, dict[str | None, Treatment]] = {
+    "number": {None: Treatment("number", _numbers)},
+    "flag": {None: Treatment("0 or 1", _numbers)},
+    "text": {None: REFUSED, "one-hot": Treatment("a 0/1 column for each text", _codes)},
+    "date": {None: REFUSED, "epoch": Treatment("seconds since 1970", _seconds), "drop": LEFT_OUT},
+    "other": {None: REFUSED},
+}
+"""What becomes of a column by its kind and, for texts and dates, by the option of `DECIDED_BY`."""
+
+DECIDED_BY = {"text": "categories", "date": "dates"}
+CHOICES = {
+    "missing": ("refuse", "drop", "mean"),
+    "header": (None, "yes", "no"),
+    "decimal": (".", ","),
+    "dtype": (None, "float32", "float64"),
+    **{option: tuple(TREATMENTS[kind]) for kind, option in DECIDED_BY.items()},
+}
+_DROP = "leave the column out with --drop {option}"
+FAULTS = {
+    "text": (
+        "{cell} is not a number",
+        f"write one 0/1 column a text with --categories one-hot, or {_DROP} "
+        "(classes are named with --label-column, rows with --index-column)",
+    ),
+    "date": ("{cell} is a date or time and not a number", f"make it seconds with --dates epoch, or {_DROP}"),
+    "other": ("{cell} is of type {type} and not a number", f"{_DROP}, or write a number instead"),
+    "cell": ("{cell} is not a number", f"{{hint}}correct it, or {_DROP}"),
+    "flag cell": ("{cell} is neither true nor false", f"correct it, or {_DROP}"),
+    "gap": (
+        "the cell {cell}",
+        "correct it, leave such rows out with --missing drop, or take the mean of the column with "
+        "--missing mean{hint}",
+    ),
+    "large": ("{cell} is too large for {type}", "write float64 (--dtype float64)"),
+    "no class": ("the class is empty", "fill it in, or leave such rows out with --missing drop"),
+    "class": (
+        "label {cell} is not a whole number as those before",
+        "correct it, or use names in all rows",
+    ),
+    "row name": ("the name of the row is missing", f"fill it in, or {_DROP}"),
+    "no mean": ("no cell has a value, so there is no mean", _DROP),
+    "categories": (f"there are more than {MOST_DISTINCT} different texts, which are no categories", _DROP),
+}
+"""What is said of columns and cells that cannot be taken, and the remedy."""
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What is made of the columns; see `mmcnb.read_table`."""
+
+    columns: Any = None
+    drop: Any = None
+    label_column: Any = None
+    index_column: Any = None
+    header: Any = None
+    na_values: Any = None
+    thousands: str | None = None
+    decimal: str = "."
+    delimiter: str | None = None
+    missing: str = "refuse"
+    categories: str | None = None
+    dates: str | None = None
+    dtype: Any = None
+
+    def __post_init__(self) -> None:
+        """Refuse unknown words; lists become tuples, so that options are a key."""
+        plain: dict[str, Any] = {"header": {True: "yes", False: "no"}.get(self.header, self.header)}
+        plain["dtype"] = None if self.dtype is None else np.dtype(self.dtype).name
+        for name in ("columns", "drop", "na_values"):
+            value = getattr(self, name)
+            plain[name] = (
+                (value,) if isinstance(value, str | int) else value if value is None else tuple(value)
+            )
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                words = " or ".join(map(repr, known))
+                raise InputError(f"{name}={shown(getattr(self, name))} is unknown: give {words}.")
+        if self.thousands not in {None, ",", ".", "'", " ", "_"} - {self.decimal}:
+            raise InputError(
+                f"thousands={shown(self.thousands)} cannot stand between thousands beside "
+                f'decimal={self.decimal!r}: give another mark, such as "\'".'
+            )
+
+    def gaps(self, usual: Sequence[str]) -> list[str]:
+        """Marks of missing values: the usual ones and those given, or ``""`` alone."""
+        if self.na_values == ("",):
+            return [""]
+        given = [mark for text in self.na_values or () for mark in (text, *text.split(","))]
+        return list(dict.fromkeys(["", *usual, *given]))
+
+    def number(self) -> str:
+        """The pattern of a number."""
+        point = "\\" + self.decimal
+        whole = r"\d+" if self.thousands is None else rf"(\d{{1,3}}(\{self.thousands}\d{{3}})+|\d+)"
+        return rf"(?i)^[-+]?(({whole}{point}?\d*|{point}\d+)(e[-+]?\d+)?|inf(inity)?|nan)$"
+
+
+# --- which columns -------------------------------------------------------------------------------
+
+
+@dataclass
+class Column:
+    """A column of a table, and what is known of it.
+
+    Attributes
+    ----------
+    position : int
+    name : str
+    type : pyarrow.DataType
+    role : {"feature", "label", "index", "left out"}
+    treatment : Treatment
+    categories : pyarrow.Array or None
+        The texts that become columns, sorted; None until they are known.
+    shares : ndarray or None
+        Share of the rows that have each of them.
+    missing : int or None
+        None if the column is not read.
+    distinct : pyarrow.Array or None
+        Different values so far; None if they are too many.
+    """
+
+    position: int
+    name: str
+    type: pa.DataType
+    role: str = "feature"
+    treatment: Treatment = LEFT_OUT
+    categories: pa.Array | None = None
+    shares: np.ndarray | None = None
+    missing: int | None = None
+    distinct: pa.Array | None = None
+
+    @property
+    def is_one_hot(self) -> bool:
+        """Whether each of its texts becomes a column."""
+        return self.treatment.encode is _codes
+
+    @property
+    def dtype(self) -> np.dtype:
+        """NumPy's type of the numbers that it becomes."""
+        if self.treatment.encode is not _numbers:
+            return np.dtype(np.uint8 if self.is_one_hot else np.float64)
+        return np.dtype(np.float32 if pa.types.is_null(self.type) else self.type_to_read.to_pandas_dtype())
+
+    @property
+    def type_to_read(self) -> pa.DataType:
+        """Type of its values: plain numbers, texts, dates or times."""
+        kind = self.type.value_type if pa.types.is_dictionary(self.type) else self.type
+        if self.role in ("label", "index"):
+            return pa.int64() if pa.types.is_integer(kind) else TEXT
+        if pa.types.is_decimal(kind) or pa.types.is_null(kind):
+            return pa.float64()
+        return TEXT if kind_of(kind) == "text" else kind
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns that it becomes; a category stands behind the name of its column."""
+        texts = None if self.categories is None else self.categories.to_pylist()
+        return [self.name] if texts is None else [f"{self.name}_{text}" for text in texts]
+
+    def note(self, values: pa.Array) -> None:
+        """Count missing and different values of the next rows."""
+        self.missing = (self.missing or 0) + values.null_count
+        if self.distinct is not None and kind_of(values.type) != "other":
+            found, known = pc.unique(values.drop_null()), self.distinct
+            if found.type != known.type:
+                common = TEXT if TEXT in (found.type, known.type) else pa.float64()
+                found, known = found.cast(common), known.cast(common)
+            found = pc.unique(pa.chunked_array([known, found]))
+            self.distinct = found if len(found) <= MOST_DISTINCT else None
+
+    def listing(self) -> dict[str, Any]:
+        """Name, type, missing and different values, and what becomes of the column."""
+        becomes = {"label": "classes", "index": "names of rows", "left out": "left out"}
+        distinct = f"over {MOST_DISTINCT:,}" if self.distinct is None else len(self.distinct)
+        return {
+            "name": self.name,
+            "type": str(self.type),
+            "missing": self.missing,
+            "distinct": None if self.missing is None else distinct,
+            "becomes": becomes.get(self.role, self.treatment.becomes),
+        }
+
+
+class NamedColumns:
+    """The columns of a table by name and number.
+
+    Attributes
+    ----------
+    name : str
+        Of the table, for messages.
+    names : list of str
+        One a column; their numbers if there is no header.
+    has_names : bool
+    index_columns : tuple of int
+        Columns that are known to be names of rows.
+    """
+
+    name: str
+    names: list[str]
+    has_names: bool
+    index_columns: tuple[int, ...] = ()
+
+    def column(self, position: int) -> str:
+        """A column's number and name, for messages."""
+        return f"column {position} ({self.names[position]!r})" if self.has_names else f"column {position}"
+
+    def option(self, position: int) -> str:
+        """What names a column on the command line; a name comes before a number."""
+        name, number = self.names[position], str(position)
+        is_clear = self.has_names and self.names.count(name) == 1 and not name.startswith("-")
+        return shlex.quote(name) if is_clear and (name.strip() or number in self.names) else number
+
+    def resolve(self, references: Any, option: str) -> list[int]:
+        """Numbers of columns that are given by name or number, also several in one text between commas."""
+        positions: list[int] = []
+        for reference in [references] if isinstance(references, str | int) else references or ():
+            found = self._position(reference)
+            if found is not None:
+                positions.append(found)
+            elif isinstance(reference, str) and "," in reference:
+                parts = (part.strip() for part in next(csv.reader([reference], skipinitialspace=True)))
+                positions += self.resolve([part for part in parts if part], option)
+            else:
+                raise InputError(f"{self.name}{self._unknown(reference)} ({option}).")
+        return list(dict.fromkeys(positions))
+
+    def _position(self, reference: Any) -> int | None:
+        if isinstance(reference, str) and self.has_names and reference in self.names:
+            if self.names.count(reference) > 1:
+                raise InputError(
+                    f"{self.name}: several columns are named {reference!r}: give a number from 0."
+                )
+            return self.names.index(reference)
+        if is_number_text(reference):
+            reference = int(reference)
+        if isinstance(reference, bool) or not isinstance(reference, int | np.integer):
+            return None
+        width = len(self.names)
+        return int(reference) % width if -width <= reference < width else None
+
+    def _unknown(self, reference: Any) -> str:
+        if not isinstance(reference, str) or is_number_text(reference):
+            among = f"among {len(self.names)}: count from 0, or from -1 backwards"
+            return f": there is no column {reference} {among}"
+        if not self.has_names:
+            return f" has no header, so no column is named {reference!r}: give its number from 0"
+        close = difflib.get_close_matches(reference, self.names, 1)
+        hint = f"perhaps {close[0]!r} is meant" if close else "name one of these, or give its number from 0"
+        more = f" and {len(self.names) - 10} more" if len(self.names) > 10 else ""
+        return f": no column is named {reference!r} among {', '.join(self.names[:10])}{more}: {hint}"
+
+
+def is_number_text(reference: Any) -> bool:
+    """Whether a text can be the number of a column."""
+    return isinstance(reference, str) and reference.isascii() and reference.removeprefix("-").isdigit()
+
+
+def choose_columns(table: NamedColumns, types: list[pa.DataType], options: TableOptions) -> list[Column]:
+    """Decide the role of each column; features come first, in the order in which they are written.
+
+    Raises
+    ------
+    InputError
+        A column is not there, is named twice, has no name, or no feature is left.
+    """
+    label, index, chosen, dropped = (
+        table.resolve(getattr(options, name), f"--{name.replace('_', '-')}")
+        for name in ("label_column", "index_column", "columns", "drop")
+    )
+    if not index and len(table.index_columns) == 1 and label != [*table.index_columns]:
+        index = [*table.index_columns]
+    if len(label) > 1 or len(index) > 1:
+        raise InputError(f"{table.name}: --label-column and --index-column name one column each: give one.")
+    for position in (*label, *index, *chosen):
+        if position in dropped:
+            raise InputError(
+                f"{table.name}: {table.column(position)} is both used and dropped: name it once."
+            )
+    if label and label == index:
+        raise InputError(f"{table.name}: {table.column(label[0])} cannot be both classes and row names.")
+    hidden = {*dropped, *label, *index, *table.index_columns}
+    every = range(len(table.names))
+    features = [p for p in (every if options.columns is None else chosen) if p not in hidden]
+    if table.has_names:
+        _check_names(table, features, explicit=options.columns is not None)
+
+    def column(role: str, position: int, treatment: Treatment = LEFT_OUT) -> Column:
+        return Column(position, table.names[position], types[position], role, treatment)
+
+    columns = [column("feature", p, treatment_of(types[p], options)) for p in features]
+    columns = [one for one in columns if one.treatment is not LEFT_OUT]
+    if not columns:
+        raise InputError(f"{table.name}: no column is left as a feature: drop fewer (--drop, --columns).")
+    columns += [*(column("label", p) for p in label), *(column("index", p) for p in index)]
+    used = {one.position for one in columns}
+    return columns + [column("left out", p) for p in every if p not in used]
+
+
+def treatment_of(kind: pa.DataType, options: TableOptions) -> Treatment:
+    """What becomes of a column of a type."""
+    name = kind_of(kind)
+    return TREATMENTS[name][getattr(options, DECIDED_BY[name]) if name in DECIDED_BY else None]
+
+
+def _check_names(table: NamedColumns, features: list[int], explicit: bool) -> None:
+    seen: dict[str, int] = {}
+    for position in features:
+        name = table.names[position].strip()
+        first = position == 0 and name in ("", "Unnamed: 0")  # as pandas writes an index, and reads it again
+        if not explicit and (first or not name):
+            why = ", as df.to_csv() writes row names" if first else ""
+            is_named = f"is named {name!r}" if name else "has no name"
+            option = table.option(position)
+            raise InputError(
+                f"{table.name}: column {position} {is_named}{why}: "
+                f"keep it as such with --index-column {option}, or leave it out with --drop {option}."
+            )
+        other = seen.setdefault(table.names[position], position)
+        if other != position:
+            raise InputError(
+                f"{table.name}: columns {other} and {position} are both named {table.names[position]!r}: "
+                f"rename one, or leave one out with --drop {position}."
+            )
+
+
+# --- kinds, and values of a kind -----------------------------------------------------------------
+
+
+def kind_of(kind: pa.DataType) -> str:
+    """One of the kinds of `TREATMENTS`."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return kind_of(kind.value_type)
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind):
+        return "number"
+    if types.is_boolean(kind):
+        return "flag"
+    if types.is_string(kind) or types.is_large_string(kind) or kind == pa.string_view():
+        return "text"
+    return "date" if types.is_temporal(kind) else "other"
+
+
+def kind_of_texts(texts: pa.Array) -> pa.DataType | None:
+    """Numbers or flags, if texts are these in half of the cells, or but for one mark; None for text."""
+    counts = [
+        pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0
+        for pattern in (r"(?i)^[-+]?[\d.,' ]*\d[\d.,' ]*(e[-+]?\d+)?$|^[-+]?inf(inity)?$", FLAG)
+    ]
+    for count, kind in zip(counts, (pa.float64(), pa.bool_()), strict=True):
+        if count and 2 * count >= len(texts) - texts.null_count:
+            return kind
+    others = texts.filter(pc.invert(pc.match_substring_regex(texts, r"^[-+]?[\d.,]+(e[-+]?\d+)?$")))
+    return pa.float64() if counts[0] > 1 and pc.count_distinct(others).as_py() == 1 else None
+
+
+def trimmed(texts: pa.Array, gaps: pa.Array) -> pa.Array:
+    """Texts without spaces around them; null for the marks of missing values."""
+    texts = pc.utf8_trim_whitespace(texts)
+    return pc.if_else(pc.is_in(texts, gaps), None, texts)
+
+
+def parsed(texts: pa.Array, kind: pa.DataType, options: TableOptions) -> tuple[pa.Array, pa.Array]:
+    """Trimmed texts as numbers or flags, and which of them are none."""
+    good = pc.match_substring_regex(texts, FLAG if kind == pa.bool_() else options.number())
+    wrong = pc.fill_null(pc.invert(good), False)
+    values = pc.if_else(good, texts, None)
+    if kind == pa.bool_():
+        return values.cast(pa.bool_()), wrong
+    for mark, into in ((options.thousands, ""), (options.decimal, ".")):
+        values = pc.replace_substring(values, mark, into) if mark else values
+    return values.cast(pa.float64()), wrong
+
+
+def number_hint(texts: pa.Array, options: TableOptions) -> str:
+    """Options with which all texts are numbers, or the only one is a mark of missing values."""
+    other, found = "," if options.decimal == "." else ".", []
+    for name, mark in (("thousands", other), ("decimal", other), ("thousands", "'"), ("thousands", " ")):
+        if mark != options.thousands:
+            pattern = replace(options, **{name: mark}).number()
+            found += (
+                [f"--{name} {mark!r}"] if pc.all(pc.match_substring_regex(texts, pattern)).as_py() else []
+            )
+    if found:
+        return f"give {' or '.join(found)}, "
+    if len(pc.unique(texts)) > 1:
+        return ""
+    more = " and --missing drop" if options.missing == "refuse" else ""
+    return f"give --na-values {shlex.quote(texts[0].as_py())}{more} if it marks missing values, "
+
+
+def common_dtype(columns: Sequence[Column]) -> np.dtype:
+    """The narrowest type of all features."""
+    types = {column.dtype for column in columns if column.treatment.encode}
+    return types.pop() if len(types) == 1 else block_dtype(*types)
+
+
+def largest(values: pa.Array) -> int:
+    """The largest absolute value of whole numbers."""
+    found = pc.min_max(values)
+    return max(abs(found["min"].as_py() or 0), abs(found["max"].as_py() or 0))
+
+
+def merged_by_float32(values: pa.Array) -> int:
+    """How many different numbers float32 would merge with others."""
+    wide = pc.unique(values.drop_null().cast(pa.float64()))
+    return len(wide) - len(pc.unique(pc.cast(wide, pa.float32(), safe=False)))
+
+
+# --- what is wrong with them ---------------------------------------------------------------------
+
+
+class Faults(dict[Any, list[Any]]):
+    """All faults of a table: each kind of them in a column once, with its first place, remedy and count.
+
+    Examples
+    --------
+    >>> from mmcnb.samples.columns import Faults
+    >>> faults = Faults()
+    >>> faults.add("a", "rows.csv, line 3: 'x' is not a number", "correct it", 2)
+    >>> try:
+    ...     faults.check()
+    ... except ValueError as error:
+    ...     print(error)
+    rows.csv, line 3: 'x' is not a number (and 1 more): correct it.
+    """
+
+    def add(self, key: Any, fault: str, remedy: str, count: int = 1) -> None:
+        """Add faults of a kind; the first one is shown."""
+        self.setdefault(key, [fault, remedy, 0])[2] += count
+
+    def check(self) -> None:
+        """Raise if there is a fault, with one sentence for each kind."""
+        said = [
+            f"{fault}{f' (and {count - 1:,} more)' if count > 1 else ''}: {remedy}."
+            for fault, remedy, count in self.values()
+        ]
+        if said:
+            more = [f"There are {len(said) - 10} more such faults."] if len(said) > 10 else []
+            raise InputError(" ".join(said[:10] + more))
+
+
+class Classes:
+    """Class labels from a column: whole numbers as they are, names numbered as they first appear.
+
+    Attributes
+    ----------
+    names : list of str or None
+        Names of the classes read so far; None if they are whole numbers.
+    """
+
+    names: list[str] | None = None
+    _has_begun = False
+
+    def numbers(self, values: pa.Array) -> tuple[np.ndarray, int]:
+        """The next labels, and the first row whose text does not suit those before; -1 if there is none."""
+        if pa.types.is_integer(values.type):
+            return values.to_numpy(zero_copy_only=False).astype(np.int64), -1
+        whole = pc.match_substring_regex(values, r"^[-+]?\d+(\.0*)?(e\+?0+)?$", ignore_case=True)
+        if not self._has_begun and len(values):
+            self._has_begun, self.names = True, None if whole[0].as_py() else []
+        if self.names is not None:
+            self.names += pc.unique(
+                values.filter(pc.invert(pc.is_in(values, pa.array(self.names, TEXT))))
+            ).to_pylist()
+            return pc.index_in(values, pa.array(self.names, TEXT)).to_numpy().astype(np.int64), -1
+        digits = pc.replace_substring_regex(pc.if_else(whole, values, "0"), r"^\+|(\.0*)?([eE].*)?$", "")
+        return digits.cast(pa.int64()).to_numpy(), pc.index(whole, False).as_py()
