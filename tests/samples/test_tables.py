@@ -346,7 +346,9 @@ def test_damaged_files(tmp_path, name):
 
 def test_too_many_categories(tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n" + "".join(f"1,t{i}\n" for i in range(1001)))
-    with pytest.raises(InputError, match=r"column 1 \('b'\): there are more than 1000 different texts.*--drop b"):
+    with pytest.raises(
+        InputError, match=r"column 1 \('b'\): there are more than 1000 different texts.*--drop b"
+    ):
         convert(tmp_path / "a.csv", tmp_path / "a.zarr", categories="one-hot")
 
 
