@@ -281,7 +281,7 @@ def test_decimal_commas(taken):
         ("a,b\n1,2\n1_000,2\n3,3\n", {}, r"line 3, column 0 \('a'\): '1_000' is not a number"),
         ("a,b\n1,2\n٣,2\n3,3\n", {}, r"line 3, column 0 \('a'\): '٣' is not a number"),
         ("a,b\n1,2\n2,0x1F\n3,3\n", {}, r"line 3, column 1 \('b'\): '0x1F' is not a number"),
-        ("a,b\n1,2\n,2\n", {}, r"line 3, column 0 \('a'\): the cell has no value.*--missing drop.*--missing mean"),
+        ("a,b\n1,2\n,2\n", {}, r"line 3, column 0 \('a'\): the cell has no value.*--missing drop.*mean"),
         ("a,b\n1,2\n3,inf\n", {}, r"line 3, column 1 \('b'\): the cell is infinite: .*--missing"),
         ("a,b\n1,2\n3,1e99\n", {"missing": "mean", "dtype": "float32"}, "line 3, .* too large.*--dtype"),
         ("a,b\n1,2\n1,2,3\n", {}, "line 3: 3 cells, but the first line has 2"),
