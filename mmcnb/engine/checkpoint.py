@@ -19,17 +19,15 @@ from typing import Any, Self
 from mmcnb._machine import processor
 from mmcnb.engine.journal import PART, DamagedEntryError, durable_file, fingerprint, read_entry, write_entry
 from mmcnb.engine.run import Engine, Pass, Result, Total
-from mmcnb.errors import InputError, is_interrupt
+from mmcnb.errors import InputError, is_interrupt, shown
 from mmcnb.samples import Samples
 from mmcnb.samples._files import read_document
 
 logger = logging.getLogger("mmcnb")
-FORMAT = 2
-LEAST_BYTES = 32 * 2**20  # a pass over fewer bytes in memory is run again sooner than recorded
+FORMAT = 3
 RUN, LOCK, PASSES = "run.json", "lock", "passes"
 OURS = {RUN, RUN + PART, LOCK, PASSES}
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn")
-MOST_SHOWN = 200  # characters of a value in a message
 REMEDY = "give checkpoint another folder, or delete this one"
 
 
@@ -173,11 +171,11 @@ class CheckpointEngine(Engine):
     checkpoint : Checkpoint
         An entered one.
     least_bytes : int, default=32 MiB
-        Bytes of rows in memory from which a pass is recorded. It decides how passes are numbered, so it
-        may depend on nothing but the fit.
+        Bytes of rows in memory from which a pass is recorded: over fewer it is run again in less time. It
+        decides how passes are numbered, so it may depend on nothing but the fit.
     """
 
-    def __init__(self, engine: Engine, checkpoint: Checkpoint, least_bytes: int = LEAST_BYTES) -> None:
+    def __init__(self, engine: Engine, checkpoint: Checkpoint, least_bytes: int = 32 * 2**20) -> None:
         super().__init__(engine.show_progress)
         self.engine, self.checkpoint, self.least_bytes = engine, checkpoint, least_bytes
         self.traffic = engine.traffic
@@ -202,7 +200,7 @@ class CheckpointEngine(Engine):
 
     def run(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Total:
         """The total of a pass: recalled where the checkpoint has it, otherwise run and recorded."""
-        if self._unordered or (not samples.is_reopenable and _held_bytes(samples) < self.least_bytes):
+        if self._unordered or (not samples.is_reopenable and _bytes_in_memory(samples) < self.least_bytes):
             return self.engine.run(pass_, samples, description)
         number, self.passes = self.passes, self.passes + 1
         shape = samples.n_samples, samples.n_features, samples.dtype.str, samples.is_sparse
@@ -223,7 +221,7 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else float(value)
 
 
-def _held_bytes(samples: Samples) -> float:
+def _bytes_in_memory(samples: Samples) -> float:
     """Bytes of rows in memory; of derived dense rows, ``row_bytes`` tells what they are computed from."""
     dense = samples.n_features * samples.dtype.itemsize
     return samples.n_samples * (samples.row_bytes if samples.is_sparse else dense)
@@ -259,14 +257,8 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[s
         old, new = there.get(name), here.get(name)
         if old != new:
             is_digest = any(isinstance(one, dict) and "digest" in one for one in (old, new))
-            shown = f"{' '.join(name.split())[:MOST_SHOWN]} differ"
-            yield shown if is_digest else f"{shown[:-7]} is {_short(old)} there and {_short(new)} here"
-
-
-def _short(value: Any) -> str:
-    """A value as a message shows it, whatever a file holds."""
-    shown = repr(value)
-    return shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}..."
+            values = f"is {shown(old)} there and {shown(new)} here"
+            yield f"{' '.join(name.split())[:120]} {'differ' if is_digest else values}"
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
@@ -320,8 +312,7 @@ def is_finished(folder: str | os.PathLike[str]) -> bool:
     ...     is_finished(folder)
     False
     """
-    path = Path(folder)
-    run = _read_run(path) if path.is_dir() else None
+    run = _read_run(Path(folder))
     return run is not None and run["finished"]
 
 
@@ -331,11 +322,10 @@ def _read_run(folder: Path) -> dict[str, Any] | None:
     kinds = {"format": int, "identity": dict, "seed": int, "finished": bool}
     if not path.exists():
         return None
+    text = read_document(path)
     try:
-        run = json.loads(read_document(path))
+        run = json.loads(text)
         is_run = all(type(run[name]) is kind for name, kind in kinds.items()) and 0 <= run["seed"] < 2**31
-    except InputError:
-        raise
     except (ValueError, KeyError, TypeError, RecursionError):
         is_run = False
     if not is_run:

@@ -42,9 +42,22 @@ def fingerprint(*values: Any) -> str:
     str
         The same in any process for the same types and bits.
     """
-    digest = new_digest()
-    _add(digest, values)
+    arrays: list[np.ndarray] = []
+    digest = new_digest(json.dumps(_encode(_plain(values), arrays)).encode())
+    for array in arrays:
+        digest.update(f"\n{array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """A value with tuples of its names and values in place of each dataclass."""
+    if is_dataclass(value):
+        compared = [
+            (field.name, _plain(getattr(value, field.name))) for field in fields(value) if field.compare
+        ]
+        return type(value).__qualname__, compared
+    return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
 
 
 def described(value: Any) -> Any:
@@ -52,28 +65,6 @@ def described(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.ndim > 1:
         return {"digest": fingerprint(value)}
     return value.to_dict() if hasattr(value, "to_dict") else value
-
-
-def _add(digest: Any, value: Any) -> None:
-    kind = type(value).__qualname__
-    if isinstance(value, np.ndarray | np.generic):
-        array = np.ascontiguousarray(value)
-        digest.update(f"{kind} {array.dtype.str} {np.shape(value)}\n".encode())
-        digest.update(array.data)
-    elif value is None or isinstance(value, bool | int | float | str):
-        digest.update(f"{kind} {value!r}\n".encode())
-    elif isinstance(value, list | tuple):
-        digest.update(f"{kind} {len(value)}\n".encode())
-        for part in value:
-            _add(digest, part)
-    elif is_dataclass(value):
-        compared = [field for field in fields(value) if field.compare]
-        digest.update(f"{kind} {len(compared)}\n".encode())
-        for field in compared:
-            _add(digest, field.name)
-            _add(digest, getattr(value, field.name))
-    else:
-        raise TypeError(f"a pass with a {kind} among its parameters has no fingerprint")
 
 
 def write_entry(path: Path, mark: str, total: Any) -> None:
@@ -179,7 +170,7 @@ def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
         return {"tuple": [_encode(part, arrays) for part in value]}
     if getattr(value, "format", None) == "csr":
         return {"csr": _encode([value.data, value.indices, value.indptr], arrays), "shape": value.shape}
-    raise TypeError(f"a total of type {type(value).__qualname__} cannot be kept")
+    raise TypeError(f"a value of type {type(value).__qualname__} cannot be kept in a journal")
 
 
 def _decode(form: Any, arrays: list[np.ndarray]) -> Any:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol, Self, TypeVar
 
 from mmcnb._config import format_bytes, n_threads
@@ -205,21 +206,19 @@ def map_blocks(pass_: Pass[Total], samples: Samples, start: int, stop: int) -> I
         yield pass_.block(rows, first, min(first + BLOCK_ROWS, stop))
 
 
-_pools: tuple[int, Any] = 0, None  # number of modules, and the thread pools of their libraries
-
-
 def single_threaded(user_api: str | None = None) -> Any:
     """The thread pools of BLAS and OpenMP, or of one of them, at one thread: for a ``with`` block.
 
-    To find the pools takes milliseconds. They are sought again only where modules were imported since.
+    To find the pools takes milliseconds. They are sought again only if modules were imported since.
     """
-    global _pools
-    if _pools[0] != len(sys.modules):
-        from threadpoolctl import ThreadpoolController
+    return _pools(len(sys.modules)).limit(limits=1, user_api=user_api)
 
-        controller = ThreadpoolController()
-        _pools = len(sys.modules), controller
-    return _pools[1].limit(limits=1, user_api=user_api)
+
+@lru_cache(maxsize=1)
+def _pools(n_modules: int) -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 class SingleThreadedBLAS:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mmcnb.engine.checkpoint import Checkpoint, CheckpointEngine, differences, is_finished
+from mmcnb.engine.checkpoint import FORMAT, Checkpoint, CheckpointEngine, differences, is_finished
 from mmcnb.engine.journal import PART, DamagedEntryError, fingerprint, read_entry, write_entry
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
@@ -327,7 +327,7 @@ def test_a_run_that_cannot_be_read_is_refused(folder, text):
     assert (folder / "run.json").read_text() == text
 
 
-@pytest.mark.parametrize("found", [1, 3])
+@pytest.mark.parametrize("found", [FORMAT - 1, FORMAT + 1])
 def test_a_checkpoint_of_another_format_is_refused_and_left_alone(folder, found):
     with Checkpoint(folder, {}):
         pass

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from mmcnb.engine import journal
-from mmcnb.engine.checkpoint import Checkpoint
+from mmcnb.engine.checkpoint import FORMAT, Checkpoint
 from mmcnb.engine.journal import DamagedEntryError, read_entry
 from mmcnb.errors import InputError
 
-RUN = {"format": 2, "identity": {"C": 3}, "seed": 7, "finished": False}
+RUN = {"format": FORMAT, "identity": {"C": 3}, "seed": 7, "finished": False}
 
 
 def forge(path, head, *arrays):

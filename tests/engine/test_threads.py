@@ -10,11 +10,11 @@ import time
 
 import numpy as np
 import pytest
+import threadpoolctl
 import zarr
 from threadpoolctl import threadpool_info
 
 import mmcnb
-from mmcnb.engine import run
 from mmcnb.engine.run import SingleThreadedBLAS, ThreadEngine, single_threaded
 from mmcnb.samples import BLOCK_ROWS, open_samples
 from tests.engine.fakes import OrderedSum
@@ -111,17 +111,21 @@ def test_limits_are_lifted_by_the_last_of_engines_that_overlap():
     assert blas_threads() == before
 
 
-def test_pools_are_sought_again_where_a_module_was_imported_since(monkeypatch):
-    before = blas_threads()
+def test_pools_are_sought_again_only_if_a_module_was_imported_since(monkeypatch):
+    before, sought = blas_threads(), []
     with single_threaded("blas"):
         assert set(blas_threads()) <= {1}
     assert blas_threads() == before
-    known = run._pools[1]
-    with single_threaded():
-        assert run._pools[1] is known
-    monkeypatch.setitem(sys.modules, "a_module_with_a_pool", sys)
-    with single_threaded():
-        assert run._pools[1] is not known
+    find = threadpoolctl.ThreadpoolController
+    monkeypatch.setattr(
+        "threadpoolctl.ThreadpoolController", lambda: sought.append(len(sys.modules)) or find()
+    )
+    for name in ("a_module_with_a_pool", "another"):
+        monkeypatch.setitem(sys.modules, name, sys)
+        for user_api in ("blas", None):
+            with single_threaded(user_api):
+                pass
+    assert len(sought) == len(set(sought)) == 2
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
