@@ -51,12 +51,12 @@ def main(arguments: list[str] | None = None) -> int:
     Parameters
     ----------
     arguments : list of str or None, default=None
-        What stands after the command; None takes it from the process.
+        Arguments after the command; None takes those of the process.
 
     Returns
     -------
     int
-        0; 1 where a run failed, 2 where a study could not be run, 130 interrupted. A goal that is missed is
+        0; 1 if a run failed, 2 if a study could not be run, 130 interrupted. A goal that is missed is
         no error.
     """
     if arguments is None:
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:
-    """SIGTERM interrupts a study as Ctrl-C does; what is cleared away then is not interrupted again."""
+    """SIGTERM interrupts a study as Ctrl-C does; the clean-up is not interrupted again."""
     _ignore_signals()
     raise KeyboardInterrupt
 
@@ -105,7 +105,7 @@ def _main(arguments: list[str] | None) -> int:
 
 
 def _guarded(name: str, function: Callable[[], int]) -> int:
-    """Call a function; what stops it is told in one sentence, and what comes after it goes on."""
+    """Call a function; an error is printed in one sentence, and the next study goes on."""
     try:
         return function()
     except (InputError, OSError) as error:
@@ -119,7 +119,7 @@ def _guarded(name: str, function: Callable[[], int]) -> int:
 
 
 def _report(folder: Path, figures: Path | None) -> int:
-    """Write the page of all frames in a folder, and the figures of the documents where they are asked for."""
+    """Write the page of all frames in a folder, and the figures of the documents if they are asked for."""
     from benchmarks.report import write_report
 
     print(write_report(folder, figures))
@@ -142,7 +142,7 @@ def run_study(study: Any, options: Options, journal: Journal) -> Result:
     ----------
     study : module
         With ``SECTIONS``, from names to `Section`, or with the functions of a single section. Its
-        ``usual_sections``, if any, names those that run where none are asked for.
+        ``usual_sections``, if any, names those that run by default.
     options : Options
         From the command line.
     journal : Journal
@@ -204,7 +204,7 @@ def _results(name: str, section: Section, options: Options, journal: Journal) ->
 
 
 def warn_if_busy() -> None:
-    """Say so where other work would spoil the times."""
+    """Say so if other work would spoil the times."""
     load, cores = psutil.getloadavg()[0], os.cpu_count() or 1
     if load > cores / 2:
         say(f"the machine is busy (load {load:.1f} on {cores} cores): do not trust times and ratios")
@@ -221,7 +221,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=benchmarks.__doc__)
     add = parser.add_argument
     add("study", metavar="STUDY", nargs="?", default="list", help="a study, 'all', 'report', or 'list'")
-    add("--quick", action="store_true", help="fewer rows where a study is long")
+    add("--quick", action="store_true", help="fewer rows if a study is long")
     add("--smoke", action="store_true", help="tiny sizes of the same code, to see that it runs")
     add("--retry", action="store_true", help="compute failed runs again")
     number: dict[str, Any] = {"type": _positive, "metavar": "N"}

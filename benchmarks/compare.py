@@ -25,7 +25,7 @@ import mmcnb
 from benchmarks.tables import plain
 
 ROOT = Path(__file__).parents[1]
-# What a process does: it makes `work`, runs it for each line that it reads, and prints the seconds.
+# A process makes `work`, runs it for each line that it reads, and prints the seconds.
 PROCESS = """
 import json, sys, time, warnings
 import numpy as np
@@ -169,7 +169,7 @@ def _turn(process: "subprocess.Popen[str]") -> list[float]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare and print; 2 where there is no such commit, or the work fails."""
+    """Compare and print; 2 if there is no such commit, or the work fails."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare")
     parser.add_argument("commit", help="to compare with")
     parser.add_argument("--turns", type=int, default=7)

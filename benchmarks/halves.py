@@ -1,7 +1,7 @@
-"""The half of each data set: constants are chosen on one half, and the other tells whether they hold.
+"""The half of each data set: constants are chosen on one half, and the other tells whether they are good.
 
 ``halves.csv`` has a row for every data set of `data_loaders`, every family of shapes of `mmcnb.synthetic`,
-and what else is made there. Sets that share rows or are of one kind stand in the same half; ``reason`` says
+and all else made there. Sets that share rows or are of one kind stand in the same half; ``reason`` says
 which.
 """
 
@@ -26,7 +26,7 @@ def halves() -> pd.DataFrame:
     -------
     DataFrame
         One row a set, with columns set, kind ("data", "shapes" for a family of shapes, "made" for other
-        synthetic data), half ("tuning" or "confirmation"), reason ("" where there is none).
+        synthetic data), half ("tuning" or "confirmation"), reason ("" if there is none).
 
     Examples
     --------

@@ -44,7 +44,7 @@ Identity = tuple[Any, ...]
 
 
 class Journal:
-    """What a study has computed so far, in ``DIR/STUDY.jsonl``; several processes may share it.
+    """Results of a study so far, in ``DIR/STUDY.jsonl``; several processes may share it.
 
     Lines are appended under a lock and never changed. Runs that other code recorded are ignored.
 
@@ -87,7 +87,7 @@ class Journal:
         self.refresh()
 
     def results(self, runs: pd.DataFrame, compute: Compute) -> pd.DataFrame:
-        """Compute what is not recorded yet, and return a row a run.
+        """Compute the runs that are not recorded yet, and return a row a run.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class Journal:
         -------
         DataFrame
             In the order of ``runs``: part, dataset, protocol, method, parameters (JSON text), seed, status,
-            reason; each parameter and each metric as a column of its own, NaN where a run has none.
+            reason; each parameter and each metric as a column of its own, NaN if a run has none.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class Journal:
         return sum(record["status"] == FAILED for record in self._records.values())
 
     def refresh(self) -> None:
-        """Read what was recorded since, by another process too; a last line that was torn is cut off."""
+        """Read the newer records, by another process too; a last line that was torn is cut off."""
         if self.path.exists() and self.path.stat().st_size != self._end:
             with self._locked():
                 pass
@@ -151,7 +151,7 @@ class Journal:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Render the frame of what is there, at the end and when interrupted."""
+        """Render the frame of the records so far, at the end and when interrupted."""
         try:
             self.render()
         finally:
@@ -269,7 +269,7 @@ class Journal:
         return identity | told | dict(run.parameters) | measures | record["found"]
 
     def _tidy(self, record: Record) -> list[Record]:
-        """One row a metric; one without a metric where a run has none."""
+        """One row a metric; one without a metric if a run has none."""
         found, texts = record["found"], {name: as_json(record[name]) for name in ("parameters", "versions")}
         shared = {"study": self.study, "digest": ""} | record | found | texts
         numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
@@ -287,7 +287,7 @@ def code_digest(module: str) -> str:
 
 
 def sources_of(module: str) -> set[Path]:
-    """The files of a module and of all that it imports from `benchmarks`, but for what only makes tables.
+    """The files of a module and of all that it imports from `benchmarks`, but for makers of tables.
 
     Examples
     --------
@@ -311,12 +311,12 @@ def sources_of(module: str) -> set[Path]:
     return found
 
 
-# -- what journals and tables share ------------------------------------------------------------
+# -- shared by journals and tables -------------------------------------------------------------
 
 
 @cache
 def versions() -> dict[str, Any]:
-    """What a figure depends on: versions of libraries, and the machine."""
+    """Versions of libraries, and the machine, on which a figure depends."""
     libraries = {name: version(name) for name in LIBRARIES}
     machine = {"python": platform.python_version(), "cores": os.cpu_count(), "machine": platform.machine()}
     return {"mmcnb": mmcnb.__version__, **libraries, **machine}

@@ -19,7 +19,7 @@ PACKAGES = {
     EVOC: ("evoc", "evoc"),
     UMAP_DENSITY: ("umap", "umap-learn"),
     UMAP_KMEANS: ("umap", "umap-learn"),
-}  # modules, and what pip calls them
+}  # modules, and their names for pip
 COMPILED = (EVOC, UMAP_DENSITY, UMAP_KMEANS)
 FIRST_ROWS = 4200, 10  # UMAP compiles other routines for less than 4,096 rows
 AXES = 50  # principal axes in place of more columns, as in the graph kernel

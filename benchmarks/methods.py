@@ -38,9 +38,9 @@ def estimator(method: str, n_clusters: int = 2, **given: Any) -> Any:
 def faster_kmeans(
     data: Data, seed: int, given: Mapping[str, Any], k: int = 2, score: Score = clustering
 ) -> dict[str, Any]:
-    """What k-means finds on all cores or on one, whichever is faster.
+    """k-means on all cores or on one, whichever is faster.
 
-    Its threads wait for each other, so where other work takes a core it can be several times slower on all.
+    Its threads wait for each other, so if other work takes a core it can be several times slower on all.
     """
     from threadpoolctl import threadpool_limits
 
@@ -65,7 +65,7 @@ def fit_blocks(model: Any, store: str, rows: int, sample: int | None = None) -> 
 
 
 class Quiet:
-    """A clusterer, or a pipeline that ends in one, without warnings: the tables show what it found."""
+    """A clusterer, or a pipeline that ends in one, without warnings: the tables show its clusters."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -121,7 +121,7 @@ def _nystroem(k: int, given: Given) -> Any:
     from sklearn.kernel_approximation import Nystroem
     from sklearn.pipeline import make_pipeline
 
-    # Where rows are fewer than components, Nystroem takes all and warns.
+    # If rows are fewer than components, Nystroem takes all and warns.
     kmeans = estimator(KMEANS, k, n_init=10, random_state=given["random_state"])
     return Quiet(make_pipeline(Nystroem(n_components=LANDMARKS, **given), kmeans))
 

@@ -24,7 +24,7 @@ import mmcnb
 from mmcnb.metrics import adjusted_rand_index, balanced_clustering_error, clustering_accuracy
 from mmcnb.stores import create_csr_store, create_dense_store, open_class_labels
 
-# What a user gets; the paper's way, which may choose by the classes.
+# The user's way; the paper's way, which may choose by the classes.
 LABEL_FREE, PAPER = "label-free", "paper"
 ERROR = "balanced_error"
 MIB = 2**20
@@ -69,7 +69,7 @@ def rows_within(name: str, *bounds: int | None) -> int | None:
 
 
 def load_rows(name: str, rows: int | None = None) -> Data:
-    """Load a data set, or a random draw of at most so many rows; raise `NoData` where there is none."""
+    """Load a data set, or a random draw of at most so many rows; raise `NoData` if there is none."""
     try:
         return Data(name, *data_loaders.load(name, rows=rows_within(name, rows)))
     except mmcnb.InputError as error:
@@ -202,7 +202,7 @@ def of_store(store: str, labels: Any, score: Score = clustering) -> dict[str, An
 
 
 def fit(estimator: Any, X: Any) -> Any:
-    """Fit without the warnings about the clusters found: the tables show what they are worth."""
+    """Fit without the warnings about the clusters found: the tables show how good they are."""
     with warnings.catch_warnings():
         for category in (mmcnb.ClusterWarning, ConvergenceWarning):
             warnings.simplefilter("ignore", category)
@@ -278,7 +278,7 @@ def _bare_scan(store: str, threads: int) -> None:
     assert isinstance(array, zarr.Array)
     step = (array.shards or array.chunks)[0]
 
-    def read(start: int) -> None:  # and keep nothing: the rows may be more than memory holds
+    def read(start: int) -> None:  # and keep nothing: the rows may not fit in memory
         array[start : start + step]
 
     with ThreadPoolExecutor(threads) as pool:
@@ -286,19 +286,19 @@ def _bare_scan(store: str, threads: int) -> None:
 
 
 def reset_peak() -> None:
-    """Let the peak of resident memory begin anew, where the system can."""
+    """Let the peak of resident memory begin anew, if the system can."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def peak_mib() -> float:
-    """Peak of this process's resident memory since `reset_peak`, in MiB; NaN where the system keeps none."""
+    """Peak of this process's resident memory since `reset_peak`, in MiB; NaN if the system keeps none."""
     process = psutil.Process()
     return (_linux_peak(process) or getattr(process.memory_info(), "peak_wset", float("nan"))) / MIB
 
 
 def _high_water(process: psutil.Process) -> float:
-    """Peak resident bytes of a process, or what it has now where no peak is kept; 0 once it has ended."""
+    """Peak resident bytes of a process, or its bytes now if no peak is kept; 0 once it has ended."""
     try:
         now = process.memory_info()
         return _linux_peak(process) or getattr(now, "peak_wset", now.rss)
@@ -307,7 +307,7 @@ def _high_water(process: psutil.Process) -> float:
 
 
 def _linux_peak(process: psutil.Process) -> float:
-    """Peak resident bytes as Linux counts them; 0 where there is no such count."""
+    """Peak resident bytes as Linux counts them; 0 without such a count."""
     try:
         lines = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -324,10 +324,10 @@ def run_and_watch(command: list[str]) -> tuple[dict[str, Any], int]:
     Returns
     -------
     report : dict
-        What it printed.
+        The printed report.
     peak : int
-        Largest sum, over the command's process and its descendants, of their peak resident bytes; where the
-        system keeps no peak, of what they had when they were looked at.
+        Largest sum, over the command's process and its descendants, of their peak resident bytes; if the
+        system keeps no peak, of their bytes at each look.
     """
     peak = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -365,7 +365,7 @@ def fit_store(store: str, seed: int, *words: object, score: Score = clustering) 
     Returns
     -------
     dict
-        `of_store`, seconds of the fit and of the labels, peak memory, reads, passes, and where the method has
+        `of_store`, seconds of the fit and of the labels, peak memory, reads, passes, and if the method has
         them sweeps, gap and the weights of kernels.
     """
     import zarr
@@ -388,7 +388,7 @@ def fit_store(store: str, seed: int, *words: object, score: Score = clustering) 
 
 
 def weights_of(model: Any) -> str:
-    """The weights of several kernels by name; "" where there is one."""
+    """The weights of several kernels by name; "" of one kernel."""
     weights, names = model.kernel_weights_, model.kernel_names_
     told = "; ".join(f"{name}: {weight:.2f}" for name, weight in zip(names, weights, strict=True))
     return told if len(names) > 1 else ""

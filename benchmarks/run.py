@@ -1,4 +1,4 @@
-"""Runs of a study: what they are, what decides them, and how they are computed."""
+"""Runs of a study, the options that decide them, and their computation."""
 
 import json
 import time
@@ -23,14 +23,14 @@ Choice = TypeVar("Choice")
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line asks of a study.
+    """Options of the command line for a study.
 
     Parameters
     ----------
     out : Path
         Folder for journals, frames and tables and, while a study runs, its stores.
     quick : bool, default=False
-        Fewer rows where a study is long.
+        Fewer rows if a study is long.
     seeds : int or None, default=None
         Repeats; None is the study's own number.
     rows : int or None, default=None
@@ -60,7 +60,7 @@ class Options:
         return self.pick("full", "quick", "smoke")
 
     def pick(self, full: Choice, quick: Choice, smoke: Choice) -> Choice:
-        """What belongs to the scale."""
+        """Options that belong to the scale."""
         return smoke if self.smoke else quick if self.quick else full
 
     def repeats(self, full: int, quick: int = 1) -> range:
@@ -77,7 +77,7 @@ class Options:
         return min(rows, self.rows or rows)
 
     def sizes_within(self, sizes: Sequence[int]) -> list[int]:
-        """Numbers of rows up to `rows`, or that alone where all are above.
+        """Numbers of rows up to `rows`, or that alone if all are above.
 
         Examples
         --------
@@ -90,7 +90,7 @@ class Options:
 
 
 class Run(NamedTuple):
-    """What is computed once and recorded.
+    """One computation that is recorded.
 
     Parameters
     ----------
@@ -99,15 +99,15 @@ class Run(NamedTuple):
     seed : int
         Seed of the repeat.
     parameters : mapping, default={}
-        Plain values that JSON can hold; columns of the results.
+        Plain values of JSON; columns of the results.
     protocol : {"label-free", "paper"}, default="label-free"
-        What a user gets, or the paper's way, which may choose by the known classes.
+        The user's way, or the paper's, which may choose by the known classes.
     part : str, default=""
-        Section of the study; filled in where a study has several.
+        Section of the study; filled in if a study has several.
     settings : mapping, default={}
         All else that decides the run, such as rows and fixed parameters; a recorded run must agree with it.
     folder : str, default=""
-        Where the run may write stores; filled in, and removed at the end of the study.
+        Folder for stores of the run; filled in, and removed at the end of the study.
 
     Examples
     --------
@@ -127,12 +127,12 @@ class Run(NamedTuple):
 
     @property
     def identity(self) -> tuple[str, str, str, str, str, int]:
-        """What tells the run from others of its study, in the order of `KEYS`."""
+        """Values that identify the run in its study, in the order of `KEYS`."""
         return (self.part, self.dataset, self.protocol, self.method, as_json(self.parameters), int(self.seed))
 
     @property
     def data(self) -> Data:
-        """The data set in memory: settings ``rows`` and, where the tables call it otherwise, ``name``."""
+        """The data set in memory: settings ``rows`` and, if the tables call it otherwise, ``name``."""
         return load_once(self.settings.get("name", self.dataset), self.settings.get("rows"))
 
 
@@ -149,7 +149,7 @@ class Section(NamedTuple):
         From options to a frame of runs.
     compute : callable
         From a `Run` to a flat mapping: ``seconds``, ``compile_seconds``, ``peak_mib``, ``n``, ``d`` and
-        ``digest`` where it knows them, and metrics (numbers; texts stay out of the tidy frame). A function of
+        ``digest`` if it knows them, and metrics (numbers; texts stay out of the tidy frame). A function of
         a module, so that it can go to another process.
     tables : callable
         From the frame of results to a `benchmarks.tables.Result`.
@@ -179,8 +179,8 @@ def measured(compute: Compute, run: Run) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``status`` ("ok", "failed", or "no data"), ``reason`` (one line), and ``found``: what was computed,
-        with ``seconds`` of the whole and the peak of resident memory where they were not given.
+        ``status`` ("ok", "failed", or "no data"), ``reason`` (one line), and ``found``: the computed values,
+        with ``seconds`` of the whole and the peak of resident memory if they were not given.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def _plain(value: Any) -> Any:
 
 
 def _fault(run: Run, found: Mapping[str, Any]) -> str:
-    """Why what was found cannot be recorded; "" if it can."""
+    """Why the findings cannot be recorded; "" if it can."""
     reserved = {*KEYS, "status", "reason", "versions", *run.parameters}
     for name, value in sorted(found.items()):
         if name in reserved:

@@ -41,7 +41,7 @@ def goals_of(figures: Any, bounds: Any, what: str, unit: str = "", at_least: boo
     bounds : Series, mapping or float
         By name, or one for all; in the unit of the figures.
     what : str
-        What was measured.
+        The measured quantity.
     unit : str, default=""
         Unit for people; "%" and "points" turn shares into per cent.
     at_least : bool, default=False
@@ -71,7 +71,7 @@ def verdicts(goals: Sequence[Goal]) -> pd.DataFrame:
 
 
 class Result(NamedTuple):
-    """What a section found: tables by name, goals, and the tables that are printed (None: all)."""
+    """Result of a section: tables by name, goals, and the tables that are printed (None: all)."""
 
     tables: dict[str, pd.DataFrame]
     goals: Sequence[Goal] = ()
@@ -92,7 +92,7 @@ class Slope(NamedTuple):
 def log_slope(sizes: Any, values: Any) -> Slope:
     """Slope of log(values) against log(sizes) by least squares, with Student's interval.
 
-    All is NaN where there are not two different sizes, and the ends with fewer than three points.
+    All is NaN without two different sizes, and the ends with fewer than three points.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def best(table: pd.DataFrame, keys: Sequence[str], metric: str, largest: bool = 
 
 
 def choices_of(frame: pd.DataFrame, keys: Sequence[str]) -> dict[str, str]:
-    """Parameters without those that have one value in their group: what was chosen there, as JSON text.
+    """Parameters without those that have one value in their group: those chosen there, as JSON text.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def differing(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
 def ratio_to(
     table: pd.DataFrame, peer: pd.DataFrame, key: str = "dataset", column: str = "seconds"
 ) -> pd.Series:
-    """A column over that of a peer, matched by a key; NaN where the peer has none."""
+    """A column over that of a peer, matched by a key; NaN if the peer has none."""
     return table[column] / table[key].map(peer.set_index(key)[column])
 
 
@@ -246,7 +246,7 @@ def beside_published(table: pd.DataFrame, paper: str, metrics: Mapping[str, str]
 
 
 def measures_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """What was measured in the runs that succeeded, without most of their identity."""
+    """Measures of the runs that succeeded, without most of their identity."""
     hidden = ["part", "protocol", "parameters", "status", "reason", "digest"]
     return frame[frame["status"] == "ok"].drop(columns=hidden)
 

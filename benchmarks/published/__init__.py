@@ -1,7 +1,7 @@
 """The figures that the papers published, in the units and under the names of the studies.
 
 Each paper is a CSV file with a column for the table or figure in which a number stands. Rates are shares
-(2.81 % is 0.0281). ``notes.csv`` says what a reader of a table must know.
+(2.81 % is 0.0281). ``notes.csv`` has the remarks that a reader of a table needs.
 """
 
 from functools import cache
@@ -17,13 +17,13 @@ COLUMNS = ("paper", "table", "dataset", "method", "metric", "value", "sd", "note
 
 
 def published() -> pd.DataFrame:
-    """Every figure of the tables, and what the texts say of the curves.
+    """Every figure of the tables, and those that the texts give of the curves.
 
     Returns
     -------
     DataFrame
         One row a number, with columns paper ("SKMMC", "EvoMMC", "UMC-RLS", "MKC", "MKC thesis"), table,
-        dataset, method ("" for a fact of the data), metric, value, sd (NaN where none is printed), note.
+        dataset, method ("" for a fact of the data), metric, value, sd (NaN if none is printed), note.
 
     Examples
     --------
@@ -37,14 +37,14 @@ def published() -> pd.DataFrame:
 
 
 def figure(paper: str, dataset: str, method: str, metric: str, table: str | None = None) -> float:
-    """One figure; NaN where none was published.
+    """One figure; NaN if none was published.
 
     Parameters
     ----------
     paper, dataset, method, metric : str
         As in `published`.
     table : str or None, default=None
-        The table, where several have the figure; None takes the first.
+        The table, if several have the figure; None takes the first.
 
     Returns
     -------

@@ -38,7 +38,7 @@ def write_report(folder: Path, figures: Path | None = None) -> Path:
     folder : Path
         Folder with the frames of the studies.
     figures : Path or None, default=None
-        Where to write adult.png and mnist.png, the figures of README; None writes none.
+        Folder for adult.png and mnist.png, the figures of README; None writes none.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def _shown(rows: pd.DataFrame, view: View, sweep: str) -> tuple[list[Panel], lis
 
 
 def _docstring(name: str) -> str:
-    """What the module of a study says; it is read and not imported, since a study may be gone."""
+    """The docstring of a study; it is read and not imported, since a study may be gone."""
     path = Path(benchmarks.__file__).parent / "studies" / f"{name}.py"
     return (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "") if path.exists() else ""
 

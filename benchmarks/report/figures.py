@@ -37,7 +37,7 @@ STYLE = {
 
 
 class Panel(NamedTuple):
-    """What a figure shows.
+    """Content of a figure.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Panel(NamedTuple):
         A row for each point: its line (a name), style (number of colour and marker), fill (of the marker),
         x, y and sd.
     x_label, title : str
-        Name of the horizontal axis; what stands above the figure, the name of the vertical one.
+        Name of the horizontal axis; the title above the figure, which names the vertical one.
     log_x, log_y : bool, default=False
         Whether an axis is logarithmic.
     fitted : bool, default=False
@@ -98,7 +98,7 @@ def curves(rows: pd.DataFrame, metric: str, x: str, x_label: str, lines: str, ea
     rows : DataFrame
         From `summarise`.
     metric : str
-        What to show besides the seconds.
+        Shown besides the seconds.
     x : {"n", "x"}
         The column of the horizontal axis.
     x_label : str
@@ -164,7 +164,7 @@ def draw(panel: Panel, figure: Any) -> Any:
 
 
 def _plain_ticks(axis: Any) -> None:
-    """Numbers as people write them; between the powers of ten too where there are few of these."""
+    """Numbers as people write them; between the powers of ten too if these are few."""
     from matplotlib.ticker import LogLocator
 
     low, high = axis.get_view_interval()
@@ -201,8 +201,8 @@ def _name_rows(axes: Any, panel: Panel) -> None:
 
 
 def _name_ends(axes: Any, ends: dict[str, tuple[float, float, str]]) -> None:
-    """Names to the right of the axes, moved apart where they would touch."""
-    # In shares of the axes, so that they hold whatever room the names leave to these.
+    """Names to the right of the axes, moved apart if they would touch."""
+    # In shares of the axes, so that they are right whatever room the names leave to these.
     to_share = axes.transData + axes.transAxes.inverted()
     heights = spread([to_share.transform((x, y))[1] for x, y, _ in ends.values()], NAME_GAP, 0.0, 1.0)
     for (name, (x, y, colour)), height in zip(ends.items(), heights, strict=True):
@@ -213,7 +213,7 @@ def _name_ends(axes: Any, ends: dict[str, tuple[float, float, str]]) -> None:
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Move places apart to at least ``gap``, in their order and, where there is room, between two bounds.
+    """Move places apart to at least ``gap``, in their order and, if there is room, between two bounds.
 
     Examples
     --------

@@ -42,7 +42,7 @@ class View(NamedTuple):
     papers : tuple of str, default=()
         Names of its papers in the published figures.
     metric : str, default=""
-        The metric that figures show, where it was measured.
+        The metric that figures show, if it was measured.
     sweeps : mapping of str to str, default={}
         For a section of the study, the parameter on the horizontal axis.
     by_rows : bool, default=False
@@ -170,7 +170,7 @@ def read(path: Path) -> Study:
 
 
 def _header(journal: Path) -> dict[str, Any]:
-    """First line of the journal: scale and rows; empty where there is none."""
+    """First line of the journal: scale and rows; empty if there is none."""
     if not journal.exists():
         return {}
     with journal.open(encoding="utf-8", errors="replace") as lines:
@@ -214,7 +214,7 @@ def summarise(study: Study) -> pd.DataFrame:
     DataFrame
         part, dataset, n, protocol ("published" for the figures of the papers), method, x (the swept
         parameter, or NaN), metric, mean, sd (ddof = 1) and count; name of the data set, with the number of
-        rows where it has several; and to sort by: whether a method is ours, order of the methods and rank
+        rows if it has several; and to sort by: whether a method is ours, order of the methods and rank
         of the protocols. The order of the rows does not depend on the frame's.
     """
     view, values = study.view, study.values.copy()
@@ -261,7 +261,7 @@ def _set_apart(group: pd.DataFrame) -> pd.DataFrame:
 
 
 def _published(table: pd.DataFrame, view: View) -> pd.DataFrame:
-    """The published figures of what was measured, as rows of a protocol of their own."""
+    """The published figures of all measured data, as rows of a protocol of their own."""
     keys = ["dataset", "method", "metric"]
     printed = published()
     printed = printed[printed["paper"].isin(view.papers)].drop_duplicates(keys)
@@ -276,7 +276,7 @@ def is_share(metric: str) -> bool:
 
 
 def direction(metric: str) -> int:
-    """-1 where less is better, 1 where more is, 0 where neither can be said."""
+    """-1 if less is better, 1 if more is, 0 if neither can be said."""
     words = set(metric.split("_"))
     return bool(words & HIGHER) - bool(words & LOWER)
 
@@ -288,7 +288,7 @@ def primary(metrics: Iterable[str], view: View) -> str:
 
 
 def place_of(method: str, view: View) -> tuple[int, list[Any]]:
-    """What methods are sorted by: ours as the view lists them, then others, k-means and coin flips; the name.
+    """Sort key of methods: ours as the view lists them, then others, k-means and coin flips; the name.
 
     Parameters after the name of a method make no difference to whether it is ours.
     """

@@ -22,7 +22,7 @@ class Table(NamedTuple):
     Parameters
     ----------
     caption : str
-        What it shows.
+        Its subject.
     texts : DataFrame
         Its columns and cells; the first column names the row.
     folded : bool, default=False

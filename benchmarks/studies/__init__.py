@@ -1,1 +1,1 @@
-"""One file a study: its runs, what a run computes, and the tables made of the results."""
+"""One file a study: its runs, their computation, and the tables made of the results."""

@@ -1,4 +1,4 @@
-"""Confidence beside what becomes of rows when the fit is repeated on new ones."""
+"""Confidence beside the fate of rows when the fit is repeated on new ones."""
 
 from typing import Any
 
@@ -74,7 +74,7 @@ def _kept(labels: np.ndarray, others: np.ndarray, k: int) -> np.ndarray:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Calibration error: how far the confidence is from what was kept, over tenths of it and by problem."""
+    """Calibration error: distance of the confidence from the share kept, over tenths of it and by problem."""
     domains = {one.name: (one.half, one.domain) for one in problems()}
     whole = frame[frame["status"] == "ok"]
     whole = whole.assign(

@@ -35,7 +35,7 @@ def tables_of_numbers(frame: pd.DataFrame) -> Result:
 
 
 def signs_by_number(frame: pd.DataFrame) -> pd.DataFrame:
-    """A row for each problem and number: figures of the graph, and what the estimator saw there."""
+    """A row for each problem and number: figures of the graph, and the estimator's own."""
     known = {one.name: one for one in problems()}
     whole = frame[frame["status"] == "ok"]
     chosen = whole[whole["method"] == FRONT_DOOR].set_index("dataset")
@@ -80,7 +80,7 @@ NUMBER_RULES: dict[str, NumberRule] = {
 
 
 def _learned_numbers(part: pd.DataFrame) -> pd.DataFrame:
-    """The number that logistic regression on signs and on their changes holds most likely."""
+    """The number that logistic regression on signs and on their changes finds most likely."""
     sources = {one.name: one.source for one in problems()}
     part = part.sort_values(["dataset", "n_clusters"], kind="stable").reset_index(drop=True)
     y, source = (part["n_clusters"] == part["classes"]).to_numpy(), part["dataset"].map(sources).to_numpy()

@@ -57,7 +57,7 @@ class Problem(NamedTuple):
     rows : int
         Most rows, drawn at random.
     classes : tuple of int, default=()
-        Places of the classes among those of the set; all where there is none.
+        Places of the classes among those of the set; all if there is none.
     uneven : bool, default=False
         Whether the classes are drawn in the proportions 1:2:...:k.
     """
@@ -161,5 +161,5 @@ def packed(labels: np.ndarray) -> str:
 
 
 def unpacked(text: str) -> np.ndarray:
-    """The labels that a text holds."""
+    """The labels in a text."""
     return np.frombuffer(zlib.decompress(base64.b85decode(text)), np.uint8)

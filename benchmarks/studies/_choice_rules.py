@@ -1,4 +1,4 @@
-"""Rules that pick a candidate from signs without classes, what they lose, and what tells of failures."""
+"""Rules that pick a candidate from signs without classes, their losses, and signs of failures."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,7 +16,7 @@ from benchmarks.tables import Result
 
 FAILURE = 0.2  # of ARI below the best candidate
 FAILED_ABOVE, FAILED_AT = 0.05, 0.35  # of error above the best candidate's, or of error: a failure to tell of
-NEAR_BEST = 0.02  # of ARI below it: what the learned rules look for
+NEAR_BEST = 0.02  # of ARI below it: the aim of the learned rules
 QUICK = ("graph", "graph, hinge", "rbf", "rbf, equal", "rbf, hinge")  # candidates of little cost
 STANDARD = (*QUICK, "graph, standard", "rbf, standard", "rbf, hinge, standard")
 FREE_SIGNS = (
@@ -40,7 +40,7 @@ ALL_SIGNS = (
     "halves",
     "refits",
 )
-FLAG_SIGNS = {  # 1 where a larger sign is better
+FLAG_SIGNS = {  # 1 if a larger sign is better
     "gap": 1,
     "searches": 1,
     "relative_cut": -1,
@@ -118,7 +118,7 @@ def by_candidate(whole: pd.DataFrame) -> pd.DataFrame:
 
 
 def loss_of(name: str, picks: Picks, whole: pd.DataFrame) -> pd.DataFrame:
-    """What a rule picks on each problem, and how far it is below the best candidate."""
+    """The pick of a rule on each problem, and how far it is below the best candidate."""
     ours = whole[~whole["method"].isin(PEERS)]
     least = ours.groupby("dataset")[ERROR].min()
     picked = whole[whole["method"] == whole["dataset"].map(picks)]
@@ -146,7 +146,7 @@ def summary(losses: pd.DataFrame) -> pd.DataFrame:
 
 
 def each(rule: Rule, whole: pd.DataFrame) -> Picks:
-    """What a rule picks on each problem by itself."""
+    """The pick of a rule on each problem by itself."""
     ours = whole[~whole["method"].isin(PEERS)]
     return {name: rule(part.set_index("method")) for name, part in ours.groupby("dataset", sort=False)}
 
@@ -188,7 +188,7 @@ def within(bound: float) -> Rule:
 
 
 def within_and(part: pd.DataFrame) -> str:
-    """The rule of `MaximumMarginClustering`, with equal sizes on the graph where they cut hardly more."""
+    """The rule of `MaximumMarginClustering`, with equal sizes on the graph if they cut hardly more."""
     taken = within(BOUNDS[3])(part)
     cuts = part["cut"]
     able = taken.startswith("graph") and {taken, EQUAL_SIZES} <= set(part.index)
@@ -205,7 +205,7 @@ def cut_off(part: pd.DataFrame) -> str:
 
 
 def loss_of_votes(name: str, weigh: Callable[[pd.DataFrame], pd.Series], whole: pd.DataFrame) -> pd.DataFrame:
-    """What a vote of labellings finds on each problem: each row goes where most of the weight is.
+    """Labels by a vote of labellings on each problem: each row joins the cluster with most of the weight.
 
     ``weigh`` gives the weights of the candidates of a problem. Clusters are matched with those of the
     candidate that weighs most.
@@ -260,7 +260,7 @@ VOTES = {"vote of three": few_of_least_cut, "vote of all": all_by_agreement}
 
 
 def learned(signs: Sequence[str], among: Sequence[str], whole: pd.DataFrame) -> Picks:
-    """The candidate that logistic regression on signs holds most likely to be near the best.
+    """The candidate that logistic regression on signs finds most likely to be near the best.
 
     It learns from the tuning half. Problems of that half are judged by a model that has not seen their set.
     """
@@ -309,7 +309,7 @@ RULES: dict[str, Callable[[pd.DataFrame], Picks]] = {
     **{name: partial(of_peer, name) for name in (FRONT_DOOR, KMEANS)},
     **{f"always {name}": partial(each, always(name)) for name in STANDARD},
     **{f"graph up to a cut of {bound:g}": partial(each, within(bound)) for bound in BOUNDS},
-    "equal sizes where they cut hardly more": partial(each, within_and),
+    "equal sizes if they cut hardly more": partial(each, within_and),
     "cut-off filter": partial(each, cut_off),
     "least cut": partial(each, smallest("cut")),
     "leave one out": partial(each, smallest("loo rbf")),
@@ -328,11 +328,11 @@ RULES: dict[str, Callable[[pd.DataFrame], Picks]] = {
 }
 
 
-# -- failures, and what tells of them ----------------------------------------------------------
+# -- failures, and their signs -----------------------------------------------------------------
 
 
 def failures(whole: pd.DataFrame, method: str = FRONT_DOOR) -> pd.DataFrame:
-    """The runs of the estimator, and whether they failed: by error, balanced where there are two classes."""
+    """The runs of the estimator, and whether they failed: by error, balanced if there are two classes."""
     errors = whole["error"].where(whole["k"] > 2, whole[ERROR])
     least = errors[~whole["method"].isin(PEERS)].groupby(whole["dataset"]).min()
     runs = whole[whole["method"] == method]

@@ -1,4 +1,4 @@
-"""Signs of a good partition that need no classes: each is a number, and what it costs is small."""
+"""Signs of a good partition that need no classes: each is a number, at a small cost."""
 
 import warnings
 from collections.abc import Callable
@@ -19,7 +19,7 @@ AXES = 50
 
 
 class Context(NamedTuple):
-    """What all partitions of the same rows share.
+    """Facts that all partitions of the same rows share.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def _context(data: Data, standard: bool) -> Context:
 def stability_of(
     refit: Callable[[np.ndarray], np.ndarray], labels: np.ndarray, seed: int
 ) -> dict[str, float]:
-    """Agreement of fits to two halves of the rows with one another, and with the labels; 0 where one fails.
+    """Agreement of fits to two halves of the rows with one another, and with the labels; 0 if one fails.
 
     ``refit`` labels all rows by a fit to the rows of some numbers.
     """

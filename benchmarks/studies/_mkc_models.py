@@ -200,7 +200,7 @@ def peer(run: Run, data: Data) -> Any:
     return estimator(run.method, k, random_state=run.seed, **given)
 
 
-# -- what a run computes -----------------------------------------------------------------------
+# -- the computation of a run ------------------------------------------------------------------
 
 
 def compute(run: Run) -> dict[str, Any]:

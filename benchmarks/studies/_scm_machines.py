@@ -28,7 +28,7 @@ WARM_UP_ROWS, WARM_UP_SIDE = 2**14, 100  # read, and taken of each class
 
 
 class Fit(NamedTuple):
-    """One fit; JSON can hold it.
+    """One fit; JSON can write it.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def train(fit: Fit, X: Any, y: np.ndarray, store: str | None = None) -> tuple[An
 
 
 def measures(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
-    """What is told of decision values, of which those above 0 are for class 1.
+    """Measures of decision values, of which those above 0 are for class 1.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def main(train_path: str, test_path: str, words: str) -> dict[str, Any]:
 
 
 def quieten() -> None:
-    """The tables show what peers warn of."""
+    """The tables show why peers warn."""
     for message in (".*converge.*", "n_components > n_samples"):
         warnings.filterwarnings("ignore", message=message)
 

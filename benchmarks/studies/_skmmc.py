@@ -1,4 +1,4 @@
-"""What the studies of SKMMC share: k-means, CPMMC, LG-MMC and SKMMC on one data set, and their tables."""
+"""Shared by the studies of SKMMC: k-means, CPMMC, LG-MMC and SKMMC on one data set, and their tables."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from benchmarks.tables import Goal, best, goals_of, over_seeds
 
 BETWEEN = "SKMMC, widths between"
 WIDTHS_BETWEEN = (0.35, 0.71, 1.41)  # between the paper's
-PATH = ["stage", "start", "gamma", "C", "round"]  # what one round of CCCP has in common
+PATH = ["stage", "start", "gamma", "C", "round"]  # common to one round of CCCP
 AS_PUBLISHED: dict[str, Any] = {"threshold": "fixed", "continuation": False, "init": "random", "n_init": 1}
 # The paper has neither samples nor starts of other kinds; so many rows are all rows of the MNIST pairs.
 COIN_FLIPS: dict[str, Any] = {"init": "random", "n_init": 3, "sample_size": 16_000}
@@ -66,22 +66,22 @@ def runs_of(
 ) -> Runs:
     """k-means, CPMMC, LG-MMC (few rows) and SKMMC on one data set, by both protocols, turn by turn.
 
-    Label-free is what a user gets: defaults, k-means of ten starts. The paper's protocol is CPMMC as it was
+    Label-free is the user's way: defaults, k-means of ten starts. The paper's protocol is CPMMC as it was
     published on a grid, SKMMC at five widths with C = 10, both to be chosen by the known classes, and k-means
     of one start, averaged over 20 runs. SKMMC departs from the paper in three ways: C is raised from near 1,
-    eta is .01 instead of 1, and of three coin flips on at most 16,000 rows that of the largest |w| is kept
+    eta is 0.01 instead of 1, and of three coin flips on at most 16,000 rows that of the largest |w| is kept
     (``starts`` can say otherwise). Widths between the five are runs of their own.
 
     Parameters
     ----------
     name : str
-        What `data_loaders.load` calls the data set.
+        Name of the data set for `data_loaders.load`.
     rows : int or None
         At most so many rows, drawn at random.
     options : Options
         Seeds and scale.
     seeds : int, default=3
-        Repeats where the options do not say.
+        Repeats, unless the options say.
     dataset : str or None, default=None
         Name for the tables; None is `name`.
     starts : mapping, default=COIN_FLIPS
@@ -140,7 +140,7 @@ def slopes_of(table: pd.DataFrame) -> pd.DataFrame:
 def growth_goals(name: str, table: pd.DataFrame) -> list[Goal]:
     """Error below every other method's from 3,000 rows up, slope of time, time beside k-means at the end.
 
-    There are three goals for each protocol, and fewer where there are too few sizes.
+    There are three goals for each protocol, and fewer if there are too few sizes.
     """
     goals: list[Goal] = []
     slopes = slopes_of(table).query("method == @SKMMC").set_index("protocol")["slope"]

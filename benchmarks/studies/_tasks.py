@@ -17,11 +17,11 @@ class Task(NamedTuple):
     name : str
         Its name in tables.
     dataset : str
-        What `data_loaders.load` calls it.
+        Its name for `data_loaders.load`.
     n_clusters : int
         k.
     least : float
-        Adjusted Rand index that is asked for; NaN where it is the error.
+        Adjusted Rand index that is asked for; NaN if it is the error.
     most : float, default=NaN
         Balanced error that is asked for.
     rows : int or None, default=None
@@ -80,6 +80,6 @@ def load_task(name: str, rows: int | None) -> tuple[Task, Data]:
 
 
 def parameters_of(task: Task, X: Any, width: float | None = None) -> dict[str, Any]:
-    """What estimators are given: gamma where the task has a width (or another is given), and nothing else."""
+    """Parameters of estimators: gamma if the task has a width (or another is given), and nothing else."""
     width = task.width or width
     return {} if width is None else with_gamma({"width": width}, X)

@@ -1,4 +1,4 @@
-"""The basis: how many labels of the exact method landmarks and other bases reproduce, and at what cost.
+"""The basis: how many labels of the exact method landmarks and other bases reproduce, and their cost.
 
 ``python -m benchmarks basis [--seeds N]`` fits `KernelCPMMC` at bandwidth 1 on the small UCI sets. Beside it
 are `SparseKernelMMC` with 10, 20, 50, 100 and n landmarks and, for one seed, with the shared basis,
@@ -48,7 +48,7 @@ def compute(run: Run) -> dict[str, Any]:
     return found | {
         "agreement": max(same, 1 - same),
         "basis_vectors": vectors,
-        # Landmarks take one kernel value a row each; only the fit itself knows what a growing basis took.
+        # Landmarks take one kernel value a row each; only the fit itself knows the cost of a growing basis.
         "kernel_evaluations": vectors if landmarks else model.report_.get("kernel_evaluations", np.nan),
     }
 

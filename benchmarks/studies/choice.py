@@ -1,4 +1,4 @@
-"""A choice without labels: every candidate on every problem, and what rules would have chosen.
+"""A choice without labels: every candidate on every problem, and the choices of rules.
 
 ``python -m benchmarks choice [--quick] [--jobs N] [--part NAME ...]`` has three sections:
 
@@ -10,7 +10,7 @@ candidates  each problem is clustered by each candidate: a kernel, a loss, a kin
 clusters    the number of clusters that `MaximumMarginClustering` chooses, and the graph kernel with 2 to 12
             clusters, whose figures other rules read
 confidence  `MaximumMarginClustering` on a third of the rows, and again on another third: how often rows of
-            the last third keep their cluster, beside what `confidence` said
+            the last third keep their cluster, beside `confidence`
 
 Rules are scored from this record alone, in seconds. Those that learn do so on the tuning half, and judge a
 problem of it without its set. ``--quick`` takes the tuning half alone.
@@ -128,7 +128,7 @@ def _agreement(labels: np.ndarray, others: np.ndarray) -> float:
 
 
 def _front_door(data: Data, k: int, seed: int, share: float) -> dict[str, Any]:
-    """What the estimator itself chooses, from which evidence, and how far it trusts it."""
+    """The estimator's own choice, its evidence, and how far it trusts it."""
     started = time.perf_counter()
     known = None
     if share > 0:

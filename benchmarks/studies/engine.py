@@ -116,7 +116,7 @@ def dask_grid(options: Options) -> Runs:
 
 
 def dask(run: Run) -> dict[str, Any]:
-    """A fit by so many worker processes, or by threads where there are none."""
+    """A fit by so many worker processes, or by threads if there are none."""
     from distributed import Client, LocalCluster
 
     store, workers = _store(run), run.parameters["workers"]

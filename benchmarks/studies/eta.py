@@ -23,7 +23,7 @@ ETAS = (0.01, 0.03, 0.1, 0.3, 1.0)
 QUICK_ETAS, QUICK_SETS = (0.01, 0.1, 1.0), ("heart", "ionosphere", "breast")
 KEYS = ["dataset", "protocol", "method", "eta"]
 COUNTS = ("cuts", "rounds", "cuts_a_round", "basis_vectors")
-# What the paper says of eta: at its largest, a cut or two a round and little more error.
+# The paper on eta: at its largest, a cut or two a round and little more error.
 MOST_RISE, MOST_CUTS, MOST_TIME = 0.02, 2.0, 1.0
 
 

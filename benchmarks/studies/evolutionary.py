@@ -45,7 +45,7 @@ PAIRS = tuple(f"{OPTDIGITS}-{a}v{b}" for a, b in combinations(range(10), 2))
 GRID = tuple({"width": width, "ridge": ridge} for width in (1.0, 3.0, 5.0) for ridge in (2.0, 200.0, 1000.0))
 RUNS, QUICK_RUNS = 10, 3
 SUBSET = 1000  # rows of an MNIST pair that the paper gives EvoMMC
-MANY = 10**7  # generations: an evolution ends where it stalls
+MANY = 10**7  # generations: an evolution ends when it stalls
 MOST_LANDMARKS = 200  # of FastEvoMMC by default
 SIZES, QUICK_SIZES = (250, 500, 1000, 2000, 4000), (100, 200, 400)
 GENERATIONS = 100_000
@@ -143,7 +143,7 @@ def tables(frame: pd.DataFrame) -> Result:
 
 
 def tables_of_pairs(frame: pd.DataFrame) -> Result:
-    """Mean errors over the pairs, beside the published ones where these are all pairs."""
+    """Mean errors over the pairs, beside the published ones if these are all pairs."""
     groups = table_of(frame).groupby(["protocol", "method"], sort=False)
     means = groups[["n", "error", "seconds"]].mean().reset_index()
     means.insert(0, "dataset", f"{OPTDIGITS}, {groups.size().max()} pairs")

@@ -19,7 +19,7 @@ from benchmarks.tables import Goal, Result, goals_of, log_slope, over_seeds
 FEATURES = 32
 MEMORY_LIMIT = 512  # MiB
 MOST_ROWS, QUICK_ROWS, SMOKE_ROWS = 10**7, 10**6, 2000
-MEMORY_ROWS = 10**6  # from here on the store is larger than what is left of the limit
+MEMORY_ROWS = 10**6  # from here on the store is larger than the rest of the limit
 PEER_ROWS = 2**15
 MOST_SLOPE = 1.1
 

@@ -26,7 +26,7 @@ MIB, WORDS, FEWEST_ROWS = 2**20, 40, 1000
 
 
 class Shape(NamedTuple):
-    """Rows and columns of a made data set, its clusters, and what makes it."""
+    """Rows and columns of a made data set, its clusters, and the function that makes it."""
 
     kind: str
     rows: int
@@ -62,7 +62,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """The peak of a fit, or the least limit where this one is refused."""
+    """The peak of a fit, or the least limit if this one is refused."""
     shape, limit = SHAPES[run.dataset]._replace(rows=run.settings["rows"]), run.parameters["limit"]
     store = written_once(run.folder, run.dataset.replace(" ", "-"), lambda path: write(shape, path))
     mmcnb.warmup(None)

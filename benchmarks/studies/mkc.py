@@ -153,7 +153,7 @@ def beside(chosen: pd.DataFrame) -> pd.DataFrame:
 
 
 def goals_beside(name: str, accuracy: pd.Series, published: float) -> list[Goal]:
-    """MKC within a point of what was published, if anything was, and of the best of the kernels alone."""
+    """MKC within a point of the published figure, if there is one, and of the best of the kernels alone."""
     bounds = pd.Series({"published": published, "best kernel alone": accuracy[[K1, K2, K3]].max()}).dropna()
     figures = dict.fromkeys(bounds.index, accuracy[MKC])
     return goals_of(figures, bounds - SLACK, f"{name}: MKC beside {{}}", "%", at_least=True)
@@ -180,7 +180,7 @@ def weights_in(frame: pd.DataFrame) -> pd.DataFrame:
 
 @frame_of_runs
 def labelling(frame: pd.DataFrame, options: Options) -> Runs:
-    """A model at the best point of the grid, where there is one, and one by default; named as published."""
+    """A model at the best point of the grid, if there is one, and one by default; named as published."""
     points = best_points(frame, MKC)
     for name in frame["dataset"].unique():
         settings = {

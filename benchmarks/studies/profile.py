@@ -1,16 +1,16 @@
-"""Where the time of a fit goes: seconds of each stage, and beside k-means.
+"""The time of a fit: seconds of each stage, and beside k-means.
 
 ``python -m benchmarks profile [--quick] [--seeds N]`` fits the default, the hinge form, and the least squares
 form without and with the graph, on one thread: 1,500 made rows of 30 columns, adult (a9a), MNIST 3 against 8,
 all of MNIST, 300 made rows of 10,000 columns, 10⁵ sparse ones of 10⁵ columns, and rings of 10⁷ rows and 50
 columns in a Zarr store within 1 GiB. Each fit runs once before, so that nothing compiles. A second thread
-looks every few milliseconds at what the fit does. The innermost file of mmcnb names the stage, and compiled
+looks at the fit every few milliseconds. The innermost file of mmcnb names the stage, and compiled
 routines count for the file that calls them.
 
 "second thread" is how many times as fast the same fit is with two. scikit-learn's ``KMeans(n_init=10)``,
 whose threads are its own, fits the same rows; on a store it stays away. "import" and "compile" are of a
-fresh process each: importing the default estimator, and what ``python -m benchmarks startup`` takes for
-compilation, in processor seconds.
+fresh process each: importing the default estimator, and the compilation that ``python -m benchmarks startup``
+measures, in processor seconds.
 """
 
 import subprocess
@@ -178,7 +178,7 @@ def seconds_of(model: Any, X: Any) -> float:
 
 
 def start_of_the_program() -> dict[str, float]:
-    """Seconds of an import, and of what the first fit compiles, in fresh processes."""
+    """Seconds of an import, and of the compilation of the first fit, in fresh processes."""
     started = time.perf_counter()
     subprocess.run([sys.executable, "-c", IMPORT], check=True)
     imported = time.perf_counter() - started

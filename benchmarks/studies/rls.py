@@ -9,7 +9,7 @@ tables   Tables I and II of Pahikkala et al. on iris, two moons, 500 rows of USP
          ten runs (mixed shaking: three). Beside them are k-means of one start and spectral clustering.
          Label-free are `UnsupervisedRLS` by default and k-means of ten starts.
          The paper does not say which 500 rows and which moons it took; ours are a random draw, and noise of
-         0.05. USPS 1-4 is read as the labels of LIBSVM's files, where label 1 is the digit 0
+         0.05. USPS 1-4 is read as the labels of LIBSVM's files, in which label 1 is the digit 0
 steps    its Fig. 5: moves of steepest descent with and without shaking against rows, of optdigits
 defaults `UnsupervisedRLS` without a parameter, but for the bandwidth on extended USPS: means over the seeds
 large    10^7 x 50 in ten half circles, in a Zarr store, under 1 GiB: peak memory of the process tree, reads,
@@ -66,7 +66,7 @@ SAMPLE, SAMPLE_ROWS, LEAST_ROWS = "k-means, of a sample", 100_000, 1000
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """The paper's protocol over the grid, peers, and what needs no classes."""
+    """The paper's protocol over the grid, peers, and the choices without classes."""
     usual = options.repeats(RUNS, FEW_RUNS)
     few = options.repeats(FEW_RUNS, FEW_RUNS)
     for name in options.pick(tuple(SETS), ("iris", "moons", "usps 1-4"), ("iris",)):

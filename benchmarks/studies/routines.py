@@ -1,10 +1,10 @@
-"""Single routines and passes beside what bounds them: a bare scan, a bare product, scikit-learn's kernel.
+"""Single routines and passes beside their bounds: a bare scan, a bare product, scikit-learn's kernel.
 
 ``python -m benchmarks routines [--quick] [--part NAME ...]`` times each routine in turn with its peer:
 
 scan     the pass of ``predict`` over a Zarr store of incompressible float32 (64 columns, 64 basis vectors)
          against plain Zarr slices of the same chunks with the best number of threads
-shards   the same over a plain Zarr array of shards that hold 16 chunks each, against slices of whole shards
+shards   the same over a plain Zarr array of shards of 16 chunks each, against slices of whole shards
 product  the same pass over rows in memory (784 columns, 256 basis vectors) against a bare single-precision
          product of the pass's blocks
 threads  the pass of ``predict`` by one thread and by two: over such a store, and over such rows in memory

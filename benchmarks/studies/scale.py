@@ -1,4 +1,4 @@
-"""Scale: a hundred million rows on one machine, and what a cluster would take for more.
+"""Scale: a hundred million rows on one machine, and the time of a cluster for more.
 
 ``python -m benchmarks scale [--quick] [--rows N] [--part NAME ...]`` has two sections:
 
@@ -7,7 +7,7 @@ machine  ``mmcnb fit`` of ten half circles in 50 columns within 1 GiB, with labe
          command resumes it
 cluster  `UnsupervisedRLS` and `SparseKernelMMC` on a tenth and on a hundredth of these rows, with threads and
          with one and two Dask workers of one thread each, which share the memory of the machine. A model of
-         the cost is fitted to one worker and predicts two; then it says what more rows on more workers take
+         the cost is fitted to one worker and predicts two; then more rows on more workers
 
 The model has a part that does not grow with the rows, the search on a sample, and a part that is proportional
 to rows / workers. It assumes that storage feeds all workers alike, and that none is lost.
@@ -178,7 +178,7 @@ def cost_model(rows: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
 
 
 def tables_of_cluster(frame: pd.DataFrame) -> Result:
-    """Seconds beside one thread, what the model says of two workers, and of more; goal: how far it is off."""
+    """Seconds beside one thread, the prediction for two workers, and for more; goal: how far it is off."""
     frame = frame[frame["status"] == "ok"]
     keys = ["method", "rows", "workers"]
     table = frame.groupby(keys, sort=False)["seconds"].median().reset_index()

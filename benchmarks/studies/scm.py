@@ -11,8 +11,8 @@ effects  one machine on clusters in feature space, in input space and on random 
          round by round. Both on the thinned a9a, the first on 20,000 rows of the rings too
 
 Beside SCM are the SVC on all rows and on a random under-sample, Nystroem + SGDClassifier of 300 components,
-and LinearSVC. An under-sample has all rare rows and is as large as what the last machine of SCM was trained
-on. It is taken without weights, and with weights by which it stands for all rows.
+and LinearSVC. An under-sample has all rare rows and is as large as the training set of the last machine of
+SCM. It is taken without weights, and with weights by which it stands for all rows.
 
 "label-free" is SCM by default, C = 1 and balanced classes; machines with a kernel share the gamma that SCM
 finds. "paper" are the gamma, C and weight that are best for the SVC on all rows in the section "grid", as the
@@ -82,7 +82,7 @@ class Task(NamedTuple):
 
 
 def size_of(options: Options) -> dict[str, Any]:
-    """What decides how many rows a task has."""
+    """Settings that decide how many rows a task has."""
     return {"rows": options.rows, "quick": options.quick}
 
 
@@ -184,7 +184,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def fit_of(run: Run) -> Fit:
-    """What a machine is given; SCM finds its own gamma and rows, unless the point has a gamma."""
+    """Parameters of a machine; SCM finds its own gamma and rows, unless the point has a gamma."""
     gamma = None if run.method in OURS else run.settings.get("gamma")
     rows = run.settings.get("rows trained on", 0)
     return Fit(run.method, run.seed, **{"gamma": gamma, **run.parameters}, rows=rows)
@@ -276,7 +276,7 @@ def grid_of_effects(options: Options) -> Runs:
 
 
 def compute_effect(run: Run) -> dict[str, Any]:
-    """A machine on representatives, or SCM of at most so many rounds (fewer, where it ends before)."""
+    """A machine on representatives, or SCM of at most so many rounds (fewer, if it ends before)."""
     task = task_of(run)
     if run.part == "rounds":
         return protocol.facts(task.train.X) | by_round(task, run.parameters["rounds"], run.seed)
@@ -307,7 +307,7 @@ def representatives(name: str, X: Any, k: int, gamma: float, seed: int) -> tuple
 
 
 def machine_on(task: Task, chosen: np.ndarray, weights: np.ndarray, **point: float) -> dict[str, float]:
-    """Figures of a machine of eq. (6) on rare rows and representatives; balanced where no weight is given."""
+    """Figures of a machine of eq. (6) on rare rows and representatives; balanced if no weight is given."""
     from sklearn.svm import SVC as KernelMachine
 
     rare = np.flatnonzero(task.train.y == 1)
@@ -333,7 +333,7 @@ def tables_of_effects(frame: pd.DataFrame) -> Result:
 
 
 def usual_sections(options: Options) -> tuple[str, ...]:
-    """The sections that run where none are asked for."""
+    """The sections that run by default."""
     return options.pick(tuple(SECTIONS), QUICK_SECTIONS, SMOKE_SECTIONS)
 
 

@@ -3,18 +3,18 @@
 ``python -m benchmarks small [--quick] [--seeds N]`` takes k-means, normalised cut (scikit-learn's
 `SpectralClustering`), IterSVR, CPMMC (linear), LG-MMC, SKMMC and SKMMCv2 (SKMMC with the threshold fixed at
 1, App. B) on raw columns. Sets without files are left out; LG-MMC takes up to 1,000 rows, and above 700 only
-sigma = .5.
+sigma = 0.5.
 
-label-free  what a user gets: defaults, k-means of ten starts, the cut of the graph of ten neighbours; means
+label-free  the user's way: defaults, k-means of ten starts, the cut of the graph of ten neighbours; means
             of three seeds
-paper       the grids of the paper, and the least balanced error as the classes tell: sigma is .25, .5, 1, 2
-            and 4 times the root mean squared distance of two rows, l is 0, 1, ..., 20, C = 10, eta = .01.
+paper       the grids of the paper, and the least balanced error as the classes tell: sigma is 0.25, 0.5, 1, 2
+            and 4 times the root mean squared distance of two rows, l is 0, 1, ..., 20, C = 10, eta = 0.01.
             k-means and IterSVR are means over runs as there (20, and 3); IterSVR and LG-MMC know how unequal
             the classes are. CPMMC, SKMMC and SKMMCv2 run at each point once from a coin flip and once from
             four mixed starts, of which the best by |w| is kept; CPMMC at C = 10 as published, the others by
             the continuation in C; SKMMC, on up to 500 rows, once more with all rows as its basis
 
-A choice by the classes finds a low error where there is nothing to find: "coin flips" is the least error of
+A choice by the classes finds a low error even if there is nothing to find: "coin flips" is the least error of
 as many random labellings as SKMMC has runs on a set (mean of 20 such choices). A row that is not clearly
 below it measures selection, and says so. ``--quick`` takes four sets, three widths, two values of l and one
 seed.
@@ -51,7 +51,7 @@ COIN_FLIP, MIXED, EXACT = "coin flip", "mixed", "mixed, exact"
 STARTS: dict[str, dict[str, Any]] = {
     COIN_FLIP: {"init": "random", "n_init": 1},
     MIXED: {"init": "mixed", "n_init": 4},
-    EXACT: {"init": "mixed", "n_init": 4, "n_landmarks": MOST_EXACT_ROWS},  # all rows where there are no more
+    EXACT: {"init": "mixed", "n_init": 4, "n_landmarks": MOST_EXACT_ROWS},  # all rows if there are no more
 }
 C = 10.0
 LEAST_BALANCE = 0.03  # of IterSVR and LG-MMC, whose bound counts labels
@@ -133,7 +133,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def coin_flips(y: np.ndarray, flips: int, seed: int) -> float:
-    """Least balanced error of so many random labellings: what choosing by the classes gives without data."""
+    """Least balanced error of so many random labellings: the gain of a choice by classes without data."""
     random = np.random.default_rng(seed)
     return min(float(balanced_clustering_error(y, random.integers(0, 2, len(y)))) for _ in range(flips))
 
@@ -188,8 +188,8 @@ def _scored(model: Any, data: Data) -> dict[str, Any]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Tab. I to III, what they measure, and goals."""
-    frame = frame.reindex(columns=[*dict.fromkeys([*frame.columns, *NEEDED])])  # where all runs failed
+    """Tab. I to III, their measures, and goals."""
+    frame = frame.reindex(columns=[*dict.fromkeys([*frame.columns, *NEEDED])])  # if all runs failed
     frame = frame[frame["status"] == OK]
     figures = frame[frame["part"] != FACTS]
     settings = over_seeds(figures, ["dataset", "protocol", "method", "parameters", "starts"], ERROR, CPU)
@@ -221,14 +221,14 @@ def wide_table(chosen: pd.DataFrame, metric: str, suffix: str) -> pd.DataFrame:
     chosen : DataFrame
         One row for each data set, protocol and method.
     metric : str
-        What is shown.
+        The metric that is shown.
     suffix : str
         Of the columns' names.
 
     Returns
     -------
     DataFrame
-        dataset, protocol, and the methods; NaN where there is no figure.
+        dataset, protocol, and the methods; NaN if there is no figure.
     """
     ours = chosen.set_index(["dataset", "protocol", "method"])[metric]
     printed = "seconds" if metric == CPU else metric
@@ -240,7 +240,7 @@ def wide_table(chosen: pd.DataFrame, metric: str, suffix: str) -> pd.DataFrame:
 
 
 def selection_table(figures: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
-    """SKMMC's least error beside the least of as many coin flips: what the row measures.
+    """SKMMC's least error beside the least of as many coin flips: the measure of the row.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def selection_table(figures: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame
     -------
     DataFrame
         The published error, ours by both protocols, the mean of SKMMC's runs of which the least is shown,
-        k-means, the least of the coin flips with its deviation, and "measures": "clustering" where ours lies
+        k-means, the least of the coin flips with its deviation, and "measures": "clustering" if ours lies
         more than two deviations below it, else "selection".
     """
     coins = figures[figures["method"] == COINS].groupby("dataset", sort=False)

@@ -1,4 +1,4 @@
-"""Start of the program: ``import mmcnb``, ``mmcnb --help``, and what the first fit compiles.
+"""Start of the program: ``import mmcnb``, ``mmcnb --help``, and the compilation of the first fit.
 
 ``python -m benchmarks startup [--seeds N]`` runs each command in a fresh interpreter, once to warm the disk
 cache and once to be timed, five times. An interpreter that does nothing is timed beside them. Figures are
@@ -47,7 +47,7 @@ print(json.dumps(seconds))
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """The commands in turn, and once what compiles."""
+    """The commands in turn, and once the compilation."""
     for repeat in range(options.seeds or 5):
         yield from (Run("none", name, repeat) for name in COMMANDS)
     if not options.smoke:
@@ -74,7 +74,7 @@ def compute(run: Run) -> dict[str, float]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Median seconds of each command; CPU seconds of what compiles, and of a first fit above the second."""
+    """Median seconds of each command; CPU seconds of the compilation, and of a first fit above the second."""
     warm = frame[frame["method"].isin(COMMANDS)]
     medians = warm.groupby("method", sort=False)["seconds"].median()
     found = {"startup": medians.reset_index()}
