@@ -72,7 +72,7 @@ def rare() -> Picture:
 def _draw_svm(
     ax: Any, X: np.ndarray, y: np.ndarray, active: np.ndarray, model: Any, vectors: np.ndarray, name: str
 ) -> None:
-    """Rows, inactive ones paler, support vectors ringed, and where f is -1, 0 and 1."""
+    """Rows, inactive ones paler, support vectors ringed, and the lines at which f is -1, 0 and 1."""
     common = y == 0
     for rows, colour in ((common & ~active, "0.88"), (common & active, "0.6"), (~common, "tab:orange")):
         ax.scatter(*X[rows].T, s=5, color=colour, linewidths=0)
@@ -89,7 +89,7 @@ def main(folder: Path) -> None:
     Parameters
     ----------
     folder : Path
-        Where the figures are written.
+        Folder of the figures.
     """
     for name, draw in {"digits": digits, "shaking": shaking, "views": views, "rare": rare}.items():
         draw().figure_.savefig(folder / f"{name}.png", dpi=DPI)

@@ -31,7 +31,7 @@ def main(folder: Path) -> None:
     Parameters
     ----------
     folder : Path
-        Where the figure is written.
+        Folder of the figure.
     """
     X, y = load("mnist")
     labels = mmcnb.MaximumMarginClustering(n_clusters=CLUSTERS, random_state=SEED).fit_predict(X)

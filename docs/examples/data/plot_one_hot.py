@@ -3,7 +3,7 @@ Can it cluster one-hot columns without making them dense?
 =========================================================
 
 Yes: SciPy's CSR rows stay sparse up to the compiled routines. The rows are a draw of the UCI adult data
-where MMCNB_DATA_DIR names a folder that holds them, 14 questions about each person as 123 columns.
+if MMCNB_DATA_DIR names a folder with them, 14 questions about each person as 123 columns.
 Elsewhere they are made here, in the same form.
 """
 

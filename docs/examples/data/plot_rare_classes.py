@@ -1,10 +1,10 @@
 """
-How do I train an SVM where one class is rare?
-==============================================
+How do I train an SVM on a rare class?
+======================================
 
 Keep all rare rows, and cluster the common ones. :class:`mmcnb.SupportClusterMachine` trains on a few
 representatives of the clusters, and clusters again near the boundary. It needs labels: it is a classifier.
-Try ``LinearSVC`` first where a straight boundary may do.
+Try ``LinearSVC`` first if a straight boundary may do.
 """
 
 import matplotlib.pyplot as plt

@@ -36,8 +36,8 @@ adata.layers["lognorm"] = sp.csr_matrix(counts.multiply(1e3 / per_cell[:, None])
 adata.obsm["X_pca"] = TruncatedSVD(20, random_state=0).fit_transform(adata.layers["lognorm"])
 
 # %%
-# One call, and the clusters are where scanpy's users expect them. ``element`` names the matrix that is
-# clustered.
+# One call, and the clusters are in the column that scanpy's users expect. ``element`` names the matrix to
+# cluster.
 
 mmcnb.annotate(adata, n_clusters=4, element="obsm/X_pca", random_state=0)
 print(adata.obs.head())

@@ -3,7 +3,8 @@ Does it find the ten handwritten digits?
 ========================================
 
 Most of them. The digits are known here, but no method sees them: they only measure. k-means cuts a digit
-where two ways of writing it lie far apart; :class:`mmcnb.MaximumMarginClustering` cuts where few rows lie.
+between two ways of writing it that lie far apart; :class:`mmcnb.MaximumMarginClustering` cuts between dense
+groups of rows.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +28,7 @@ print(model.kernel_, "-", model.report_["choice"])
 print(model.report_["trust"])
 
 # %%
-# The mean of each cluster shows what is in it. A blurred mean is a cluster of two digits.
+# The mean of each cluster shows its digit. A blurred mean is a cluster of two digits.
 
 figure, axes = plt.subplots(2, 10, figsize=(10, 2.6), layout="constrained")
 for row, (name, labels) in zip(axes, {"mmcnb": model.labels_, "k-means": peer.labels_}.items(), strict=True):

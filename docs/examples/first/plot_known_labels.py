@@ -2,7 +2,7 @@
 Can a few known labels help?
 ============================
 
-Yes, where the rows alone do not decide. Two views of the same rows are equally good here: each pair of
+Yes, if the rows alone do not decide. Two views of the same rows are equally good here: each pair of
 columns has two groups. Known labels of a dozen rows say which groups are meant.
 """
 
@@ -35,6 +35,6 @@ axes[1].scatter(*X[rows].T, c=list(known.values()), cmap="coolwarm", marker="*",
 plt.show()
 
 # %%
-# The labels pick among partitions that the search finds; the report says what share of them does not hold.
+# The labels pick among partitions that the search finds; the report has the share of them that is broken.
 
 print([(row["kernel"], row["broken"]) for row in helped.report_["candidates"]])

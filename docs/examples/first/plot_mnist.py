@@ -2,9 +2,9 @@
 How does it compare with UMAP and HDBSCAN?
 ==========================================
 
-On the 70,000 digits of MNIST its adjusted Rand index is .90, and that of HDBSCAN after UMAP .84
-(:doc:`/comparison`). Here are fewer: 10,000 where MMCNB_DATA_DIR names a folder that holds MNIST, and else
-the 1,797 digits of scikit-learn. Without umap-learn, principal components take its place; the output says
+On the 70,000 digits of MNIST its adjusted Rand index is 0.90, and that of HDBSCAN after UMAP 0.84
+(:doc:`/comparison`). Here are fewer: 10,000 if MMCNB_DATA_DIR names a folder with MNIST, and otherwise the
+1,797 digits of scikit-learn. Without umap-learn, principal components take its place; the output says
 so.
 """
 
@@ -52,7 +52,7 @@ for method, cluster in methods.items():
     print(f"{method}: {index[method]:.2f} in {time.process_time() - began:.0f} s of CPU")
 
 # %%
-# The plane holds two principal components of some rows; digits that overlap here lie apart in other
+# The plane has two principal components of some rows; digits that overlap here lie apart in other
 # directions.
 
 plane = PCA(2, random_state=0).fit_transform(X)[:2000]

@@ -32,6 +32,6 @@ plt.show()
 
 # %%
 # With many classes, or classes of several groups each, the number is often wrong by one or more. The
-# figures of all numbers are in the report; where you know the number, give it.
+# figures of all numbers are in the report; if you know the number, give it.
 
 print(pd.DataFrame(model.report_["numbers"]).round(2))

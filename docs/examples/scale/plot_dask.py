@@ -3,8 +3,8 @@ Does a Dask cluster give the same labels?
 =========================================
 
 The same, bit by bit, with any number of workers. The workers of this cluster are threads of this process;
-on real machines, pass the address of the scheduler to ``Client``, and put the store where all workers see
-it.
+on real machines, pass the address of the scheduler to ``Client``, and put the store under a path that
+all workers see.
 """
 
 import tempfile
@@ -35,7 +35,7 @@ print("same labels:", np.array_equal(threads.labels_, workers.labels_))
 print("same objective, to the last bit:", threads.objective_ == workers.objective_)
 
 # %%
-# Little is sent: where the rows are, the basis once a fit, and a hyperplane once a sweep. The workers read
+# Little is sent: the place of the rows, the basis once a fit, and a hyperplane once a sweep. The workers read
 # the rows themselves.
 
 print(workers.history_[["stage", "sweeps", "reads", "seconds"]].tail(3))

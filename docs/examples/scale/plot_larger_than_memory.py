@@ -26,9 +26,9 @@ with create_dense_store(rows, n_features=32, dtype="float32") as store:
         store.append(*make_block("rings", start, start + 50_000, n_features=32))
 
 # %%
-# The plan says what the fit will hold and read, before any work. A limit that is too small is refused, with
-# the least that works. The limit counts the whole process. This one holds the gallery, so it is set above
-# what is in use already.
+# The plan states the memory and the reads of the fit, before any work. A limit that is too small is refused,
+# with the least that works. The limit counts the whole process. This one runs the gallery, so it is set
+# above the memory in use already.
 
 used = psutil.Process().memory_info().rss
 model = mmcnb.SparseKernelMMC(memory_limit=used + 2**28, random_state=0)

@@ -2,8 +2,8 @@
 Can I call the compiled kernels from my own loops?
 ==================================================
 
-Yes. ``mmcnb.kernels`` checks what it is given; ``mmcnb.kernels.unchecked`` has the same routines for your
-own njit code. Here a few lines find odd rows: those where the density under a Gaussian kernel is least. No
+Yes. ``mmcnb.kernels`` checks its arguments; ``mmcnb.kernels.unchecked`` has the same routines for your
+own njit code. Here a few lines find odd rows: those of least density under a Gaussian kernel. No
 matrix of rows by rows is formed.
 """
 

@@ -1,9 +1,9 @@
 """
-What is left of a fit that was killed?
-======================================
+Does a killed fit begin again?
+==============================
 
-All passes that it had completed. With a checkpoint folder, the same fit takes them from there and ends with
-the same bits as one that was never stopped. Here a process of its own is killed in the middle of its fit.
+No: with a checkpoint folder it resumes after the last pass that it completed, and ends with the same bits as
+one that was never stopped. Here a process of its own is killed in the middle of its fit.
 """
 
 import subprocess
