@@ -2,8 +2,8 @@
 Does a Dask cluster give the same labels?
 =========================================
 
-The same, bit by bit, with any number of workers. The workers of this cluster are threads of this process;
-on real machines, pass the address of the scheduler to ``Client``, and put the store under a path that
+The same, bit by bit, with any number of workers. The workers of this cluster are threads of this process.
+On real machines, pass the address of the scheduler to ``Client``, and put the store under a path that
 all workers see.
 """
 
