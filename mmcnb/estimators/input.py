@@ -7,7 +7,7 @@ import numpy as np
 
 from mmcnb.errors import InputError
 from mmcnb.samples import Samples, open_samples
-from mmcnb.samples._objects import names_in_frame
+from mmcnb.samples._open import names_in_frame
 
 
 def read_input(

@@ -7,9 +7,11 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from mmcnb.errors import InputError
 from mmcnb.samples import matrix
+from mmcnb.samples._arrays import check_feature_names, plain_array, plain_csr
 from mmcnb.samples.matrix import CSRBlock
 
 BLOCK_ROWS = 4096  # of the fixed blocks of all reductions; another number changes the last bits
@@ -144,7 +146,7 @@ class ChunkedSamples(Samples):
         raise InputError(f"{self.name} cannot be opened again: give a path.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.path is None:
+        if not self.is_reopenable:
             raise InputError(f"{self.name} cannot be sent to another process: open it by its path instead.")
         return open_again, (self.opener(), self.path, self.element, self.identity())
 
@@ -184,7 +186,7 @@ def open_again(opener: Any, path: str, element: str | None, identity: str) -> Sa
     """
     samples = opener(path, element)
     if samples.identity() != identity:
-        raise InputError(f"{samples.name} was replaced by another store since it was opened: open it again.")
+        raise InputError(f"{samples.name} was replaced by another since it was opened: open it again.")
     return samples
 
 
@@ -226,12 +228,11 @@ class ArraySamples(Samples):
     chunk_rows = BLOCK_ROWS
 
     def __init__(self, array: Any, name: str = "X", feature_names: list[str] | None = None) -> None:
-        self._array = (
-            array if type(array) is np.ndarray and array.dtype.kind in "biufc" else _plain(array, name)
-        )
+        plain = type(array) is np.ndarray and array.dtype.kind in "biufc"
+        self._array = array if plain else plain_array(array, name)
         self._describe(name, self._array.shape, self._array.dtype)
         if feature_names is not None:
-            self.feature_names = _checked_names(feature_names, self.n_features, name)
+            self.feature_names = check_feature_names(feature_names, self.n_features, name)
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
         if self.stored_dtype.kind == "f":
             for start in range(0, self.n_samples, BLOCK_ROWS):
@@ -247,18 +248,6 @@ class ArraySamples(Samples):
         return matrix.as_block(self._array[matrix.check_rows(rows, self.n_samples)])
 
 
-def _checked_names(names: Any, n_features: int, name: str) -> list[str] | None:
-    from mmcnb.samples._arrays import check_feature_names
-
-    return check_feature_names(names, n_features, name)
-
-
-def _plain(source: Any, name: str) -> np.ndarray:
-    from mmcnb.samples._arrays import plain_array
-
-    return plain_array(source, name)
-
-
 class CSRSamples(Samples):
     """Rows of a SciPy sparse matrix or array, with any integer type of index."""
 
@@ -267,12 +256,10 @@ class CSRSamples(Samples):
     chunk_rows = BLOCK_ROWS
 
     def __init__(self, source: Any, name: str = "X", feature_names: list[str] | None = None) -> None:
-        from mmcnb.samples._arrays import plain_csr
-
         csr = plain_csr(source, name)
         self._describe(name, csr.shape, csr.dtype)
         if feature_names is not None:
-            self.feature_names = _checked_names(feature_names, self.n_features, name)
+            self.feature_names = check_feature_names(feature_names, self.n_features, name)
         matrix.check_index_dtypes(name, indices=csr.indices, indptr=csr.indptr)
         self._indptr = csr.indptr.astype(np.int64, copy=False)
         # SciPy allows unused capacity behind the last value, in both arrays or in none.
@@ -301,3 +288,8 @@ class CSRSamples(Samples):
         return matrix.csr_block(
             self._data[positions], self._indices[positions], indptr, self.n_features, self.name, rows
         )
+
+
+def in_memory(rows: Any, name: str = "X", feature_names: list[str] | None = None) -> Samples:
+    """Rows of an array, of a list of rows or of a sparse matrix."""
+    return (CSRSamples if scipy.sparse.issparse(rows) else ArraySamples)(rows, name, feature_names)

@@ -1,6 +1,7 @@
 """Whether the chunks of a store make reading slow, or larger than memory."""
 
 import numpy as np
+import zarr
 
 from mmcnb._config import format_bytes
 from mmcnb._machine import available_memory
@@ -33,7 +34,7 @@ def chunk_advice(samples: Samples) -> str | None:
     True
     """
     arrays = getattr(samples.root, "arrays", None)
-    if not arrays:
+    if not arrays or not isinstance(arrays[0], zarr.Array):
         return None
     what = _trouble(samples.root, arrays[0])
     name = samples.root.name

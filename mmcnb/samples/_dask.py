@@ -1,4 +1,4 @@
-"""Rows of a Dask array: each of its chunks is computed in the thread that needs it first."""
+"""Rows of a Dask array or frame: each chunk is computed in the thread that needs it first."""
 
 from functools import cached_property
 from typing import Any
@@ -9,35 +9,50 @@ import scipy.sparse
 from mmcnb.errors import InputError
 from mmcnb.samples._arrays import plain_array
 from mmcnb.samples._base import ChunkedSamples
-from mmcnb.samples._stored import ChunkedRows, EdgeChunks, edge_bytes
-from mmcnb.samples.matrix import check_index_dtypes, stack
+from mmcnb.samples._groups import GroupedRows
+from mmcnb.samples._stored import edge_bytes
+from mmcnb.samples.matrix import block_dtype, check_index_dtypes
 
 
-class _DaskRows(ChunkedRows):
-    """Rows of a Dask array whose chunks hold all columns."""
+class DaskSamples(ChunkedSamples):
+    """Rows of a Dask array of NumPy arrays or of SciPy sparse matrices.
 
-    def __init__(self, array: Any, name: str) -> None:
-        self._array, self._name = array, name
-        self._offsets = np.concatenate(([0], np.cumsum(array.chunks[0])))
-        super().__init__("", int(self._offsets[-1]), EdgeChunks())
+    Parameters
+    ----------
+    array : dask.array.Array
+        Several chunks of columns are joined. Of sparse rows ``row_bytes`` is that of the first chunk.
+    name : str, default="dask array"
+        For messages.
+    feature_names : list of str or None, default=None
+    """
 
-    def chunk_number(self, row: int) -> int:
-        """Number of the chunk that holds a row; chunks may be empty."""
-        return int(np.searchsorted(self._offsets, row, side="right")) - 1
+    is_reopenable = True
+    checksummed = False
 
-    def chunk_at(self, row: int) -> tuple[int, int]:
-        """First row of the chunk that holds a row, and the one after its last."""
-        chunk = self.chunk_number(row)
-        return int(self._offsets[chunk]), int(self._offsets[chunk + 1])
+    def __init__(self, array: Any, name: str = "dask array", feature_names: list[str] | None = None) -> None:
+        if array.ndim == 2 and any(np.isnan(size) for size in (*array.chunks[0], *array.chunks[1])):
+            raise InputError(f"{name} has chunks of unknown sizes: call its compute_chunk_sizes() first.")
+        self._describe(name, array.shape, array.dtype)
+        self.feature_names = feature_names
+        self._array = array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
+        self.is_sparse = scipy.sparse.issparse(array._meta)
+        empty = (scipy.sparse.csr_array if self.is_sparse else np.empty)(
+            (0, self.n_features), dtype=array.dtype
+        )
+        self._rows = GroupedRows(self._array.chunks[0], self._compute, empty)
+        self.chunk_rows = max(self._array.chunks[0])
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        if self.is_sparse:
+            first = self._rows.load(*self._rows.chunk_at(0))
+            self.row_bytes = first.nnz / first.shape[0] * (self.dtype.itemsize + 4) + 8
+        chunk = int(self.chunk_rows * self.row_bytes)
+        self.edge_bytes = edge_bytes([chunk], int(self.n_samples * self.row_bytes))
 
-    def load(self, start: int, stop: int) -> Any:
-        """Compute whole chunks."""
-        firsts = self._offsets[(self._offsets >= start) & (self._offsets < stop)].tolist()
-        numbers = dict.fromkeys(self.chunk_number(row) for row in firsts)
-        return _joined([self._compute(chunk) for chunk in numbers])
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._array, self.name, self.feature_names)
 
     def _compute(self, chunk: int) -> Any:
-        shape = (self._array.chunks[0][chunk], self._array.shape[1])
+        shape = self._array.chunks[0][chunk], self.n_features
         try:
             block = self._get(chunk)
         except MemoryError:
@@ -45,16 +60,15 @@ class _DaskRows(ChunkedRows):
         except Exception as error:  # whatever the graph's own functions raise
             reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
             raise InputError(
-                f"{self._name}: chunk {chunk} could not be computed ({reason}): "
+                f"{self.name}: chunk {chunk} could not be computed ({reason}): "
                 "see that the array's compute() works."
             ) from error
-        if not scipy.sparse.issparse(block):
-            if isinstance(block, np.ma.MaskedArray):
-                block = plain_array(block, f"chunk {chunk} of {self._name}")
-            block = np.asarray(block)
+        if isinstance(block, np.ma.MaskedArray):
+            block = plain_array(block, f"chunk {chunk} of {self.name}")
+        block = block if scipy.sparse.issparse(block) else np.asarray(block)
         if block.shape != shape or block.dtype != self._array.dtype:
             raise InputError(
-                f"{self._name}: chunk {chunk} is {block.dtype} of shape {block.shape} where the array says "
+                f"{self.name}: chunk {chunk} is {block.dtype} of shape {block.shape}, but the array says "
                 f"{self._array.dtype} of shape {shape}: correct the function that makes it."
             )
         return block
@@ -74,71 +88,32 @@ class _DaskRows(ChunkedRows):
         graph, keys = self._graph
         return get(cull(graph, [keys[chunk]])[0], keys[chunk])
 
-    def read(self, start: int, stop: int) -> Any:
-        """The rows ``start <= row < stop``; a pass in row order computes each chunk once."""
-        parts = self.pieces(start, min(stop, self.length))
-        return _joined([self.load(begin, end) if rows is None else rows for begin, end, rows in parts])
-
-    def gather(self, rows: np.ndarray) -> Any:
-        """Single rows; each chunk is computed at most once."""
-        if not len(rows):
-            shape = 0, self._array.shape[1]
-            is_sparse = scipy.sparse.issparse(self._array._meta)
-            return (scipy.sparse.csr_array if is_sparse else np.empty)(shape, dtype=self._array.dtype)
-        numbers = np.searchsorted(self._offsets, rows, side="right") - 1
-        chunks = [(number, rows[numbers == number]) for number in np.unique(numbers)]
-        return _joined([self._compute(number)[mine - self._offsets[number]] for number, mine in chunks])
-
-
-def _joined(parts: list[Any]) -> Any:
-    """Rows of several chunks as one array or CSR matrix."""
-    if len(parts) > 1:
-        return stack(parts)
-    return parts[0].tocsr() if scipy.sparse.issparse(parts[0]) else parts[0]
-
-
-class DaskSamples(ChunkedSamples):
-    """Rows of a Dask array of NumPy arrays or of SciPy sparse matrices.
-
-    Parameters
-    ----------
-    array : dask.array.Array
-        Several chunks of columns are joined. Where rows are sparse, ``row_bytes`` is that of its first chunk.
-    """
-
-    is_reopenable = True
-    checksummed = False
-
-    def __init__(self, array: Any) -> None:
-        name = "dask array"
-        if array.ndim == 2 and any(np.isnan(size) for size in (*array.chunks[0], *array.chunks[1])):
-            raise InputError(f"{name} has chunks of unknown sizes: call its compute_chunk_sizes() first.")
-        self._describe(name, array.shape, array.dtype)
-        self.is_sparse = scipy.sparse.issparse(array._meta)
-        self._array = array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
-        self._rows = _DaskRows(self._array, name)
-        self.chunk_rows = max(self._array.chunks[0])
-        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+    def _checked(self, values: Any, rows: int | np.ndarray) -> Any:
         if self.is_sparse:
-            first = self._rows.load(*self._rows.chunk_at(0))
-            self.row_bytes = first.nnz / first.shape[0] * (self.dtype.itemsize + 4) + 8
-        chunk = int(self.chunk_rows * self.row_bytes)
-        self.edge_bytes = edge_bytes([chunk], int(self.n_samples * self.row_bytes))
+            check_index_dtypes(self.name, indices=values.indices)
+            indptr = values.indptr.astype(np.int64)
+            first, last = int(indptr[0]), int(indptr[-1])
+            values = values.data[first:last], values.indices[first:last], indptr - first
+        return super()._checked(values, rows)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._array,)
 
-    def _read(self, start: int, stop: int) -> Any:
-        return self._parts(self._rows.read(start, stop))
+def open_dask(source: Any) -> DaskSamples:
+    """Open the rows of a Dask array or frame."""
+    module = type(source).__module__
+    if module.startswith("dask.array"):
+        return DaskSamples(source)
+    if not module.startswith("dask.dataframe"):
+        kind = type(source).__name__
+        raise InputError(f"X is a Dask {kind}, which has no rows: give a Dask array or frame.")
+    from mmcnb.samples._frames import column_names
 
-    def _gather(self, rows: np.ndarray) -> Any:
-        return self._parts(self._rows.gather(rows))
-
-    def _parts(self, rows: Any) -> Any:
-        """Dense rows as they are; of sparse ones data, indices and row pointers from 0."""
-        if not self.is_sparse:
-            return rows
-        check_index_dtypes(self.name, indices=rows.indices)
-        indptr = rows.indptr.astype(np.int64)
-        first, last = int(indptr[0]), int(indptr[-1])
-        return rows.data[first:last], rows.indices[first:last], indptr - first
+    if source.ndim != 2:
+        raise InputError("X is one column of a Dask frame: give a frame, such as by X.to_frame().")
+    for name, dtype in source.dtypes.items():
+        if getattr(dtype, "kind", "O") not in "biuf" or not isinstance(dtype, np.dtype):
+            raise InputError(
+                f"column {name!r} of the Dask frame holds {dtype}, no plain numbers: convert it by "
+                "X.astype('float64'), or drop it."
+            )
+    rows = source.astype(block_dtype(*source.dtypes)).to_dask_array(lengths=True)
+    return DaskSamples(rows, "the Dask frame", column_names(source))

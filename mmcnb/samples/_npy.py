@@ -1,26 +1,32 @@
-"""NumPy's .npy and .npz files, read in row order without loading them whole.
+"""NumPy's files: rows of .npy files and of memory maps by blocks, and of .npz files in row order.
 
-They are read plainly and not mapped, as mapped pages count as resident memory.
+Files are read plainly and not mapped, as mapped pages count as resident memory.
 """
 
 import math
+import mmap
+import os
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from mmcnb._machine import available_memory
-from mmcnb.errors import InputError
+from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import matrix
-from mmcnb.samples._files import open_file
+from mmcnb.samples._base import ChunkedSamples, open_again
+from mmcnb.samples._files import file_identity, open_file
+from mmcnb.samples._inventory import REMEDY
+from mmcnb.samples._limits import ALWAYS_BYTES
 from mmcnb.samples.matrix import CSRBlock
 
-STEP_BYTES = 2**23  # two chunks of a store
-ALWAYS_BYTES = 2**30  # an array that is needed whole may have them on any machine
-ERRORS = (ValueError, EOFError, OSError, LookupError, RuntimeError, TypeError)  # of damaged files
+STEP_BYTES = 2**23  # of rows on their way into a store: two chunks of it
+SPAN = 2**20  # numbers of a column that are read at once
 
 
 class Rows(NamedTuple):
@@ -70,27 +76,165 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     return shape, by_columns, dtype
 
 
-class _Member:
-    """An array in .npy format, read from its beginning to its end.
+# -- .npy files, and memory maps -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RawRows:
+    """Rows of an array whose bytes lie in a file one after the other.
 
     Parameters
     ----------
-    file : file
-    size : int
-        Its length in bytes, which its header may not exceed.
+    path : str
+    offset : int
+        Place of the first number.
+    shape : tuple of int
+    dtype : dtype
+    by_columns : bool
+        Whether numbers of a column are neighbours (Fortran order), not those of a row.
     """
 
-    def __init__(self, file: IO[bytes], size: int) -> None:
-        self._file = file
-        self.shape, self.by_columns, self.dtype = read_header(file)
+    path: str
+    offset: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    by_columns: bool
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """The rows ``start <= row < stop``."""
+        return self.gather(np.arange(start, stop))
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        """Single rows; neighbours are read together."""
+        n, width = self.shape
+        out = np.empty((width, len(rows)) if self.by_columns else (len(rows), width), self.dtype)
+        try:
+            with open_file(self.path) as file:
+                if self.by_columns:
+                    for column, place in enumerate(out):
+                        self._read_column(file, column * n, rows, place)
+                else:
+                    for begin, end in _runs(rows):
+                        self._fill(file, int(rows[begin]) * width, out[begin:end])
+        except OSError as error:
+            raise DamagedStoreError(f"{self.path} cannot be read ({error.strerror}): {REMEDY}.") from error
+        return np.ascontiguousarray(out.T) if self.by_columns else out
+
+    def _read_column(self, file: IO[bytes], begin: int, rows: np.ndarray, out: np.ndarray) -> None:
+        """Read the span of the rows, a part of it at a time."""
+        for first in range(int(rows[0]) if len(rows) else 0, int(rows[-1]) + 1 if len(rows) else 0, SPAN):
+            here = slice(*np.searchsorted(rows, (first, first + SPAN)))
+            if here.start < here.stop:
+                span = np.empty(int(rows[here.stop - 1]) + 1 - first, self.dtype)
+                self._fill(file, begin + first, span)
+                out[here] = span[rows[here] - first]
+
+    def _fill(self, file: IO[bytes], number: int, out: np.ndarray) -> None:
+        """Read numbers from one place on."""
+        file.seek(self.offset + number * self.dtype.itemsize)
+        if file.readinto(out.reshape(-1).data.cast("B")) < out.nbytes:  # type: ignore[attr-defined]
+            raise DamagedStoreError(f"{self.path} ends early: {REMEDY}.")
+
+
+def _runs(rows: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Begin and end of each run of neighbouring rows."""
+    ends = np.flatnonzero(np.diff(rows) != 1) + 1
+    yield from zip([0, *ends.tolist()], [*ends.tolist(), len(rows)], strict=True) if len(rows) else ()
+
+
+class MappedRows:
+    """Rows of a memory map, copied out of it."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """The rows ``start <= row < stop``."""
+        return np.array(self._array[start:stop], order="C")
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        """Single rows."""
+        return np.asarray(self._array[rows])
+
+
+class NpySamples(ChunkedSamples):
+    """Rows of a file of raw numbers, or of a memory map."""
+
+    is_sparse = False
+    checksummed = False
+    chunk_rows = 1  # any row is read by itself
+
+    def __init__(self, rows: RawRows | MappedRows, shape: tuple[int, ...], dtype: Any, name: str) -> None:
+        self._describe(name, shape, dtype)
+        self._rows = rows
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        if isinstance(rows, RawRows):
+            self.path, self.is_reopenable = rows.path, True
+
+    def identity(self) -> str:
+        """A hash of the place of the numbers, and of size and time of the file."""
+        return file_identity(self._rows.path, self._rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not self.is_reopenable:
+            raise InputError(f"{self.name} cannot be sent to another process: give the path of its file.")
+        return open_again, (_open_raw, self._rows, None, self.identity())
+
+
+def _open_raw(rows: RawRows, _element: None = None) -> NpySamples:
+    samples = NpySamples(rows, rows.shape, rows.dtype, rows.path)
+    n_bytes = math.prod(rows.shape) * rows.dtype.itemsize
+    if Path(rows.path).stat().st_size < rows.offset + n_bytes:
+        raise DamagedStoreError(f"{rows.path} is shorter than its header says: {REMEDY}.")
+    return samples
+
+
+def open_npy(path: str | os.PathLike[str]) -> NpySamples:
+    """Open the rows of a .npy file, in C or in Fortran order.
+
+    Raises
+    ------
+    InputError
+        The file is missing, or holds no 2-D array of numbers.
+    DamagedStoreError
+        The file is shorter than its header says.
+    """
+    with open_file(path) as file:
+        try:
+            shape, by_columns, dtype = read_header(file)
+        except (ValueError, EOFError, OSError) as error:
+            raise InputError(f"{path} cannot be read as .npy ({error}): save it again with numpy.") from error
+        return _open_raw(RawRows(str(Path(path).absolute()), file.tell(), shape, dtype, by_columns))
+
+
+def open_memmap(array: np.memmap) -> NpySamples:
+    """Open the rows of a memory map; one that only reads a whole file is read from it without the map."""
+    base: Any = array.base
+    whole = isinstance(base, mmap.mmap) and array.mode == "r" and array.filename is not None
+    if whole and array.ndim == 2 and (array.flags.c_contiguous or array.flags.f_contiguous):
+        by_columns = not array.flags.c_contiguous
+        return _open_raw(RawRows(str(array.filename), array.offset, array.shape, array.dtype, by_columns))
+    return NpySamples(MappedRows(array), array.shape, array.dtype, "memory map")
+
+
+# -- .npz files ----------------------------------------------------------------------------------
+
+
+class _Member:
+    """An array of an archive, read from its beginning to its end."""
+
+    def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
+        self._file = archive.open(f"{name}.npy")
+        self.shape, self.by_columns, self.dtype = read_header(self._file)
         self.n_bytes = math.prod(self.shape) * self.dtype.itemsize
+        size = archive.getinfo(f"{name}.npy").file_size
         if self.n_bytes > size:
             raise ValueError(f"its header claims {self.n_bytes:,} bytes and it has {size:,}")
 
     def read(self, n_rows: int) -> np.ndarray:
         """The next rows."""
         shape = (n_rows, *self.shape[1:])
-        n_bytes = int(np.prod(shape)) * self.dtype.itemsize
+        n_bytes = math.prod(shape) * self.dtype.itemsize
         data = self._file.read(n_bytes)
         if len(data) < n_bytes:
             raise EOFError("an array ends early")
@@ -100,16 +244,28 @@ class _Member:
         """The whole array, of any shape and order."""
         if self.n_bytes > max(ALWAYS_BYTES, free := available_memory()):
             raise ValueError(f"an array of {self.n_bytes:,} bytes is needed whole, and {free:,} are free")
-        data = self._file.read(self.n_bytes)
-        return np.frombuffer(data, dtype=self.dtype).reshape(
-            self.shape, order="F" if self.by_columns else "C"
-        )
+        data = np.frombuffer(self._file.read(self.n_bytes), dtype=self.dtype)
+        return data.reshape(self.shape, order="F" if self.by_columns else "C")
 
 
-class NumpyFile:
-    """The array of a .npy file, or ``X`` and perhaps ``y`` of a .npz file, dense or sparse.
+@contextmanager
+def _damage(path: Path, what: str, remedy: str) -> Iterator[None]:
+    """One sentence about a file that cannot be read."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (
+        *(zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError),
+        *(LookupError, RuntimeError, TypeError),
+    ) as error:
+        raise InputError(f"{path} {what} ({error}): {remedy}.") from error
 
-    Sparse matrices are those of ``scipy.sparse.save_npz``; a .npz file with a single array needs no names.
+
+class NumpyArchive:
+    """The arrays ``X`` and perhaps ``y`` of a .npz file, or a CSR matrix of ``scipy.sparse.save_npz``.
+
+    A file with a single array needs no names.
 
     Attributes
     ----------
@@ -117,88 +273,66 @@ class NumpyFile:
     n_samples, n_features : int
     dtype : dtype
     cached_bytes : int
-        What must be in memory at once: row pointers, or an array stored by columns.
+        Of arrays that are needed whole: row pointers, or rows that are stored by columns.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self._name = path, str(path)
-        self.is_sparse = False
-        self._y: _Member | None = None
-        try:
-            with open_file(path) as file:
-                self._open(file)
-        except InputError:
-            raise
-        except (zipfile.BadZipFile, zlib.error, *ERRORS) as error:
-            raise InputError(
-                f"{path} cannot be read as {path.suffix} ({error}): save it again with numpy."
-            ) from error
+        self._path, self._name = path, str(path)
+        with _damage(path, "cannot be read as .npz", "save it again with numpy"), open_file(path) as file:
+            self._open(file)
 
     def _open(self, file: IO[bytes]) -> None:
-        if self.path.suffix.lower() == ".npz":
-            self._open_npz(file)
+        archive = zipfile.ZipFile(file)
+        members = {name.removesuffix(".npy"): name for name in archive.namelist()}
+        self.is_sparse = "format" in members or "indptr" in members
+        if self.is_sparse:
+            self._open_sparse(archive, members)
         else:
-            self._open_dense(_Member(file, self.path.stat().st_size))
-        self._check()
+            name = "X" if "X" in members else next(iter(members)) if len(members) == 1 else None
+            if name is None:
+                listed = ", ".join(members)
+                raise InputError(f"{self._name} holds {listed} but no array X: save the rows as X.")
+            self._rows = _Member(archive, name)
+            self.n_samples, self.n_features = matrix.check_shape(self._rows.shape, self._name)
+            self.cached_bytes = self._rows.n_bytes if self._rows.by_columns else 0
+        self.dtype = self._rows.dtype
+        matrix.check_dtype(self.dtype, self._name)
+        self._y = _Member(archive, "y") if "y" in members else None
+        if self._y is not None:
+            matrix.check_dtype(self._y.dtype, f"y of {self._name}")
+            if self._y.shape != (self.n_samples,):
+                raise InputError(
+                    f"{self._name}: y has shape {self._y.shape}, but X has {self.n_samples} rows: "
+                    "save one label a row."
+                )
 
-    def _open_npz(self, file: IO[bytes]) -> None:
-        self._archive = zipfile.ZipFile(file)
-        members = [name.removesuffix(".npy") for name in self._archive.namelist()]
-        self._y = self._member("y") if "y" in members else None
-        if "indptr" in members:
-            self._open_sparse(members)
-            return
-        name = "X" if "X" in members else members[0] if len(members) == 1 else None
-        if name is None:
-            raise InputError(f"{self._name} holds {', '.join(members)} but no array X: save the rows as X.")
-        self._open_dense(self._member(name))
-
-    def _member(self, name: str) -> _Member:
-        member = f"{name}.npy"
-        return _Member(self._archive.open(member), self._archive.getinfo(member).file_size)
-
-    def _open_dense(self, rows: _Member) -> None:
-        self._rows = rows
-        self.n_samples, self.n_features = matrix.check_shape(rows.shape, self._name)
-        self.cached_bytes = rows.n_bytes if rows.by_columns else 0
-
-    def _open_sparse(self, members: list[str]) -> None:
-        self.is_sparse = True
-        form = self._member("format").read_all().item() if "format" in members else b"csr"
+    def _open_sparse(self, archive: zipfile.ZipFile, members: dict[str, str]) -> None:
+        form: Any = _Member(archive, "format").read_all().item() if "format" in members else b"csr"
         form = form.decode() if isinstance(form, bytes) else str(form)
-        if form != "csr" or not {"data", "indices", "shape"} <= set(members):
-            raise InputError(f"{self._name} holds a sparse matrix as {form}: save X.tocsr() instead.")
-        self._rows, self._indices = self._member("data"), self._member("indices")
-        shape = self._member("shape").read_all()
+        if form != "csr" or not {"data", "indices", "indptr", "shape"} <= set(members):
+            raise InputError(
+                f"{self._name} contains a sparse matrix as {form}, whose rows lie apart: "
+                "save it as CSR, by scipy.sparse.save_npz(path, X.tocsr())."
+            )
+        self._rows, self._indices = _Member(archive, "data"), _Member(archive, "indices")
+        shape = _Member(archive, "shape").read_all()
         self.n_samples, self.n_features = matrix.check_shape(tuple(int(n) for n in shape), self._name)
         matrix.check_index_dtypes(self._name, indices=self._indices)
-        self._indptr = self._member("indptr").read_all().astype(np.int64)
+        self._indptr = _Member(archive, "indptr").read_all().astype(np.int64)
         lengths = self.n_samples, self._rows.shape[0], self._indices.shape[0]
         matrix.check_indptr(self._indptr, *lengths, self._name)
         self.cached_bytes = self._indptr.nbytes
 
-    def _check(self) -> None:
-        self.dtype = self._rows.dtype
-        matrix.check_dtype(self.dtype, self._name)
-        if self._y is None:
-            return
-        matrix.check_dtype(self._y.dtype, f"y of {self._name}")
-        if self._y.shape != (self.n_samples,):
-            raise InputError(
-                f"{self._name}: y has shape {self._y.shape} where X has {self.n_samples} rows: "
-                "save one label a row."
-            )
-
     def blocks(self) -> Blocks:
         """Rows and class labels, some at a time."""
-        try:
-            with open_file(self.path) as file:
-                self._open(file)
-                yield from self._sparse_blocks() if self.is_sparse else self._dense_blocks()
-        except InputError:
-            raise
-        except (zipfile.BadZipFile, zlib.error, *ERRORS) as error:
-            raise InputError(f"{self.path} is damaged ({error}): get or save it again.") from error
+        with _damage(self._path, "is damaged", "get or save it again"), open_file(self._path) as file:
+            self._open(file)
+            start = 0
+            for block in self._sparse_blocks() if self.is_sparse else self._dense_blocks():
+                matrix.check_finite(block, self._name, start)
+                n_rows = matrix.n_rows_of(block)
+                yield Rows(block, self._labels(n_rows))
+                start += n_rows
 
     def _labels(self, n_rows: int) -> np.ndarray | None:
         if self._y is None:
@@ -212,23 +346,21 @@ class NumpyFile:
             )
         return labels
 
-    def _dense_blocks(self) -> Blocks:
+    def _dense_blocks(self) -> Iterator[np.ndarray]:
         whole = self._rows.read_all() if self._rows.by_columns else None
         step = step_rows(self.n_features * self.dtype.itemsize)
         for start in range(0, self.n_samples, step):
-            stop = min(start + step, self.n_samples)
-            block = (
-                self._rows.read(stop - start) if whole is None else np.ascontiguousarray(whole[start:stop])
+            n_rows = min(step, self.n_samples - start)
+            yield (
+                self._rows.read(n_rows)
+                if whole is None
+                else np.ascontiguousarray(whole[start : start + n_rows])
             )
-            matrix.check_finite(block, self._name, start)
-            yield Rows(block, self._labels(stop - start))
 
-    def _sparse_blocks(self) -> Blocks:
+    def _sparse_blocks(self) -> Iterator[CSRBlock]:
         step = step_rows(self._rows.shape[0] / self.n_samples * (self.dtype.itemsize + 8) + 8)
         for start in range(0, self.n_samples, step):
             indptr = self._indptr[start : start + step + 1]
             count = int(indptr[-1] - indptr[0])
             data, indices = self._rows.read(count), self._indices.read(count)
-            block = matrix.csr_block(data, indices, indptr - indptr[0], self.n_features, self._name, start)
-            matrix.check_finite(block, self._name, start)
-            yield Rows(block, self._labels(len(indptr) - 1))
+            yield matrix.csr_block(data, indices, indptr - indptr[0], self.n_features, self._name, start)

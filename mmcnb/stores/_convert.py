@@ -15,7 +15,7 @@ from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import InputError, MemoryLimitError, shown
 from mmcnb.samples._base import Samples
 from mmcnb.samples._inventory import PathLike, checked_path, is_store_folder
-from mmcnb.samples._npy import Blocks, NumpyFile, Rows, step_rows
+from mmcnb.samples._npy import Blocks, NumpyArchive, Rows, step_rows
 from mmcnb.samples._open import open_samples
 from mmcnb.samples._text import first_line, looks_like_libsvm, plain_name, read_libsvm, table_format
 from mmcnb.samples.matrix import CSRBlock, as_block, as_matrix, block_dtype, n_rows_of
@@ -189,7 +189,7 @@ def _open_stream(source: Any, form: str, element: str | None, dtype: Any, **text
     path, text_dtype = Path(source), np.dtype(dtype or np.float32)
     if form == "libsvm":
         return _Stream(read_libsvm(path, text_dtype, **text), True, text_dtype, text["n_features"])
-    file = NumpyFile(path)
+    file = NumpyArchive(path)
     written = _written_dtype(file, file.dtype, dtype)
     return _Stream(file.blocks(), file.is_sparse, written, file.n_features, file.n_samples, file.cached_bytes)
 
@@ -202,9 +202,9 @@ def _format(source: Any) -> str:
     name = plain_name(path)
     if table_format(path) is not None:
         return "table"
-    if not path.is_file() or name.endswith((".zip", ".h5", ".hdf5", ".h5ad")):
+    if not path.is_file() or name.endswith((".zip", ".h5", ".hdf5", ".h5ad", ".npy")):
         return "store"
-    if path.suffix.lower() in (".npy", ".npz"):
+    if path.suffix.lower() == ".npz":
         return "numpy"
     if name.endswith((".libsvm", ".svm", ".svmlight")):
         return "libsvm"

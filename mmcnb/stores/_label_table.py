@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 
 from mmcnb.errors import InputError
-from mmcnb.samples._anndata import observation_names, plain_text
 from mmcnb.samples._base import GROUP_ROWS, Samples
+from mmcnb.samples._elements import observation_names, plain_text
 from mmcnb.samples._files import check_file
 from mmcnb.samples._inventory import PathLike
-from mmcnb.samples._open import stored_array
+from mmcnb.samples._zarr import stored_array
 from mmcnb.stores._labels import index_array, read_column
 from mmcnb.stores.atomic import AtomicOutput
 
@@ -78,9 +78,9 @@ def names_of(samples: Samples) -> StoredNames | None:
         stored = stored_array(array)
         return StoredNames(stored.read, stored.length, stored.chunk_length)
     names = observation_names(samples)
-    if names is None or names.shape != (samples.n_samples,):
+    if names is None or names.length != samples.n_samples:
         return None
-    return StoredNames(lambda start, stop: plain_text(names[start:stop]), samples.n_samples, GROUP_ROWS)
+    return StoredNames(lambda start, stop: plain_text(names.read(start, stop)), names.length, GROUP_ROWS)
 
 
 class TableWriter:

@@ -13,16 +13,9 @@ from zarr.storage import LocalStore
 from mmcnb.errors import InputError
 from mmcnb.samples._base import GROUP_ROWS, ContentDigest, Samples
 from mmcnb.samples._inventory import FORMAT, Inventory, PathLike, attributes_of, find_inventory, member
-from mmcnb.samples._open import (
-    ZarrArraySamples,
-    ZarrCSRSamples,
-    describe,
-    is_file_of_rows,
-    open_node,
-    reopen,
-    stored_array,
-)
+from mmcnb.samples._open import is_file_of_rows
 from mmcnb.samples._stored import StoredArray
+from mmcnb.samples._zarr import describe, is_zarr, open_node, reopen, stored_array
 from mmcnb.stores._write import PARTIAL, create_array, set_record, write_chunk
 from mmcnb.stores.atomic import AtomicOutput, write_error
 
@@ -337,7 +330,7 @@ def _array_beside(source: Any, name: str) -> zarr.Array | None:
     """A 1-D array of the group the rows are in."""
     if isinstance(source, Samples):
         source = source.root
-        source = source.path if isinstance(source, ZarrArraySamples | ZarrCSRSamples) else None
+        source = source.path if is_zarr(source) else None
     if not isinstance(source, str | os.PathLike | zarr.Array | zarr.Group) or is_file_of_rows(source):
         return None
     node = open_node(source)

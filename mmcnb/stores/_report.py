@@ -8,7 +8,7 @@ import numpy as np
 
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples import _open, matrix
+from mmcnb.samples import _zarr, matrix, open_samples
 from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, Samples
 from mmcnb.samples._chunks import chunk_advice
 from mmcnb.samples._inventory import REMEDY, Inventory, PathLike, damaged_chunks, find_inventory, join
@@ -56,11 +56,11 @@ def verify_store(path: PathLike, element: str | None = None, progress: bool | No
     ...     verify_store(f"{folder}/small.zarr")["chunks"]
     1
     """
-    node = _open.open_node(path)
-    name = _open.describe(node)
+    node = _zarr.open_node(path)
+    name = _zarr.describe(node)
     inventory = find_inventory(node, name)
     if inventory is None:
-        return _read_unchecked(_open.open_samples(path, element), progress)
+        return _read_unchecked(open_samples(path, element), progress)
     inventory.check_metadata()
     n_bytes, damaged = _read_recorded(inventory, progress)
     if damaged:
@@ -79,7 +79,7 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> tuple[in
     """Decoded bytes of all recorded chunks, and the keys of those that are not what was written."""
     n_bytes, damaged = 0, []
     arrays: dict[str, Any] = {
-        path: _open.reopen(inventory.store, join(inventory.root, path)) for path in inventory.arrays
+        path: _zarr.reopen(inventory.store, join(inventory.root, path)) for path in inventory.arrays
     }
     content = _content_digest(arrays)
     with progress_bar(sum(map(len, inventory.arrays.values())), "verifying", "chunks", show_progress) as bar:
@@ -178,8 +178,8 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
     ...     describe_store(f"{folder}/small.zarr")["class_counts"]
     {3: 1, 4: 1}
     """
-    samples = _open.open_samples(path, element)
-    if not isinstance(samples, _open.ZarrArraySamples | _open.ZarrCSRSamples):
+    samples: Any = open_samples(path, element)
+    if not _zarr.is_zarr(samples):
         raise InputError("only a Zarr store can be described: give its path.")
     array = samples.arrays[0]
     return {
@@ -201,13 +201,13 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
     }
 
 
-def _density(samples: _open.ZarrArraySamples | _open.ZarrCSRSamples) -> float | None:
+def _density(samples: Any) -> float | None:
     size = samples.n_samples * samples.n_features
     if samples.is_sparse:
         return int(samples.arrays[0].shape[0]) / size
-    if samples.inventory is None or not samples.checksummed:
+    if samples.storage.inventory is None or not samples.checksummed:
         return None
-    return samples.inventory.record["n_nonzero"] / size
+    return samples.storage.inventory.record["n_nonzero"] / size
 
 
 def _class_counts(samples: Samples) -> dict[Any, int] | None:
@@ -215,7 +215,7 @@ def _class_counts(samples: Samples) -> dict[Any, int] | None:
     array = class_labels_array(samples)
     if array is None:
         return None
-    stored = _open.stored_array(array)
+    stored = _zarr.stored_array(array)
     counts: Counter[Any] = Counter()
     for start in range(0, stored.length, stored.chunk_length):
         values, times = np.unique(stored.read(start, start + stored.chunk_length), return_counts=True)

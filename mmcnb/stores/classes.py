@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from mmcnb.errors import InputError, shown
 from mmcnb.samples import Samples
 from mmcnb.samples._arrays import plain_values
-from mmcnb.samples._open import describe, open_node, stored_array
+from mmcnb.samples._zarr import describe, open_node, stored_array
 from mmcnb.stores._labels import open_class_labels
 
 

@@ -421,3 +421,57 @@ def test_opening_reads_no_numbers(tmp_path):
     for source in (tmp_path / "large.npy", np.load(tmp_path / "large.npy", mmap_mode="r")):
         samples = open_samples(source)
         assert samples.block(2**18 - 2, 2**18).shape == (2, 2**9)
+
+
+FRAMES_OF_CELLS = {
+    "AnnData": lambda folder, data: data,
+    "h5ad": lambda folder, data: folder / "cells.h5ad",
+    "zarr": lambda folder, data: folder / "cells.zarr",
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES_OF_CELLS)
+def test_a_frame_among_the_coordinates_of_cells_is_its_numbers_and_names(X, files, kind):
+    folder, data = files
+    del data.raw
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data.write_zarr(folder / "cells.zarr")
+    samples = open_samples(FRAMES_OF_CELLS[kind](folder, data), "obsm/frame")
+    assert_same_rows(samples, X)
+    assert samples.feature_names == NAMES[::-1]
+    if samples.is_reopenable:
+        assert pickle.loads(pickle.dumps(samples)).digest == open_samples(X).digest
+
+
+def test_a_frame_in_a_file_has_one_type_for_all_columns(tmp_path):
+    table = pd.DataFrame({"a": np.arange(6, dtype="i2"), "b": [True, False] * 3, "c": np.arange(6) * 2**40})
+    table.index = [f"cell{row}" for row in range(6)]
+    data = anndata.AnnData(np.zeros((6, 1)), obs=pd.DataFrame(index=table.index), obsm={"t": table})
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    in_file, in_memory = open_samples(tmp_path / "cells.h5ad", "obsm/t"), open_samples(data, "obsm/t")
+    assert in_file.digest == in_memory.digest
+    assert in_file.dtype == in_memory.dtype == np.float64
+
+
+def test_a_column_of_text_in_a_file_is_named_and_left_out_as_told(tmp_path):
+    table = pd.DataFrame({"size": [1.0, 2.0], "kind": ["a", "b"]}, index=["p", "q"])
+    data = anndata.AnnData(np.zeros((2, 1)), obs=pd.DataFrame(index=["p", "q"]), obsm={"t": table})
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    with pytest.raises(InputError, match=r"column 'kind' of .*cells\.h5ad/obsm/t.*convert or drop it"):
+        open_samples(tmp_path / "cells.h5ad", "obsm/t")
+    data.obsm["t"] = table.drop(columns="kind")
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    assert open_samples(tmp_path / "cells.h5ad", "obsm/t").block(0, 2).tolist() == [[1.0], [2.0]]
+
+
+def test_a_matrix_by_columns_is_read_when_written_by_rows_as_told(X, files):
+    folder, data = files
+    with pytest.raises(InputError, match=r"stored by columns \(CSC\).*write X\.tocsr\(\) in its place"):
+        open_samples(folder / "cells.h5ad", "layers/by columns")
+    data.layers["by columns"] = data.layers["by columns"].tocsr()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data.write_h5ad(folder / "again.h5ad")
+    again = open_samples(folder / "again.h5ad", "layers/by columns")
+    assert again.digest == open_samples(scipy.sparse.csr_matrix(np.maximum(X, 0))).digest

@@ -1,0 +1,274 @@
+"""Rows of an element of a Zarr store or of an HDF5 file: an array, or AnnData's CSR matrix or data frame."""
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.samples import matrix
+from mmcnb.samples._arrays import check_feature_names
+from mmcnb.samples._base import ChunkedSamples, Samples
+from mmcnb.samples._inventory import REMEDY, join
+from mmcnb.samples._stored import EdgeChunks, SlicedRows, edge_bytes
+from mmcnb.samples._stored_csr import StoredCSRSamples
+
+
+class Element(ChunkedSamples):
+    """Rows of a node of a storage, which is an array or a group with attributes.
+
+    Attributes
+    ----------
+    storage : ZarrStorage or HDF5Storage
+        Reads nodes, and knows whether their bytes are checked.
+    node : object
+        Of Zarr or h5py, as are the arrays.
+    arrays : list
+        The arrays from which rows are read.
+    """
+
+    storage: Any
+    node: Any
+    arrays: list[Any]
+
+    def _set(self, storage: Any, node: Any, shape: Any, dtype: Any, arrays: list[Any]) -> None:
+        self.storage, self.node, self.arrays = storage, node, arrays
+        self._describe(describe(storage, node), shape, dtype)
+        self.path, self.element = storage.place(node)
+        storage.take(self)
+        if not self.is_reopenable:
+            self.path = None
+
+    def _set_rows(self, rows: Any) -> None:
+        """Take dense rows."""
+        self._rows, self.chunk_rows = rows, rows.chunk_length
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        self.edge_bytes = edge_bytes([rows.chunk_bytes], rows.length * rows.row_bytes)
+
+    @cached_property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns: an attribute of the rows, or AnnData's names of the variables."""
+        names = self.storage.attributes(self.node).get("feature_names")
+        if names is None and not self.checksummed:
+            names = names_beside(self, _variables(self.element or ""))
+            names = None if names is None else plain_names(names.read(0, names.length))
+        return None if names is None else check_feature_names(names, self.n_features, self.name)
+
+    def identity(self) -> str:
+        """A hash of what the storage says of its arrays."""
+        return self.storage.identity(self)
+
+    def opener(self) -> Any:
+        """The function that opens the storage again."""
+        return self.storage.opener()
+
+
+class ArrayElement(Element):
+    """Rows of a 2-D array."""
+
+    is_sparse = False
+
+    def __init__(self, storage: Any, array: Any) -> None:
+        self._set(storage, array, array.shape, array.dtype, [array])
+        self._set_rows(storage.rows(array))
+
+
+class CSRElement(StoredCSRSamples, Element):
+    """Rows of a group in AnnData's ``csr_matrix`` encoding, read by contiguous slices."""
+
+    def __init__(self, storage: Any, group: Any) -> None:
+        name, attributes = describe(storage, group), storage.attributes(group)
+        parts = {part: storage.member(group, part) for part in ("data", "indices", "indptr")}
+        for part, array in parts.items():
+            if len(getattr(array, "shape", ())) != 1:
+                raise InputError(
+                    f"{name}: a CSR group needs a 1-D array named {part}: write the matrix again."
+                )
+        shape = attributes.get("shape")
+        shape = shape.tolist() if isinstance(shape, np.ndarray) else shape
+        if not isinstance(shape, list | tuple) or not all(type(n) is int and n >= 0 for n in shape):
+            raise InputError(
+                f"{name}: the CSR group has no attribute shape of the form [rows, columns]: "
+                "write the matrix again, for example with anndata."
+            )
+        self._set(storage, group, tuple(shape), parts["data"].dtype, list(parts.values()))
+        matrix.check_index_dtypes(name, indices=parts["indices"], indptr=parts["indptr"])
+        edges = EdgeChunks(len(parts))
+        self._set_parts(*(storage.rows(array, edges, int(part == "indptr")) for part, array in parts.items()))
+
+
+class FrameElement(Element):
+    """Rows of a group in AnnData's ``dataframe`` encoding, whose columns are arrays of numbers."""
+
+    is_sparse = False
+
+    def __init__(self, storage: Any, group: Any) -> None:
+        name = describe(storage, group)
+        columns = plain_text(storage.attributes(group).get("column-order", ()))
+        arrays = [storage.member(group, column) for column in columns]
+        for column, array in zip(columns, arrays, strict=True):
+            if getattr(getattr(array, "dtype", None), "kind", "O") not in "biuf" or array.ndim != 1:
+                raise InputError(f"column {column!r} of {name} holds no plain numbers: convert or drop it.")
+        lengths = [array.shape[0] for array in arrays] or [0]
+        if len(set(lengths)) > 1:
+            raise DamagedStoreError(f"{name}: its columns have different lengths: {REMEDY}.")
+        dtype = matrix.block_dtype(*(array.dtype for array in arrays))
+        self._set(storage, group, (lengths[0], len(arrays)), dtype, arrays)
+        self.feature_names = columns
+        edges = EdgeChunks(len(arrays))
+        self._set_rows(_Columns([storage.rows(array, edges) for array in arrays], dtype))
+
+
+class _Columns:
+    """Rows of a table whose columns are stored apart."""
+
+    def __init__(self, columns: list[SlicedRows], dtype: np.dtype) -> None:
+        self._columns, self._dtype = columns, dtype
+        self.length, self.row_bytes = columns[0].length, len(columns) * dtype.itemsize
+        self.chunk_length = max(column.chunk_length for column in columns)
+        self.chunk_bytes = self.chunk_length * self.row_bytes
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """The rows ``start <= row < stop``."""
+        return self._joined(stop - start, (column.read(start, stop) for column in self._columns))
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        """Single rows."""
+        return self._joined(len(rows), (column.gather(rows) for column in self._columns))
+
+    def _joined(self, n_rows: int, columns: Iterable[np.ndarray]) -> np.ndarray:
+        rows = np.empty((n_rows, len(self._columns)), self._dtype)
+        for number, column in enumerate(columns):
+            rows[:, number] = column
+        return rows
+
+
+READERS = {
+    (True, ""): ("", ArrayElement),
+    (True, "array"): ("0.2.0", ArrayElement),
+    (False, "csr_matrix"): ("0.1.0", CSRElement),
+    (False, "dataframe"): ("0.2.0", FrameElement),
+}
+"""Version and reader of nodes, by whether they are arrays and by AnnData's ``encoding-type``."""
+
+
+def open_element(storage: Any, node: Any, element: str | None) -> Samples:
+    """Open the rows of an array, or of an element of a group.
+
+    Raises
+    ------
+    InputError
+        The group has no such element; the message lists those it has. Or the element has no reader.
+    """
+    if not _is_array(node):
+        node = _found(storage, node, element)
+    elif element not in (None, ""):
+        name = describe(storage, node)
+        raise InputError(f"{name} is an array and has no element {element!r}: leave element out.")
+    form = _form(storage, node)
+    version = str(storage.attributes(node).get("encoding-version", ""))
+    known, reader = READERS.get((_is_array(node), form), ("", None))
+    if reader is None or version not in ("", known):
+        fault = f"encoded as {form or 'a plain group'} {version}".rstrip() + ", which has no reader"
+        remedy = "write it as one of array 0.2.0, csr_matrix 0.1.0, or as a 2-D array"
+        if form == "csc_matrix":
+            fault, remedy = (
+                "stored by columns (CSC), so no rows can be streamed",
+                "write X.tocsr() in its place",
+            )
+        raise InputError(f"{describe(storage, node)} is {fault}: {remedy}.")
+    return reader(storage, node)
+
+
+def describe(storage: Any, node: Any) -> str:
+    """Name of a node for messages: the path of its storage and its own inside."""
+    path, inner = storage.place(node)
+    return join(path, "" if inner in (None, "X") else inner)
+
+
+def _is_array(node: Any) -> bool:
+    return hasattr(node, "shape")
+
+
+def _form(storage: Any, node: Any) -> str:
+    return str(storage.attributes(node).get("encoding-type", ""))
+
+
+def _found(storage: Any, group: Any, element: str | None) -> Any:
+    """The element of a group; the group itself if it is one."""
+    form = _form(storage, group)
+    if element is None and (
+        form == "csc_matrix" or (False, form) in READERS or storage.member(group, "indptr") is not None
+    ):
+        return group
+    path = (element or "X").strip("/")
+    node = storage.member(group, path)
+    if node is None:
+        known = _listed(storage, group)
+        has = "" if known is None else f"; it has: {', '.join(known) or 'none'}"
+        raise InputError(
+            f"{describe(storage, group)} has no element {path!r}{has}. Name one with element (--element)."
+        )
+    return node
+
+
+def _listed(storage: Any, group: Any, prefix: str = "") -> list[str] | None:
+    """Elements of a group that have readers; None if its storage lists no members."""
+    members, elements = storage.members(group), []
+    if members is None:
+        return None
+    for name, node in members:
+        if _is_array(node):
+            elements += [prefix + name] * (len(node.shape) == 2)
+        elif (False, _form(storage, node)) in READERS:
+            elements += [prefix + name] * (name not in ("obs", "var"))
+        elif not prefix:
+            elements += _listed(storage, node, f"{name}/") or []
+    return elements
+
+
+# -- names of AnnData ----------------------------------------------------------------------------
+
+
+def plain_text(values: Iterable[Any]) -> list[str]:
+    """Names as text, also those that HDF5 gives as bytes."""
+    return [value.decode() if isinstance(value, bytes) else str(value) for value in values]
+
+
+def plain_names(values: Iterable[Any]) -> list[str] | None:
+    """Names as text; None if they are the numbers of the columns, which AnnData gives by default."""
+    names = plain_text(values)
+    return None if names == [str(column) for column in range(len(names))] else names
+
+
+def _variables(element: str) -> str | None:
+    """Path of the data frame that names the columns of an element: of ``X`` and of layers."""
+    *above, last = element.split("/")
+    if last == "X":
+        return join(*above, "var")
+    return join(*above[:-1], "var") if above and above[-1] == "layers" else None
+
+
+def names_beside(samples: Element, path: str | None) -> SlicedRows | None:
+    """The index of a data frame of AnnData beside rows, not yet read; None if there is none."""
+    storage = samples.storage
+    root = None if path is None else storage.root(samples.node)
+    frame = None if root is None else storage.member(root, path or "")
+    key = None if frame is None else storage.attributes(frame).get("_index")
+    if key is None:
+        return None
+    array = storage.member(frame, key) if isinstance(key, str) and "/" not in key else None
+    if len(getattr(array, "shape", ())) != 1:
+        raise DamagedStoreError(f"{samples.name}: {path} names no 1-D array of its own as _index: {REMEDY}.")
+    return storage.rows(array)
+
+
+def observation_names(samples: Samples) -> SlicedRows | None:
+    """The names of the observations beside rows of an AnnData store or file, not yet read."""
+    root = samples.root
+    if not isinstance(root, Element):
+        return None
+    path = root.element or ""
+    is_annotated = path in ("X", "raw/X") or path.partition("/")[0] in ("layers", "obsm")
+    return names_beside(root, "obs") if is_annotated else None

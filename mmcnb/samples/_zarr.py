@@ -1,0 +1,185 @@
+"""Zarr stores of version 2 and 3: folders, zip archives and addresses."""
+
+import os
+import zipfile
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import zarr
+from zarr.storage import LocalStore, ZipStore
+
+from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.samples._base import Samples
+from mmcnb.samples._elements import Element, open_element
+from mmcnb.samples._files import check_file
+from mmcnb.samples._inventory import (
+    REMEDY,
+    Inventory,
+    attributes_of,
+    checked_path,
+    find_inventory,
+    is_store_folder,
+    join,
+    member,
+    members,
+)
+from mmcnb.samples._limits import check_documents
+from mmcnb.samples._remote import RemoteStore, open_address
+from mmcnb.samples._stored import EdgeChunks, StoredArray
+
+Node = zarr.Array | zarr.Group
+
+
+class ZarrStorage:
+    """A Zarr store, with the inventory that covers the rows or None."""
+
+    def __init__(self, inventory: Inventory | None) -> None:
+        self.inventory = inventory
+
+    def place(self, node: Node) -> tuple[str, str | None]:
+        """Path or address of the store, and the path of the node inside."""
+        return _place_of(node.store), node.path or None
+
+    def attributes(self, node: Node) -> Mapping[str, Any]:
+        """The attributes of a node."""
+        return attributes_of(node, describe(node))
+
+    def root(self, node: Node) -> zarr.Group | None:
+        """The root of the store of a node; None if it is no group."""
+        try:
+            root = reopen(node.store, "")
+        except FileNotFoundError:
+            return None
+        return root if isinstance(root, zarr.Group) else None
+
+    def member(self, group: zarr.Group, path: str) -> Node | None:
+        """The node at a path below a group; None if there is none."""
+        return member(group, path, describe(group))
+
+    def members(self, group: zarr.Group) -> Iterable[tuple[str, Node]] | None:
+        """Names and nodes of the members of a group; None if the store lists none."""
+        return members(group, describe(group)) if group.store.supports_listing else None
+
+    def rows(self, array: zarr.Array, edges: EdgeChunks | None = None, lookahead: int = 0) -> StoredArray:
+        """Slices of an array."""
+        return StoredArray(array, self.inventory, describe(array), edges, lookahead)
+
+    def take(self, samples: Element) -> None:
+        """Set whether the inventory lists all arrays, and the digest that it recorded then."""
+        inventory = self.inventory
+        samples.is_reopenable = isinstance(samples.node.store, RemoteStore | LocalStore | ZipStore)
+        samples.checksummed = all(
+            inventory is not None and inventory.hashes(array.path) is not None for array in samples.arrays
+        )
+        if inventory is not None and samples.checksummed:
+            samples.digest = inventory.record["digest"]
+
+    def identity(self, samples: Element) -> str:
+        """A hash of what the store says of its arrays, which covers the digests of chunks it records."""
+        if self.inventory is not None and samples.checksummed:
+            return self.inventory.record["metadata"]
+        documents = [array.metadata.to_dict() for array in samples.arrays]
+        return blake2b(repr((samples.n_features, documents)).encode(), digest_size=16).hexdigest()
+
+    def opener(self) -> Any:
+        """The function that opens the store again."""
+        return open_zarr
+
+
+def open_zarr(source: Any, element: str | None = None) -> Samples:
+    """Open rows of a Zarr store, by its path or address, or of an array or group of Zarr."""
+    node = open_node(source)
+    inventory = find_inventory(node, describe(node))
+    if inventory is not None:
+        inventory.check_metadata()
+        inventory.check_chunks()
+        node = reopen(node.store, node.path)
+    return open_element(ZarrStorage(inventory), node, element)
+
+
+def is_zarr(samples: Samples) -> bool:
+    """Whether rows are read from a Zarr store."""
+    return isinstance(getattr(samples, "storage", None), ZarrStorage)
+
+
+def open_node(source: Any) -> Node:
+    """Open what a path or an address names; what is open already is returned as it is."""
+    if isinstance(source, zarr.Array | zarr.Group):
+        return source
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(
+            f"X is a {type(source).__name__}, which cannot be read: give an array, a SciPy CSR matrix, "
+            "a Zarr array or group, or the path of a Zarr store."
+        )
+    path = os.fspath(source)
+    if "://" in path and not path.startswith("file://"):
+        return _open_store(*open_address(path), path)
+    path = path.removeprefix("file://")
+    root, inner = _split(_checked(checked_path(path)))
+    return _open_store(ZipStore(root, mode="r") if root.is_file() else root, inner, path)
+
+
+def _open_store(store: Any, inner: str, name: str) -> Node:
+    try:
+        if isinstance(store, ZipStore):
+            check_documents(store.path)
+        return reopen(store, inner)
+    except InputError:  # of a store that could not be reached
+        raise
+    except (FileNotFoundError, zarr.errors.BaseZarrError) as error:
+        raise InputError(f"{name} holds no Zarr array or group: check the path.") from error
+    except Exception as error:  # a damaged document can break anywhere in Zarr's parsers
+        raise DamagedStoreError(f"{name}: the store's metadata cannot be read: {REMEDY}.") from error
+
+
+def reopen(store: Any, path: str) -> Node:
+    """Open a node by its own metadata: a consolidated copy would escape the inventory."""
+    return zarr.open(store, mode="r", path=path or None, use_consolidated=False)
+
+
+def stored_array(array: zarr.Array) -> StoredArray:
+    """An open array to be read by slices, checked against the inventory of its store."""
+    name = describe(array)
+    inventory = find_inventory(array, name)
+    if inventory is not None:
+        inventory.check_metadata()
+    return StoredArray(array, inventory, name)
+
+
+def _checked(path: Path) -> Path:
+    if not path.is_dir():
+        check_file(path)
+        if path.suffix == ".zip" and zipfile.is_zipfile(path):
+            return path
+        raise InputError(
+            f"{path} is a file and no Zarr store: make one with `mmcnb convert {path} OUT.zarr`."
+        )
+    if not any(path.iterdir()):
+        raise InputError(f"{path} is an empty folder and no Zarr store: check the path.")
+    if not is_store_folder(path):
+        raise InputError(f"{path} is a folder that holds no Zarr array or group: check the path.")
+    return path
+
+
+def _split(path: Path) -> tuple[Path, str]:
+    """Root of the store a path lies in, and the path inside: an inventory stands at the root."""
+    root = path.absolute()
+    while is_store_folder(root.parent) and root.parent != root:
+        root = root.parent
+    return root, "" if root == path.absolute() else path.absolute().relative_to(root).as_posix()
+
+
+def _place_of(store: Any) -> str:
+    """Path or address by which a store is opened again; of one in memory, how Zarr names it."""
+    if isinstance(store, RemoteStore):
+        return store.url
+    if isinstance(store, LocalStore):
+        return str(store.root.absolute())
+    return str(Path(store.path).absolute()) if isinstance(store, ZipStore) else str(store)
+
+
+def describe(node: Node) -> str:
+    """Name of a node for messages."""
+    return join(_place_of(node.store), "" if node.path == "X" else node.path)
