@@ -127,17 +127,17 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
     if isinstance(source, Samples):
         return source
     reader = _reader(source)
-    name = (
-        os.fspath(source)
-        if isinstance(source, str | os.PathLike)
-        else f"X is a {type(source).__name__}, which"
-    )
     if reader is None:
         raise InputError(
-            f"{name} cannot be read: give an array, a SciPy CSR matrix, a data frame, AnnData, a Zarr array "
-            "or group, or a path."
+            f"X is a {type(source).__name__}, which cannot be read: give an array, a SciPy CSR matrix, "
+            "a data frame, AnnData, a Zarr array or group, or a path."
         )
     if element is not None and not reader.has_elements:
+        name = (
+            os.fspath(source)
+            if isinstance(source, str | os.PathLike)
+            else f"X is of type {type(source).__name__} and"
+        )
         raise InputError(f"{name} has no element {element!r}: leave element out.")
     function = getattr(importlib.import_module(f"mmcnb.samples.{reader.module}"), reader.function)
     return function(source, element) if reader.has_elements else function(source)

@@ -142,7 +142,7 @@ def test_transformers_take_an_element(dense, X, name):
 
 
 def test_an_element_of_an_array_is_refused(X):
-    with pytest.raises(InputError, match="X is an array and has no element 'X': leave element out"):
+    with pytest.raises(InputError, match="X is of type ndarray and has no element 'X': leave element out"):
         make("CPMMC").fit(X, element="X")
 
 
