@@ -210,16 +210,16 @@ def test_doctor_reports_this_installation(capsys):
     assert report["routine"]["agrees_with_numpy"]
     assert report["thread_pools"]
     assert report["versions"].keys() >= {"dask", "distributed", "fsspec"}
-    numba = report["numba"]
-    assert numba["compile_cache_can_be_written"] == os.access(numba["compile_cache"], os.W_OK)
+    assert os.access(report["machine"]["compile_cache"], os.W_OK)
     assert main(["doctor", "--warm"]) == 0
-    said = capsys.readouterr().out
-    assert "seconds compiling" in said
-    assert "tiny fit seconds" in said
-    report = run(capsys, "doctor", "--warm")
-    assert report["warm_up"]["seconds_compiling"] == 0
-    assert report["warm_up"]["tiny_fit_error"] <= 0.05
+    assert "seconds compiling" in capsys.readouterr().out
     assert run(capsys, "doctor")["routine"]["compilation_of_the_first_fit"] == "none is left"
+
+
+def test_doctor_gives_the_remedy_of_a_cache_that_cannot_be_written(capsys, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    cache = run(capsys, "doctor")["machine"]["compile_cache"]
+    assert cache == "none: set NUMBA_CACHE_DIR to a folder that can be written"
 
 
 def test_doctor_names_what_a_killed_command_left_and_removes_it(tmp_path, capsys):

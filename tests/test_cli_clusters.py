@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 import mmcnb
 from mmcnb.cli import main
 from mmcnb.cli._methods import DEFAULT, METHODS, OPTIONS, estimator_class, parameters_of, value_of
+from mmcnb.engine.needs import RowShape
 from mmcnb.stores import create_dense_store
 from mmcnb.synthetic import make_block, write_synthetic
 
@@ -180,7 +181,6 @@ def test_options_reach_the_estimator(blobs, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--method unsupervised-rls --n-clusters 1", "n_clusters=1 is out of range; give at least 2"),
         ("--method unsupervised-rls --n-clusters auto", "n_clusters='auto' is out of range; give a whole"),
         ("--n-clusters 0", "n_clusters=0 is out of range"),
         ("--n-clusters 601", "n_clusters=601 is more than the 600 rows"),
@@ -360,14 +360,13 @@ def test_the_plan_is_that_of_the_fit(method, blobs, capsys):
     by_hand = ["plan", "--rows", ROWS, "--features", FEATURES, *options, "sample_size=200"]
     report = run(capsys, *by_hand)
     assert by_store == report
-    estimator = estimator_class(method)(sample_size=200)
-    assert report["n_landmarks"] == estimator._needs(ROWS).n_landmarks
+    estimator, shape = estimator_class(method)(sample_size=200, memory_limit="1GiB"), RowShape(ROWS, FEATURES)
+    assert report["n_landmarks"] == estimator.plan(shape).to_dict()["n_landmarks"]
     larger = run(capsys, *by_hand[:-1], "sample_size=500")
     assert larger["sample"] > report["sample"]
     estimator.set_params(n_landmarks=20)
-    assert (
-        run(capsys, *by_hand, "--set", "n_landmarks=20")["n_landmarks"] == estimator._needs(ROWS).n_landmarks
-    )
+    fewer = run(capsys, *by_hand, "--set", "n_landmarks=20")
+    assert fewer["n_landmarks"] == estimator.plan(shape).to_dict()["n_landmarks"]
 
 
 def test_the_plan_knows_the_sample_that_many_clusters_take(capsys):

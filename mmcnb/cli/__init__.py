@@ -11,7 +11,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NoReturn
 
 import mmcnb
@@ -20,9 +19,10 @@ from mmcnb.cli import convert, demo, doctor, fit, info, plan, predict, score, ve
 from mmcnb.cli._signals import StopSignals
 from mmcnb.errors import is_interrupt
 
-_MODULES: tuple[ModuleType, ...] = (convert, info, verify, plan, fit, predict, score, demo, doctor)
-VERBS = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
-
+VERBS: dict[str, Any] = {
+    verb.__name__.rpartition(".")[2]: verb
+    for verb in (convert, info, verify, plan, fit, predict, score, demo, doctor)
+}
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
@@ -46,10 +46,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"mmcnb {mmcnb.__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, verb in VERBS.items():
-        summary = (verb.__doc__ or "").partition("\n")[0]
-        sub = verbs.add_parser(
-            name, help=summary.rstrip("."), description=summary, conflict_handler="resolve"
-        )
+        summary = verb.__doc__.partition("\n")[0]
+        sub = verbs.add_parser(name, help=summary[:-1], description=summary, conflict_handler="resolve")
         verb.add_arguments(sub)
         sub.add_argument("--json", action="store_true", help="print one JSON object instead of sentences")
     return parser
@@ -71,63 +69,52 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = argparse.Namespace()
     try:
         with StopSignals(for_good=argv is None) as signals:
-            return _run(argv, arguments, signals)
-    except (KeyboardInterrupt, SystemError) as error:
-        if not is_interrupt(error):
-            raise
-        if argv is None:  # as the process ends, Zarr's event loop would complain of its unfinished work
-            warnings.simplefilter("ignore")
-            logging.getLogger("asyncio").disabled = True
-            sys.unraisablehook = lambda unraisable: None  # of a loop that was only half made
-        return _complain(_stop_sentence(arguments), INTERRUPTED)
-
-
-def _run(argv: Sequence[str] | None, arguments: argparse.Namespace, signals: StopSignals) -> int:
-    try:
-        build_parser().parse_args(argv, arguments)
-        verb = VERBS[arguments.verb]
-        with lines_elsewhere(), warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            report = verb.run(arguments)
-        signals.done()
-        if arguments.json:
-            print(json.dumps(report, indent=2, default=_plain))
-        else:
-            print(*verb.lines(report), sep="\n")
-        sys.stdout.flush()
+            build_parser().parse_args(argv, arguments)
+            verb = VERBS[arguments.verb]
+            with lines_elsewhere(), warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                report = verb.run(arguments)
+            signals.done()
+            as_json = (json.dumps(report, indent=2, default=_plain),) if arguments.json else ()
+            print(*(as_json or verb.lines(report)), sep="\n", flush=True)
+            return 0
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away: nobody is left to tell
         return 1
-    except OSError as error:
-        return _complain(_os_sentence(error), BAD_INPUT)
-    except MemoryError as error:
-        return _complain(f"memory ran out ({error}); give a smaller --memory-limit.", BAD_INPUT)
-    except ValueError as error:
-        return _complain(str(error), BAD_INPUT)
-    return 0
+    except (KeyboardInterrupt, SystemError, OSError, MemoryError, ValueError) as error:
+        code, sentence = _ending(error, getattr(arguments, "checkpoint", None))
+        if code == INTERRUPTED and argv is None:
+            # As the process ends, Zarr's event loop would complain of its unfinished work.
+            warnings.simplefilter("ignore")
+            logging.getLogger("asyncio").disabled = True
+            sys.unraisablehook = lambda unraisable: None  # of a loop that was only half made
+        print(f"mmcnb: {' '.join(sentence.split())}", file=sys.stderr)
+        return code
 
 
-def _stop_sentence(arguments: argparse.Namespace) -> str:
-    checkpoint = getattr(arguments, "checkpoint", None)
-    if checkpoint is None or not Path(checkpoint).is_dir():
-        return "stopped by the user; nothing half-written was left behind."
-    return f"stopped by the user; run the same command again to go on from {checkpoint}."
-
-
-def _complain(sentence: str, code: int) -> int:
-    print(f"mmcnb: {' '.join(sentence.split())}", file=sys.stderr)
-    return code
-
-
-def _os_sentence(error: OSError) -> str:
+def _ending(error: BaseException, checkpoint: str | None) -> tuple[int, str]:
+    """The exit code of a command that an error ended, and the sentence that says why."""
+    if is_interrupt(error):
+        if checkpoint is not None and Path(checkpoint).is_dir():
+            again = f"run the same command again to go on from {checkpoint}"
+        else:
+            again = "nothing half-written was left behind"
+        return INTERRUPTED, f"stopped by the user; {again}."
+    if isinstance(error, SystemError):
+        raise error
+    if isinstance(error, MemoryError):
+        return BAD_INPUT, f"memory ran out ({error}); give a smaller --memory-limit."
+    if not isinstance(error, OSError):
+        return BAD_INPUT, str(error)
     from mmcnb.stores.atomic import DISK_FULL
 
     if error.errno in DISK_FULL:
         place = f" while writing {error.filename}" if error.filename else ""
-        return f"the disk is full{place}; free some space or choose an output folder on another disk."
+        remedy = "free some space or choose an output folder on another disk"
+        return BAD_INPUT, f"the disk is full{place}; {remedy}."
     if error.filename is None:
-        return f"{error}."
-    return f"{error.filename}: {error.strerror}; check the path and its permissions."
+        return BAD_INPUT, f"{error}."
+    return BAD_INPUT, f"{error.filename}: {error.strerror}; check the path and its permissions."
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -4,9 +4,6 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-EXACT = 5  # significant digits of a number shown to people
-
-
 OPTIONS: dict[str, dict[str, Any]] = {
     "element": {"help": 'element of the store that has the rows, such as "layers/counts" (default: X)'},
     "labels": {
@@ -44,7 +41,7 @@ def add_store(parser: argparse.ArgumentParser, **options: Any) -> None:
 
 
 def table(rows: Mapping[str, Any]) -> Iterator[str]:
-    """Word a mapping as aligned lines; what is None is left out, and bytes have a unit.
+    """Word a mapping as aligned lines, without values of None; bytes have a unit.
 
     Parameters
     ----------
@@ -77,14 +74,12 @@ def words(value: Any) -> str:
     -------
     str
     """
-    if hasattr(value, "tolist"):
-        value = value.tolist()
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.{EXACT}g}"
+        return f"{value:.5g}"
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {words(entry)}" for key, entry in value.items())
     if isinstance(value, list | tuple):

@@ -3,36 +3,29 @@
 import argparse
 import ast
 import inspect
+import re
 from typing import Any, NoReturn
 
+import mmcnb
 from mmcnb.errors import InputError
 
-METHODS = {
-    "maximum-margin-clustering": "MaximumMarginClustering",
-    "sparse-kernel-mmc": "SparseKernelMMC",
-    "crammer-singer-mmc": "CrammerSingerMMC",
-    "unsupervised-rls": "UnsupervisedRLS",
-    "evolutionary-mmc": "EvolutionaryMMC",
-    "multiple-kernel-clustering": "MultipleKernelClustering",
-    "kernel-kmeans": "KernelKMeans",
-    "cpmmc": "CPMMC",
-    "kernel-cpmmc": "KernelCPMMC",
-}
-DEFAULT, CLASSIFIER = "maximum-margin-clustering", "support-cluster-machine"
+CLASSES = (
+    *("MaximumMarginClustering", "SparseKernelMMC", "CrammerSingerMMC", "UnsupervisedRLS", "EvolutionaryMMC"),
+    *("MultipleKernelClustering", "KernelKMeans", "CPMMC", "KernelCPMMC"),
+)
+METHODS = {re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower(): name for name in CLASSES}
+DEFAULT = "maximum-margin-clustering"
 OPTIONS = (
     *("n_clusters", "kernel", "loss", "cluster_sizes", "size_tolerance", "min_share", "max_clusters"),
     *("n_refits", "scale", "random_state"),
 )
-RUNTIME = ("memory_limit", "n_jobs", "engine")  # options of several verbs
 
 
 def method_name(text: str) -> str:
     """Read the name of a method; the classifier is none."""
-    if text == CLASSIFIER:
-        raise argparse.ArgumentTypeError(
-            f"{text} is a classifier, which needs the class of each row; use mmcnb.SupportClusterMachine "
-            "from Python"
-        )
+    if text == "support-cluster-machine":
+        reason = "a classifier, which needs the class of each row"
+        raise argparse.ArgumentTypeError(f"{text} is {reason}; use mmcnb.SupportClusterMachine from Python")
     return text
 
 
@@ -75,9 +68,8 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-h", "--help", action=MethodHelp, nargs=0, help="show this message, and stop")
     help_ = f'how rows are clustered (default: {DEFAULT}); "--method M --help" lists the parameters of M'
     parser.add_argument("--method", type=method_name, choices=METHODS, default=DEFAULT, help=help_)
-    settings: dict[str, Any] = {"action": "append", "type": setting, "default": [], "metavar": "NAME=VALUE"}
     help_ = "a parameter of the method: n_init=3, gamma=median, cluster_sizes=0.5,0.3,0.2; repeatable"
-    parser.add_argument("--set", **settings, help=help_)
+    parser.add_argument("--set", action="append", type=setting, default=[], metavar="NAME=VALUE", help=help_)
     of_default = parser.add_argument_group("parameters with an option of their own")
     for name in OPTIONS:
         option = f"--{name.replace('_', '-')}"
@@ -90,16 +82,14 @@ def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
     Raises
     ------
     InputError
-        If the method has no such parameter, or fewer than two clusters are asked for.
+        If the method has no such parameter.
     """
     method, named = arguments.method, vars(arguments)
     given = {name: named[name] for name in OPTIONS if name in named} | dict(arguments.set)
-    n_clusters = given.get("n_clusters", 2)
-    if isinstance(n_clusters, int) and n_clusters < 2:  # the estimators take 1, as scikit-learn's checks ask
-        raise InputError(f"n_clusters={n_clusters} is out of range; give at least 2.")
-    if n_clusters == 2 and "n_clusters" not in parameters_of(method):
-        given.pop("n_clusters", None)  # it finds two, and has no such parameter
-    for name in given.keys() - parameters_of(method):
+    known = parameters_of(method)
+    if given.get("n_clusters") == 2 and "n_clusters" not in known:
+        del given["n_clusters"]  # it finds two, and has no such parameter
+    for name in given.keys() - known:
         able = [other for other in METHODS if name in parameters_of(other)][:4]
         remedy = f"choose --method {' or '.join(able)}" if able else f'see "--method {method} --help"'
         raise InputError(f"{method} has no parameter {name}; leave it out, or {remedy}.")
@@ -108,8 +98,6 @@ def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
 
 def estimator_class(method: str) -> Any:
     """The class of a method."""
-    import mmcnb
-
     return getattr(mmcnb, METHODS[method])
 
 
@@ -122,4 +110,5 @@ def parameters_of(method: str) -> set[str]:
 
 def runtime_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters that say how a fit runs, as far as they are given."""
-    return {name: value for name in RUNTIME if (value := getattr(arguments, name, None)) is not None}
+    given = {name: getattr(arguments, name, None) for name in ("memory_limit", "n_jobs", "engine")}
+    return {name: value for name, value in given.items() if value is not None}

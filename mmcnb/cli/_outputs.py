@@ -9,7 +9,9 @@ from mmcnb.errors import InputError
 
 
 @contextmanager
-def whole_outputs(outputs: Sequence[str], sources: Sequence[str], overwrite: bool) -> Iterator[list[str]]:
+def whole_outputs(
+    outputs: Sequence[str], sources: Sequence[str], overwrite: bool, labels: str | None = None
+) -> Iterator[list[str]]:
     """Give paths to write to beside the outputs; at the end all move to their places, or none does.
 
     Parameters
@@ -20,6 +22,8 @@ def whole_outputs(outputs: Sequence[str], sources: Sequence[str], overwrite: boo
         Paths that are read, which no output may touch.
     overwrite : bool
         Whether a file or Zarr store that is there may be replaced.
+    labels : str or None, default=None
+        Path of one more output, the labels.
 
     Yields
     ------
@@ -29,21 +33,20 @@ def whole_outputs(outputs: Sequence[str], sources: Sequence[str], overwrite: boo
     Raises
     ------
     InputError
-        If a path exists, overlaps another one, or lies in a folder that cannot be written.
+        If a path exists, overlaps another one, or lies in a folder that cannot be written, or the ending of
+        the labels is unknown.
     """
     from mmcnb.stores.atomic import AtomicOutput, together
 
+    if labels is not None:
+        from mmcnb.stores._label_table import is_table
+
+        is_table(labels)  # refuses other endings
+        outputs = [*outputs, labels]
     check_paths(outputs, sources)
     written = [AtomicOutput(output, overwrite) for output in outputs]
     with together(written):
         yield [str(output.path) for output in written]
-
-
-def check_ending(labels: str) -> None:
-    """Refuse a path of labels whose ending says no way to write them, before any work."""
-    from mmcnb.stores._label_table import is_table
-
-    is_table(labels)
 
 
 def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:

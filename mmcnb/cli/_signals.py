@@ -7,7 +7,6 @@ from types import FrameType
 from typing import Any, Self
 
 PATIENCE_SECONDS = 10.0
-HEARD = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopSignals:
@@ -30,10 +29,9 @@ class StopSignals:
     def __enter__(self) -> Self:
         # Only the main thread hears signals; those that a shell ignores in the background stay ignored.
         if threading.current_thread() is threading.main_thread():
-            known = {number: signal.getsignal(number) for number in HEARD}
-            self._before = {number: old for number, old in known.items() if old is not signal.SIG_IGN}
-        for number in self._before:
-            signal.signal(number, self._interrupt)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._interrupt)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -6,10 +6,18 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from mmcnb._compiling import times
+from mmcnb._config import format_bytes
 from mmcnb._machine import peak_memory
 from mmcnb.cli._common import add_options, add_store, words
 from mmcnb.cli._methods import add_method, make_estimator
-from mmcnb.cli._outputs import check_ending, check_paths, whole_outputs
+from mmcnb.cli._outputs import check_paths, whole_outputs
+
+OF_ESTIMATOR = ("n_clusters", "objective", "converged", "kernel_names", "kernel_weights")
+OF_SOME_METHODS = (
+    *("sizes", "sample_sizes", "labels_seconds", "kernel", "loss", "choice", "numbers", "trust"),
+    *("gamma", "w_norm", "w_norm_random", "score", "gap"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,9 +37,6 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Fit, then write the model and the labels."""
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="mmcnb: %(message)s")
-    if arguments.labels is not None:
-        check_ending(arguments.labels)
-    outputs = [path for path in (arguments.model, arguments.labels) if path is not None]
     sources, overwrite = [arguments.store], arguments.overwrite
     if arguments.checkpoint is not None:
         from mmcnb.engine.checkpoint import is_finished
@@ -40,7 +45,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         sources.append(arguments.checkpoint)
         # The outputs that are there are those of the command that is given again.
         overwrite = overwrite or is_finished(arguments.checkpoint)
-    with whole_outputs(outputs, sources, overwrite) as asides:
+    with whole_outputs([arguments.model], sources, overwrite, arguments.labels) as asides:
         return _fit(arguments, *asides)
 
 
@@ -48,7 +53,7 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
     from sklearn.exceptions import ConvergenceWarning, EfficiencyWarning
 
     from mmcnb import open_samples
-    from mmcnb._compiling import times
+    from mmcnb.engine.checkpoint import recorded_passes
     from mmcnb.errors import ClusterWarning
 
     for category in (ClusterWarning, ConvergenceWarning, EfficiencyWarning):  # the verdict says it
@@ -61,47 +66,22 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
             f'"mmcnb convert {samples.name} OUT.zarr" writes a store that is checked.',
             stacklevel=1,
         )
-    resumed = _recorded_passes(arguments)
-    started, compiled = times()  # a clock that stands still while something is compiled
+    resumed = recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
+    started = times()[0]  # a clock that stands still while something is compiled
     estimator.fit_model(samples, out=labels)
     estimator.set_params(verbose=0)  # the progress belongs to this command and not to the model
     estimator.save(model)
-    finished, total = times()
-    labels_seconds = estimator.report_.get("labels_seconds")
-    return {
+    seconds = times()[0] - started
+    report = dict.fromkeys(OF_SOME_METHODS) | estimator.report_
+    return report | {
         **{name: getattr(arguments, name) for name in ("store", "method", "model", "labels", "checkpoint")},
-        "n_samples": samples.n_samples,
-        "n_features": samples.n_features,
-        **_verdict(estimator),
-        "fit_seconds": finished - started - (labels_seconds or 0.0),
-        "compile_seconds": total - compiled,
-        "labels_seconds": labels_seconds,
-        "rows_per_second": samples.n_samples / (finished - started),
+        **{name: getattr(samples, name) for name in ("n_samples", "n_features")},
+        **{name: getattr(estimator, f"{name}_", None) for name in OF_ESTIMATOR},
+        "passes": int((estimator.history_["stage"] == "all rows").sum()),
+        "fit_seconds": seconds - (report["labels_seconds"] or 0.0),
+        "rows_per_second": samples.n_samples / seconds,
         "peak_memory_bytes": peak_memory(),
         "resumed": resumed,
-        "recorded": _recorded_passes(arguments),
-    }
-
-
-def _recorded_passes(arguments: argparse.Namespace) -> int:
-    """Passes in the checkpoint; 0 without one."""
-    from mmcnb.engine.checkpoint import recorded_passes
-
-    return recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
-
-
-def _verdict(estimator: Any) -> dict[str, Any]:
-    weights = getattr(estimator, "kernel_weights_", None)
-    return {
-        **dict.fromkeys(("sizes", "sample_sizes", "kernel", "loss", "choice", "numbers", "trust")),
-        **dict.fromkeys(("gamma", "w_norm", "w_norm_random", "score", "gap")),
-        **estimator.report_,
-        "kernel_names": getattr(estimator, "kernel_names_", None),
-        "kernel_weights": weights if weights is None else weights.tolist(),
-        "n_clusters": getattr(estimator, "n_clusters_", None),
-        "objective": estimator.objective_,
-        "converged": estimator.converged_,
-        "passes": int((estimator.history_["stage"] == "all rows").sum()),
     }
 
 
@@ -113,15 +93,13 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
 
 def _entries(report: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
     """Names and texts of the lines; those without text are left out."""
-    from mmcnb._config import format_bytes
-
     yield "cluster sizes", _sizes(report)
     yield from ((name, report[name]) for name in ("kernel", "loss", "choice"))
     yield "number", report["numbers"] and _number(report)
     yield "trust", report["trust"] and f"{report['trust']['level']}: {report['trust']['reason']}"
-    yield "gamma", None if report["gamma"] is None else words(report["gamma"])
-    for name, weight in zip(report["kernel_names"] or (), report["kernel_weights"] or (), strict=True):
-        yield "kernel weight", f"{weight:.3f}  {name}"
+    yield "gamma", report["gamma"] and words(report["gamma"])
+    for number, name in enumerate(report["kernel_names"] or ()):
+        yield "kernel weight", f"{report['kernel_weights'][number]:.3f}  {name}"
     yield "objective", words(report["objective"])
     if report["w_norm"] is not None:
         yield "|w|", f"{words(report['w_norm'])}; random labels give {words(report['w_norm_random'])}"
@@ -133,8 +111,7 @@ def _entries(report: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
     yield "speed", f"{report['rows_per_second']:,.0f} rows/s"
     yield "peak memory", format_bytes(report["peak_memory_bytes"])
     if report["checkpoint"]:
-        taken = f"{report['resumed']} of {report['recorded']} passes were taken from it"
-        yield "checkpoint", f"{report['checkpoint']}; {taken}"
+        yield "checkpoint", f"{report['checkpoint']}; {report['resumed']} passes were taken from it"
     yield from ((name, report[name]) for name in ("model", "labels"))
 
 

@@ -20,27 +20,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Plan the fit."""
-    samples = _samples(arguments)
-    plan = make_estimator(arguments).plan(samples)
+    from mmcnb._constraints import Interval
+    from mmcnb.engine.needs import RowShape
+
+    rows, sizes = arguments.store, {name: getattr(arguments, name) for name in ("rows", "features")}
+    if sum(size is not None for size in sizes.values()) != (2 if rows is None else 0):
+        raise InputError("plan takes either STORE or both --rows and --features.")
+    if rows is None:
+        for name, size in sizes.items():
+            Interval(1, integer=True).check(name, size)
+        rows = RowShape(*sizes.values())
+    plan = make_estimator(arguments).plan(rows, element=arguments.element)
     return {"method": arguments.method, **plan.to_dict(), "lines": plan.lines()}
 
 
 def lines(report: dict[str, Any]) -> Iterable[str]:
     """Word the plan."""
     return report["lines"]
-
-
-def _samples(arguments: argparse.Namespace) -> Any:
-    """The rows of the store, or as many as are planned for."""
-    by_hand = (arguments.rows, arguments.features)
-    if arguments.store is not None and by_hand == (None, None):
-        from mmcnb.samples import open_samples
-
-        return open_samples(arguments.store, arguments.element)
-    if arguments.store is not None or None in by_hand:
-        raise InputError("plan takes either STORE or both --rows and --features.")
-    if min(by_hand) < 1:
-        raise InputError(f"--rows {arguments.rows} --features {arguments.features}: give at least 1 of each.")
-    from mmcnb.engine.needs import RowShape
-
-    return RowShape(arguments.rows, arguments.features)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mmcnb.cli._common import add_options, add_store
 from mmcnb.cli._methods import runtime_of
-from mmcnb.cli._outputs import check_ending, whole_outputs
+from mmcnb.cli._outputs import whole_outputs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,28 +20,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Label every row."""
-    check_ending(arguments.labels)
     inputs = [arguments.store, arguments.model]
-    with whole_outputs([arguments.labels], inputs, arguments.overwrite) as (aside,):
+    with whole_outputs([], inputs, arguments.overwrite, arguments.labels) as (aside,):
         return _predict(arguments, aside)
 
 
 def _predict(arguments: argparse.Namespace, labels: str) -> dict[str, Any]:
     from mmcnb import load, open_samples
 
-    estimator = load(arguments.model)
-    estimator.set_params(**runtime_of(arguments), verbose=1)
-    samples = open_samples(arguments.store, arguments.element)
-    started = time.perf_counter()
+    estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)
+    samples, started = open_samples(arguments.store, arguments.element), time.perf_counter()
     estimator.predict(samples, out=labels)
     seconds = time.perf_counter() - started
     return {
-        "store": arguments.store,
-        "model": arguments.model,
+        **{name: getattr(arguments, name) for name in ("store", "model", "labels")},
         "n_samples": samples.n_samples,
         "seconds": seconds,
         "rows_per_second": samples.n_samples / seconds,
-        "labels": arguments.labels,
     }
 
 

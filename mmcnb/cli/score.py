@@ -1,4 +1,4 @@
-"""Compare the clusters of a store with known classes, and tell how well they part the rows."""
+"""Compare the clusters of a store with known classes, and tell how well they separate the rows."""
 
 import argparse
 from collections.abc import Iterator
@@ -9,17 +9,17 @@ from mmcnb.errors import InputError
 
 MOST_SHOWN = 20  # classes and clusters of a confusion that is printed; --json has them all
 MEASURES = {
-    "balanced_error": "mean error rate of the classes, each matched to one cluster",
-    "adjusted_rand_index": "1 is perfect, 0 is chance",
-    "normalized_mutual_information": "1 is perfect",
+    "balanced_error": ("{:.1%}", "mean error rate of the classes, each matched to one cluster"),
+    "adjusted_rand_index": ("{:.3f}", "1 is perfect, 0 is chance"),
+    "normalized_mutual_information": ("{:.3f}", "1 is perfect"),
+    "silhouette": ("{:.3f}", "of {silhouette_rows:,} rows; -1 to 1, high if clusters are round and apart"),
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mmcnb score``."""
     add_store(parser)
-    labels = "file that mmcnb fit or predict wrote with --labels: .csv, .parquet or Zarr"
-    parser.add_argument("labels", metavar="LABELS", help=labels)
+    parser.add_argument("labels", metavar="LABELS", help="labels that fit or predict wrote")
     classes = "known classes: CSV, Parquet or a Zarr array, one a row (default: those that STORE keeps)"
     parser.add_argument("--classes", metavar="FILE", help=classes)
     column = "column of the classes, of FILE or otherwise of LABELS"
@@ -37,72 +37,57 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
     from mmcnb import open_samples
     from mmcnb.metrics import sampled_silhouette
-    from mmcnb.stores._label_table import read_values
-
-    samples = open_samples(arguments.store, arguments.element)
-    labels = _one_a_row(read_values(arguments.labels), arguments.labels, samples)
-    clusters, counts = np.unique(labels, return_counts=True)
-    report = {
-        "store": arguments.store,
-        "labels": arguments.labels,
-        "n_samples": samples.n_samples,
-        "n_features": samples.n_features,
-        "sizes": dict(zip(map(str, clusters.tolist()), counts.tolist(), strict=True)),
-    }
-    classes = _classes(arguments, samples)
-    if classes is not None:
-        report |= _against(classes, labels)
-    report |= {"silhouette": None, "silhouette_rows": min(arguments.sample_size, samples.n_samples)}
-    try:
-        given = {name: getattr(arguments, name) for name in ("sample_size", "scale", "random_state")}
-        return report | {"silhouette": sampled_silhouette(samples, labels, **given), "no_silhouette": None}
-    except InputError as error:
-        return report | {"no_silhouette": str(error)}
-
-
-def _classes(arguments: argparse.Namespace, samples: Any) -> Any:
-    """The known classes, one a row; None if there are none."""
-    from mmcnb.stores._label_table import read_values
     from mmcnb.stores._labels import stored_classes
 
-    if arguments.classes is None and arguments.label_column is None:
-        return stored_classes(samples)
-    source = arguments.classes or arguments.labels
-    return _one_a_row(read_values(source, arguments.label_column), source, samples)
+    samples = open_samples(arguments.store, arguments.element)
+    labels, source = _values(arguments.labels, None, samples), arguments.classes or arguments.labels
+    if arguments.classes or arguments.label_column:
+        classes = _values(source, arguments.label_column, samples)
+    else:
+        classes = stored_classes(samples)
+    clusters, counts = np.unique(labels, return_counts=True)
+    report = {
+        **{name: getattr(arguments, name) for name in ("store", "labels")},
+        **{name: getattr(samples, name) for name in ("n_samples", "n_features")},
+        "sizes": dict(zip(map(str, clusters.tolist()), counts.tolist(), strict=True)),
+        **({} if classes is None else _against(classes, labels)),
+        "silhouette_rows": min(arguments.sample_size, samples.n_samples),
+    }
+    try:
+        given = {name: getattr(arguments, name) for name in ("sample_size", "scale", "random_state")}
+        return report | {"silhouette": sampled_silhouette(samples, labels, **given)}
+    except InputError as error:
+        return report | {"silhouette": None, "no_silhouette": str(error)}
 
 
-def _one_a_row(values: Any, source: str, samples: Any) -> Any:
-    if len(values) != samples.n_samples:
-        raise InputError(
-            f"{source} has {len(values):,} rows and {samples.name} has {samples.n_samples:,}; give one label "
-            "a row, in the order of the rows."
-        )
-    if values.dtype.kind == "f" and (values % 1).any():
-        raise InputError(
-            f"{source} has labels such as {values[values % 1 != 0][0]:g}; give whole numbers or names."
-        )
-    _check_names(source, samples)
-    return values
-
-
-def _check_names(source: str, samples: Any) -> None:
-    """Refuse a table whose rows have other names than those of the store, if both have names."""
+def _values(path: str, column: str | None, samples: Any) -> Any:
+    """One label or class a row, of the rows of a store."""
     import numpy as np
 
     from mmcnb.stores import open_index
-    from mmcnb.stores._label_table import read_names
+    from mmcnb.stores._label_table import read_names, read_values
 
-    given, kept = read_names(source), open_index(samples)
-    if given is None or kept is None:
-        return
+    values = read_values(path, column)
+    if len(values) != samples.n_samples:
+        raise InputError(
+            f"{path} has {len(values):,} rows and {samples.name} has {samples.n_samples:,}; give one label "
+            "a row, in the order of the rows."
+        )
+    if values.dtype.kind == "f" and (values % 1).any():
+        example = values[values % 1 != 0][0]
+        raise InputError(f"{path} has labels such as {example:g}; give whole numbers or names.")
+    names, kept = read_names(path), open_index(samples)
+    if names is None or kept is None:
+        return values
     text = np.dtypes.StringDType()
-    other = given.astype(text) != kept.astype(text)
+    other = names.astype(text) != kept.astype(text)
     if other.any():
         row = int(other.argmax())
         raise InputError(
-            f"{source} has other rows than {samples.name}: row {row} is {given[row]}, not {kept[row]}; give "
+            f"{path} has other rows than {samples.name}: row {row} is {names[row]}, not {kept[row]}; give "
             "the labels of these rows, in their order."
         )
+    return values
 
 
 def _against(classes: Any, labels: Any) -> dict[str, Any]:
@@ -112,14 +97,13 @@ def _against(classes: Any, labels: Any) -> dict[str, Any]:
 
     from mmcnb.metrics import adjusted_rand_index, balanced_clustering_error, matched_confusion
 
-    confusion = matched_confusion(classes, labels)
+    table = matched_confusion(classes, labels)
     codes = (np.unique(values, return_inverse=True)[1] for values in (classes, labels))
-    named = {"classes": confusion.index, "clusters": confusion.columns, "counts": confusion.to_numpy()}
     return {
-        "balanced_error": float(balanced_clustering_error(classes, labels)),
-        "adjusted_rand_index": float(adjusted_rand_index(classes, labels)),
-        "normalized_mutual_information": float(normalized_mutual_info_score(*codes)),
-        "confusion": {name: values.tolist() for name, values in named.items()},
+        "balanced_error": balanced_clustering_error(classes, labels),
+        "adjusted_rand_index": adjusted_rand_index(classes, labels),
+        "normalized_mutual_information": normalized_mutual_info_score(*codes),
+        "confusion": {"counts": table.to_numpy(), "classes": table.index, "clusters": table.columns},
     }
 
 
@@ -129,27 +113,19 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     yield f"{n:,} rows x {report['n_features']:,} features of {report['store']}"
     shares = (f"{name}: {size:,} ({size / n:.1%})" for name, size in report["sizes"].items())
     yield f"cluster sizes  {', '.join(shares)}"
-    if "confusion" in report:
-        for name, meaning in MEASURES.items():
-            value = f"{report[name]:.1%}" if name == "balanced_error" else f"{report[name]:.3f}"
-            yield f"{name.replace('_', ' '):<31}{value:>6}  ({meaning})"
-    else:
-        yield "no known classes: the store keeps none; give them with --classes FILE"
+    for name, (form, meaning) in MEASURES.items():
+        if report.get(name) is not None:
+            value = form.format(report[name])
+            yield f"{name.replace('_', ' '):<31}{value:>6}  ({meaning.format_map(report)})"
     if report["silhouette"] is None:
         yield f"silhouette: none; {report['no_silhouette']}"
-    else:
-        rows = f"of {report['silhouette_rows']:,} rows; -1 to 1, high if clusters are round and apart"
-        yield f"{'silhouette':<31}{report['silhouette']:>6.3f}  ({rows})"
-    if "confusion" in report:
-        yield from _table(**report["confusion"])
-
-
-def _table(classes: list[Any], clusters: list[Any], counts: list[list[int]]) -> Iterator[str]:
-    """Rows of each class in each cluster, the matched ones on the diagonal."""
+    if "confusion" not in report:
+        yield "no known classes: the store keeps none; give them with --classes FILE"
+        return
     import pandas as pd
 
-    if max(len(classes), len(clusters)) > MOST_SHOWN:
-        yield f"confusion of {len(classes)} classes and {len(clusters)} clusters: see --json"
-        return
-    table = pd.DataFrame(counts, classes, pd.Index(clusters, name="class / cluster"))
-    yield table.map("{:,}".format).to_string()
+    table = pd.DataFrame(*report["confusion"].values())
+    if max(table.shape) > MOST_SHOWN:
+        yield "confusion of {} classes and {} clusters: see --json".format(*table.shape)
+    else:
+        yield table.rename_axis(columns="class / cluster").map("{:,}".format).to_string()
