@@ -28,22 +28,15 @@ def contingency(one: np.ndarray, other: np.ndarray) -> Any:
     array([[1, 1],
            [0, 1]])
     """
-    from scipy.sparse import csr_array
+    from scipy.sparse import coo_array, csr_array
 
     rows, columns = np.unique(one), np.unique(other)
     counts = csr_array((rows.size, columns.size), dtype=np.int64)
     for start in range(0, one.shape[0], COUNTED_ROWS):
         block = slice(start, start + COUNTED_ROWS)
         places = np.searchsorted(rows, one[block]), np.searchsorted(columns, other[block])
-        counts += pair_counts(*places, counts.shape)
+        counts += coo_array((np.ones(places[0].shape[0], np.int64), places), counts.shape).tocsr()
     return counts
-
-
-def pair_counts(one: np.ndarray, other: np.ndarray, shape: tuple[int, int]) -> Any:
-    """Counts of pairs of numbers below some shape, as a csr_array of that shape."""
-    from scipy.sparse import coo_array
-
-    return coo_array((np.ones(one.shape[0], np.int64), (one, other)), shape).tocsr()
 
 
 def adjusted_rand_index(counts: Any) -> float:
@@ -57,7 +50,7 @@ def adjusted_rand_index(counts: Any) -> float:
     Returns
     -------
     float
-        1 where the labelings part the rows alike, and about 0 at random.
+        1 if the labelings are the same up to their numbers, and about 0 at random.
 
     References
     ----------

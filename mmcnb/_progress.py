@@ -17,15 +17,10 @@ COMPILING = "compiling (once)"
 
 
 class Progress(Protocol):
-    """What a progress context yields."""
+    """Takes reports of work that is done."""
 
     def update(self, n: int) -> object:
         """Report that ``n`` more units are done."""
-
-
-class _Silent:
-    def update(self, n: int) -> None:
-        """Ignore the report."""
 
 
 class Lines:
@@ -34,9 +29,9 @@ class Lines:
     Parameters
     ----------
     description : str, default=""
-        What is being done.
+        Name of the work.
     total : int or None, default=None
-        Units in the whole, where work reports units.
+        Units in the whole, if work reports units.
     clock : callable, default=time.perf_counter
         Tells the seconds.
 
@@ -64,19 +59,16 @@ class Lines:
             self.told = self.clock()
             print(f"mmcnb: {line}", file=sys.stderr, flush=True)
 
-    def close(self) -> None:
-        """Nothing is left to clear away."""
-
 
 class _Terminal:
-    """Whether lines are told where no bar can be: the command line turns it on."""
+    """Whether lines are printed if there can be no bar: the command line turns it on."""
 
     lines = False
 
 
 @contextmanager
 def lines_elsewhere() -> Iterator[None]:
-    """Within this block, work tells lines where standard error is no terminal."""
+    """Within this block, work prints lines if standard error is no terminal."""
     before, _Terminal.lines = _Terminal.lines, True
     try:
         yield
@@ -104,38 +96,37 @@ def progress(
     Parameters
     ----------
     total : int or None
-        Number of units in the whole; None where it is not known.
+        Number of units in the whole; None if it is not known.
     description : str
-        What is being done.
+        Name of the work.
     unit : str, default="rows"
-        What is counted.
+        Name of a unit.
     enabled : bool or None, default=None
         None shows a bar on a terminal and in a notebook.
     lines : bool, default=False
-        Whether lines are told where no bar is; the command line tells them always.
+        Whether lines are printed if there is no bar; the command line always prints them.
 
     Yields
     ------
     Progress
         An object whose ``update(n)`` reports ``n`` more units.
     """
-    if not (shows_bars() if enabled is None else enabled):
-        told = enabled is None and (lines or _Terminal.lines)
-        yield Lines(description, total) if told else _Silent()
+    is_bar = shows_bars() if enabled is None else enabled
+    if enabled is None and not is_bar and (lines or _Terminal.lines):
+        yield Lines(description, total)
         return
     from tqdm.auto import tqdm
 
-    with tqdm(
-        total=total, desc=description, unit=f" {unit}", unit_scale=True, leave=False, delay=DELAY
-    ) as bar:
+    shown = {"unit": f" {unit}", "unit_scale": True, "delay": DELAY, "leave": False, "disable": not is_bar}
+    with tqdm(total=total, desc=description, **shown) as bar:
         yield bar
 
 
 class Stages:
-    """Where a fit is: its stage, and the share of the whole that is done.
+    """The stage of a fit, and the share of the whole that is done.
 
     The stages come one after the other, each with the seconds that it is expected to take. Compilation comes
-    in between, wherever a routine is called first. A stage of which nothing is counted goes by its time.
+    in between, whenever a routine is called first. A stage of which nothing is counted goes by its time.
 
     Parameters
     ----------
@@ -184,7 +175,7 @@ class Stages:
         self.units = left
 
     def position(self) -> tuple[str, float, float]:
-        """The name of what is being done, the share that is done, and the seconds so far."""
+        """The name of the work, the share that is done, and the seconds so far."""
         compiled = self.compiled.seconds - self.compiled_before
         names = list(self.expected)
         before = sum(self.expected[name] for name in names[: names.index(self.stage)])
@@ -198,7 +189,7 @@ class Stages:
         return COMPILING if self.compiled.running else self.stage, self.share, self.clock() - self.started
 
     def line(self) -> str:
-        """Where the fit is, in words."""
+        """The stage, share and expected seconds, in words."""
         name, share, seconds = self.position()
         whole = sum(self.expected.values()) + self.compiling if share < 0.05 else seconds / share
         return f"{name}, {share:.0%} of about {max(whole, seconds):.0f} s"
@@ -210,7 +201,7 @@ class Stages:
 
 @contextmanager
 def fit_progress(expected: Mapping[str, float], units: float) -> Iterator[Stages]:
-    """Show one bar for a whole fit, or lines where no bar can be seen.
+    """Show one bar for a whole fit, or lines if no bar can be seen.
 
     Parameters
     ----------
@@ -222,37 +213,32 @@ def fit_progress(expected: Mapping[str, float], units: float) -> Iterator[Stages
     Yields
     ------
     Stages
-        What the fit reports to.
+        Takes the reports of the fit.
     """
-    stages, over, bars = Stages(expected, units), threading.Event(), shows_bars()
-    shown: list[Any] = [] if bars else [Lines()]
+    from tqdm.auto import tqdm
 
-    def show() -> None:
-        if not bars:
-            shown[0].say(stages.line())
+    stages, lines, over, is_bar = Stages(expected, units), Lines(), threading.Event(), shows_bars()
+    each = {"mininterval": 0, "miniters": 0, "smoothing": 0, "delay": DELAY, "leave": False}
+    form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
+
+    def show(bar: Any) -> None:
+        if not is_bar:
+            lines.say(stages.line())
             return
-        name, share, seconds = stages.position()
-        if not shown and seconds >= DELAY:
-            from tqdm.auto import tqdm
+        name, share, _ = stages.position()
+        bar.set_description_str(f"mmcnb: {name}", refresh=False)
+        bar.update(100 * share - bar.n)
 
-            form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
-            shown.append(tqdm(total=100, bar_format=form, smoothing=0, leave=False))
-            shown[0].start_t -= seconds
-        for bar in shown:
-            bar.n = 100 * share
-            bar.set_description_str(f"mmcnb: {name}")
-
-    def tick() -> None:
+    def tick(bar: Any) -> None:
         while not over.wait(TICK_SECONDS):
             with suppress(Exception):  # a fit never fails for its bar
-                show()
+                show(bar)
 
-    ticker = threading.Thread(target=tick, name="mmcnb-progress", daemon=True)
-    ticker.start()
-    try:
-        yield stages
-    finally:
-        over.set()
-        ticker.join()
-        for bar in shown:
-            bar.close()
+    with tqdm(total=100, bar_format=form, disable=not is_bar, **each) as bar:
+        ticker = threading.Thread(target=tick, args=(bar,), name="mmcnb-progress", daemon=True)
+        ticker.start()
+        try:
+            yield stages
+        finally:
+            over.set()
+            ticker.join()

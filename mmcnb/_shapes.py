@@ -113,7 +113,7 @@ def either(*pieces: Cluster) -> Cluster:
 
 
 def scattered(cluster: Cluster, noise: float, share: float = 0.1) -> Cluster:
-    """Push this share of a cluster's rows away from where they were drawn."""
+    """Push this share of a cluster's rows away from their places."""
 
     def draw(rng: np.random.RandomState, n: int) -> np.ndarray:
         X = cluster(rng, n)
@@ -183,7 +183,7 @@ def _rotation(degrees: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Shape:
-    """What is known of a shape.
+    """The family, clusters and gaps of a shape.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How well clusters match known classes or part the rows, and two figures that describe a data set."""
+"""How well clusters match known classes or separate the rows."""
 
 from typing import Any
 
@@ -87,8 +87,8 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
 def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
     """Agreement of all pairs of rows, adjusted for chance: as scikit-learn's, for any number of rows.
 
-    Beside the labels it holds a block of rows and a table of counts; scikit-learn's takes about 200 bytes a
-    row.
+    Beside the labels it takes the memory of a block of rows and a table of counts; scikit-learn's takes about
+    200 bytes a row.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
     Returns
     -------
     float
-        1 where the clusters are the classes, and about 0 at random.
+        1 if the clusters are the classes, and about 0 at random.
 
     Raises
     ------
@@ -209,10 +209,10 @@ def sampled_silhouette(
     """
     from sklearn import config_context
     from sklearn.metrics import silhouette_score
-    from sklearn.utils.random import sample_without_replacement
 
     from mmcnb._config import generator
     from mmcnb._constraints import Choice, Interval
+    from mmcnb.engine.passes import sample_rows
     from mmcnb.samples import open_samples
     from mmcnb.samples.derived import standardized
     from mmcnb.samples.matrix import as_matrix
@@ -223,11 +223,7 @@ def sampled_silhouette(
         raise InputError(f"labels has {len(labels)} rows and X has {n}; give one label a row.")
     Interval(2, integer=True, optional=True).check("sample_size", sample_size)
     Choice((None, "standard")).check("scale", scale)
-    source = generator(random_state)
-    rows = np.arange(n)
-    if sample_size is not None and sample_size < n:
-        drawn = sample_without_replacement(n, sample_size, random_state=source)
-        rows = np.sort(drawn)
+    rows = sample_rows(n, sample_size or n, None, generator(random_state))
     taken = labels[rows]
     n_clusters = len(np.unique(taken))
     if not 2 <= n_clusters < len(rows):

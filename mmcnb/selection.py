@@ -1,16 +1,15 @@
 """Evidence for a number of clusters: figures for each k, from fits to subsets of a sample."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mmcnb._agreement import adjusted_rand_index, contingency
 from mmcnb._config import generator
 from mmcnb._constraints import Interval
-from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
-from mmcnb.engine.run import ThreadEngine
+from mmcnb.engine.passes import SAMPLE_ROWS, sample_rows
 from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel
@@ -19,10 +18,7 @@ from mmcnb.least_squares.landmark_sample import LANDMARKS, sample_on_landmarks
 from mmcnb.least_squares.local_search import DEFAULT_ALPHA
 from mmcnb.samples import open_samples
 from mmcnb.samples.derived import standardized
-from mmcnb.samples.matrix import with_short_indices
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mmcnb.samples.matrix import as_matrix, with_short_indices
 
 __all__ = ["select_n_clusters"]
 
@@ -35,7 +31,7 @@ def select_n_clusters(
     n_subsets: int = 5,
     sample_size: int = SAMPLE_ROWS,
     random_state: Any = None,
-) -> "pd.DataFrame":
+) -> Any:
     """Figures for each number of clusters: evidence to examine, without a choice.
 
     For each k the estimator is fitted to subsets of a sample of the rows, and each fit labels the whole
@@ -61,10 +57,10 @@ def select_n_clusters(
     -------
     DataFrame
         One row for each k. ``n_clusters`` is k. ``objective`` is J = Σ|S_h|²/n_h of the labels of the
-        sample, at most k - 1. ``relative_objective`` is J/(k - 1). ``margin`` is |w| where the estimator
-        reports it, and NaN elsewhere. ``stability`` is the mean adjusted Rand index between the fits.
+        sample, at most k - 1. ``relative_objective`` is J/(k - 1). ``margin`` is |w| if the estimator
+        reports it, and otherwise NaN. ``stability`` is the mean adjusted Rand index between the fits.
         ``eigengap`` is eigenvalue k - 1 over eigenvalue k of the centred kernel. Figures of fits are means
-        over the fits. J and the eigengap use a Gaussian kernel with the estimator's ``gamma``, where that
+        over the fits. J and the eigengap use a Gaussian kernel with the estimator's ``gamma``, if that
         is a number or a rule of thumb. Otherwise sigma is 0.55 times the root mean squared distance between
         two rows.
 
@@ -96,21 +92,28 @@ def select_n_clusters(
         )
     numbers = _checked(n_clusters)
     Interval(2, integer=True).check("n_subsets", n_subsets)
-    seed, sample = _seed_and_sample(estimator, X, sample_size, random_state)
+    Interval(4, integer=True).check("sample_size", sample_size)
+    source = generator(parameters.get("random_state") if random_state is None else random_state)
+    seed, samples = int(source.randint(2**31 - 1)), open_samples(X)
+    drawn = sample_rows(samples.n_samples, sample_size, None, source)
+    sample = with_short_indices(as_matrix(samples.gather(drawn)))
     subsets = _subsets(sample.shape[0], max(numbers), int(n_subsets), np.random.RandomState(seed))
     features = _features(parameters, sample, seed)
+    ridge = float(parameters.get("alpha") or DEFAULT_ALPHA)
     rows = []
     for k in numbers:
         fits = [_fresh(estimator, seed, k).fit(sample[part]) for part in subsets]
         labelings = [np.asarray(one.predict(sample)) for one in fits]
-        objective = float(np.mean([_objective(features, parameters, one, k) for one in labelings]))
+        objective = float(np.mean([features.objective(one.astype(np.int64), k, ridge) for one in labelings]))
+        margins = [getattr(one, "report_", {}).get("w_norm", np.nan) for one in fits]
+        pairs = [contingency(*pair) for pair in combinations(labelings, 2)]
         rows.append(
             {
                 "n_clusters": k,
                 "objective": objective,
                 "relative_objective": objective / (k - 1),
-                "margin": float(np.mean([_margin(one) for one in fits])),
-                "stability": _stability(labelings),
+                "margin": float(np.mean(margins)),
+                "stability": float(np.mean([adjusted_rand_index(counts) for counts in pairs])),
                 "eigengap": _eigengap(features.variances, k),
             }
         )
@@ -118,14 +121,11 @@ def select_n_clusters(
 
 
 def _checked(n_clusters: Iterable[int]) -> list[int]:
-    try:
-        given = list(n_clusters)
-    except TypeError as error:
-        raise InputError(
-            f"n_clusters={shown(n_clusters)} is no list; give one such as range(2, 13)."
-        ) from error
+    given = list(n_clusters) if isinstance(n_clusters, Iterable) else []
     if not given:
-        raise InputError("n_clusters is empty; give at least one number of clusters, such as range(2, 13).")
+        raise InputError(
+            f"n_clusters={shown(n_clusters)} is no list of numbers; give one such as range(2, 13)."
+        )
     for place, k in enumerate(given):
         Interval(2, integer=True).check(f"n_clusters[{place}]", k)
     return sorted({int(k) for k in given})
@@ -140,33 +140,12 @@ def _features(parameters: dict[str, Any], sample: Any, seed: int) -> PrincipalFe
     return sample_on_landmarks(rows, None, kernel, basis).features
 
 
-def _objective(features: PrincipalFeatures, parameters: dict[str, Any], labels: np.ndarray, k: int) -> float:
-    """J of labels at the estimator's ridge."""
-    alpha = parameters.get("alpha")
-    ridge = DEFAULT_ALPHA if alpha is None or isinstance(alpha, str) else float(alpha)
-    return features.objective(labels.astype(np.int64), k, ridge)
-
-
-def _margin(fitted: Any) -> float:
-    return float(getattr(fitted, "report_", {}).get("w_norm", np.nan))
-
-
 def _eigengap(variances: np.ndarray, k: int) -> float:
     """Ratio of eigenvalues k - 1 and k; centring removes one direction, so k clusters show in k - 1."""
     # Smaller eigenvalues are rounding.
     if k > variances.shape[0] or variances[k - 1] < 1e-6 * variances[0]:
         return float("nan")
     return float(variances[k - 2] / variances[k - 1])
-
-
-def _seed_and_sample(estimator: Any, X: Any, sample_size: int, random_state: Any) -> tuple[int, Any]:
-    """A seed for all fits, and a uniform sample of X in memory, read in one pass."""
-    Interval(4, integer=True).check("sample_size", sample_size)
-    source = generator(estimator.get_params().get("random_state") if random_state is None else random_state)
-    seed, samples = int(source.randint(2**31 - 1)), open_samples(X)
-    rows = sample_rows(samples.n_samples, sample_size, None, source)
-    with ThreadEngine(estimator.get_params().get("n_jobs")) as engine:
-        return seed, with_short_indices(draw_sample(engine, samples, rows).sample)
 
 
 def _subsets(
@@ -190,9 +169,3 @@ def _fresh(estimator: Any, seed: int, n_clusters: int) -> Any:
     given = {"random_state": seed, "checkpoint": None, "n_clusters": n_clusters}
     known = estimator.get_params()
     return clone(estimator).set_params(**{name: given[name] for name in given.keys() & known.keys()})
-
-
-def _stability(labelings: Sequence[np.ndarray]) -> float:
-    """Mean adjusted Rand index between any two labelings of the same rows."""
-    pairs = combinations(labelings, 2)
-    return float(np.mean([adjusted_rand_index(contingency(one, other)) for one, other in pairs]))

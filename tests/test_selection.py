@@ -121,7 +121,7 @@ def test_stability_is_the_mean_agreement_of_fits_of_two_thirds_of_the_rows():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda X: select_n_clusters(rls(), X, []), "n_clusters is empty"),
+        (lambda X: select_n_clusters(rls(), X, []), r"n_clusters=\[\] is no list"),
         (lambda X: select_n_clusters(rls(), X, [1, 2]), r"n_clusters\[0\]=1 is out of range"),
         (lambda X: select_n_clusters(rls(), X, [2.5]), r"n_clusters\[0\]=2.5 is out of range"),
         (lambda X: select_n_clusters(rls(), X[:9], [2, 7]), "subsets of 6 of the 9 rows"),

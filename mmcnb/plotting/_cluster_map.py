@@ -11,7 +11,7 @@ from mmcnb._constraints import Interval
 from mmcnb.features.base_kernels import grams_of
 from mmcnb.features.kernel import KernelSamples
 from mmcnb.features.multiple_kernels import MultipleKernels
-from mmcnb.features.nystroem import normalization_of, total_variance_of
+from mmcnb.features.nystroem import normalization_of, principal_directions, total_variance_of
 from mmcnb.features.rules import margins_of
 from mmcnb.plotting._rows import drawn_rows, with_names
 from mmcnb.plotting._style import cluster_colors, new_axes
@@ -26,7 +26,7 @@ class ClusterMapDisplay:
     The rows are mapped as the model sees them: to the span of its basis vectors in the feature space of
     the kernel (for a linear model, to its columns; for one of several kernels, of their weighted sum, each
     scaled by its variance in the rows drawn), and from there by principal components. Distances on the map
-    are those of that plane, which holds only a part of the variance: the axes say how much. Clusters that
+    are those of that plane, which shows only a part of the variance: the axes say how much. Clusters that
     overlap here can lie apart in other directions.
 
     The margin of a row is the absolute decision value for one hyperplane, and the largest score less the
@@ -40,7 +40,7 @@ class ClusterMapDisplay:
     Parameters
     ----------
     points : ndarray of shape (m, 2)
-        Where each row is drawn.
+        Place of each row.
     labels : ndarray of shape (m,)
         Cluster of each row.
     margins : ndarray of shape (m,)
@@ -57,7 +57,7 @@ class ClusterMapDisplay:
     ax_ : matplotlib Axes
         Axes drawn on.
     figure_ : matplotlib Figure
-        Figure that holds them.
+        Their figure.
     scatters_ : dict of int to matplotlib PathCollection
         The points of each cluster.
     legend_ : matplotlib Legend
@@ -110,7 +110,7 @@ class ClusterMapDisplay:
         random_state : int, RandomState or None, default=0
             Seed of the sample.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure when left out.
+            Axes to draw on; a new figure when left out.
         **scatter
             Passed to matplotlib's ``scatter``.
 
@@ -143,7 +143,7 @@ class ClusterMapDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure when left out.
+            Axes to draw on; a new figure when left out.
         **scatter
             Passed to matplotlib's ``scatter``; ``s`` and ``linewidths`` have defaults here.
 
@@ -155,37 +155,24 @@ class ClusterMapDisplay:
         style = {"s": 14, "linewidths": 0.7, **scatter}
         inside = self.margins < self.threshold
         self.scatters_ = {}
-        clusters, sizes = np.unique(self.labels, return_counts=True)
+        clusters = np.unique(self.labels)
         for cluster, color in zip(clusters.tolist(), cluster_colors(clusters), strict=True):
             mine = self.labels == cluster
             faces = np.where(inside[mine, None], (*color[:3], 0.0), color)
             self.scatters_[cluster] = ax.scatter(
                 *self.points[mine].T, facecolors=faces, edgecolors=[color], **style
             )
-        self.legend_ = self._legend(ax, clusters, sizes / len(self.labels), inside.mean(), style)
+            ax.scatter([], [], color=[color], label=f"{cluster}: {mine.mean():.1%}")
+        hollow = f"margin < {self.threshold:.2g}: {inside.mean():.1%}"
+        ax.scatter([], [], facecolors="none", edgecolors="0.3", label=hollow)
+        drawn = f"{len(self.labels):,} of {self.n_samples:,} rows"
+        self.legend_ = ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, title=drawn)
         for name, ratio, axis in zip("12", self.variance_ratio, (ax.xaxis, ax.yaxis), strict=True):
             axis.set_label_text(f"component {name} ({ratio:.0%} of the variance)")
             axis.set_ticks([])
         ax.set_aspect("equal", adjustable="box")
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def _legend(self, ax: Any, clusters: np.ndarray, parts: np.ndarray, unsure: float, style: Any) -> Any:
-        from matplotlib.lines import Line2D
-
-        def dot(name: str, **colors: Any) -> Line2D:
-            size = style["s"] ** 0.5 + 2
-            return Line2D([], [], marker="o", linestyle="", markersize=size, label=name, **colors)
-
-        handles = [
-            dot(f"{cluster}: {part:.1%}", color=color)
-            for cluster, part, color in zip(clusters, parts, cluster_colors(clusters), strict=True)
-        ]
-        hollow = f"margin < {self.threshold:.2g}: {unsure:.1%}"
-        handles.append(dot(hollow, markerfacecolor="none", markeredgecolor="0.3"))
-        drawn = f"{len(self.labels):,} of {self.n_samples:,} rows"
-        place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "frameon": False, "title": drawn}
-        return ax.legend(handles=handles, **place)
 
 
 def _seen(model: Any, samples: Any) -> Any:
@@ -214,29 +201,8 @@ def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
 
 def _principal_plane(rows: Any) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates along the two directions of greatest variance, and the fraction of the variance of each."""
-    m, p = rows.shape
-    points, ratio = np.zeros((m, 2)), np.zeros(2)
-    if p <= m:
-        dense = rows.toarray() if hasattr(rows, "toarray") else rows
-        centred = dense - dense.mean(axis=0)
-        values, axes, total = _largest(centred.T @ centred)
-        scores = centred @ axes
-    else:
-        products = rows @ rows.T
-        gram = products.toarray() if hasattr(products, "toarray") else products
-        means = gram.mean(axis=0)
-        values, axes, total = _largest(gram - means - means[:, None] + means.mean())
-        scores = axes * np.sqrt(values)
-    up = np.sign(scores[np.abs(scores).argmax(axis=0), np.arange(values.size)])  # or LAPACK decides the sign
-    points[:, : values.size] = scores * up
-    ratio[: values.size] = values / max(total, np.finfo(float).tiny)
-    return points, ratio
-
-
-def _largest(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """The two largest eigenvalues, not below 0, their vectors, and the trace."""
-    from scipy.linalg import eigh
-
-    n = matrix.shape[0]
-    values, vectors = eigh(matrix, subset_by_index=[max(0, n - 2), n - 1])
-    return np.maximum(values[::-1], 0.0), vectors[:, ::-1], float(np.trace(matrix))
+    scores = principal_directions(rows, 2)
+    points = np.zeros((rows.shape[0], 2))
+    points[:, : scores.shape[1]] = scores
+    total = max(total_variance_of(rows, None), np.finfo(float).tiny)
+    return points, np.mean(points**2, axis=0) / total

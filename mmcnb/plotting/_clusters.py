@@ -20,7 +20,7 @@ class ClusterDisplay:
     Parameters
     ----------
     points : ndarray of shape (n_samples, 2)
-        Where each row is drawn.
+        Place of each row.
     labels : ndarray of shape (n_samples,)
         Cluster of each row.
 
@@ -29,7 +29,7 @@ class ClusterDisplay:
     ax_ : matplotlib Axes
         Axes drawn on.
     figure_ : matplotlib Figure
-        Figure that holds them.
+        Their figure.
     scatter_ : matplotlib PathCollection
         The points.
 
@@ -74,7 +74,7 @@ class ClusterDisplay:
         random_state : int, RandomState or None, default=0
             Seed of the sample.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure when left out.
+            Axes to draw on; a new figure when left out.
         **scatter
             Passed to matplotlib's ``scatter``.
 
@@ -113,7 +113,7 @@ class ClusterDisplay:
         features : tuple of two int, default=(0, 1)
             Columns drawn against each other.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure when left out.
+            Axes to draw on; a new figure when left out.
         **scatter
             Passed to matplotlib's ``scatter``.
 
@@ -139,7 +139,7 @@ class ClusterDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure when left out.
+            Axes to draw on; a new figure when left out.
         **scatter
             Passed to matplotlib's ``scatter``; ``s``, ``cmap`` and ``linewidths`` have defaults here.
 

@@ -33,7 +33,7 @@ class HistoryDisplay:
         Axes of the objective and, but for evolutions, of the violation or the changed labels, which share
         their horizontal axis.
     figure_ : matplotlib Figure
-        Figure that holds them.
+        Their figure.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class HistoryDisplay:
         estimator : object
             Fitted estimator with ``history_``.
         ax : matplotlib Axes, optional
-            Where the objective is drawn; a new figure when left out.
+            Axes of the objective; a new figure when left out.
         **line
             Passed to matplotlib's ``plot`` for all lines.
 
@@ -74,7 +74,7 @@ class HistoryDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where the objective is drawn; a new figure when left out.
+            Axes of the objective; a new figure when left out.
         **line
             Passed to matplotlib's ``plot`` for all lines.
 
@@ -104,19 +104,19 @@ class HistoryDisplay:
         searched = self.history[self.history["stage"] != "all rows"].dropna(subset=value)
         ends = _ends(searched)
         history = whole if len(whole) else ends
-        passes, axes = np.arange(1, len(history) + 1), [ax]
+        passes = np.arange(1, len(history) + 1)
         shown = {value: history[value]}
         if "violation" in history and history["violation"].notna().any():
             shown["violation"] = history["violation"]
         elif "changed" in history and len(history) > 1:
             # The first pass has no labels before it: all rows count as changed.
             shown["changed labels"] = (history["changed"] / history["changed"].iloc[0]).where(passes > 1)
-        if len(shown) > 1:
-            axes.append(ax.twinx())
+        axes: tuple[Any, ...] = (ax, ax.twinx()) if len(shown) > 1 else (ax,)
         if "changed labels" in shown:
             axes[1].yaxis.set_major_formatter(PercentFormatter(1.0))
-        style = {"marker": "o" if len(history) < 10 else "", "linestyle": "-" if len(whole) else ""}
-        style |= {} if len(whole) else {"marker": "."}
+        style = (
+            {"marker": "o" if len(history) < 10 else ""} if len(whole) else {"marker": ".", "linestyle": ""}
+        )
         for side, name, color in zip(axes, shown, ("C0", "C1"), strict=False):
             side.plot(passes, shown[name], **{"color": color, **style, **line})
             side.set_ylabel(name, color=color)
@@ -128,7 +128,7 @@ class HistoryDisplay:
         if len(searched):
             starts = f"{len(ends):,} start{'s' * (len(ends) > 1)}"
             set_title(ax, f"search on the sample: {starts}, {len(searched):,} steps")
-        return tuple(axes)
+        return axes
 
 
 def _ends(searched: Any) -> Any:

@@ -22,14 +22,14 @@ class KernelWeightsDisplay:
     weights : array-like of shape (M,)
         beta_k in Φ(x) = Σ_k beta_k Φ_k(x), not negative, of Euclidean norm 1.
     names : sequence of M str
-        What stands beside each bar.
+        Label of each bar.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
         Axes drawn on.
     figure_ : matplotlib Figure
-        Figure that holds them.
+        Their figure.
     bars_ : matplotlib BarContainer
         One bar a kernel.
 
@@ -68,7 +68,7 @@ class KernelWeightsDisplay:
         estimator : object
             Fitted estimator with ``kernel_weights_`` and ``kernel_names_``.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure when left out, the higher the more kernels there are.
+            Axes to draw on; a new figure when left out, the higher the more kernels there are.
         **bar
             Passed to matplotlib's ``barh``.
 
@@ -92,7 +92,7 @@ class KernelWeightsDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure when left out, the higher the more kernels there are.
+            Axes to draw on; a new figure when left out, the higher the more kernels there are.
         **bar
             Passed to matplotlib's ``barh``; ``color`` has a default here.
 

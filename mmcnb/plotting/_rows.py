@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils.random import sample_without_replacement
 
 from mmcnb._config import generator
 from mmcnb._constraints import Interval
+from mmcnb.engine.passes import sample_rows
 from mmcnb.errors import InputError, shown
 from mmcnb.samples import BLOCK_ROWS, open_samples
 from mmcnb.samples.matrix import as_matrix, to_dense
@@ -22,9 +22,8 @@ def drawn_rows(X: Any, sample_size: int, random_state: Any) -> tuple[Any, int, l
     """
     Interval(1, integer=True).check("sample_size", sample_size)
     samples = open_samples(X)
-    n, state = samples.n_samples, generator(random_state)
-    rows = np.sort(sample_without_replacement(n, min(n, sample_size), random_state=state))
-    return as_matrix(samples.gather(rows)), n, samples.feature_names
+    rows = sample_rows(samples.n_samples, sample_size, None, generator(random_state))
+    return as_matrix(samples.gather(rows)), samples.n_samples, samples.feature_names
 
 
 def with_names(estimator: Any, rows: Any, names: list[str] | None) -> Any:
@@ -44,9 +43,9 @@ def checked_features(features: Any, n_features: int) -> list[int]:
     InputError
         If they are not two, or a column is not there.
     """
-    pair = features.tolist() if isinstance(features, np.ndarray) else features
-    is_pair = isinstance(pair, list | tuple) and len(pair) == 2
-    if not is_pair or not all(isinstance(one, int | np.integer) and 0 <= one < n_features for one in pair):
+    pair = list(features) if np.iterable(features) else []
+    known = [isinstance(one, int | np.integer) and 0 <= one < n_features for one in pair]
+    if known != [True, True]:
         raise InputError(f"features={shown(features)} are not two columns of X, which has {n_features}.")
     return [int(one) for one in pair]
 

@@ -27,7 +27,7 @@ class SelectionDisplay:
     Parameters
     ----------
     frame : pandas.DataFrame
-        What `mmcnb.selection.select_n_clusters` returns: ``n_clusters``, and a column a figure.
+        From `mmcnb.selection.select_n_clusters`: ``n_clusters``, and a column a figure.
     chosen : int or None, default=None
         The number that was chosen, drawn as a vertical line.
 
@@ -36,7 +36,7 @@ class SelectionDisplay:
     axes_ : tuple of matplotlib Axes
         One a figure that has values, in the order of the columns.
     figure_ : matplotlib Figure
-        Figure that holds them.
+        Their figure.
 
     Examples
     --------
@@ -52,14 +52,14 @@ class SelectionDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, axes: Any = None, **line: Any) -> SelectionDisplay:
-        """Draw from what a fit chose its number of clusters.
+        """Draw the figures by which a fit chose its number of clusters.
 
         Parameters
         ----------
         estimator : MaximumMarginClustering
             Fitted with ``n_clusters=None``.
         axes : sequence of matplotlib Axes, optional
-            Where to draw, one a figure; a new figure when left out.
+            Axes to draw on, one a figure; a new figure when left out.
         **line
             Passed to matplotlib's ``plot``.
 
@@ -98,9 +98,9 @@ class SelectionDisplay:
         Parameters
         ----------
         frame : pandas.DataFrame
-            What `mmcnb.selection.select_n_clusters` returns.
+            From `mmcnb.selection.select_n_clusters`.
         axes : sequence of matplotlib Axes, optional
-            Where to draw, one a figure that has values; a new figure when left out.
+            Axes to draw on, one a figure that has values; a new figure when left out.
         **line
             Passed to matplotlib's ``plot``.
 
@@ -121,7 +121,7 @@ class SelectionDisplay:
         Parameters
         ----------
         axes : sequence of matplotlib Axes, optional
-            Where to draw, one a figure that has values; a new figure when left out.
+            Axes to draw on, one a figure that has values; a new figure when left out.
         **line
             Passed to matplotlib's ``plot``; ``marker`` and ``color`` have defaults here.
 
@@ -139,7 +139,7 @@ class SelectionDisplay:
         shown = [name for name in self.frame.columns if name in NAMES and self.frame[name].notna().any()]
         if "n_clusters" not in self.frame.columns or not shown:
             raise InputError(
-                "the frame has no n_clusters with figures beside it; give what select_n_clusters returns."
+                "the frame has no n_clusters with figures beside it; give one of select_n_clusters."
             )
         if axes is None:
             import matplotlib.pyplot as plt

@@ -21,7 +21,7 @@ from mmcnb.samples.matrix import as_matrix, to_dense
 class ShakingDisplay:
     """Labels of a sample as shaking goes on, one panel a wave: Fig. 4 of Pahikkala et al.
 
-    The first panel holds the random labels of the start. In the next ones each cluster in turn claims many
+    The first panel shows the random labels of the start. In the next ones each cluster in turn claims many
     rows; from round to round it claims fewer. The last panel is the end of the search.
 
     Make one with `from_estimator`.
@@ -29,7 +29,7 @@ class ShakingDisplay:
     Parameters
     ----------
     points : ndarray of shape (m, 2)
-        Where each row is drawn.
+        Place of each row.
     waves : list of tuple of (str, ndarray of shape (m,))
         Title and labels of each panel.
 
@@ -38,7 +38,7 @@ class ShakingDisplay:
     axes_ : ndarray of matplotlib Axes
         One a panel.
     figure_ : matplotlib Figure
-        Figure that holds them.
+        Their figure.
 
     References
     ----------

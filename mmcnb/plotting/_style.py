@@ -1,4 +1,4 @@
-"""What the displays share: new axes, and a colour for each cluster."""
+"""Shared by the displays: new axes, and a colour for each cluster."""
 
 from typing import Any
 
