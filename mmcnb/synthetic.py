@@ -90,7 +90,7 @@ def write_synthetic(
     Parameters
     ----------
     kind : {"rings", "moons", "blobs", "arcs"}
-        What to make; see `make_block`.
+        Kind of the data; see `make_block`.
     path : str or path-like
         The store to write; it appears when it is whole.
     n_samples : int

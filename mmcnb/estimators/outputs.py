@@ -17,7 +17,7 @@ from mmcnb.features.confidence import Confidence, TablePass
 from mmcnb.features.rules import KeptLabels, LabelsPass
 from mmcnb.samples import Samples
 from mmcnb.stores import LabelsWriter
-from mmcnb.stores._label_table import INDEX, StoredNames, TableWriter, is_table, names_of
+from mmcnb.stores._label_table import INDEX, TableWriter, is_table, names_of
 
 SHOWN = ("sizes", "kernel", "loss", "choice", "trust", "clusters_found", "warnings")  # of the report
 
@@ -153,7 +153,7 @@ def table_of_rows(estimator: Any, engine: Engine, X: Any, features: Samples, rul
 
     blocks = engine.run(TablePass(rule, confidence_of(estimator)), features, "labels")
     names = index_of(X, features.root)
-    names = names[0 : len(names)].astype(object) if isinstance(names, StoredNames) else names
+    names = np.asarray(names(0, features.n_samples)).astype(object) if callable(names) else names
     return pd.DataFrame(columns_of(estimator, blocks), index=names)
 
 

@@ -11,8 +11,7 @@ from mmcnb.samples import matrix
 from mmcnb.samples._arrays import check_feature_names
 from mmcnb.samples._base import ChunkedSamples, Samples
 from mmcnb.samples._inventory import REMEDY, join
-from mmcnb.samples._stored import EdgeChunks, SlicedRows, edge_bytes
-from mmcnb.samples._stored_csr import StoredCSRSamples
+from mmcnb.samples._stored import EdgeChunks, SlicedRows, StoredCSRSamples, edge_bytes
 
 
 class Element(ChunkedSamples):

@@ -29,10 +29,10 @@ class _Dataset(SlicedRows):
         chunk_length = dataset.chunks[0] if dataset.chunks else chunk_length
         super().__init__(dataset.name, dataset, chunk_length, edges, lookahead)
 
-    def load(self, start: int, stop: int) -> np.ndarray:
+    def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
         """Read whole chunks; the library lets one thread in at a time."""
         try:
-            return self._array[start:stop]
+            out[...] = self._array[start:stop]
         except MemoryError:
             raise
         except Exception as error:  # of filters, of the driver, of a file that was closed

@@ -1,6 +1,6 @@
 """The list of all chunks of a store that mmcnb wrote, in its attributes, and the checks against it.
 
-A chunk is one zstd frame, which ends with a checksum of what it holds: the list has that.
+A chunk is one zstd frame, which ends with a checksum of its content: the list has that.
 """
 
 import asyncio
@@ -9,8 +9,9 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,25 +29,17 @@ PathLike = str | os.PathLike[str]
 
 ATTRIBUTE = "mmcnb"
 FORMAT = 2
-FORMATS = (1, FORMAT)  # that can be read
 CODEC = ZstdCodec(level=1, checksum=True)
 ZSTD: Any = get_numcodec({"id": "zstd", "level": CODEC.level, "checksum": True})  # type: ignore[typeddict-unknown-key]
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
-_CHECKSUM_FLAG = 4
-_SIZE_BYTES = (0, 2, 4, 8)
-_DICTIONARY_BYTES = (0, 1, 2, 4)
 
 ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray")
-REQUIRED = {
-    "format": int,
-    "n_samples": int,
-    "n_features": int,
-    "digest": str,
+TYPES = {
+    **dict.fromkeys(("format", "n_samples", "n_features", "n_nonzero"), int),
+    **dict.fromkeys(("digest", "metadata"), str),
     "inventory": dict,
-    "metadata": str,
 }
-TYPES = {**REQUIRED, "n_nonzero": int}  # of labels there is none
 CODECS = {  # of numcodecs, for Zarr 2
     *("adler32", "astype", "base64", "bitround", "blosc", "bz2", "categorize", "crc32", "crc32c", "delta"),
     *("fixedscaleoffset", "fletcher32", "gzip", "jenkins_lookup3", "json2", "lz4", "lzma", "msgpack2"),
@@ -55,12 +48,12 @@ CODECS = {  # of numcodecs, for Zarr 2
 PATHS = {"", "X", "X/data", "X/indices", "X/indptr", "y", "index"}  # of arrays that a record may list
 REMEDY = "restore it from a copy or convert the data again"
 CHANGED = (
-    "where the store was changed on purpose, delete the attribute mmcnb of its root and run `mmcnb convert`"
+    "if the store was changed on purpose, delete the attribute mmcnb of its root and run `mmcnb convert`"
 )
 
 
 class Inventory:
-    """What was recorded when a store was written.
+    """The record that was made when a store was written.
 
     Parameters
     ----------
@@ -85,22 +78,18 @@ class Inventory:
         return self.record["inventory"]
 
     def hashes(self, path: str) -> list[str] | None:
-        """Checksums of the chunks of the array at a path of the store; None where it was not recorded."""
+        """Checksums of the chunks of the array at a path of the store; None if it was not recorded."""
         return self.arrays.get(path[len(self.root) :].strip("/"))
 
     def check_metadata(self) -> None:
         """Refuse a store whose shapes, types, codecs or recorded digests are not those written."""
-        try:
+        with _readable(self.name, "the store's metadata"):
             found = metadata_digest(self.store, self.root, self.record)
-        except InputError:
-            raise
-        except Exception as error:  # each store has its own exceptions
-            raise DamagedStoreError(f"{self.name}: the store's metadata is damaged: {REMEDY}.") from error
         if self.record["metadata"] != found:
             raise DamagedStoreError(
                 f"{self.name}: the store's metadata is not what was written: {REMEDY} ({CHANGED})."
             )
-        if self.record["format"] not in FORMATS:
+        if self.record["format"] not in (1, FORMAT):
             raise InputError(
                 f"{self.name} was written by a later version of mmcnb, in format {self.record['format']}: "
                 "update mmcnb to read it."
@@ -123,8 +112,7 @@ class Inventory:
             As they were decoded, without the padding of the last chunk.
         """
         found = frame_checksum(frame) if self.record["format"] > 1 else chunk_digest(values)
-        hashes = self.hashes(path) or []
-        if hashes[number : number + 1] != [found]:
+        if (self.hashes(path) or [])[number : number + 1] != [found]:
             raise damaged_chunks(self.name, [key], "not what was written", f"{REMEDY} ({CHANGED})")
 
     def check_chunks(self) -> None:
@@ -134,7 +122,7 @@ class Inventory:
         missing = []
         for path, hashes in self.arrays.items():
             document = json.loads(read_key(self.store, join(self.root, path, "zarr.json")) or b"{}")
-            columns = ["0"] * (len(document["shape"]) - 1)  # a chunk holds whole rows
+            columns = ["0"] * (len(document["shape"]) - 1)  # a chunk has whole rows
             keys = [join(self.root, path, "c", str(chunk), *columns) for chunk in range(len(hashes))]
             found = set(list_keys(self.store, join(self.root, path, "c")))
             missing += [key for key in keys if key not in found]
@@ -143,7 +131,7 @@ class Inventory:
 
 
 def check_codecs(array: zarr.Array, name: str) -> None:
-    """Refuse codecs that are not known to do nothing but change bytes: one of Zarr 2 runs what it reads."""
+    """Refuse codecs that are not known to be harmless: one of Zarr 2 may run code that it reads."""
     if array.metadata.zarr_format != 2:
         return
     codecs = [*(array.metadata.filters or ()), array.metadata.compressor]
@@ -164,32 +152,39 @@ def damaged_chunks(name: str, keys: list[str], what: str, remedy: str = REMEDY) 
 
 
 def short(error: Exception) -> str:
-    """What an error of a library says, on one line."""
+    """The text of an error of a library, on one line."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:120]
 
 
 def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None:
-    """Inventory that covers an array or group, recorded on it or on a group above it."""
-    parts = PurePosixPath(node.path).parts
-    for depth in range(len(parts), -1, -1):
-        root = "/".join(parts[:depth])
-        attributes = attributes_of(node, name) if depth == len(parts) else _attributes(node.store, root)
-        if ATTRIBUTE not in attributes:
-            continue
-        record: Any = attributes[ATTRIBUTE]
-        if not _is_record(record):
-            raise DamagedStoreError(f"{name}: the store's inventory is damaged: {REMEDY}.")
-        return Inventory(node.store, root, record, name)
-    return None
+    """Inventory that covers an array or group, recorded on it or on a group above it; None if there is none.
+
+    Raises
+    ------
+    DamagedStoreError
+        The record, or the metadata of the arrays that it lists, is not what was written.
+    InputError
+        A later version of mmcnb wrote the store.
+    """
+    root, attributes = node.path, attributes_of(node, name)
+    while root and ATTRIBUTE not in attributes:
+        root = root.rpartition("/")[0]
+        attributes = _attributes(node.store, root)
+    if ATTRIBUTE not in attributes:
+        return None
+    if not _is_record(record := attributes[ATTRIBUTE]):
+        raise DamagedStoreError(f"{name}: the store's inventory is damaged: {REMEDY}.")
+    inventory = Inventory(node.store, root, record, name)
+    inventory.check_metadata()
+    return inventory
 
 
 def _is_record(record: Any) -> bool:
     """Whether an attribute has the members of a record, each of its type, and lists known arrays alone."""
-    if not isinstance(record, dict) or not set(REQUIRED) <= set(record):
+    if not isinstance(record, dict):
         return False
-    if not all(type(record[key]) is kind for key, kind in TYPES.items() if key in record):
-        return False
-    return all(
+    record = {"n_nonzero": 0, **record}  # labels have none
+    return all(type(record.get(key)) is kind for key, kind in TYPES.items()) and all(
         path in PATHS and isinstance(hashes, list) and all(isinstance(value, str) for value in hashes)
         for path, hashes in record["inventory"].items()
     )
@@ -204,23 +199,26 @@ def attributes_of(node: zarr.Array | zarr.Group, name: str) -> dict[str, Any]:
 
 
 def member(group: zarr.Group, path: str, name: str) -> zarr.Array | zarr.Group | None:
-    """A member of a group; None where there is none, and one sentence where its metadata cannot be read."""
-    try:
+    """A member of a group; None if there is none."""
+    with _readable(name, f"the metadata of {path}"):
         return group.get(path)
-    except InputError:  # of a store that could not be reached
-        raise
-    except Exception as error:  # a damaged document can break anywhere in Zarr's parsers
-        raise DamagedStoreError(f"{name}: the metadata of {path} cannot be read: {REMEDY}.") from error
 
 
 def members(group: zarr.Group, name: str) -> list[tuple[str, zarr.Array | zarr.Group]]:
     """Names and nodes of all members of a group, in order of the names."""
-    try:
+    with _readable(name, "the metadata of a member"):
         return sorted(group.members(), key=lambda member: member[0])
-    except InputError:
+
+
+@contextmanager
+def _readable(name: str, what: str) -> Iterator[None]:
+    """One sentence if a document breaks in the parsers of Zarr, as a damaged one can anywhere."""
+    try:
+        yield
+    except InputError:  # of a store that could not be reached
         raise
-    except Exception as error:  # as for one member
-        raise DamagedStoreError(f"{name}: the metadata of a member cannot be read: {REMEDY}.") from error
+    except Exception as error:
+        raise DamagedStoreError(f"{name}: {what} cannot be read: {REMEDY}.") from error
 
 
 def _attributes(store: Store, root: str) -> dict[str, Any]:
@@ -242,7 +240,8 @@ def chunk_digest(values: np.ndarray) -> str:
 def metadata_digest(store: Store, root: str, record: dict[str, Any]) -> str:
     """blake2b of the record and of the metadata of all that it lists."""
     documents: dict[str, Any] = {"record": {key: record[key] for key in sorted(record) if key != "metadata"}}
-    for path in sorted(_nodes(record["inventory"])):
+    paths = {part for path in record["inventory"] for part in ("", path.rpartition("/")[0], path)}
+    for path in sorted(paths):
         text = read_key(store, join(root, path, "zarr.json"))
         document = {} if text is None else json.loads(text)
         document.pop("consolidated_metadata", None)
@@ -250,14 +249,6 @@ def metadata_digest(store: Store, root: str, record: dict[str, Any]) -> str:
             document.pop("attributes", None)
         documents[f"/{path}"] = document
     return hashlib.blake2b(json.dumps(documents, sort_keys=True).encode(), digest_size=16).hexdigest()
-
-
-def _nodes(paths: Iterable[str]) -> set[str]:
-    nodes = {""}
-    for path in paths:
-        parts = PurePosixPath(path).parts
-        nodes |= {"/".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
-    return nodes
 
 
 def is_store_folder(path: Path) -> bool:
@@ -271,13 +262,13 @@ def join(*parts: str) -> str:
 
 
 def read_key(store: Store, key: str) -> bytes | None:
-    """Bytes stored under a key of any Zarr store; None where it is missing."""
+    """Bytes stored under a key of any Zarr store; None if it is missing."""
     value = sync(store.get(key, prototype=default_buffer_prototype()))
     return None if value is None else value.to_bytes()
 
 
 def read_keys(store: Store, keys: Sequence[str]) -> list[Any]:
-    """Bytes stored under keys, fetched side by side: None where one is missing, the error where it fails."""
+    """Bytes stored under keys, fetched side by side: None if one is missing, the error if it fails."""
 
     async def fetch() -> list[Any]:
         fetched = (store.get(key, prototype=default_buffer_prototype()) for key in keys)
@@ -311,7 +302,7 @@ def checked_path(path: Any, what: str = "the path") -> Path:
     Raises
     ------
     InputError
-        It is no path, is empty or too long, or holds a null character.
+        It is no path, is empty or too long, or has a null character.
     """
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
         raise InputError(f"{what} is {shown(path)}, which is no path: give a text or a pathlib.Path.")
@@ -357,42 +348,37 @@ def decode_frame(frame: bytes, out: np.ndarray) -> None:
     OSError, RuntimeError, ValueError
         The bytes are no zstd frame of this size, or their checksum is another.
     """
-    if frame[:4] == _MAGIC and content_size(frame) is None:  # of a writer that did not know it yet
-        content = _streamed(frame, out.nbytes + 1)
-        if len(content) == out.nbytes:
+    size = content_size(frame)
+    if size is None and frame[:4] == _MAGIC:  # of a writer that did not know it yet
+        import pyarrow as pa
+
+        with pa.CompressedInputStream(pa.py_buffer(frame), "zstd") as stream:
+            content = stream.read(out.nbytes + 1)
+        if (size := len(content)) == out.nbytes:
             out[...] = np.frombuffer(content, out.dtype).reshape(out.shape)
-            return
-    elif content_size(frame) == out.nbytes:
+    elif size == out.nbytes:
         ZSTD.decode(frame, out)
-        return
-    raise ValueError(f"the chunk does not hold {out.nbytes} bytes")
-
-
-def _streamed(frame: bytes, most: int) -> bytes:
-    """What a zstd frame holds, as far as the ``most``-th byte."""
-    import pyarrow as pa
-
-    with pa.CompressedInputStream(pa.py_buffer(frame), "zstd") as stream:
-        return stream.read(most)
+    if size != out.nbytes:
+        raise ValueError(f"the chunk does not have {out.nbytes} bytes")
 
 
 def frame_checksum(frame: bytes) -> str:
-    """Checksum that a zstd frame ends with, in hexadecimal digits; empty where it has none.
+    """Checksum that a zstd frame ends with, in hexadecimal digits; empty if it has none.
 
-    It is the low half of XXH64 of what the frame holds (RFC 8878, 3.1.1), and decoding compares the two. So
-    that the checksum is the one recorded says which chunk this is, at no cost.
+    It is the low half of XXH64 of the content of the frame (RFC 8878, 3.1.1), and decoding compares the two.
+    So that the checksum is the one recorded says which chunk this is, at no cost.
     """
-    has_one = frame[:4] == _MAGIC and len(frame) > 8 and frame[4] & _CHECKSUM_FLAG
+    has_one = frame[:4] == _MAGIC and len(frame) > 8 and frame[4] & 4
     return frame[-4:].hex() if has_one else ""
 
 
 def content_size(frame: bytes) -> int | None:
-    """Decoded bytes of a zstd frame by its header (RFC 8878, 3.1.1.1); None where it does not say."""
+    """Decoded bytes of a zstd frame by its header (RFC 8878, 3.1.1.1); None if it does not say."""
     if frame[:4] != _MAGIC or len(frame) < 5:
         return None
     descriptor = frame[4]
     single_segment = descriptor >> 5 & 1
-    n_bytes = _SIZE_BYTES[descriptor >> 6] or single_segment
-    begin = 6 - single_segment + _DICTIONARY_BYTES[descriptor & 3]
+    n_bytes = (0, 2, 4, 8)[descriptor >> 6] or single_segment
+    begin = 6 - single_segment + (0, 1, 2, 4)[descriptor & 3]  # behind the name of a dictionary
     size = int.from_bytes(frame[begin : begin + n_bytes], "little")
     return size + 256 * (n_bytes == 2) if n_bytes else None

@@ -4,9 +4,8 @@ import itertools
 import math
 import os
 from collections.abc import Iterable, Iterator
-from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import google_crc32c
 import numpy as np
@@ -34,7 +33,7 @@ def has_plain_shards(array: zarr.Array) -> bool:
 def chunks_in_shards(
     array: zarr.Array, name: str, firsts: Iterable[int]
 ) -> Iterator[tuple[int, str, bytes | OSError | None]]:
-    """First rows of some chunks, keys of their shards, and what is stored.
+    """First rows of some chunks, keys of their shards, and their stored bytes.
 
     Parameters
     ----------
@@ -56,11 +55,11 @@ def chunks_in_shards(
     DamagedStoreError
         The index of a shard or a chunk cannot be right.
     """
-    assert array.shards is not None
-    shard_rows, columns = array.shards[0], [0] * (array.ndim - 1)
-    for shard, group in itertools.groupby(firsts, lambda first: first // shard_rows):
-        some, key = list(group), join(array.path, array.metadata.encode_chunk_key((shard, *columns)))
-        numbers = [first % shard_rows // array.chunks[0] for first in some]
+    shards: Any = array.shards
+    for shard, group in itertools.groupby(firsts, lambda first: first // shards[0]):
+        some = list(group)
+        key = join(array.path, array.metadata.encode_chunk_key((shard, *[0] * (array.ndim - 1))))
+        numbers = [first % shards[0] // array.chunks[0] for first in some]
         try:
             for first, frame in zip(some, _chunks(array, key, numbers), strict=True):
                 yield first, key, frame
@@ -70,52 +69,38 @@ def chunks_in_shards(
             yield some[0], key, error
 
 
-def _chunks(array: zarr.Array, key: str, numbers: list[int]) -> Iterator[bytes | None]:
-    """Stored bytes of chunks by their numbers in a shard; None where one was never written."""
+def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
+    """Stored bytes of chunks by their numbers in a shard; None if one was never written."""
     try:
-        with Path(array.store.root, key).open("rb", buffering=0) as file:  # type: ignore[attr-defined]
+        with Path(array.store.root, key).open("rb") as file:
             for place, n_bytes in _index(file, array)[numbers].tolist():
                 yield None if place == n_bytes == MISSING else _chunk(file, array, place, n_bytes)
     except FileNotFoundError:
         yield from [None] * len(numbers)
 
 
-def _index(file: FileIO, array: zarr.Array) -> np.ndarray:
+def _index(file: IO[bytes], array: Any) -> np.ndarray:
     """Place and length of each chunk, of shape (chunks, 2) and dtype uint64."""
-    codec: Any = array.metadata.codecs[0]  # type: ignore[union-attr]
-    assert array.shards is not None
     length = 16 * (array.shards[0] // array.chunks[0]) + CHECKSUM_BYTES
-    if (n_bytes := _length(file)) < length:
+    if (n_bytes := file.seek(0, os.SEEK_END)) < length:
         raise ValueError(f"it has {n_bytes} bytes and its index alone has {length}")
-    file.seek(n_bytes - length if codec.index_location.value == "end" else 0)
-    content = _read(file, length)
+    file.seek(n_bytes - length if array.metadata.codecs[0].index_location.value == "end" else 0)
+    content = file.read(length)
     places = content[:-CHECKSUM_BYTES]
     if google_crc32c.value(places) != int.from_bytes(content[-CHECKSUM_BYTES:], "little"):
         raise ValueError("its index is not the one that was written")
     return np.frombuffer(places, "<u8").reshape(-1, 2)
 
 
-def _chunk(file: FileIO, array: zarr.Array, place: int, n_bytes: int) -> bytes:
+def _chunk(file: IO[bytes], array: Any, place: int, n_bytes: int) -> bytes:
     """Stored bytes of a chunk that is in the file, and is no longer than it can be."""
     chunk_bytes = math.prod(array.chunks) * array.dtype.itemsize
     if n_bytes > (most := 2 * chunk_bytes + 2**16):
         raise ValueError(f"it is longer than {most:,} bytes")
-    if place + n_bytes > _length(file):
+    if place + n_bytes > file.seek(0, os.SEEK_END):
         raise ValueError("it ends within a chunk")
     file.seek(place)
-    frame = _read(file, n_bytes)
+    frame = file.read(n_bytes)
     if (content_size(frame) or 0) > chunk_bytes:
         raise ValueError(f"it claims to hold more than {chunk_bytes:,} bytes")
     return frame
-
-
-def _length(file: FileIO) -> int:
-    return os.fstat(file.fileno()).st_size
-
-
-def _read(file: FileIO, n_bytes: int) -> bytes:
-    """So many bytes from where a file is; fewer at its end."""
-    content = file.read(n_bytes)
-    while len(content) < n_bytes and (more := file.read(n_bytes - len(content))):
-        content += more
-    return content

@@ -8,8 +8,10 @@ import itertools
 import os
 import threading
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ import zarr
 from zarr.storage import LocalStore
 
 from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.samples import matrix
+from mmcnb.samples._base import BLOCK_ROWS, ChunkedSamples
 from mmcnb.samples._inventory import (
     REMEDY,
     Inventory,
@@ -34,41 +38,14 @@ from mmcnb.samples._shards import chunks_in_shards, has_plain_shards
 
 EDGE_BYTES = 64 * 2**20  # decoded chunks cached for neighbouring reads; at least two chunks of each array
 GATHER_BYTES = 16 * 2**20  # decoded at once while single rows are gathered
-FETCHED = 8  # chunks fetched side by side where they are no local files
-
-
-class _Entry:
-    """A chunk, perhaps still being decoded, and the pieces of it that were handed out."""
-
-    def __init__(self) -> None:
-        self.chunk: Future[Any] = Future()
-        self.n_bytes = 0
-        self._pieces: list[tuple[int, int]] = []
-
-    def hand_out(self, start: int, stop: int) -> int:
-        """Note one more piece; the number of rows handed out so far."""
-        before = self._covered()
-        self._pieces.append((start, stop))
-        covered = self._covered()
-        if covered == before and start < stop:  # rows seen before: another pass has begun
-            self._pieces = [(start, stop)]
-            return stop - start
-        return covered
-
-    def _covered(self) -> int:
-        total, end = 0, 0
-        for start, stop in sorted(self._pieces):
-            total += max(0, stop - max(start, end))
-            end = max(end, stop)
-        return total
 
 
 class EdgeChunks:
     """Decoded chunks of which a read needed only a part, cached for the neighbouring reads.
 
-    The first reader of a chunk decodes it and others wait for the result. A chunk is dropped when all
-    its rows were handed out, and the least recently used one where more than ``EDGE_BYTES`` are cached. So a
-    pass in row order decodes each chunk once, whatever its tasks and threads.
+    The first reader of a chunk decodes it and others wait for the result. The least recently used chunks are
+    dropped if more than ``EDGE_BYTES`` are cached. So a pass in row order decodes each chunk once, whatever
+    its tasks and threads.
 
     Parameters
     ----------
@@ -78,46 +55,37 @@ class EdgeChunks:
 
     def __init__(self, n_arrays: int = 1) -> None:
         self._lock = threading.Lock()
-        self._entries: dict[Hashable, _Entry] = {}
-        self._least = 2 * n_arrays
+        self._chunks: OrderedDict[Hashable, Future[Any]] = OrderedDict()  # the least recently used one first
+        self._least, self._cached_bytes = 2 * n_arrays, 0
 
-    def take(self, key: Hashable, load: Callable[[], Any], length: int, start: int, stop: int) -> Any:
-        """The chunk; of the ``length`` rows to hand out, ``start <= row < stop`` now are."""
+    def take(self, key: Hashable, load: Callable[[], Any]) -> Any:
+        """The chunk of a key, loaded unless it is cached."""
         place = (os.getpid(), key)  # a forked child never waits for a thread it does not have
         with self._lock:
-            entry = self._entries.pop(place, None)
-            is_first = entry is None
-            entry = self._entries[place] = entry or _Entry()
+            is_first = place not in self._chunks
+            chunk = self._chunks.setdefault(place, Future())
+            self._chunks.move_to_end(place)
         if is_first:
-            self._fill(place, entry, load)
-        chunk = entry.chunk.result()
-        with self._lock:
-            if entry.hand_out(start, stop) >= length and self._entries.get(place) is entry:
-                del self._entries[place]
-            self._shrink()
-        return chunk
-
-    def _fill(self, place: Hashable, entry: _Entry, load: Callable[[], Any]) -> None:
-        try:
-            chunk = load()
-        except BaseException as error:
+            try:
+                loaded = load()
+            except BaseException as error:
+                with self._lock:
+                    del self._chunks[place]
+                chunk.set_exception(error)
+                raise
             with self._lock:
-                self._entries.pop(place, None)
-            entry.chunk.set_exception(error)
-            raise
-        parts = (chunk,) if isinstance(chunk, np.ndarray) else (chunk.data, chunk.indices, chunk.indptr)
-        entry.n_bytes = sum(part.nbytes for part in parts)
-        entry.chunk.set_result(chunk)
+                chunk.set_result(loaded)
+                self._cached_bytes += matrix.n_bytes_of(loaded)
+                self._shrink()
+        return chunk.result()
 
     def _shrink(self) -> None:
-        cached = sum(entry.n_bytes for entry in self._entries.values())
-        for place in list(self._entries):  # the least recently used one comes first
-            entry = self._entries[place]
-            if cached <= EDGE_BYTES or len(self._entries) <= self._least:
-                return
-            if entry.chunk.done():
-                cached -= entry.n_bytes
-                del self._entries[place]
+        while self._cached_bytes > EDGE_BYTES and len(self._chunks) > self._least:
+            place, chunk = self._chunks.popitem(last=False)
+            if chunk.done():
+                self._cached_bytes -= matrix.n_bytes_of(chunk.result())
+            else:  # another thread loads it
+                self._chunks[place] = chunk
 
 
 def edge_bytes(chunk_bytes: list[int], n_bytes: int) -> int:
@@ -145,7 +113,7 @@ class ChunkedRows(ABC):
 
     @abstractmethod
     def chunk_at(self, row: int) -> tuple[int, int]:
-        """First row of the chunk that holds a row, and the one after its last."""
+        """First row of the chunk that contains a row, and the one after its last."""
 
     @abstractmethod
     def load(self, start: int, stop: int) -> Any:
@@ -163,22 +131,14 @@ class ChunkedRows(ABC):
             if position > begin:
                 yield begin, position, None
             else:
-                position, values = self._edge(begin, end, start, stop)
-                yield begin, position, values
+                first, last = self.chunk_at(begin)
+                position = min(last, end)
+                chunk = self._edges.take((self._key, first), partial(self.load, first, last))
+                yield begin, position, chunk[begin - first : position - first]
 
     def _is_whole(self, chunk: tuple[int, int], start: int, stop: int) -> bool:
+        """Whether no other read of a pass needs a chunk; the one before may look ahead to its first row."""
         return start <= max(0, chunk[0] - self._lookahead) and chunk[1] <= stop
-
-    def _edge(self, begin: int, end: int, start: int, stop: int) -> tuple[int, Any]:
-        """Rows from ``begin`` on of one chunk, as far as it or the read goes, and where that is."""
-        first, last = self.chunk_at(begin)
-        # A chunk's first row goes to two reads where one ends before it; that one counts as row -1.
-        beyond = self._lookahead if first else 0
-        handed = max(start, first - beyond) - first + beyond, min(last, stop) - first + beyond
-        key, length = (self._key, first), last - first + beyond
-        chunk = self._edges.take(key, lambda: self.load(first, last), length, *handed)
-        upto = min(last, end)
-        return upto, chunk[begin - first : upto - first]
 
 
 class SlicedRows(ChunkedRows):
@@ -207,7 +167,7 @@ class SlicedRows(ChunkedRows):
         self.chunk_bytes = self.row_bytes * min(self.chunk_length, self.length)
 
     def chunk_at(self, row: int) -> tuple[int, int]:
-        """First position of the chunk that holds a position, and the one after its last."""
+        """First position of the chunk that contains a position, and the one after its last."""
         first = row // self.chunk_length * self.chunk_length
         return first, min(first + self.chunk_length, self.length)
 
@@ -222,36 +182,37 @@ class SlicedRows(ChunkedRows):
         for begin, end, values in parts:
             place = out[begin - start : end - start]
             if values is None:
-                self._load_into(place, begin, end)
+                self.load_into(place, begin, end)
             else:
                 place[...] = values
         return out
 
     def _empty(self, length: int) -> np.ndarray:
-        return np.empty((length, *self._array.shape[1:]), dtype=self._array.dtype.newbyteorder("="))
+        dtype, shape = self._array.dtype, (length, *self._array.shape[1:])
+        return np.empty(shape, dtype if dtype.kind == "T" else dtype.newbyteorder("="))
 
-    def _load_into(self, out: np.ndarray, start: int, stop: int) -> None:
-        out[...] = self.load(start, stop)
+    def load(self, start: int, stop: int) -> np.ndarray:
+        """Read whole chunks."""
+        out = self._empty(stop - start)
+        self.load_into(out, start, stop)
+        return out
+
+    @abstractmethod
+    def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
+        """Read whole chunks into place."""
 
     def gather(self, positions: np.ndarray) -> np.ndarray:
         """Values at strictly increasing positions; each chunk is read at most once."""
         out = self._empty(len(positions))
         chunks = positions // self.chunk_length
         most = max(1, GATHER_BYTES // max(1, self.row_bytes * self.chunk_length))
-        begin = 0
-        while begin < len(positions):
-            end = self._run_end(chunks, begin, most)
+        # Neighbouring chunks are loaded together, up to ``most`` of them.
+        is_cut = (np.diff(chunks) > 1) | (np.diff(chunks // most) > 0)
+        ends = [0, *(np.flatnonzero(is_cut) + 1).tolist(), len(positions)] if len(positions) else []
+        for begin, end in itertools.pairwise(ends):
             first, last = self.chunk_at(int(positions[begin]))[0], self.chunk_at(int(positions[end - 1]))[1]
             out[begin:end] = self.load(first, last)[positions[begin:end] - first]
-            begin = end
         return out
-
-    @staticmethod
-    def _run_end(chunks: np.ndarray, begin: int, most: int) -> int:
-        """End of the longest run of neighbouring chunks, at most ``most`` of them."""
-        limit = int(np.searchsorted(chunks, chunks[begin] + most))
-        gaps = np.flatnonzero(np.diff(chunks[begin:limit]) > 1)
-        return begin + int(gaps[0]) + 1 if len(gaps) else limit
 
 
 class StoredArray(SlicedRows):
@@ -264,7 +225,7 @@ class StoredArray(SlicedRows):
     ----------
     array : zarr.Array
     inventory : Inventory or None
-        Where the store has one, each chunk is compared with it as it is decoded.
+        If the store has one, each chunk is compared with it as it is decoded.
     name : str
         For messages.
     edges, lookahead
@@ -290,15 +251,8 @@ class StoredArray(SlicedRows):
         if not self._plain or not is_local:
             self._array = limited(array, name)
 
-    def load(self, start: int, stop: int) -> np.ndarray:
-        """Decode whole chunks, each time anew."""
-        if not self._plain:
-            return self._zarr_values(start, stop)
-        out = self._empty(stop - start)
-        self._load_into(out, start, stop)
-        return out
-
-    def _load_into(self, out: np.ndarray, start: int, stop: int) -> None:
+    def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
+        """Decode whole chunks into place, each time anew."""
         if not self._plain:
             out[...] = self._zarr_values(start, stop)
             return
@@ -306,24 +260,21 @@ class StoredArray(SlicedRows):
             chunk = out[first - start : first - start + self.chunk_length]
             if frame is None:
                 chunk[...] = self._array.fill_value
-            else:
-                self._decode(chunk, key, frame)
-                self._check(first, key, frame, chunk)
-
-    def _decode(self, out: np.ndarray, key: str, frame: bytes) -> None:
-        """Decode one chunk; the last one holds more than the array does."""
-        chunk = out if len(out) == self.chunk_length else self._empty(self.chunk_length)
-        try:
-            decode_frame(frame, chunk)
-        except MemoryError:
-            raise
-        except Exception as error:
-            raise damaged_chunks(self._name, [key], f"damaged ({short(error)})") from error
-        if chunk is not out:
-            out[...] = chunk[: len(out)]
+                continue
+            # The last chunk has more rows than the array.
+            whole = chunk if len(chunk) == self.chunk_length else self._empty(self.chunk_length)
+            try:
+                decode_frame(frame, whole)
+            except MemoryError:
+                raise
+            except Exception as error:
+                raise damaged_chunks(self._name, [key], f"damaged ({short(error)})") from error
+            if whole is not chunk:
+                chunk[...] = whole[: len(chunk)]
+            self._check(first, key, frame, chunk)
 
     def _frames(self, start: int, stop: int) -> Iterator[tuple[int, str, bytes | None]]:
-        """First rows, keys and stored bytes of chunks; None where one is missing that need not be there."""
+        """First rows, keys and stored bytes of chunks; None if one is missing that need not be there."""
         firsts = range(start, stop, self.chunk_length)
         in_shards = self._plain and self._array.shards
         found = chunks_in_shards(self._array, self._name, firsts) if in_shards else self._in_files(firsts)
@@ -338,12 +289,13 @@ class StoredArray(SlicedRows):
 
     def _in_files(self, firsts: range) -> Iterator[tuple[int, str, Any]]:
         """The same of chunks with files of their own, with the errors of those that cannot be read."""
-        store = self._array.store
-        columns, fetched = [0] * (self._array.ndim - 1), 1 if type(store) is LocalStore else FETCHED
-        for begin in range(0, len(firsts), fetched):
-            some = firsts[begin : begin + fetched]
+        store, columns = self._array.store, [0] * (self._array.ndim - 1)
+        step = 1 if type(store) is LocalStore else 8  # fetched side by side
+        for begin in range(0, len(firsts), step):
+            some = firsts[begin : begin + step]
             keys = [self.chunk_key(first // self.chunk_length, *columns) for first in some]
-            yield from zip(some, keys, _read_frames(store, keys), strict=True)
+            found = [read_chunk_file(Path(store.root, keys[0]))] if step == 1 else read_keys(store, keys)
+            yield from zip(some, keys, found, strict=True)
 
     def _check(self, first: int, key: str, frame: bytes, values: np.ndarray) -> None:
         """Compare a decoded chunk with the inventory: it may be sound and belong elsewhere."""
@@ -368,7 +320,7 @@ class StoredArray(SlicedRows):
         return join(self._array.path, self._array.metadata.encode_chunk_key(coordinates))
 
     def _fault(self, start: int, stop: int, error: Exception) -> DamagedStoreError:
-        """What is wrong with whole chunks that could not be read."""
+        """The fault of whole chunks that could not be read."""
         grid = self._array.shards or self._array.chunks
         columns = [range(-(-n // c)) for n, c in zip(self._array.shape[1:], grid[1:], strict=True)]
         rows = range(start // grid[0], -(-stop // grid[0]))
@@ -383,18 +335,46 @@ class StoredArray(SlicedRows):
         return DamagedStoreError(f"{self._name} could not be read ({short(error)}): {REMEDY}.")
 
 
-def _read_frames(store: Any, keys: list[str]) -> list[Any]:
-    """Stored bytes of chunks: None where one is missing, and the error where it cannot be read."""
-    if type(store) is not LocalStore:
-        return read_keys(store, keys)
-    return [read_chunk_file(Path(store.root) / key) for key in keys]
-
-
 def read_chunk_file(path: Path) -> bytes | OSError | None:
-    """Bytes of a chunk; None where it is missing, and the error where it cannot be read."""
+    """Bytes of a chunk; None if it is missing, and the error if it cannot be read."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
         return error
+
+
+class StoredCSRSamples(ChunkedSamples):
+    """Rows of stored data, indices and row pointers, read by contiguous slices."""
+
+    is_sparse = True
+
+    def _set_parts(self, data: SlicedRows, indices: SlicedRows, indptr: SlicedRows) -> None:
+        """Take the parts; ``indptr`` looks one value ahead."""
+        self._data, self._indices, self._indptr = data, indices, indptr
+        matrix.check_indptr_length(indptr.length, self.n_samples, data.length, indices.length, self.name)
+        ends = indptr.gather(np.array([0, self.n_samples])).astype(np.int64)
+        matrix.check_indptr_ends(int(ends[0]), int(ends[1]), data.length, self.name)
+        stored = data, indices, indptr
+        n_bytes = sum(part.length * part.row_bytes for part in stored)
+        self.edge_bytes = edge_bytes([part.chunk_bytes for part in stored], n_bytes)
+        row_values = max(data.length / self.n_samples, 1e-9)
+        self.row_bytes = row_values * (self.dtype.itemsize + 4) + 8
+        rows = min(data.chunk_length / row_values, self.n_samples)
+        self.chunk_rows = BLOCK_ROWS * max(1, int(rows // BLOCK_ROWS))
+
+    def _read(self, start: int, stop: int) -> matrix.CSRParts:
+        indptr = self._indptr.read(start, stop).astype(np.int64, copy=False)
+        matrix.check_indptr_rises(indptr[:-1], indptr[1:], self._data.length, self.name, start)
+        first, last = int(indptr[0]), int(indptr[-1])
+        return self._data.read(first, last), self._indices.read(first, last), indptr - first
+
+    def _gather(self, rows: np.ndarray) -> matrix.CSRParts:
+        around = np.union1d(rows, rows + 1)
+        pointers = self._indptr.gather(around).astype(np.int64)
+        starts, stops = (pointers[np.searchsorted(around, place)] for place in (rows, rows + 1))
+        matrix.check_indptr_rises(starts, stops, self._data.length, self.name, rows)
+        matrix.check_indptr_rises(stops[:-1], starts[1:], self._data.length, self.name, rows)
+        positions, indptr = matrix.row_positions(starts, stops)
+        return self._data.gather(positions), self._indices.gather(positions), indptr

@@ -93,7 +93,6 @@ def open_zarr(source: Any, element: str | None = None) -> Samples:
     node = open_node(source)
     inventory = find_inventory(node, describe(node))
     if inventory is not None:
-        inventory.check_metadata()
         inventory.check_chunks()
         node = reopen(node.store, node.path)
     return open_element(ZarrStorage(inventory), node, element)
@@ -142,10 +141,7 @@ def reopen(store: Any, path: str) -> Node:
 def stored_array(array: zarr.Array) -> StoredArray:
     """An open array to be read by slices, checked against the inventory of its store."""
     name = describe(array)
-    inventory = find_inventory(array, name)
-    if inventory is not None:
-        inventory.check_metadata()
-    return StoredArray(array, inventory, name)
+    return StoredArray(array, find_inventory(array, name), name)
 
 
 def _checked(path: Path) -> Path:

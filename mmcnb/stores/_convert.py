@@ -19,7 +19,7 @@ from mmcnb.samples._npy import Blocks, NumpyArchive, Rows, step_rows
 from mmcnb.samples._open import open_samples
 from mmcnb.samples._text import first_line, looks_like_libsvm, plain_name, read_libsvm, table_format
 from mmcnb.samples.matrix import CSRBlock, as_block, as_matrix, block_dtype, n_rows_of
-from mmcnb.stores._labels import class_labels_array, class_names, open_class_labels, open_index
+from mmcnb.stores._labels import array_beside, class_names, open_class_labels, open_index
 from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter, StoreWriter
 from mmcnb.stores.atomic import AtomicOutput
 
@@ -128,7 +128,7 @@ def convert(
     def write(stream: _Stream) -> None:
         _check_memory(memory_limit, stream)
         writer = _write_sparse if stream.is_sparse else _write_dense
-        writer(stream, AtomicOutput(out, overwrite), layout, progress)
+        writer(stream, layout, progress, out, overwrite=overwrite)
 
     if form == "table":
         return _convert_table(Path(source), options | {"dtype": dtype}, progress, show_columns, write)
@@ -228,7 +228,7 @@ def _written_dtype(rows: Any, stored: np.dtype, dtype: Any) -> np.dtype:
 
 
 def _store_stream(samples: Samples, dtype: Any) -> _Stream:
-    labels = class_labels_array(samples)
+    labels = array_beside(samples, "y")
     if labels is not None and labels.shape[0] != samples.n_samples:
         raise InputError(
             f"{samples.name}: y has {labels.shape[0]} labels where X has {samples.n_samples} rows."
@@ -281,26 +281,26 @@ def _append_dense(writer: DenseStoreWriter, rows: Any, y: np.ndarray | None) -> 
         writer.append(rows[part].toarray(), None if y is None else y[part])
 
 
-def _write_dense(stream: _Stream, output: AtomicOutput, layout: str, show_progress: bool | None) -> None:
+def _write_dense(stream: _Stream, layout: str, show_progress: bool | None, out: Any, **output: Any) -> None:
     """Write rows that come dense, or shall be so."""
     assert stream.n_features is not None
     if layout == "csr":
-        writer: StoreWriter = CSRStoreWriter(stream.n_features, output, block_dtype(stream.dtype))
+        writer: StoreWriter = CSRStoreWriter(out, stream.n_features, block_dtype(stream.dtype), **output)
     else:
-        writer = DenseStoreWriter(stream.n_features, None, None, output, stream.dtype)
+        writer = DenseStoreWriter(out, stream.n_features, stream.dtype, **output)
     _write(stream, writer, show_progress)
 
 
-def _write_sparse(stream: _Stream, output: AtomicOutput, layout: str, show_progress: bool | None) -> None:
+def _write_sparse(stream: _Stream, layout: str, show_progress: bool | None, out: Any, **output: Any) -> None:
     """Write a CSR store aside; then move it to its place, or write it there as a dense one."""
-    with output:
-        sparse = output.path.with_name(f".sparse-{output.path.name}")
-        writer = CSRStoreWriter(stream.n_features, AtomicOutput(sparse, name=output.name), stream.dtype)
+    with AtomicOutput(out, **output) as target:
+        sparse = target.path.with_name(f".sparse-{target.path.name}")
+        writer = CSRStoreWriter(sparse, stream.n_features, stream.dtype, name=target.name)
         _write(stream, writer, show_progress)
         rows = open_samples(sparse)
         density = writer.n_values / (rows.n_samples * rows.n_features)
         if layout == "dense" or (layout == "auto" and density > DENSE_FROM):
-            aside = AtomicOutput(output.path, name=output.name)
-            _write_dense(_store_stream(rows, stream.dtype), aside, "dense", show_progress)
+            dense = _store_stream(rows, stream.dtype)
+            _write_dense(dense, "dense", show_progress, target.path, name=target.name)
         else:
-            sparse.rename(output.path)
+            sparse.rename(target.path)

@@ -1,26 +1,24 @@
 """Clusters of rows as a table, CSV or Parquet: written block by block, and read back."""
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from mmcnb.errors import InputError
-from mmcnb.samples._base import GROUP_ROWS, Samples
+from mmcnb.samples._base import Samples
 from mmcnb.samples._elements import observation_names, plain_text
 from mmcnb.samples._files import check_file
 from mmcnb.samples._inventory import PathLike
 from mmcnb.samples._zarr import stored_array
-from mmcnb.stores._labels import index_array, read_column
+from mmcnb.stores._labels import array_beside, read_column
 from mmcnb.stores.atomic import AtomicOutput
 
 TABLES = (".csv", ".parquet")
 ROW, INDEX = "row", "index"  # the columns of the numbers and the names of rows
-NAMES = ("cluster", "class")  # of the column that `read_values` takes where none is named
+NAMES = ("cluster", "class")  # of the column that `read_values` takes if none is named
 
 
 def is_table(path: PathLike) -> bool:
@@ -46,44 +44,28 @@ def is_table(path: PathLike) -> bool:
     return ending in TABLES
 
 
-@dataclass(frozen=True)
-class StoredNames:
-    """The names of rows that a store keeps, read by slices, a chunk at a time.
+def names_of(samples: Samples) -> Callable[[int, int], Any] | None:
+    """A reader of the names of rows of a store: its array ``index``, or AnnData's names of observations.
 
     Parameters
     ----------
-    read : callable
-        Gives the names from one row to another of the same chunk.
-    length, chunk_length : int
-        Number of all rows, and of those in a chunk.
+    samples : Samples
+
+    Returns
+    -------
+    callable or None
+        Gives the names from one row to another.
     """
-
-    read: Callable[[int, int], Any]
-    length: int
-    chunk_length: int
-
-    def __len__(self) -> int:
-        return self.length
-
-    def __getitem__(self, rows: slice) -> np.ndarray:
-        step, stop = self.chunk_length, min(rows.stop, len(self))
-        cuts = [rows.start, *range(rows.start + step - rows.start % step, stop, step), stop]
-        return np.concatenate([np.asarray(self.read(*ends)) for ends in itertools.pairwise(cuts)])
-
-
-def names_of(samples: Samples) -> StoredNames | None:
-    """The names of rows beside those of a store: its array ``index``, or AnnData's names of observations."""
-    array = index_array(samples)
+    array = array_beside(samples, "index")
     if array is not None:
-        stored = stored_array(array)
-        return StoredNames(stored.read, stored.length, stored.chunk_length)
+        return stored_array(array).read
     names = observation_names(samples)
     if names is None or names.length != samples.n_samples:
         return None
-    return StoredNames(lambda start, stop: plain_text(names.read(start, stop)), names.length, GROUP_ROWS)
+    return lambda start, stop: plain_text(names.read(start, stop))
 
 
-class TableWriter:
+class TableWriter(AtomicOutput):
     """Write a table of rows, block by block; the ending of its path says in which form.
 
     The file appears when the ``with`` block ends; after an error nothing is left.
@@ -94,10 +76,11 @@ class TableWriter:
         Ends with ``.csv`` or ``.parquet``.
     n_samples : int
         Rows to come.
-    index : sequence or StoredNames of length n_samples or None, default=None
-        Names of the rows, in the first column; None is their numbers.
+    index : sequence of length n_samples, callable or None, default=None
+        Names of the rows, in the first column; a callable gives those from one row to another. None is their
+        numbers.
     index_name : str, default="index"
-        Name of that column, where no other has it; "row" where rows have numbers alone.
+        Name of that column, unless another one has it; "row" if rows have numbers alone.
 
     Raises
     ------
@@ -122,18 +105,13 @@ class TableWriter:
         self,
         path: PathLike,
         n_samples: int,
-        index: Sequence[Any] | StoredNames | None = None,
+        index: Sequence[Any] | Callable[[int, int], Any] | None = None,
         index_name: str = INDEX,
     ) -> None:
-        self._output = AtomicOutput(path)
+        super().__init__(path)
         self._expected, self._index, self._index_name = n_samples, index, index_name
         self._written = 0
-        self._file: Any = None
-
-    def __enter__(self) -> Self:
-        """Begin; the file is made with the first rows, which say its columns."""
-        self._output.__enter__()
-        return self
+        self._file: Any = None  # is made with the first rows, which say its columns
 
     def append(self, columns: Mapping[str, np.ndarray]) -> None:
         """Add the next rows.
@@ -158,30 +136,29 @@ class TableWriter:
         stop = self._written + n_rows
         if self._index is None:
             return {ROW: np.arange(self._written, stop)}
-        names = np.asarray(self._index[self._written : stop])
+        start, index = self._written, self._index
+        names = np.asarray(index(start, stop) if callable(index) else index[start:stop])
         return {self._index_name: names if names.dtype.kind in "iufbM" else [str(name) for name in names]}
 
     def _open(self, schema: Any) -> Any:
-        if self._output.path.suffix.lower() == ".csv":
-            from pyarrow.csv import CSVWriter
+        from pyarrow import csv, parquet
 
-            return CSVWriter(str(self._output.path), schema)
-        from pyarrow.parquet import ParquetWriter
-
-        return ParquetWriter(str(self._output.path), schema)
+        writer = csv.CSVWriter if self.path.suffix.lower() == ".csv" else parquet.ParquetWriter
+        return writer(str(self.path), schema)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Finish the table and move it to its place, or remove it after an error."""
+        """Close the file, and move it to its place or remove it after an error."""
         with ExitStack() as stack:
-            stack.push(self._output)
+            stack.push(super().__exit__)
             if self._file is not None:
                 stack.callback(self._file.close)
             if error is not None:
                 raise error
-            if self._written != self._expected:
-                raise InputError(
-                    f"{self._output.name}: {self._written} rows came where {self._expected} were said."
-                )
+
+    def finish(self) -> None:
+        """Check the number of rows."""
+        if self._written != self._expected:
+            raise InputError(f"{self.name}: {self._written} rows came, not {self._expected} as was said.")
 
 
 def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
@@ -210,13 +187,13 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
         return read_column(path, "labels")
     check_file(path)
     try:
-        known = _columns_of(path)
+        known, read = _opened(path)
         column = _chosen(path, column, known)
-        table = _read(path, [column, *({ROW} & set(known) - {column})])
+        table = read([column, *({ROW} & set(known) - {column})])
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read as a table ({str(error).splitlines()[0]}).") from error
     values = table[column]
-    if values.type in (pa.binary(), pa.large_binary()):  # of CSV, where it is no UTF-8
+    if values.type in (pa.binary(), pa.large_binary()):  # of CSV that is no UTF-8
         raise InputError(f"{path}: {column} is no text in UTF-8; write the table again.")
     if values.null_count:
         row = int(np.argmax(np.asarray(values.is_null())))
@@ -229,25 +206,23 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
 
 
 def read_names(path: PathLike) -> np.ndarray | None:
-    """The names of the rows of a table, its column "index"; None where it has none."""
-    if Path(path).suffix.lower() not in TABLES or INDEX not in _columns_of(path):
+    """The names of the rows of a table, its column "index"; None if it has none."""
+    if Path(path).suffix.lower() not in TABLES:
         return None
-    return np.asarray(_read(path, [INDEX])[INDEX].to_numpy())
+    known, read = _opened(path)
+    return np.asarray(read([INDEX])[INDEX].to_numpy()) if INDEX in known else None
 
 
-def _is_csv(path: PathLike) -> bool:
-    return Path(path).suffix.lower() != ".parquet"
+def _opened(path: PathLike) -> tuple[list[str], Callable[[list[str]], Any]]:
+    """Names of the columns of a table, and a function that reads some of them."""
+    from pyarrow import csv, parquet
 
-
-def _columns_of(path: PathLike) -> list[str]:
-    if _is_csv(path):
-        from pyarrow.csv import open_csv
-
-        with open_csv(str(path)) as reader:
-            return list(reader.schema.names)
-    from pyarrow.parquet import read_schema
-
-    return list(read_schema(str(path)).names)
+    place = str(path)
+    if Path(path).suffix.lower() == ".parquet":
+        return parquet.read_schema(place).names, lambda some: parquet.read_table(place, columns=some)
+    with csv.open_csv(place) as reader:
+        names = reader.schema.names
+    return names, lambda some: csv.read_csv(place, None, None, csv.ConvertOptions(include_columns=some))
 
 
 def _chosen(path: PathLike, column: str | None, known: list[str]) -> str:
@@ -258,13 +233,3 @@ def _chosen(path: PathLike, column: str | None, known: list[str]) -> str:
         which = "" if column is None else f" {column!r}"
         raise InputError(f"{path} has no column{which} to take; name one of {', '.join(known)}.")
     return column
-
-
-def _read(path: PathLike, columns: list[str]) -> Any:
-    if _is_csv(path):
-        from pyarrow.csv import ConvertOptions, read_csv
-
-        return read_csv(str(path), convert_options=ConvertOptions(include_columns=columns))
-    from pyarrow.parquet import read_table
-
-    return read_table(str(path), columns=columns)

@@ -1,10 +1,9 @@
 """Class labels beside the rows of a store, and cluster labels written by a stream."""
 
 import os
-from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Self
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import zarr
@@ -22,7 +21,7 @@ from mmcnb.stores.atomic import AtomicOutput, write_error
 
 @dataclass(frozen=True)
 class LabelsSink:
-    """Where the chunks of a labels array go: small, picklable, for any process that sees the folder.
+    """A writer of chunks of a labels array: small, picklable, for any process that sees the folder.
 
     Parameters
     ----------
@@ -56,7 +55,7 @@ class LabelsSink:
         start : int
             Its first row, a multiple of ``LabelsWriter.chunk_rows``.
         labels : array of int of shape (n_rows,)
-            As many as a chunk holds; fewer in the last one.
+            As many as a chunk has; fewer in the last one.
 
         Returns
         -------
@@ -92,7 +91,7 @@ def _opened(path: str) -> zarr.Array:
     return zarr.open_array(path, mode="r+")
 
 
-class LabelsWriter:
+class LabelsWriter(AtomicOutput):
     """Write cluster labels to one checksummed Zarr array of int32.
 
     Labels come chunk by chunk, in any order and from any process, by `sink`; `finish_chunks` records them.
@@ -130,22 +129,17 @@ class LabelsWriter:
     chunk_rows = GROUP_ROWS
 
     def __init__(self, path: PathLike, n_samples: int, overwrite: bool = False) -> None:
-        self._output = AtomicOutput(path, overwrite)
-        self._expected = n_samples
-        self._finished = False
+        super().__init__(path, overwrite)
+        self._expected, self._is_finished = n_samples, False
 
-    def __enter__(self) -> Self:
-        """Begin the array aside of its place."""
-        self._store = LocalStore(self._output.path)
-        with ExitStack() as stack:
-            stack.enter_context(self._output)
-            create_array(self._store, "", np.dtype(np.int32), (self._expected,), (GROUP_ROWS,))
-            stack.pop_all()
-        return self
+    @cached_property
+    def _array(self) -> zarr.Array:
+        return create_array(LocalStore(self.path), "", np.dtype(np.int32), (self._expected,), (GROUP_ROWS,))
 
     def sink(self) -> LabelsSink:
-        """Where workers write chunks to."""
-        return LabelsSink(str(self._output.path), self._expected, self._output.name)
+        """The place that workers write chunks to."""
+        array: Any = self._array  # is made now
+        return LabelsSink(str(array.store.root), self._expected, self.name)
 
     def finish_chunks(self, digests: list[str]) -> None:
         """Read all chunks back, compare them with what their writers returned, and record them.
@@ -153,43 +147,32 @@ class LabelsWriter:
         Parameters
         ----------
         digests : list of str
-            What `LabelsSink.write` returned, in order of the rows.
+            Checksums that `LabelsSink.write` returned, in order of the rows.
 
         Raises
         ------
         InputError
             Chunks are left out.
         DamagedStoreError
-            A chunk is not what its writer wrote.
+            A chunk is not the one that its writer wrote.
         """
-        name, n_chunks = self._output.name, -(-self._expected // GROUP_ROWS)
-        if len(digests) != n_chunks:
-            raise InputError(f"{name}: {len(digests)} chunks of labels came where {n_chunks} were said.")
-        array = zarr.open_array(store=self._store, mode="r+")
-        written = {"format": FORMAT, "inventory": {"": digests}}
-        stored = StoredArray(array, Inventory(self._store, "", written, name), name)
-        content = ContentDigest(False, np.dtype(np.int32))
-        for chunk in range(n_chunks):
-            content.update(stored.read(chunk * GROUP_ROWS, (chunk + 1) * GROUP_ROWS))
-        for rest in self._output.path.rglob(f"*{PARTIAL}"):  # of a worker killed in the middle of a chunk
+        array, name = self._array, self.name
+        if len(digests) != array.nchunks:
+            raise InputError(f"{name}: {len(digests)} chunks of labels came, not {array.nchunks}.")
+        record = {"format": FORMAT, "n_samples": self._expected, "n_features": 0, "inventory": {"": digests}}
+        stored = StoredArray(array, Inventory(array.store, "", record, name), name)
+        content = ContentDigest(False, array.dtype)
+        for start in range(0, self._expected, GROUP_ROWS):
+            content.update(stored.read(start, start + GROUP_ROWS))
+        for rest in self.path.rglob(f"*{PARTIAL}"):  # of a worker killed in the middle of a chunk
             rest.unlink()
-        record = {
-            "n_samples": self._expected,
-            "n_features": 0,
-            "inventory": {"": digests},
-            "digest": content.hexdigest(0),
-        }
-        set_record(array, self._store, record)
-        self._finished = True
+        set_record(array, {**record, "digest": content.hexdigest(0)})
+        self._is_finished = True
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Finish the array and move it to its place, or remove it after an error."""
-        with ExitStack() as stack:
-            stack.push(self._output)
-            if error is not None:
-                raise error
-            if not self._finished:
-                raise InputError(f"{self._output.name}: labels were begun and not finished.")
+    def finish(self) -> None:
+        """Refuse labels that were not recorded."""
+        if not self._is_finished:
+            raise InputError(f"{self.name}: labels were begun and not finished.")
 
 
 def _as_labels(labels: Any, name: str) -> np.ndarray:
@@ -210,13 +193,13 @@ def open_class_labels(source: Any) -> np.ndarray | None:
     Returns
     -------
     ndarray of int of shape (n_samples,), or None
-        The array ``y`` of the group the rows are in; text is numbered in sorted order. None where there
+        The array ``y`` of the group the rows are in; text is numbered in sorted order. None if there
         is none, and for data in memory.
 
     Raises
     ------
     DamagedStoreError
-        The labels are not what was written.
+        The labels are not those that were written.
 
     Examples
     --------
@@ -226,48 +209,43 @@ def open_class_labels(source: Any) -> np.ndarray | None:
     >>> open_class_labels(open_samples(np.eye(2))) is None
     True
     """
-    array = class_labels_array(source)
+    array = array_beside(source, "y")
     if array is None:
         return None
-    stored = stored_array(array)
-    labels = stored.read(0, stored.length)
+    labels = read_array(array)
     return labels if labels.dtype.kind in "iu" else np.unique(labels, return_inverse=True)[1]
 
 
 def stored_classes(source: Any) -> np.ndarray | None:
-    """The classes that `open_class_labels` finds, by their names where the store has them."""
-    labels, array = open_class_labels(source), class_labels_array(source)
-    names = None if array is None else class_names(array)
-    if labels is None or names is None:
-        return labels
-    check_named(labels, names, array)
-    return np.asarray(names)[labels]
+    """The classes that `open_class_labels` finds, by their names if the store has them."""
+    labels, array = open_class_labels(source), array_beside(source, "y")
+    names = None if array is None else class_names(array, labels)
+    return labels if names is None else np.asarray(names)[labels]
 
 
-def class_names(array: zarr.Array) -> list[str] | None:
-    """Names of the classes that an array of class labels counts, from its attributes.
+def class_names(array: zarr.Array, labels: np.ndarray | None = None) -> list[str] | None:
+    """Names of the classes that an array of class labels counts, from its attributes; None if there are none.
 
     Raises
     ------
     InputError
-        The attribute is no list of text.
+        The attribute is no list of text, or some of the ``labels`` have no name.
     """
-    names = attributes_of(array, describe(array)).get("class_names")
-    if names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+    names: Any = attributes_of(array, describe(array)).get("class_names")
+    if names is None:
+        return None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        fault = "an attribute class_names that is no list of text"
+    elif labels is not None and not _are_numbers(labels, len(names)):
+        fault = f"labels other than 0 to {len(names) - 1}, the numbers of its class_names"
+    else:
         return names
-    raise InputError(
-        f"{describe(array)}: its attribute class_names is no list of text: "
-        "write the store again, or delete that attribute."
-    )
+    raise InputError(f"{describe(array)} has {fault}: write the store again, or delete that attribute.")
 
 
-def check_named(labels: np.ndarray, names: list[str], array: Any) -> None:
-    """Refuse labels that have no name where the others have."""
-    if labels.dtype.kind not in "iu" or (len(labels) and not 0 <= labels.min() <= labels.max() < len(names)):
-        raise InputError(
-            f"{describe(array)} has labels other than 0 to {len(names) - 1}, the numbers of its class_names: "
-            "write the store again, or delete that attribute."
-        )
+def _are_numbers(labels: np.ndarray, n: int) -> bool:
+    """Whether labels are whole numbers from 0 to n - 1."""
+    return labels.dtype.kind in "iu" and (not len(labels) or 0 <= labels.min() <= labels.max() < n)
 
 
 def read_column(source: Any, name: str) -> np.ndarray:
@@ -275,13 +253,13 @@ def read_column(source: Any, name: str) -> np.ndarray:
     node = open_node(source)
     if not isinstance(node, zarr.Array) or node.ndim != 1 or node.dtype.kind not in "iufb":
         raise InputError(f"{name}: {describe(node)} is no 1-D array of numbers; give one number a row.")
-    stored = stored_array(node)
+    return read_array(node)
+
+
+def read_array(array: zarr.Array) -> np.ndarray:
+    """All values of an array, checked against the inventory of its store."""
+    stored = stored_array(array)
     return stored.read(0, stored.length)
-
-
-def class_labels_array(source: Any) -> zarr.Array | None:
-    """The array ``y`` beside rows, not yet read."""
-    return _array_beside(source, "y")
 
 
 def open_index(source: Any) -> np.ndarray | None:
@@ -295,12 +273,12 @@ def open_index(source: Any) -> np.ndarray | None:
     Returns
     -------
     ndarray of int64 or text of shape (n_samples,), or None
-        The array ``index`` of the group the rows are in. None where there is none, and for data in memory.
+        The array ``index`` of the group the rows are in. None if there is none, and for data in memory.
 
     Raises
     ------
     DamagedStoreError
-        The names are not what was written.
+        The names are not those that were written.
 
     Examples
     --------
@@ -310,36 +288,20 @@ def open_index(source: Any) -> np.ndarray | None:
     >>> open_index(open_samples(np.eye(2))) is None
     True
     """
-    array = index_array(source)
-    if array is None:
-        return None
-    stored = stored_array(array)
-    if array.dtype.kind in "iu":
-        return stored.read(0, stored.length)
-    step = stored.chunk_length
-    parts = [stored.read(start, start + step) for start in range(0, stored.length, step)]
-    return np.concatenate(parts) if parts else None
+    array = array_beside(source, "index")
+    return None if array is None else read_array(array)
 
 
-def index_array(source: Any) -> zarr.Array | None:
-    """The array ``index`` beside rows, not yet read."""
-    return _array_beside(source, "index")
-
-
-def _array_beside(source: Any, name: str) -> zarr.Array | None:
-    """A 1-D array of the group the rows are in."""
+def array_beside(source: Any, name: str) -> zarr.Array | None:
+    """A 1-D array of the group that the rows are in, not yet read."""
     if isinstance(source, Samples):
         source = source.root
         source = source.path if is_zarr(source) else None
     if not isinstance(source, str | os.PathLike | zarr.Array | zarr.Group) or is_file_of_rows(source):
         return None
     node = open_node(source)
-    found: Any = None
     if node.path:
         node = reopen(node.store, node.path.rpartition("/")[0])
-    inventory = find_inventory(node, describe(node))
-    if inventory is not None:  # lists the array, so that one that is gone is told
-        inventory.check_metadata()
-    if isinstance(node, zarr.Group):
-        found = member(node, name, describe(node))
+    find_inventory(node, describe(node))  # lists the array, so that one that is gone is told
+    found = member(node, name, describe(node)) if isinstance(node, zarr.Group) else None
     return found if isinstance(found, zarr.Array) and found.ndim == 1 else None

@@ -1,4 +1,4 @@
-"""What `mmcnb verify` and `mmcnb info` report about a store."""
+"""The reports of `mmcnb verify` and `mmcnb info` about a store."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,16 +14,15 @@ from mmcnb.samples._chunks import chunk_advice
 from mmcnb.samples._inventory import REMEDY, Inventory, PathLike, damaged_chunks, find_inventory, join
 from mmcnb.samples._stored import StoredArray
 from mmcnb.samples.matrix import n_bytes_of
-from mmcnb.stores._labels import check_named, class_labels_array, class_names
+from mmcnb.stores._labels import array_beside, class_names
 
 LABELS = ""  # path of an array of labels, which is the root of its store
 PARTS = {LABELS: 0, "X": 0, "X/data": 0, "X/indices": 1, "X/indptr": 2}  # of the digest of rows
 COUNTED = (LABELS, "X", "X/indptr")  # have a value a row
-MOST_CLASSES = 1000  # more labels than these are no classes to be counted for people
 
 
 def verify_store(path: PathLike, element: str | None = None, progress: bool | None = None) -> dict[str, Any]:
-    """Read a store back whole and compare it with what was written.
+    """Read a store back whole and compare it with its inventory.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ def verify_store(path: PathLike, element: str | None = None, progress: bool | No
     DamagedStoreError
         Chunks are missing or are not what was written; they are named.
     InputError
-        The store cannot be read, or holds a number that is not finite.
+        The store cannot be read, or a number is not finite.
 
     Examples
     --------
@@ -61,7 +60,6 @@ def verify_store(path: PathLike, element: str | None = None, progress: bool | No
     inventory = find_inventory(node, name)
     if inventory is None:
         return _read_unchecked(open_samples(path, element), progress)
-    inventory.check_metadata()
     n_bytes, damaged = _read_recorded(inventory, progress)
     if damaged:
         raise damaged_chunks(name, damaged, "missing or damaged")
@@ -159,9 +157,9 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
     -------
     dict
         ``store``, ``element``, ``n_samples``, ``n_features``, ``layout``, ``density`` (share of values
-        that are not zero; None where it would have to be counted), ``dtype``, ``chunk_shape``, ``codec``,
+        that are not zero; None if it would have to be counted), ``dtype``, ``chunk_shape``, ``codec``,
         ``zarr_format``, ``bytes_on_disk``, ``class_counts``, ``checksummed``, ``digest`` (None without
-        checksums) and ``advice`` (None where there is none).
+        checksums) and ``advice`` (None if there is none).
 
     Raises
     ------
@@ -211,8 +209,8 @@ def _density(samples: Any) -> float | None:
 
 
 def _class_counts(samples: Samples) -> dict[Any, int] | None:
-    """Rows of each class, by name where classes have names; None without labels or for very many."""
-    array = class_labels_array(samples)
+    """Rows of each class, by name if classes have names; None without labels or for very many."""
+    array = array_beside(samples, "y")
     if array is None:
         return None
     stored = _zarr.stored_array(array)
@@ -220,11 +218,9 @@ def _class_counts(samples: Samples) -> dict[Any, int] | None:
     for start in range(0, stored.length, stored.chunk_length):
         values, times = np.unique(stored.read(start, start + stored.chunk_length), return_counts=True)
         counts.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
-        if len(counts) > MOST_CLASSES:
+        if len(counts) > 1000:  # they are no classes to be counted for people
             return None
-    names = class_names(array)
-    if names is not None:
-        check_named(np.array(list(counts)), names, array)
+    names = class_names(array, np.array(list(counts)))
     return {names[label] if names else label: counts[label] for label in sorted(counts)}
 
 

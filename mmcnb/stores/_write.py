@@ -1,9 +1,8 @@
 """Write rows to checksummed Zarr stores, one chunk in memory at a time."""
 
 import secrets
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -28,9 +27,8 @@ from mmcnb.samples.matrix import CSRBlock
 from mmcnb.stores.atomic import AtomicOutput
 
 PARTIAL = ".partial"  # ending of the files of chunks being written, Zarr's too
-CSR_CHUNK_VALUES = 2**18  # fewer bytes than a chunk of dense rows, as rows do not begin where chunks do
+CSR_CHUNK_VALUES = 2**18  # fewer bytes than a chunk of dense rows, as rows do not begin with chunks
 LABEL_CHUNK_ROWS = GROUP_ROWS  # of class labels and names of rows
-TEXT = np.dtypes.StringDType()
 
 
 class ArrayWriter:
@@ -65,7 +63,7 @@ class ArrayWriter:
                 self._write()
 
     def close(self) -> list[str]:
-        """Write what waits; return the checksums of the chunks."""
+        """Write the rest; return the checksums of the chunks."""
         if self._filled:
             self._write()
         array = self._array or self._create(len(self._chunk))
@@ -117,7 +115,7 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
 def create_array(
     store: LocalStore, name: str, dtype: np.dtype, shape: tuple[int, ...], chunks: tuple[int, ...]
 ) -> zarr.Array:
-    """An array of a store in our codec: what is damaged or missing in it shows."""
+    """An array of a store in our codec: damage shows."""
     return zarr.create_array(
         store=store,
         name=name or None,
@@ -132,7 +130,7 @@ def create_array(
 
 
 def _fill_value(dtype: np.dtype) -> Any:
-    """A value that data seldom or never hold, so that a missing chunk shows."""
+    """A value that data seldom or never have, so that a missing chunk shows."""
     if dtype.kind == "T":
         return ""
     if dtype.kind == "f":
@@ -146,83 +144,96 @@ def chunk_rows_for(row_bytes: int) -> int:
     return 1 << (rows.bit_length() - 1)
 
 
-def set_record(node: zarr.Array | zarr.Group, store: LocalStore, record: dict[str, Any]) -> None:
+def set_record(root: zarr.Array | zarr.Group, record: dict[str, Any]) -> None:
     """Put the inventory on the root of a store all of whose arrays are written."""
     record = {"format": FORMAT, **record}
-    record["metadata"] = metadata_digest(store, "", record)
-    node.update_attributes({ATTRIBUTE: record})
+    record["metadata"] = metadata_digest(root.store, "", record)
+    root.update_attributes({ATTRIBUTE: record})
 
 
-class StoreWriter:
-    """Common part of the writers: rows counted and digested, class labels, names of rows, inventory."""
+class StoreWriter(AtomicOutput):
+    """Common part of the writers: rows counted and digested, class labels, names of rows, inventory.
+
+    Parameters
+    ----------
+    path : str or path-like
+    n_features : int
+        As far as columns are known.
+    dtype : dtype
+    n_samples : int or None, default=None
+        Number of rows to come, checked at the end.
+    attributes : dict or None, default=None
+        Further attributes of the store.
+    **output
+        As `AtomicOutput` takes them.
+    """
 
     encoding: tuple[str, str]  # AnnData's name of it, and its version
-    n_features: int  # as far as columns are known
 
-    def __init__(self, output: AtomicOutput, dtype: Any, attributes: dict[str, Any] | None = None) -> None:
-        self._output, self._dtype = output, np.dtype(dtype)
-        matrix.check_dtype(self._dtype, f"the dtype to write {output.name} with")
+    def __init__(
+        self,
+        path: PathLike,
+        n_features: int,
+        dtype: Any,
+        n_samples: int | None = None,
+        attributes: dict[str, Any] | None = None,
+        **output: Any,
+    ) -> None:
+        super().__init__(path, **output)
+        self.n_features, self._expected, self._dtype = int(n_features), n_samples, np.dtype(dtype)
+        matrix.check_dtype(self._dtype, f"the dtype to write {self.name} with")
         if self._dtype.kind == "b":
             self._dtype = np.dtype(np.uint8)
-        encoding, version = self.encoding
-        self._digest = ContentDigest(encoding == "csr_matrix", matrix.block_dtype(self._dtype))
-        self._store = LocalStore(output.path)
+        self._is_sparse = self.encoding[0] == "csr_matrix"
+        self._digest = ContentDigest(self._is_sparse, matrix.block_dtype(self._dtype))
+        self._store = LocalStore(self.path)
         self._arrays: dict[str, ArrayWriter] = {}
-        self._attributes = {
-            "": attributes or {},
-            "X": {"encoding-type": encoding, "encoding-version": version},
-        }
+        self._attributes = {"": attributes or {}, "X": _encoded(*self.encoding)}
         self._n_samples = self._n_nonzero = 0
         self.class_names: list[str] | None = None
         self.feature_names: list[str] | None = None
 
-    def __enter__(self) -> Self:
-        """Begin the store aside of its place."""
-        self._output.__enter__()
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Finish the store and move it to its place, or remove it after an error."""
-        with ExitStack() as stack:
-            stack.push(self._output)
-            if error is not None:
-                raise error
-            self._finish()
-
-    def _finish(self) -> None:
-        name = self._output.name
-        matrix.check_shape((self._n_samples, self.n_features), name)
-        names = check_feature_names(self.feature_names, self.n_features, name)
+    def finish(self) -> None:
+        """Write the rest, the names, and the inventory."""
+        n_samples, n_features, name = self._n_samples, self.n_features, self.name
+        if self._expected not in (None, n_samples):
+            raise InputError(f"{name}: {n_samples} rows came, not {self._expected} as was said.")
+        matrix.check_shape((n_samples, n_features), name)
+        names = check_feature_names(self.feature_names, n_features, name)
         if names is not None:
             self._attributes["X"]["feature_names"] = names
+        if self._is_sparse:
+            self._attributes["X"]["shape"] = [n_samples, n_features]
         if self.class_names is not None and "y" in self._arrays:
             self._attributes["y"] = {"class_names": self.class_names}
-        if "index" in self._arrays and (n_names := self._arrays["index"].n_rows) != self._n_samples:
+        if "index" in self._arrays and (n_names := self._arrays["index"].n_rows) != n_samples:
             raise InputError(
-                f"{name}: {n_names} names of rows came where X has {self._n_samples} rows: give one a row."
+                f"{name}: {n_names} names of rows came for {n_samples} rows of X: give one a row."
             )
         inventory = {path: array.close() for path, array in self._arrays.items()}
         root = zarr.open_group(self._store, mode="r+")
         for path, attributes in self._attributes.items():
             (root[path] if path else root).update_attributes(attributes)
         record = {
-            "n_samples": self._n_samples,
-            "n_features": self.n_features,
+            "n_samples": n_samples,
+            "n_features": n_features,
             "n_nonzero": self._n_nonzero,
-            "digest": self._digest.hexdigest(self.n_features),
+            "digest": self._digest.hexdigest(n_features),
             "inventory": inventory,
         }
-        set_record(root, self._store, record)
+        set_record(root, record)
 
     def _add(self, name: str, dtype: Any, chunk_rows: int, *row_shape: int) -> None:
         self._arrays[name] = ArrayWriter(self._store, name, dtype, chunk_rows, *row_shape)
 
     def _count(self, values: np.ndarray, block: np.ndarray | CSRBlock, n_rows: int, y: Any) -> None:
-        """Check rows that come as ``values`` and are written as ``block``; add them to what is recorded."""
-        written, name = block.data if isinstance(block, CSRBlock) else block, self._output.name
+        """Check rows that come as ``values`` and are written as ``block``; add them to the record."""
+        written = block.data if isinstance(block, CSRBlock) else block
         if not matrix.all_finite(written) and values.dtype.kind == "f" and np.isfinite(values).all():
-            raise InputError(f"{name}: X holds numbers too large for {written.dtype}: write it as float64.")
-        matrix.check_finite(block, name, self._n_samples)
+            raise InputError(
+                f"{self.name}: X has numbers too large for {written.dtype}: write it as float64."
+            )
+        matrix.check_finite(block, self.name, self._n_samples)
         self._append_labels(y, n_rows)
         self._digest.update(block)
         self._n_samples += n_rows
@@ -230,13 +241,13 @@ class StoreWriter:
 
     def _append_labels(self, y: Any, n_rows: int) -> None:
         if (y is None) == ("y" in self._arrays) and self._n_samples:
-            raise InputError(f"{self._output.name}: class labels must be given with all rows or with none.")
+            raise InputError(f"{self.name}: class labels must be given with all rows or with none.")
         if y is None:
             return
         labels = plain_values(y, "y")
         if labels.shape != (n_rows,) or labels.dtype.kind not in "biu":
             raise InputError(
-                f"{self._output.name}: class labels must be one integer a row ({n_rows} here), "
+                f"{self.name}: class labels must be one integer a row ({n_rows} here), "
                 f"but y is {labels.dtype} of shape {labels.shape}."
             )
         if "y" not in self._arrays:
@@ -252,12 +263,15 @@ class StoreWriter:
             In all, one a row.
         """
         names = np.asarray(index)
-        is_text = names.dtype.kind in "TUO"
         if "index" not in self._arrays:
-            self._add("index", TEXT if is_text else np.int64, LABEL_CHUNK_ROWS)
-            encoding = "string-array" if is_text else "array"
-            self._attributes["index"] = {"encoding-type": encoding, "encoding-version": "0.2.0"}
+            is_text = names.dtype.kind in "TUO"
+            self._add("index", np.dtypes.StringDType() if is_text else np.int64, LABEL_CHUNK_ROWS)
+            self._attributes["index"] = _encoded("string-array" if is_text else "array", "0.2.0")
         self._arrays["index"].append(names)
+
+
+def _encoded(encoding: str, version: str) -> dict[str, Any]:
+    return {"encoding-type": encoding, "encoding-version": version}
 
 
 class DenseStoreWriter(StoreWriter):
@@ -265,18 +279,10 @@ class DenseStoreWriter(StoreWriter):
 
     encoding = "array", "0.2.0"
 
-    def __init__(self, n_features: int, chunk_rows: int | None, n_samples: int | None, *store: Any) -> None:
-        super().__init__(*store)
-        self.n_features, self._expected = int(n_features), n_samples
+    def __init__(self, *store: Any, chunk_rows: int | None = None, **options: Any) -> None:
+        super().__init__(*store, **options)
         row_bytes = max(1, self.n_features) * self._dtype.itemsize
         self._add("X", self._dtype, chunk_rows or chunk_rows_for(row_bytes), self.n_features)
-
-    def _finish(self) -> None:
-        if self._expected not in (None, self._n_samples):
-            raise InputError(
-                f"{self._output.name}: {self._n_samples} rows came where {self._expected} were said."
-            )
-        super()._finish()
 
     def append(self, X: np.ndarray, y: Any = None) -> None:
         """Add rows, and their class labels.
@@ -289,16 +295,12 @@ class DenseStoreWriter(StoreWriter):
         """
         X = np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise InputError(
-                f"{self._output.name}: rows of shape {X.shape} came, not of {self.n_features} columns."
-            )
+            raise InputError(f"{self.name}: rows of shape {X.shape} came, not of {self.n_features} columns.")
         matrix.check_dtype(X.dtype, "X")
         with np.errstate(over="ignore", invalid="ignore"):
             stored = np.ascontiguousarray(X, dtype=self._dtype)
         if self._dtype.kind in "iu" and X.dtype != self._dtype and not np.array_equal(stored, X):
-            raise InputError(
-                f"{self._output.name}: X holds numbers that {self._dtype} cannot: write a wider dtype."
-            )
+            raise InputError(f"{self.name}: X has numbers that {self._dtype} cannot: write a wider dtype.")
         self._count(X, matrix.as_block(stored), len(X), y)
         self._arrays["X"].append(stored)
 
@@ -308,12 +310,11 @@ class CSRStoreWriter(StoreWriter):
 
     encoding = "csr_matrix", "0.1.0"
 
-    def __init__(self, n_features: int | None, *store: Any) -> None:
-        super().__init__(*store)
+    def __init__(self, path: PathLike, n_features: int | None, *store: Any, **options: Any) -> None:
+        super().__init__(path, n_features or 0, *store, **options)
         if self._dtype not in (np.float32, np.float64):
             raise InputError(f"dtype is {self._dtype}; sparse rows are written as float32 or float64.")
-        self._given = n_features
-        self.n_features = n_features or 0  # if it is not given, one more than the largest index so far
+        self._given = n_features  # None is one more than the largest index so far
         self._add("X/data", self._dtype, CSR_CHUNK_VALUES)
         self._add("X/indices", np.int32 if self.n_features < 2**31 else np.int64, CSR_CHUNK_VALUES)
         self._add("X/indptr", np.int64, chunk_rows_for(8))
@@ -323,10 +324,6 @@ class CSRStoreWriter(StoreWriter):
     def n_values(self) -> int:
         """Stored values so far."""
         return self._arrays["X/data"].n_rows
-
-    def _finish(self) -> None:
-        self._attributes["X"]["shape"] = [self._n_samples, self.n_features]
-        super()._finish()
 
     def append(self, data: Any, indices: Any = None, indptr: Any = None, y: Any = None) -> None:
         """Add rows, and their class labels.
@@ -344,15 +341,14 @@ class CSRStoreWriter(StoreWriter):
             data, indices, indptr = csr.data, csr.indices, csr.indptr
         data, indices, indptr = np.asarray(data), np.asarray(indices), np.asarray(indptr, dtype=np.int64)
         matrix.check_dtype(data.dtype, "X")
-        target, n_rows = self._output.name, len(indptr) - 1
-        indptr = indptr - indptr[0]
-        matrix.check_indptr(indptr, n_rows, len(data), len(indices), target)
+        n_rows, indptr = len(indptr) - 1, indptr - indptr[0]
+        matrix.check_indptr(indptr, n_rows, len(data), len(indices), self.name)
         width = self._given or max(1, int(indices.max(initial=0)) + 1)
         if self._given is None and width > 2**31 - 1:
-            raise InputError(f"{target}: column index {width - 1} needs n_features to be given.")
+            raise InputError(f"{self.name}: column index {width - 1} needs n_features to be given.")
         with np.errstate(over="ignore", invalid="ignore"):
             stored = data.astype(self._dtype, copy=False)
-        block = matrix.csr_block(stored, indices, indptr, width, target, self._n_samples)
+        block = matrix.csr_block(stored, indices, indptr, width, self.name, self._n_samples)
         self._count(data, block, n_rows, y)
         self._arrays["X/indptr"].append(block.indptr[1:] + self.n_values)
         self._arrays["X/data"].append(block.data)
@@ -393,7 +389,7 @@ def create_dense_store(
     -------
     DenseStoreWriter
         A context manager with ``append(X, y=None)``. Set its ``feature_names``
-        to the names of the columns where they have names.
+        to the names of the columns if they have names.
 
     Raises
     ------
@@ -411,8 +407,9 @@ def create_dense_store(
     ...     open_samples(f"{folder}/small.zarr").n_samples
     2
     """
-    output = AtomicOutput(path, overwrite)
-    return DenseStoreWriter(n_features, chunk_rows, n_samples, output, dtype, attributes)
+    return DenseStoreWriter(
+        path, n_features, dtype, n_samples, attributes, chunk_rows=chunk_rows, overwrite=overwrite
+    )
 
 
 def create_csr_store(
@@ -439,7 +436,7 @@ def create_csr_store(
     -------
     CSRStoreWriter
         A context manager with ``append(data, indices, indptr, y=None)`` or ``append(csr, y=y)``.
-        Set its ``feature_names`` to the names of the columns where they have names.
+        Set its ``feature_names`` to the names of the columns if they have names.
 
     Raises
     ------
@@ -457,4 +454,4 @@ def create_csr_store(
     ...     open_samples(f"{folder}/small.zarr").n_features
     3
     """
-    return CSRStoreWriter(n_features, AtomicOutput(path, overwrite), dtype, attributes)
+    return CSRStoreWriter(path, n_features, dtype, attributes=attributes, overwrite=overwrite)

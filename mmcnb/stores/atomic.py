@@ -24,7 +24,6 @@ from mmcnb.samples._inventory import PathLike, is_store_folder
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's quota, the process's limit
 PART, NEW, OLD, LOCK = ".part-", "new", "old", "lock"
 ALIVE, GONE, UNKNOWN = "works", "is gone", "is unknown"
-NOREPLACE, EXCHANGE = 1, 2  # flags of Linux's renameat2
 
 
 @contextmanager
@@ -65,11 +64,7 @@ def atomic_write(path: PathLike, *, part: Path | None = None) -> Iterator[IO[byt
     """
     target = Path(path).absolute()
     with ExitStack() as stack:
-        if part is None:
-            output = AtomicOutput(target, overwrite=True)
-            stack.callback(output.discard)
-            output.__enter__()
-            part = output.path
+        part = part or stack.enter_context(AtomicOutput(target, overwrite=True).begun()).path
         try:
             with part.open("wb") as file:
                 yield file
@@ -88,9 +83,10 @@ def atomic_write(path: PathLike, *, part: Path | None = None) -> Iterator[IO[byt
 class AtomicOutput:
     """A file or folder that is written at `path` and moved to ``target`` when a ``with`` block ends.
 
-    After an error, what was written is removed and the target is as before. On Linux, the new output and
-    the one that it replaces change places in one step. Elsewhere a killed process may leave the old one
-    beside its place, to which the next writer or `mmcnb doctor --clean` returns it.
+    After an error, everything written is removed and the target is as before. Writers of one kind of output
+    derive from this, and complete it in their ``finish``. On Linux, the new output and the one that it
+    replaces change places in one step. Elsewhere a killed process may leave the old one beside its place, to
+    which the next writer or `mmcnb doctor --clean` returns it.
 
     Parameters
     ----------
@@ -119,21 +115,22 @@ class AtomicOutput:
     def __init__(self, target: PathLike, overwrite: bool = False, name: str | None = None) -> None:
         from filelock import FileLock
 
-        self.target, self.overwrite = Path(target).absolute(), overwrite
+        self.target, self._overwrite = Path(target).absolute(), overwrite
         self._folder = self.target.with_name(PART + self.target.name)
         self.path = self._folder / NEW / self.target.name
         within = f"{self._folder.name}{os.sep}{NEW}{os.sep}"  # of an output that is a part of another
         self.name = name or str(self.target).replace(within, "")
         self._check()
         self._lock = FileLock(self._folder / LOCK, timeout=10, thread_local=False)
-        self._remove = weakref.finalize(self, _remove, os.getpid(), self._folder, self._lock)
+        # What was written so far, or what it has replaced, is removed by this, or when the process ends.
+        self._discard = weakref.finalize(self, _remove, os.getpid(), self._folder, self._lock)
 
     def _check(self) -> None:
         if not self.target.parent.is_dir():
             raise InputError(f"{self.name}: the folder {self.target.parent} does not exist: make it first.")
         if not os.path.lexists(self.target):
             return
-        if not self.overwrite:
+        if not self._overwrite:
             raise self._exists()
         if self.target.is_dir() and not is_store_folder(self.target) and any(self.target.iterdir()):
             raise InputError(
@@ -146,7 +143,7 @@ class AtomicOutput:
     def __enter__(self) -> Self:
         """Lock the folder of `path`, and clear away what a killed process has left there."""
         with ExitStack() as stack:
-            stack.callback(self.discard)
+            stack.callback(self._discard)
             stack.enter_context(self._worded())
             for _ in range(100):  # times that its last writer may remove the folder in the same moment
                 with suppress(FileNotFoundError):
@@ -159,18 +156,23 @@ class AtomicOutput:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Commit, or discard after an error."""
-        try:
-            with self._worded():
-                if error is not None:
-                    raise error
-                commit([self])
-        finally:
-            self.discard()
+        """Complete and commit, or discard after an error."""
+        with self._worded(), ExitStack() as stack:
+            stack.callback(self._discard)
+            if error is not None:
+                raise error
+            self.finish()
+            commit([self])
 
-    def discard(self) -> None:
-        """Remove what was written so far, or what it has replaced."""
-        self._remove()
+    def finish(self) -> None:
+        """Complete what was written; nothing by itself."""
+
+    @contextmanager
+    def begun(self) -> Iterator[Self]:
+        """Begin; at the end of the ``with`` block, remove what was not moved to its place."""
+        with ExitStack() as stack:
+            stack.callback(self._discard)
+            yield self.__enter__()
 
     @contextmanager
     def _worded(self) -> Iterator[None]:
@@ -185,12 +187,12 @@ class AtomicOutput:
         self._check()
         with self._worded():
             try:
-                self._move(self.path, self.target, os.path.lexists(self.target) and self.overwrite)
+                self._move(self.path, self.target, os.path.lexists(self.target) and self._overwrite)
             except FileExistsError:  # since a moment ago
                 raise self._exists() from None
 
     def _move(self, source: Path, target: Path, is_exchange: bool) -> None:
-        if _renamed(source, target, EXCHANGE if is_exchange else NOREPLACE):
+        if _renamed(source, target, is_exchange):
             return
         if not is_exchange:
             source.rename(target)
@@ -217,11 +219,9 @@ def together(outputs: Sequence[AtomicOutput]) -> Iterator[None]:
         One of them cannot be written.
     """
     with ExitStack() as stack:
-        for output in sorted(
-            outputs, key=lambda output: output.target
-        ):  # no two processes wait for each other
-            stack.callback(output.discard)
-            output.__enter__()
+        # In one order, so that no two processes wait for each other.
+        for output in sorted(outputs, key=lambda output: output.target):
+            stack.enter_context(output.begun())
         yield
         commit(outputs)
 
@@ -275,10 +275,7 @@ def scratch_folder(parent: PathLike, name: str) -> Iterator[Path]:
     ...     list(pathlib.Path(folder).iterdir())
     []
     """
-    output = AtomicOutput(Path(parent, f"{name}-{secrets.token_hex(4)}"))
-    with ExitStack() as stack:
-        stack.callback(output.discard)
-        output.__enter__()
+    with AtomicOutput(Path(parent, f"{name}-{secrets.token_hex(4)}")).begun() as output:
         yield output.path.parent
 
 
@@ -299,13 +296,13 @@ def write_error(target: str, error: OSError) -> InputError:
     )
 
 
-def _renamed(source: Path, target: Path, flag: int) -> bool:
+def _renamed(source: Path, target: Path, is_exchange: bool) -> bool:
     """Whether Linux has renamed without replacing, or exchanged, in one step; some disks cannot."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
         return False
-    here = -100  # paths are relative to the working folder
+    here, flag = -100, 2 if is_exchange else 1  # the working folder; RENAME_EXCHANGE or RENAME_NOREPLACE
     done = rename(here, os.fsencode(source), here, os.fsencode(target), flag) == 0
     if not done and ctypes.get_errno() == errno.EEXIST:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
@@ -331,8 +328,7 @@ def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
         ``path``; the output that it is ``of``; ``owner``: its process works, is gone or is unknown; and
         ``done``: what became of it, or None.
     """
-    with os.scandir(folder) as entries:
-        paths = sorted(Path(entry.path) for entry in entries if entry.name.startswith((PART, ".old-")))
+    paths = sorted(path for path in Path(folder).iterdir() if path.name.startswith((PART, ".old-")))
     return [found for path in paths if (found := _looked_at(path, clean))]
 
 
@@ -386,13 +382,11 @@ def _clear(folder: Path) -> bool:
 
 def _unlock(folder: Path, lock: Any) -> None:
     """Release a lock; its file goes first, so that nobody who has waited for that one takes it."""
-    file, is_open = folder / LOCK, False
-    try:
+    file, is_windows = folder / LOCK, os.name == "nt"  # which removes no open file
+    if not is_windows:
         file.unlink(missing_ok=True)
-    except PermissionError:  # Windows removes no open file
-        is_open = True
     lock.release()
     with suppress(OSError):  # another process may have begun there
-        if is_open:
-            file.unlink(missing_ok=True)
+        if is_windows:
+            file.unlink()
         folder.rmdir()

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import zarr
 from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from mmcnb.errors import InputError, shown
 from mmcnb.samples import Samples
 from mmcnb.samples._arrays import plain_values
-from mmcnb.samples._zarr import describe, open_node, stored_array
-from mmcnb.stores._labels import open_class_labels
+from mmcnb.samples._zarr import describe, open_node
+from mmcnb.stores._labels import open_class_labels, read_array
 
 
 def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
@@ -38,7 +39,12 @@ def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
     InputError
         If there is none, not one a row, or a class is a measured quantity.
     """
-    labels = _stored_with(X, samples) if y is None else _given(y)
+    labels = open_class_labels(X) if y is None else _given(y)
+    if labels is None:
+        raise InputError(
+            f"{samples.name} has no labels beside its rows, and the fit requires y to be passed, but the "
+            "target y is None; give the class of each row."
+        )
     if labels.shape[0] != samples.n_samples:
         raise InputError(
             f"y has {labels.shape[0]} labels for the {samples.n_samples} rows of {samples.name}; give the "
@@ -54,32 +60,12 @@ def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
     return labels
 
 
-def is_stored(X: Any) -> bool:
-    """Whether X is a path, a Zarr object, a Dask array or opened samples, not an array in memory."""
-    if isinstance(X, (str, os.PathLike, Samples)):
-        return True
-    module = type(X).__module__
-    return module.split(".")[0] == "zarr" or module.startswith("dask.array")
-
-
-def _stored_with(X: Any, samples: Samples) -> np.ndarray:
-    if not is_stored(X):
-        raise InputError(
-            "the fit requires y to be passed, but the target y is None; give the class of each row."
-        )
-    labels = open_class_labels(X)
-    if labels is None:
-        raise InputError(f"{samples.name} has no labels beside its rows; give y, the class of each row.")
-    return labels
-
-
 def _given(y: Any) -> np.ndarray:
     if isinstance(y, str | os.PathLike | zarr.Array):
         array = open_node(y)
         if not isinstance(array, zarr.Array) or array.ndim != 1:
             raise InputError(f"{describe(array)} is no array of one label a row; give the path of one.")
-        stored = stored_array(array)
-        return np.asarray(stored.read(0, stored.length))
+        return read_array(array)
     labels = plain_values(y, "y", text=True)
     try:
         return np.asarray(column_or_1d(labels, warn=True))
@@ -140,7 +126,6 @@ def weight_of_rows(
     "balanced" gives both sides the same weight in all, n/2.
     """
     if class_weight == "balanced":
-        n, n_positive = positive.shape[0], np.count_nonzero(positive)
-        return np.where(positive, n / (2 * n_positive), n / (2 * (n - n_positive)))
+        return np.asarray(compute_sample_weight("balanced", positive))
     given = class_weight if isinstance(class_weight, dict) else {}
     return np.array([float(given.get(name, 1.0)) for name in classes.tolist()])[codes]

@@ -172,7 +172,7 @@ def test_a_table_appears_whole_or_not_at_all(ending, tmp_path):
         write(2, KeyboardInterrupt())
     with pytest.raises(InputError, match="the disk is full"):
         write(2, OSError(28, "No space left on device"))
-    with pytest.raises(InputError, match="2 rows came where 3 were said"):
+    with pytest.raises(InputError, match="2 rows came, not 3 as was said"):
         write(3)
     assert names(tmp_path) == []
     write(2)

@@ -35,7 +35,7 @@ def read_all(path):
     return (
         samples.block(0, samples.n_samples),
         samples.feature_names,
-        names and names[0 : len(names)],
+        names and names(0, samples.n_samples),
         stored_classes(path),
         open_index(path),
         describe_store(path),

@@ -189,7 +189,8 @@ def test_a_pass_over_our_stores(rows, sparse, tmp_path, monkeypatch, layout, n_j
     expected = rows if layout == "dense" else sparse.toarray()
     assert np.array_equal(dense(blocks, 60), expected)
     chunks = [file for file in (tmp_path / "a.zarr").rglob("c/**/*") if file.is_file()]
-    assert read == Counter(dict.fromkeys(chunks, 2))
+    assert set(read) == set(chunks)
+    assert max(read.values()) <= 2  # once a pass, or less often if chunks are still cached
 
 
 class CountedRows(_stored.ChunkedRows):
@@ -222,7 +223,7 @@ class CountedRows(_stored.ChunkedRows):
     threads=st.sampled_from([1, 3]),
 )
 @settings(deadline=None, max_examples=300)
-def test_reads_in_any_order_load_each_chunk_once_and_keep_nothing(cuts, chunk, lookahead, order, threads):
+def test_reads_in_any_order_load_each_chunk_once(cuts, chunk, lookahead, order, threads):
     ends = np.cumsum(cuts).tolist()
     windows = list(itertools.pairwise([0, *ends]))
     order.shuffle(windows)
@@ -232,7 +233,6 @@ def test_reads_in_any_order_load_each_chunk_once_and_keep_nothing(cuts, chunk, l
     for (start, stop), values in zip(windows, found, strict=True):
         assert values.tolist() == list(range(start, stop + lookahead))
     assert set(rows.loads.values()) == {1}
-    assert not rows._edges._entries
 
 
 def test_readers_of_one_chunk_wait_for_one_load():
@@ -244,21 +244,23 @@ def test_readers_of_one_chunk_wait_for_one_load():
         return np.arange(10)
 
     with ThreadPoolExecutor(4) as pool:
-        parts = [pool.submit(edges.take, 0, load, 10, start, start + 2) for start in range(0, 8, 2)]
+        parts = [pool.submit(edges.take, 0, load) for _ in range(4)]
         inside.set()
         assert all(np.array_equal(part.result(), np.arange(10)) for part in parts)
     assert loads == [1]
 
 
-def test_what_is_kept_is_bounded(monkeypatch):
+def test_cached_chunks_are_bounded(monkeypatch):
     monkeypatch.setattr(_stored, "EDGE_BYTES", 3 * 80)
     rows = CountedRows(1000, 10, 0)
     for start in range(0, 1000, 10):
-        rows.read(start + 5, start + 6)  # single rows, that leave each chunk unfinished
-        assert sum(entry.n_bytes for entry in rows._edges._entries.values()) <= 3 * 80
-    assert len(rows._edges._entries) == 3
-    rows.read(0, 1000)
-    assert rows.loads[0] == 2
+        rows.read(start + 5, start + 6)
+    rows.loads.clear()
+    for start in range(990, 960, -10):
+        rows.read(start, start + 1)
+    assert not rows.loads
+    rows.read(960, 961)
+    assert rows.loads == {96: 1}
 
 
 def test_what_may_be_kept_is_told(rows, sparse, write_csr, tmp_path):
@@ -280,7 +282,6 @@ def test_a_pass_after_a_broken_one_reads_each_chunk_once_more(tmp_path):
     for start in range(0, 100, 10):
         rows.read(start, start + 10)
     assert max(rows.loads.values()) == 1
-    assert not rows._edges._entries
 
 
 def test_a_chunk_that_cannot_be_read_fails_all_its_readers_and_is_tried_again(tmp_path):

@@ -113,7 +113,7 @@ def test_a_damaged_shard_is_one_sentence(tmp_path, kind):
         ((2**63 + 5, 100), "it ends within a chunk"),
         ((0, 2**40), "it is longer than"),
         ((2**64 - 1, 100), "it ends within a chunk"),
-        ((0, 0), "does not hold 1200 bytes"),
+        ((0, 0), "does not have 1200 bytes"),
     ],
 )
 def test_an_index_that_points_nowhere_is_one_sentence(tmp_path, entry, match):
@@ -147,7 +147,7 @@ def test_a_frame_need_not_say_how_much_it_holds(tmp_path, rows):
         assert np.array_equal(samples.block(0, 100), np.asarray(array[:]))
         assert np.array_equal(samples.block(0, 100), expected)
     else:
-        with pytest.raises(InputError, match=r"damaged \(ValueError: the chunk does not hold 1200 bytes\)"):
+        with pytest.raises(InputError, match=r"damaged \(ValueError: the chunk does not have 1200 bytes\)"):
             samples.block(0, 100)
 
 

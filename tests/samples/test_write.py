@@ -192,7 +192,7 @@ def test_chunks_that_are_not_what_was_written_leave_nothing(tmp_path):
         write(lambda writer: writer.sink().write(0, np.zeros(7, int)))
     with pytest.raises(DamagedStoreError, match="chunk c/0 is missing"):
         write(lambda writer: (Path(writer.sink().path) / "c/0").unlink())
-    with pytest.raises(InputError, match="0 chunks of labels came where 1"):
+    with pytest.raises(InputError, match="0 chunks of labels came, not 1"):
         write(lambda writer: writer.finish_chunks([]))
     with pytest.raises(InputError, match="a disk that they share"):
         LabelsSink(str(tmp_path / "gone.zarr"), 3, "gone.zarr").write(0, np.zeros(3, int))
@@ -361,7 +361,7 @@ def test_wrong_number_of_rows(tmp_path):
         with create_dense_store(tmp_path / "a.zarr", 2, n_samples=5) as writer:
             writer.append(np.eye(2))
 
-    with pytest.raises(InputError, match="2 rows came where 5"):
+    with pytest.raises(InputError, match="2 rows came, not 5"):
         write()
 
 
