@@ -29,12 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Check the installation, unless leftovers alone are looked for."""
-    from mmcnb.stores.atomic import leftovers
-
     folder = Path(arguments.folder or ".")
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder: give doctor the folder of your outputs.")
-    left = {"leftovers": leftovers(folder, arguments.clean)}
+    left = {"leftovers": _leftovers(folder, arguments.clean)}
     if arguments.warm:
         mmcnb.warmup()
     elif arguments.folder is not None or arguments.clean:
@@ -48,22 +46,20 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     """Word the findings."""
     for name, found in report.items():
         yield f"{name.replace('_', ' ')}:"
-        if name == "leftovers":
-            yield from [f"  {_worded(entry)}" for entry in found] or ["  none"]
-            continue
         for entry in found if isinstance(found, list) else [found]:
             yield from (f"  {line}" for line in table(entry))
+        if not found:
+            yield "  none"
 
 
-def _worded(entry: dict[str, Any]) -> str:
-    """One leftover and its remedy."""
-    from mmcnb.stores.atomic import ALIVE, GONE
+def _leftovers(folder: Path, clean: bool) -> list[dict[str, Any]]:
+    """Outputs that are being written in a folder or were left there, each with its remedy."""
+    from mmcnb.stores import atomic
 
-    if entry["done"] is not None:
-        return f"{entry['path']}: {entry['done']}"
-    remedies = {GONE: '; "--clean" removes it', ALIVE: ""}
-    remedy = remedies.get(entry["owner"], "; move it back or remove it by hand once nothing writes there")
-    return f"{entry['path']}: the process that writes {entry['of']} {entry['owner']}{remedy}"
+    remedies = {atomic.GONE: f"mmcnb doctor --clean {folder}", atomic.ALIVE: None}
+    by_hand = "move it back or remove it by hand once nothing writes there"
+    left = atomic.leftovers(folder, clean)
+    return [{**one, "remedy": None if one["done"] else remedies.get(one["owner"], by_hand)} for one in left]
 
 
 def _versions() -> dict[str, str]:

@@ -55,17 +55,14 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
     from mmcnb import open_samples
     from mmcnb.engine.checkpoint import recorded_passes
     from mmcnb.errors import ClusterWarning
+    from mmcnb.stores._report import unchecked
 
     for category in (ClusterWarning, ConvergenceWarning, EfficiencyWarning):  # the verdict says it
         warnings.simplefilter("ignore", category)
     estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=1)
     samples = open_samples(arguments.store, arguments.element)
     if not samples.checksummed:
-        warnings.warn(
-            f"{samples.name} has no checksums, so a damaged byte would pass as a number; "
-            f'"mmcnb convert {samples.name} OUT.zarr" writes a store that is checked.',
-            stacklevel=1,
-        )
+        warnings.warn(unchecked(samples.name), stacklevel=1)
     resumed = recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
     started = times()[0]  # a clock that stands still while something is compiled
     estimator.fit_model(samples, out=labels)

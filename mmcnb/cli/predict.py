@@ -2,12 +2,14 @@
 
 import argparse
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from mmcnb.cli._common import add_options, add_store
+from mmcnb.cli._common import table as lines
 from mmcnb.cli._methods import runtime_of
 from mmcnb.cli._outputs import whole_outputs
+
+__all__ = ["add_arguments", "lines", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,11 +40,3 @@ def _predict(arguments: argparse.Namespace, labels: str) -> dict[str, Any]:
         "seconds": seconds,
         "rows_per_second": samples.n_samples / seconds,
     }
-
-
-def lines(report: dict[str, Any]) -> Iterator[str]:
-    """Name the labels and the speed."""
-    yield (
-        f"{report['n_samples']:,} rows labelled in {report['seconds']:.1f} s "
-        f"({report['rows_per_second']:,.0f} rows/s): {report['labels']}"
-    )

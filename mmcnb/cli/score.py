@@ -7,7 +7,6 @@ from typing import Any
 from mmcnb.cli._common import add_store
 from mmcnb.errors import InputError
 
-MOST_SHOWN = 20  # classes and clusters of a confusion that is printed; --json has them all
 MEASURES = {
     "balanced_error": ("{:.1%}", "mean error rate of the classes, each matched to one cluster"),
     "adjusted_rand_index": ("{:.3f}", "1 is perfect, 0 is chance"),
@@ -124,8 +123,5 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
         return
     import pandas as pd
 
-    table = pd.DataFrame(*report["confusion"].values())
-    if max(table.shape) > MOST_SHOWN:
-        yield "confusion of {} classes and {} clusters: see --json".format(*table.shape)
-    else:
-        yield table.rename_axis(columns="class / cluster").map("{:,}".format).to_string()
+    table = pd.DataFrame(*report["confusion"].values()).rename_axis(columns="class / cluster")
+    yield table.map("{:,}".format).to_string(max_rows=20, max_cols=20)  # --json has them all

@@ -133,11 +133,11 @@ def _read_unchecked(samples: Samples, show_progress: bool | None) -> dict[str, A
         "chunks": None,
         "bytes": n_bytes,
         "digest": digest.hexdigest(samples.n_features),
-        "verdict": f"all rows can be read, but {_unchecked(samples.name)}",
+        "verdict": f"all rows can be read, but {unchecked(samples.name)}",
     }
 
 
-def _unchecked(name: str) -> str:
+def unchecked(name: str) -> str:
     return (
         "the store has no checksums, so damage can read as wrong numbers: "
         f"write a checked copy with `mmcnb convert {name} OUT.zarr`"
@@ -195,7 +195,7 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
         "class_counts": _class_counts(samples),
         "checksummed": samples.checksummed,
         "digest": samples.digest if samples.checksummed else None,
-        "advice": chunk_advice(samples) or (None if samples.checksummed else _unchecked(samples.name)),
+        "advice": chunk_advice(samples) or (None if samples.checksummed else unchecked(samples.name)),
     }
 
 
