@@ -16,6 +16,7 @@ search   the nearest ten of 20,000 nodes (ten groups, 60 columns) for each of th
 fits     fits of 2,000 rows (two groups, 50 columns), which are mostly search, by one thread and by two
 chunks   the pass of ``predict``, and a bare read, of a Zarr store whose chunks are compared with its
          inventory, beside the same store without one: of noise, which zstd hardly packs, and of whole numbers
+tables   ``convert`` of CSV, Parquet and Arrow beside a bare read by pyarrow, in seconds of the processor
 
 Ratios are of medians of turns; those of ``chunks`` are medians of the ratios of turns, in seconds of the
 processor. ``--quick`` takes small sizes.
@@ -44,6 +45,7 @@ import mmcnb
 from benchmarks.methods import GRAPH, HINGE, LEAST_SQUARES, estimator
 from benchmarks.protocol import bare_scans, compile_seconds, facts, fit, turns, written_once
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
+from benchmarks.studies import tables as of_tables
 from benchmarks.tables import Goal, Result, measures_of
 from mmcnb import kernels
 from mmcnb.kernels import unchecked
@@ -385,4 +387,5 @@ SECTIONS = {
     "csr": Section(grids["csr"], csr, partial(tables, "csr", "times_faster", FASTER)),
     "checks": Section(grids["checks"], checks, partial(tables, "checks", "checks", CHEAP)),
     "chunks": Section(chunk_grid, chunks, partial(tables, "chunks", "predict_check", FREE)),
+    "tables": Section(of_tables.grid, of_tables.compute, of_tables.tables),
 }

@@ -1,9 +1,9 @@
 """Tables become stores: `mmcnb convert` of CSV, Parquet and Arrow files beside a bare read by pyarrow.
 
-``python -m benchmarks tables [--quick] [--rows N] [--seeds N]`` writes 200,000 rows of 20 normal numbers in
-each format; as CSV they have 44 MB. It reads each file by pyarrow into memory and converts it, in turns.
-Converting reads, checks, compresses and hashes all numbers. Seconds are medians of turns, by the wall and by
-the processor.
+``python -m benchmarks tables [--quick] [--rows N] [--seeds N]``, which is also the part ``tables`` of
+``routines``, writes 900,000 rows of 20 normal numbers in each format; as CSV they have 200 MB. It reads each
+file by pyarrow into memory and converts it, in turns. Converting reads, checks, compresses and hashes all
+numbers. Seconds are medians of turns, by the wall and by the processor; the goals are of the processor.
 """
 
 import shutil
@@ -17,18 +17,18 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.run import Options, Run, Runs, frame_of_runs
-from benchmarks.tables import Goal, Result
+from benchmarks.tables import Result, goals_of
 from mmcnb.stores import convert
 
 FORMS = {"CSV": "rows.csv", "CSV in gzip": "rows.csv.gz", "Parquet": "rows.parquet", "Arrow": "rows.arrow"}
 COLUMNS = 20
-MOST = {"CSV": 2.0, "Parquet": 2.0}  # times a bare read
+MOST = {"CSV": 2.0, "Parquet": 3.0}  # times the processor seconds of a bare read
 
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
     """Each format in turn."""
-    settings = {"rows": options.sized(200_000, 20_000), "turns": options.pick(5, 3, 1)}
+    settings = {"rows": options.sized(900_000, 20_000), "turns": options.pick(5, 3, 1)}
     for seed in options.repeats(3):
         yield from (Run("normal", form, seed, settings=settings) for form in FORMS)
 
@@ -108,10 +108,5 @@ def tables(frame: pd.DataFrame) -> Result:
     found = frame.groupby("method", sort=False)[[*of_size, "rows_per_second"]].median()
     found["times a bare read"] = found["seconds"] / found["read_seconds"]
     found["times its processor"] = found["processor_seconds"] / found["read_processor_seconds"]
-    goals = [
-        Goal(f"{form}: {what}", float(found.loc[form, what]), most)
-        for form, most in MOST.items()
-        if form in found.index
-        for what in ("times a bare read", "times its processor")
-    ]
+    goals = goals_of(found["times its processor"], MOST, "{}: converting, in processor seconds of bare reads")
     return Result({"tables": found.reset_index()}, goals)

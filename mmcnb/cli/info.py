@@ -1,16 +1,22 @@
-"""Describe a store: shape, density, layout, codec, class counts, digest."""
+"""Describe a store: shape, density, layout, codec, class counts, digest; or the columns of a table."""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from mmcnb.cli._common import add_store as add_arguments
-from mmcnb.cli._common import table as lines
+from mmcnb.cli.convert import lines
 
 __all__ = ["add_arguments", "lines", "run"]
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Describe the store."""
+    """Describe the store or the table."""
+    from mmcnb.samples._text import table_format
     from mmcnb.stores import describe_store
 
+    if "://" not in arguments.store and table_format(Path(arguments.store)) and not arguments.element:
+        from mmcnb.samples.tables import describe_table
+
+        return describe_table(arguments.store)
     return describe_store(arguments.store, arguments.element)

@@ -1,13 +1,13 @@
 """Data frames as one array of numbers with names of columns, by way of Arrow."""
 
-import reprlib
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from mmcnb.errors import InputError
-from mmcnb.samples._arrays import is_number, one_line, plain_array
+from mmcnb.samples._arrays import one_line, plain_array
 from mmcnb.samples.columns import kind_of
 from mmcnb.samples.matrix import block_dtype
 
@@ -57,14 +57,11 @@ def read_frame(frame: Any) -> Table:
     """
     is_arrow = isinstance(frame, pa.Table)
     names, columns = column_names(frame), _columns(frame)
-    one = None
-    if columns and not is_arrow:
-        import pandas as pd
-
-        if all(isinstance(dtype, pd.SparseDtype) for dtype in frame.dtypes):
-            return Table(_sparse_rows(frame), names)
-        if len(set(frame.dtypes)) == 1 and isinstance(frame.dtypes.iloc[0], np.dtype):
-            one = frame.to_numpy(copy=False)
+    if columns and hasattr(frame, "sparse"):  # of pandas, and only if all columns are
+        return Table(_sparse_rows(frame), names)
+    types, one = set(() if is_arrow else frame.dtypes), None
+    if len(types) == 1 and all(isinstance(one, np.dtype) for one in types):
+        one = frame.to_numpy(copy=False)
     if one is not None and one.dtype.kind in "biuf" and one.flags.c_contiguous:
         rows, values = one, [one[:, 0]]
     else:
@@ -103,11 +100,9 @@ def column_names(frame: Any) -> list[str] | None:
             f"Feature names are only supported if all input features have string names, but {FRAME} has a "
             f"column {other!r}: rename it, or rename all columns, such as by X.columns.astype(str)."
         )
-    seen: set[Any] = set()
-    for name in columns:
-        if name in seen:
-            raise InputError(f"{FRAME} has two columns {name!r}: rename or drop one of them.")
-        seen.add(name)
+    twice = [name for name, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise InputError(f"{FRAME} has two columns {twice[0]!r}: rename or drop one of them.")
     return [str(name) for name in columns] if columns and all(text) else None
 
 
@@ -121,6 +116,7 @@ def _sparse_rows(frame: Any) -> Any:
 
 
 REMEDIES = {
+    "other": ("values of type {}", "make it one number a row, or drop it"),
     "text": ("text or categories", "drop it, or make it columns of 0 and 1 (pandas.get_dummies)"),
     "date": ("dates or times", "make it a number, such as the days since the first, or drop it"),
 }
@@ -131,13 +127,11 @@ def _values(name: Any, series: Any) -> np.ndarray:
     try:
         column = series if isinstance(series, pa.ChunkedArray) else pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, OverflowError):  # of objects that are not of one type
-        return _of_objects(name, series)
+        return plain_array(series.to_numpy(), f"column {name!r} of {FRAME}")
     kind = "text" if pa.types.is_dictionary(column.type) else kind_of(column.type)
-    if kind not in ("number", "flag"):
-        what, remedy = REMEDIES.get(
-            kind, (f"values of type {column.type}", "make it one number a row, or drop it")
-        )
-        raise InputError(f"column {name!r} of {FRAME} is {what}, not numbers: {remedy}.")
+    if kind in REMEDIES:
+        found, remedy = REMEDIES[kind]
+        raise InputError(f"column {name!r} of {FRAME} is {found.format(column.type)}, not numbers: {remedy}.")
     if column.null_count:
         row = column.is_null().index(True).as_py()
         raise InputError(
@@ -146,13 +140,3 @@ def _values(name: Any, series: Any) -> np.ndarray:
         )
     column = column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column
     return column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
-
-
-def _of_objects(name: Any, series: Any) -> np.ndarray:
-    for row, value in enumerate(series.tolist()):
-        if not is_number(value):
-            raise InputError(
-                f"column {name!r} of {FRAME} is not a number in row {row}, but {reprlib.repr(value)}: "
-                "correct it, make the column numbers, or drop it."
-            )
-    return plain_array(series.to_numpy(), f"column {name!r} of {FRAME}")

@@ -9,7 +9,7 @@ import io
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +19,7 @@ import numpy as np
 from mmcnb._config import format_bytes
 from mmcnb._progress import progress
 from mmcnb.errors import InputError
+from mmcnb.samples._files import open_file
 from mmcnb.samples._inventory import is_store_folder
 from mmcnb.samples._npy import Rows
 from mmcnb.samples.matrix import CSRBlock, all_finite
@@ -72,40 +73,20 @@ def _below(folder: Path, form: str) -> Iterator[Path]:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn what goes wrong while a file is read into one sentence."""
+def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """A file, and its text as bytes; one sentence if it cannot be read."""
+    opener = _OPENERS.get(path.suffix.lower())
     try:
-        yield
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text ({error.reason}): convert its encoding.") from error
+        with open_file(path) as file, opener(file, "rb") if opener else file as text:
+            yield file, text
     except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # gzip and bz2 report damage without
             raise InputError(f"{path} cannot be read: {error.strerror}.") from error
         raise InputError(f"{path} cannot be decompressed ({error}): get the file again.") from error
 
 
-@contextmanager
-def opened(path: Path, show_progress: bool | None = None) -> Iterator[tuple[IO[bytes], Callable[[], None]]]:
-    """Open a file's text as bytes, with a function that brings the progress bar up to date."""
-    shown = 0
-
-    def tell() -> None:
-        nonlocal shown
-        if raw.tell() != shown:
-            bar.update(raw.tell() - shown)
-            shown = raw.tell()
-
-    with reading(path), path.open("rb") as raw:
-        opener, total = _OPENERS.get(path.suffix.lower()), path.stat().st_size
-        with (
-            progress(total, f"reading {path.name}", "B", show_progress) as bar,
-            opener(raw, "rb") if opener else raw as text,
-        ):
-            yield text, tell
-
-
 def read_pieces(
-    path: Path, show_progress: bool | None = None, n_bytes: int | None = None, quoted: bool = False
+    path: Path, show_progress: bool | None = None, quoted: bool = False
 ) -> Iterator[tuple[int, bytes]]:
     """Read a text file in pieces of whole lines.
 
@@ -115,10 +96,8 @@ def read_pieces(
         Plain, .gz, .bz2, .xz or .zst.
     show_progress : bool or None, default=None
         None shows a bar on a terminal.
-    n_bytes : int or None, default=None
-        To read at once; None is ``PIECE_BYTES``.
     quoted : bool, default=False
-        Cells in double quotes may hold line breaks, at which no piece ends.
+        Cells in double quotes may contain line breaks, at which no piece ends.
 
     Yields
     ------
@@ -130,10 +109,11 @@ def read_pieces(
     InputError
         A line has no end, or a quote in it has none.
     """
-    with opened(path, show_progress) as (text, tell):
-        line, rest = 1, b""
-        while data := text.read(n_bytes or PIECE_BYTES):
-            tell()
+    size, line, rest, shown = path.stat().st_size, 1, b"", 0
+    with _opened(path) as (file, text), progress(size, f"reading {path.name}", "B", show_progress) as bar:
+        while data := text.read(PIECE_BYTES):
+            bar.update(file.tell() - shown)
+            shown = file.tell()
             rest += data
             end = _end_of_lines(rest, quoted)
             if end:
@@ -162,7 +142,7 @@ def _end_of_lines(text: bytes, quoted: bool) -> int:
 
 def first_line(path: Path) -> bytes:
     """First line with something other than a comment on it; empty if none comes soon."""
-    with opened(path, show_progress=False) as (text, _):
+    with _opened(path) as (_, text):
         lines = text.read(2**16).splitlines()
     return next((line for line in lines if line.split(b"#")[0].strip()), b"")
 
@@ -187,7 +167,7 @@ def read_libsvm(
     Parameters
     ----------
     path : Path
-        Plain, .gz, .bz2 or .xz.
+        Plain, .gz, .bz2, .xz or .zst.
     dtype : dtype
         float32 or float64.
     zero_based : bool, default=False
@@ -212,46 +192,36 @@ def read_libsvm(
             X, y = load_svmlight_file(io.BytesIO(piece), dtype=dtype, zero_based=zero_based)
             with np.errstate(invalid="ignore"):  # labels that are not whole numbers are refused below
                 labels = y.astype(np.int64)
-            good = all_finite(X.data) and bool((labels == y).all())
-            good = good and not (b"_" in piece and _UNDERSCORE.search(piece))  # 1_000 is a number of Python
             width = int(X.indices.max(initial=-1)) + 1
-            good = good and width <= (n_features or LARGEST_INDEX + 1)
-        except (ValueError, OverflowError):
-            good = False
-        if not good:
-            _explain(path, line, piece, dtype, zero_based, n_features)
+            is_good = all_finite(X.data) and bool((labels == y).all()) and not _UNDERSCORE.search(piece)
+            if not is_good or width > (n_features or LARGEST_INDEX + 1):
+                raise ValueError
+        except (ValueError, OverflowError) as error:
+            for number, text in enumerate(piece.split(b"\n"), start=line):
+                fault = line_fault(text, dtype, zero_based, n_features)
+                if fault:
+                    raise InputError(f"{path}, line {number}: {fault}.") from error
+            raise InputError(
+                f"{path}, lines from {line}: this is not LIBSVM text; correct or remove them."
+            ) from error
         if len(labels):
             yield Rows(CSRBlock(X.data, X.indices, X.indptr.astype(np.int64), width), labels)
 
 
-def _explain(
-    path: Path, first: int, piece: bytes, dtype: np.dtype, zero_based: bool, n_features: int | None
-) -> None:
-    """Find the line that the fast parser refused, and say what is wrong with it."""
-    for number, line in enumerate(piece.split(b"\n"), start=first):
-        fault = line_fault(line, dtype, zero_based, n_features)
-        if fault:
-            raise InputError(f"{path}, line {number}: {fault}.")
-    raise InputError(f"{path}, lines from {first}: this is not LIBSVM text; correct or remove them.")
-
-
 def line_fault(line: bytes, dtype: np.dtype, zero_based: bool, n_features: int | None) -> str | None:
     """What is wrong with a line of LIBSVM text, with the remedy; None if it is right."""
-    fields = line.split(b"#")[0].split()
-    if not fields:
-        return None
-    if not _is_whole(fields[0]):
-        return f"label {_show(fields[0])} is not a whole number; class labels must be integers"
+    label, *fields = line.split(b"#")[0].split() or [b"0"]
+    if not _number(label, np.dtype(np.float64)).is_integer():
+        return f"label {_show(label)} is not a whole number; class labels must be integers"
     last = -1
-    for field in fields[1:]:
+    for field in fields:
         if field.startswith(b"qid:"):
             continue
         column, colon, text = field.partition(b":")
         if not colon or not re.fullmatch(rb"[-+]?\d+", column):
             return f"{_show(field)} is not of the form index:value; correct or remove the line"
         index = int(column)
-        value = _number(text)
-        if value is None or not _is_finite(value, dtype):
+        if not np.isfinite(_number(text, dtype)):
             return f"value {_show(text)} of index {index} is not a finite number ({dtype}); correct it"
         if index == 0 and not zero_based:
             return "index 0 found where columns are numbered from 1; give --zero-based (zero_based=True)"
@@ -267,27 +237,16 @@ def line_fault(line: bytes, dtype: np.dtype, zero_based: bool, n_features: int |
     return None
 
 
-def _number(text: bytes) -> float | None:
-    if b"_" in text:
-        return None
+_UNDERSCORE = re.compile(rb"^[^#\n]*_", re.MULTILINE)  # 1_000 is a number of Python
+
+
+def _number(text: bytes, dtype: np.dtype) -> float:
+    """A number as a type keeps it; NaN for anything else."""
     try:
-        return float(text)
+        with np.errstate(over="ignore"):
+            return float("nan") if b"_" in text else float(np.float64(text).astype(dtype))
     except ValueError:
-        return None
-
-
-_UNDERSCORE = re.compile(rb"^[^#\n]*_", re.MULTILINE)
-
-
-def _is_whole(text: bytes) -> bool:
-    value = _number(text)
-    return value is not None and value.is_integer()
-
-
-def _is_finite(value: float, dtype: np.dtype) -> bool:
-    """Whether a number is finite in a type that may be narrower than its own."""
-    with np.errstate(over="ignore"):
-        return bool(np.isfinite(np.float64(value).astype(dtype)))
+        return float("nan")
 
 
 def _show(text: bytes) -> str:

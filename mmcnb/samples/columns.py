@@ -126,24 +126,29 @@ class TableOptions:
             plain[name] = (
                 (value,) if isinstance(value, str | int) else value if value is None else tuple(value)
             )
+        plain["delimiter"] = "\t" if self.delimiter == r"\t" else self.delimiter  # a shell leaves \t as it is
         for name, value in plain.items():
             object.__setattr__(self, name, value)
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 words = " or ".join(map(repr, known))
                 raise InputError(f"{name}={shown(getattr(self, name))} is unknown: give {words}.")
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
+            raise InputError(
+                f"delimiter={self.delimiter!r} is no single character that can divide cells: give one."
+            )
         if self.thousands not in {None, ",", ".", "'", " ", "_"} - {self.decimal}:
             raise InputError(
                 f"thousands={shown(self.thousands)} cannot stand between thousands beside "
                 f'decimal={self.decimal!r}: give another mark, such as "\'".'
             )
 
-    def gaps(self, usual: Sequence[str]) -> list[str]:
-        """Marks of missing values: the usual ones and those given, or ``""`` alone."""
+    def gaps(self, is_text: bool) -> list[str]:
+        """Marks of missing values: those of CSV text and those given, or ``""`` alone."""
         if self.na_values == ("",):
             return [""]
         given = [mark for text in self.na_values or () for mark in (text, *text.split(","))]
-        return list(dict.fromkeys(["", *usual, *given]))
+        return list(dict.fromkeys(["", *(GAPS if is_text else ()), *given]))
 
     def number(self) -> str:
         """The pattern of a number."""
@@ -162,6 +167,8 @@ class Column:
     Attributes
     ----------
     position : int
+    key : str
+        What it is called in parts of the table.
     name : str
     type : pyarrow.DataType
     role : {"feature", "label", "index", "left out"}
@@ -177,6 +184,7 @@ class Column:
     """
 
     position: int
+    key: str
     name: str
     type: pa.DataType
     role: str = "feature"
@@ -245,6 +253,10 @@ class NamedColumns:
     ----------
     name : str
         Of the table, for messages.
+    keys : list of str
+        What a column is called in parts.
+    types : list of pyarrow.DataType
+        As far as is known before all rows are read.
     names : list of str
         One a column; their numbers if there is no header.
     has_names : bool
@@ -253,6 +265,8 @@ class NamedColumns:
     """
 
     name: str
+    keys: list[str]
+    types: list[pa.DataType]
     names: list[str]
     has_names: bool
     index_columns: tuple[int, ...] = ()
@@ -312,7 +326,7 @@ def is_number_text(reference: Any) -> bool:
     return isinstance(reference, str) and reference.isascii() and reference.removeprefix("-").isdigit()
 
 
-def choose_columns(table: NamedColumns, types: list[pa.DataType], options: TableOptions) -> list[Column]:
+def choose_columns(table: NamedColumns, options: TableOptions) -> list[Column]:
     """Decide the role of each column; features come first, in the order in which they are written.
 
     Raises
@@ -342,9 +356,10 @@ def choose_columns(table: NamedColumns, types: list[pa.DataType], options: Table
         _check_names(table, features, explicit=options.columns is not None)
 
     def column(role: str, position: int, treatment: Treatment = LEFT_OUT) -> Column:
-        return Column(position, table.names[position], types[position], role, treatment)
+        given = table.keys[position], table.names[position], table.types[position]
+        return Column(position, *given, role, treatment)
 
-    columns = [column("feature", p, treatment_of(types[p], options)) for p in features]
+    columns = [column("feature", p, treatment_of(table.types[p], options)) for p in features]
     columns = [one for one in columns if one.treatment is not LEFT_OUT]
     if not columns:
         raise InputError(f"{table.name}: no column is left as a feature: drop fewer (--drop, --columns).")
@@ -451,16 +466,15 @@ def common_dtype(columns: Sequence[Column]) -> np.dtype:
     return types.pop() if len(types) == 1 else block_dtype(*types)
 
 
-def largest(values: pa.Array) -> int:
-    """The largest absolute value of whole numbers."""
-    found = pc.min_max(values)
-    return max(abs(found["min"].as_py() or 0), abs(found["max"].as_py() or 0))
-
-
-def merged_by_float32(values: pa.Array) -> int:
-    """How many different numbers float32 would merge with others."""
-    wide = pc.unique(values.drop_null().cast(pa.float64()))
-    return len(wide) - len(pc.unique(pc.cast(wide, pa.float32(), safe=False)))
+def float32_merges(values: pa.Array, is_first: bool) -> bool:
+    """Whether float32 would merge whole numbers or, of the first rows, more than 1 % of other numbers."""
+    if pa.types.is_integer(values.type):
+        ends = pc.min_max(values)
+        return max(abs(ends["min"].as_py() or 0), abs(ends["max"].as_py() or 0)) > 2**24
+    if not (is_first and pa.types.is_floating(values.type)):
+        return False
+    wide = pc.unique(values.drop_null())
+    return len(wide) - len(pc.unique(pc.cast(wide, pa.float32(), safe=False))) > len(wide) / 100
 
 
 # --- what is wrong with them ---------------------------------------------------------------------

@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mmcnb.errors import InputError
-from mmcnb.samples._base import BLOCK_ROWS, ArraySamples, ChunkedSamples, Samples, open_again
+from mmcnb.samples._base import ArraySamples, ChunkedSamples, Samples, open_again
 from mmcnb.samples._files import file_identity
 from mmcnb.samples._groups import GroupedRows
 from mmcnb.samples._npy import Rows
 from mmcnb.samples._stored import edge_bytes
-from mmcnb.samples._table_files import FLOAT32_WHOLE, Part, Table, TypeChangedError
+from mmcnb.samples._table_files import Part, Table
 from mmcnb.samples._text import plain_name, table_format
 from mmcnb.samples.columns import (
     FAULTS,
-    GAPS,
     MOST_DISTINCT,
     REFUSED,
     TEXT,
@@ -32,9 +32,9 @@ from mmcnb.samples.columns import (
     TableOptions,
     choose_columns,
     common_dtype,
+    float32_merges,
     kind_of,
     kind_of_texts,
-    largest,
     number_hint,
     parsed,
     trimmed,
@@ -43,6 +43,10 @@ from mmcnb.samples.matrix import all_finite, block_dtype, stack
 
 MOST_WHOLE_BYTES = 256 * 2**20  # of files that are read whole; compressed ones may have a quarter of it
 LISTED_ROWS = 100_000  # after them the columns are listed for the first time
+
+
+class TypeChangedError(Exception):
+    """The first rows did not show the type of a column; the right one is known now: read again."""
 
 
 class TableRows:
@@ -76,43 +80,29 @@ class TableRows:
         show: Callable[[list[dict[str, Any]]], object] | None = None,
     ) -> None:
         self.table, self._options, self._show = table, options, show
-        self._gaps = pa.array(options.gaps(GAPS if table.is_text else ()), TEXT)
+        self._gaps = pa.array(options.gaps(table.is_text), TEXT)
         self._is_wide = False
-        self._fixed: set[str] = set()  # columns whose type is not told from their cells once more
-        self._settle()
+        self.settle()
 
-    def begin_again(self, change: TypeChangedError) -> None:
-        """Take the types that proved to be right."""
-        self._is_wide |= not change.types
-        for key, kind in change.types.items():
-            self.table.types[self.table.keys.index(key)] = kind
-            self._fixed.add(key)
-        self._settle()
-
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Decide what becomes of the columns by the types that are known now."""
         table, options = self.table, self._options
-        self.columns = choose_columns(table, table.types, options)
+        self.columns = choose_columns(table, options)
         self._used = [column for column in self.columns if column.role != "left out"]
         self.features = [column for column in self._used if column.role == "feature"]
-        self._wanted = {self._key(column): column.type_to_read for column in self._used}
+        self._wanted = {column.key: column.type_to_read for column in self._used}
         self.stored_dtype = common_dtype(self.features)
         if table.is_text:
-            wide = any(self._key(one) in table.wide or kind_of(one.type) == "date" for one in self.features)
-            self.stored_dtype = np.dtype(np.float64 if self._is_wide or wide else np.float32)
+            has_dates = any(kind_of(column.type) == "date" for column in self.features)
+            self.stored_dtype = np.dtype(np.float64 if self._is_wide or has_dates else np.float32)
         elif options.missing == "mean":  # of whole numbers it is none
             self.stored_dtype = block_dtype(self.stored_dtype)
         self.dtype = np.dtype(options.dtype or block_dtype(self.stored_dtype))
-        self._texts = [k for k, column in enumerate(self.features) if column.is_one_hot]
-        self._begin()
-        if self._texts or options.missing == "mean":
+        if options.missing == "mean" or any(column.is_one_hot for column in self.features):
             try:
                 self._look_ahead()
-            except TypeChangedError as change:
-                self.begin_again(change)
-
-    def _key(self, column: Column) -> str:
-        return self.table.keys[column.position]
+            except TypeChangedError:
+                self.settle()
 
     @property
     def n_features(self) -> int:
@@ -152,7 +142,7 @@ class TableRows:
         InputError
             Columns or cells cannot be taken; the message names all of them.
         TypeChangedError
-            A column is of another type than was told: ``begin_again``, and read all rows again.
+            A column is of another type than was told: `settle`, and read all rows again.
         """
         for part, values in self._pass():
             rows = self._rows(part, values)
@@ -166,33 +156,34 @@ class TableRows:
                 "are empty (--drop), or give --missing mean."
             )
 
+    def count(self) -> int:
+        """Read all rows, to count values and to note what is at fault; the number of rows."""
+        for part, values in self._pass():
+            self._rows(part, values)
+        return self.n_read
+
     def group(self, number: int) -> Any:
         """A group of rows that is read by itself."""
-        blocks = []
-        for part in self.table.parts(self._wanted, number):
-            blocks.append(self._rows(part, self._values(part)).block)
-            self.faults.check()
+        parts = self.table.parts(self._wanted, number)
+        blocks = [self._rows(part, self._values(part)).block for part in parts]
+        self.faults.check()
         return blocks[0] if len(blocks) == 1 else stack(blocks)
 
-    def _begin(self) -> None:
-        """Forget what was counted; note columns that cannot be taken, by the first cells that show why."""
+    def check_first_rows(self) -> None:
+        """Refuse columns that cannot be taken, by the first cells that show why."""
+        for _ in islice(self._pass(), 1):
+            self.faults.check()
+
+    def _pass(self) -> Iterator[tuple[Part, list[pa.Array]]]:
+        """All parts with the values of their columns; what is at fault is noted."""
         self.faults, self._classes = Faults(), Classes()
         self.n_read = self.n_dropped = self.n_filled = 0
         for column in self._used:
             column.missing, column.distinct = 0, pa.array([], column.type_to_read)
-        refused = [column for column in self.features if column.treatment is REFUSED]
-        if refused:
-            part = next(self.table.parts({self._key(one): one.type_to_read for one in refused}))
-            for column in refused:
-                self._refuse(column, part)
-
-    def _pass(self) -> Iterator[tuple[Part, list[pa.Array]]]:
-        """All parts with the values of their columns; what is at fault is noted."""
-        self._begin()
         for part in self.table.parts(self._wanted):
             if part.ragged is not None:
-                count, line = part.ragged
-                self.faults.add("width", f"{self.table.name}, {line}", "correct or remove the line", count)
+                line = f"{self.table.name}, {part.ragged}"
+                self.faults.add("width", line, "correct or remove the line", part.n_ragged)
             if not part.n_rows:
                 continue
             values = self._values(part)
@@ -208,19 +199,44 @@ class TableRows:
         """Columns in the types that they are to have; null for what is missing."""
         found = []
         for column in self._used:
-            values, is_feature = part.columns[self._key(column)], column.role == "feature"
+            values, is_feature = part.columns[column.key], column.role == "feature"
             if values.type == TEXT:
                 values = trimmed(values, self._gaps if is_feature else pa.array([""], TEXT))
                 if column.type_to_read != TEXT and column.role != "label":
                     values = self._parsed(column, values, part)
-            elif is_feature and pa.types.is_integer(values.type):
-                self._widen_if(largest(values) > FLOAT32_WHOLE)
+            if is_feature and self.table.is_text and float32_merges(values, is_first=not self.n_read):
+                self._take_float64()
+            if column.treatment is REFUSED and (kind_of(column.type), column.position) not in self.faults:
+                self._refuse(column, values, part)
             found.append(values)
         return found
 
-    def _widen_if(self, is_needed: bool) -> None:
-        if is_needed and self.table.is_text and self._options.dtype is None and self.dtype == np.float32:
-            raise TypeChangedError({})
+    def _parsed(self, column: Column, texts: pa.Array, part: Part) -> pa.Array:
+        """Texts as the numbers or flags that they should be; 0 for those at fault."""
+        kind = column.type_to_read
+        if kind_of(kind) == "date":
+            self._take_type(column, TEXT)
+        values, wrong = parsed(texts, kind, self._options)
+        rows = _rows_of(wrong)
+        if not len(rows):
+            if pa.types.is_integer(kind) and not pc.all(pc.match_substring_regex(texts, WHOLE)).as_py():
+                self._take_type(column, pa.float64())
+            return values
+        if column.role == "index" or pa.types.is_null(column.type):
+            self._take_type(column, TEXT)
+        hint = number_hint(texts.filter(wrong), self._options)
+        fault = "flag cell" if kind == pa.bool_() else "cell"
+        self._fault(fault, column, part, rows, texts[int(rows[0])].as_py(), hint)
+        return pc.if_else(wrong, pa.scalar(0).cast(values.type), values)
+
+    def _take_type(self, column: Column, kind: pa.DataType) -> None:
+        self.table.types[column.position] = kind
+        raise TypeChangedError
+
+    def _take_float64(self) -> None:
+        if self.table.is_text and self._options.dtype is None and not self._is_wide:
+            self._is_wide = True
+            raise TypeChangedError
 
     def _rows(self, part: Part, values: list[pa.Array]) -> Rows:
         """Numbers of the rows that are written, their labels and names."""
@@ -241,15 +257,12 @@ class TableRows:
                 labels, wrong = self._classes.numbers(one)
                 if wrong >= 0:
                     self._fault("class", column, part, [wrong], one[wrong].as_py())
-            if column.role == "index":
-                names = self._names(column, one, part)
+            elif column.role == "index" and pa.types.is_integer(one.type):
+                self._fault("row name", column, part, _rows_of(one.is_null()))
+                names = one.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+            elif column.role == "index":
+                names = np.array(one.fill_null("").to_pylist(), np.dtypes.StringDType())
         return Rows(self._widened(block), labels, names)
-
-    def _names(self, column: Column, values: pa.Array, part: Part) -> np.ndarray:
-        if not pa.types.is_integer(values.type):
-            return np.array(values.fill_null("").to_pylist(), np.dtypes.StringDType())
-        self._fault("row name", column, part, _rows_of(values.is_null()))
-        return values.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
 
     def _narrow(self, values: list[pa.Array]) -> np.ndarray:
         """One column a feature, of categories their numbers; NaN if a value is missing."""
@@ -262,38 +275,41 @@ class TableRows:
 
     def _widened(self, block: np.ndarray) -> np.ndarray:
         """Columns of 0 and 1 in place of the numbers of categories."""
-        parts = []
-        for k, column in enumerate(self.features if self._texts else ()):
-            part = block[:, k : k + 1]
+        if all(column.shares is None for column in self.features):
+            return block
+        parts = [block[:, k : k + 1] for k in range(len(self.features))]
+        for k, column in enumerate(self.features):
             if column.shares is not None:
-                part = np.where(np.isnan(part), column.shares, part == np.arange(len(column.shares)))
-            parts.append(part)
-        return np.concatenate(parts, axis=1, dtype=self.dtype) if parts else block
+                is_one = parts[k] == np.arange(len(column.shares))
+                parts[k] = np.where(np.isnan(parts[k]), column.shares, is_one)
+        return np.concatenate(parts, axis=1, dtype=self.dtype)
 
     # --- what must be known before the first row is written ---
 
     def _look_ahead(self) -> None:
         """Find the categories, and the mean of each column."""
-        numbers = [k for k in range(len(self.features)) if k not in self._texts]
-        counts: dict[int, Counter[str]] = {k: Counter() for k in self._texts}
-        sums = _ColumnSums(len(numbers))
+        counts: dict[int, Counter[str]] = {
+            k: Counter() for k, column in enumerate(self.features) if column.is_one_hot
+        }
+        total, count = np.zeros((2, len(self.features)))
         for part, values in self._pass():
             block = self._narrow(values)
             kept = self._kept(part, values, block)
-            sums.add(block[:, numbers])
+            is_finite = np.isfinite(block)
+            rows = np.concatenate([total[None], np.where(is_finite, block, 0)])
+            total = np.cumsum(rows, axis=0)[-1]  # row by row, so that no format changes it
+            count += is_finite.sum(axis=0)
             for k, counter in counts.items():
                 for one in pc.value_counts(values[k].filter(pa.array(kept)).drop_null()).to_pylist():
                     counter[one["values"]] += one["counts"]
                 if len(counter) > MOST_DISTINCT:
                     self._fault("categories", self.features[k])
                     counter.clear()
-        self.faults.check()
-        self._means = np.full(len(self.features), np.nan)
-        self._means[numbers] = sums.means()
+        self._means = total / np.where(count > 0, count, np.nan)
+        self._means[[*counts]] = np.nan
         for k, column in enumerate(self.features):
-            if self._options.missing == "mean" and not (
-                counts[k] if k in counts else self._means[k] == self._means[k]
-            ):
+            has_values = counts[k] if k in counts else not np.isnan(self._means[k])
+            if self._options.missing == "mean" and not has_values:
                 self._fault("no mean", column)
         self.faults.check()
         for k, counter in counts.items():
@@ -302,8 +318,8 @@ class TableRows:
     def _take_categories(self, column: Column, counter: Counter[str]) -> None:
         column.categories = pa.array(sorted(counter), TEXT)
         kind = kind_of_texts(column.categories) if self.table.is_text else None
-        if kind is not None and self._key(column) not in self._fixed:
-            raise TypeChangedError({self._key(column): kind})
+        if kind is not None:
+            self._take_type(column, kind)
         column.shares = np.array([counter[text] for text in sorted(counter)]) / max(1, counter.total())
 
     # --- what cannot be taken ---
@@ -331,45 +347,27 @@ class TableRows:
         fault, remedy = (text.format(**said) for text in FAULTS[kind])
         self.faults.add((kind, position), f"{', '.join(where)}: {fault}", remedy, len(rows))
 
-    def _refuse(self, column: Column, part: Part) -> None:
-        values, kind = part.columns[self._key(column)], kind_of(column.type)
-        shows = values.is_valid()
+    def _refuse(self, column: Column, values: pa.Array, part: Part) -> None:
+        """Name the first cell that is no number."""
+        kind, rows = kind_of(column.type), _rows_of(values.is_valid())
         if kind == "text":
-            is_number = pc.match_substring_regex(pc.utf8_trim_whitespace(values), self._options.number())
-            shows = pc.and_(pc.and_(shows, pc.invert(is_number)), pc.not_equal(values, ""))
-        rows = _rows_of(shows)[:1]
+            is_number = pc.match_substring_regex(values, self._options.number())
+            others = _rows_of(pc.invert(is_number))
+            rows = others if self.table.is_text or len(others) else rows
         if len(rows):
             cell = values[int(rows[0])]
-            self._fault(kind, column, part, rows, str(cell) if kind == "date" else cell.as_py())
-        else:
-            self._fault(kind, column, cell=column.type)
-
-    def _parsed(self, column: Column, texts: pa.Array, part: Part) -> pa.Array:
-        """Texts as the numbers or flags that they should be; 0 for those at fault."""
-        values, wrong = parsed(texts, column.type_to_read, self._options)
-        key, rows = self._key(column), _rows_of(wrong)
-        if not len(rows):
-            is_whole = pa.types.is_integer(column.type_to_read)
-            if is_whole and not pc.all(pc.match_substring_regex(texts, WHOLE)).as_py():
-                raise TypeChangedError({key: pa.float64()})
-            return values
-        if column.role == "index" or (pa.types.is_null(column.type) and key not in self._fixed):
-            raise TypeChangedError({key: TEXT})
-        is_flag = column.type == pa.bool_()
-        hint = number_hint(texts.filter(wrong), self._options) if self.table.is_text else ""
-        self._fault("flag cell" if is_flag else "cell", column, part, rows, texts[int(rows[0])].as_py(), hint)
-        return pc.if_else(wrong, pa.scalar(0).cast(values.type), values)
+            self._fault(kind, column, part, rows[:1], str(cell) if kind == "date" else cell.as_py())
 
     def _kept(self, part: Part, values: list[pa.Array], block: np.ndarray) -> np.ndarray:
         """Which rows are written; missing values that are not dropped or filled are faults."""
         kept, missing = np.ones(part.n_rows, bool), self._options.missing
-        if not all_finite(block):
-            wrong = ~np.isfinite(block)
-            for k in np.flatnonzero(wrong.any(axis=0)).tolist():
-                self._check_large(k, part, values[k], block[:, k])
-                if missing == "refuse":
-                    self._refuse_gaps(self.features[k], part, np.flatnonzero(wrong[:, k]))
-            kept = ~wrong.any(axis=1) if missing == "drop" else kept
+        gaps = np.zeros((1, 0), bool) if all_finite(block) else ~np.isfinite(block)
+        for k in np.flatnonzero(gaps.any(axis=0)).tolist():
+            self._check_large(k, part, values[k], block[:, k])
+            if missing == "refuse":
+                self._refuse_gaps(self.features[k], part, np.flatnonzero(gaps[:, k]))
+            elif missing == "drop":
+                kept &= ~gaps[:, k]
         for column, one in zip(self._used, values, strict=True):
             if column.role == "label" and one.null_count:
                 if missing != "drop":
@@ -382,11 +380,12 @@ class TableRows:
         if np.isinf(numbers).any():
             exact = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
             rows = np.flatnonzero(np.isinf(numbers) & np.isfinite(exact))
-            self._widen_if(len(rows) > 0)
+            if len(rows):
+                self._take_float64()
             self._fault("large", self.features[k], part, rows, *exact[rows[:1]].tolist())
 
     def _refuse_gaps(self, column: Column, part: Part, rows: np.ndarray) -> None:
-        cell, hint = part.columns[self._key(column)][int(rows[0])].as_py(), ""
+        cell, hint = part.columns[column.key][int(rows[0])].as_py(), ""
         said = "has no value"
         if isinstance(cell, float):
             said = "is NaN" if cell != cell else "is infinite"
@@ -398,33 +397,6 @@ class TableRows:
 def _rows_of(mask: pa.Array) -> np.ndarray:
     """Numbers of the rows that are true."""
     return np.flatnonzero(pc.fill_null(mask, False).to_numpy(zero_copy_only=False))
-
-
-class _ColumnSums:
-    """Sums of the finite numbers of columns, added in blocks of fixed rows as no format changes them."""
-
-    def __init__(self, width: int) -> None:
-        self._rest = np.empty((0, width))
-        self._total, self._count = np.zeros(width), np.zeros(width)
-
-    def add(self, block: np.ndarray) -> None:
-        """Add the next rows."""
-        rows = np.concatenate([self._rest, block])
-        whole = len(rows) // BLOCK_ROWS * BLOCK_ROWS
-        for start in range(0, whole, BLOCK_ROWS):
-            self._sum(rows[start : start + BLOCK_ROWS])
-        self._rest = rows[whole:].copy()
-
-    def _sum(self, rows: np.ndarray) -> None:
-        finite = np.isfinite(rows)
-        self._total += np.where(finite, rows, 0).sum(axis=0)
-        self._count += finite.sum(axis=0)
-
-    def means(self) -> np.ndarray:
-        """Mean of each column; NaN if it has no number."""
-        self._sum(self._rest)
-        with np.errstate(invalid="ignore"):
-            return self._total / self._count
 
 
 class TableSamples(ChunkedSamples):
@@ -571,17 +543,44 @@ def _open(path: str | os.PathLike[str], options: TableOptions) -> Samples:
             )
         rows = TableRows(table, options)
         if not is_whole:
-            rows.faults.check()
+            rows.check_first_rows()
             return TableSamples(path, rows, options)
-        return ArraySamples(_whole_table(rows), str(path), rows.feature_names)
+        whole = _retried(rows, lambda: stack([one.block for one in rows.blocks()]))
+        return ArraySamples(whole, str(path), rows.feature_names)
 
 
-def _whole_table(rows: TableRows) -> np.ndarray:
+def describe_table(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a table with all options at their defaults, and list its columns.
+
+    Returns
+    -------
+    dict
+        ``table``, ``n_samples``, ``header``, ``columns`` and ``faults``, which says what cannot be taken, or
+        is None.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read.
+    """
+    options = TableOptions()
+    rows = TableRows(Table(Path(path), options), options)
+    found = {"table": str(path), "n_samples": _retried(rows, lambda: rows.count()), "faults": None}
+    try:
+        with _worded(path, options):
+            rows.faults.check()
+    except InputError as error:
+        found["faults"] = str(error)
+    return rows.report() | found
+
+
+def _retried(rows: TableRows, read: Callable[[], Any]) -> Any:
+    """The result of a function, which is called again if a type proves wrong."""
     while True:
         try:
-            return stack([part.block for part in rows.blocks()])
-        except TypeChangedError as change:
-            rows.begin_again(change)
+            return read()
+        except TypeChangedError:
+            rows.settle()
 
 
 @contextmanager

@@ -165,8 +165,9 @@ def _check_memory(memory_limit: Any, stream: _Stream) -> None:
 
 
 def _convert_table(path: Path, options: Any, progress: Any, show: Any, write: Any) -> dict[str, Any]:
+    from mmcnb.samples._table_files import Table
     from mmcnb.samples.columns import TableOptions
-    from mmcnb.samples.tables import Table, TableRows, TypeChangedError
+    from mmcnb.samples.tables import TableRows, TypeChangedError
 
     given = TableOptions(**{name: value for name, value in options.items() if value is not None})
     rows = TableRows(Table(path, given, progress), given, show)
@@ -178,8 +179,8 @@ def _convert_table(path: Path, options: Any, progress: Any, show: Any, write: An
                 _Stream(rows.blocks(), False, written, *shape, rows.feature_names, lambda: rows.class_names)
             )
             return rows.report()
-        except TypeChangedError as change:  # nothing was written
-            rows.begin_again(change)
+        except TypeChangedError:  # nothing was written
+            rows.settle()
 
 
 def _open_stream(source: Any, form: str, element: str | None, dtype: Any, **text: Any) -> _Stream:

@@ -15,6 +15,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.samples import open_samples
 from mmcnb.stores import convert, open_class_labels, open_index, verify_store
@@ -395,3 +396,321 @@ def test_a_blank_line_is_no_row_beside_text_beyond_ascii(tmp_path):
     path.write_bytes("a,b,name\n1,2,Zoé\n3,4,Zoë\n  \n".encode())
     convert(path, tmp_path / "out.zarr", drop=["name"])
     assert open_samples(tmp_path / "out.zarr").n_samples == 2
+
+
+# --- what people bring ---------------------------------------------------------------------------
+
+
+def convert_and_open(folder, text, **options):
+    """Text as a store; its rows."""
+    (folder / "a.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    convert(folder / "a.csv", folder / "a.zarr", overwrite=True, **options)
+    return rows_of(folder / "a.zarr")
+
+
+COUNTED = "".join(f"{i},{i * i % 7}\n" for i in range(30))
+REMEDIES = {
+    "text": (
+        "a,b\n1,x\n2,y\n",
+        {},
+        {
+            "--categories one-hot": {"categories": "one-hot"},
+            "--drop b": {"drop": "b"},
+            "--label-column": {"label_column": "b"},
+            "--index-column": {"index_column": "b"},
+        },
+    ),
+    "a date": (
+        "a,day\n1,2024-01-31\n2,2024-02-01\n",
+        {},
+        {"--dates epoch": {"dates": "epoch"}, "--drop day": {"drop": "day"}},
+    ),
+    "thousands": (
+        'a,b\n1,"1,234"\n2,"12,345"\n',
+        {},
+        {"--thousands ','": {"thousands": ","}, "--drop b": {"drop": "b"}},
+    ),
+    "quoted decimals": ('a,b\n1,"0,5"\n2,"1,25"\n', {}, {"--decimal ','": {"decimal": ","}}),
+    "decimals": ("a;b\n1,5;2,5\n3,5;4,5\n", {"delimiter": ";"}, {"--decimal ','": {"decimal": ","}}),
+    "apostrophes": ("a,b\n1,1'234\n2,12'345\n", {}, {'--thousands "\'"': {"thousands": "'"}}),
+    "an unknown mark": (
+        "a,b\n1,5\n2,void\n3,7\n",
+        {},
+        {"--na-values void and --missing drop": {"na_values": "void", "missing": "drop"}},
+    ),
+    "an unknown mark, filled": (
+        "a,b\n1,5\n2,void\n3,7\n",
+        {"missing": "mean"},
+        {"--na-values void": {"na_values": "void"}},
+    ),
+    "a flag": ("a,b\n1,true\n2,false\n3,2\n", {}, {"--drop b": {"drop": "b"}}),
+    "a gap": (
+        "a,b\n1,2\n3,\n",
+        {},
+        {"--missing drop": {"missing": "drop"}, "--missing mean": {"missing": "mean"}},
+    ),
+    "a mark that is a text": (
+        "a,b\n1,-\n2,x\n",
+        {"categories": "one-hot"},
+        {"--na-values ''": {"na_values": ""}, "--missing drop": {"missing": "drop"}},
+    ),
+    "a large number": ("a\n1\n1e99\n", {"dtype": "float32"}, {"--dtype float64": {"dtype": "float64"}}),
+    "no class": ("a,y\n1,p\n2,\n", {"label_column": "y"}, {"--missing drop": {"missing": "drop"}}),
+    "no mean": ("a,b\n1,\n2,\n", {"missing": "mean"}, {"--drop b": {"drop": "b"}}),
+    "no row": (
+        "a,b\n1,\n,2\n",
+        {"missing": "drop"},
+        {"--missing mean": {"missing": "mean"}, "--drop": {"drop": "b"}},
+    ),
+    "numbers above": (
+        "400.0,402.5\n" + "".join(f"{i / 90},{i / 80}\n" for i in range(9)),
+        {},
+        {"--header yes": {"header": "yes"}, "--header no": {"header": "no"}},
+    ),
+    "row names of pandas": (
+        ",a\n0,1\n1,2\n",
+        {},
+        {"--index-column 0": {"index_column": 0}, "--drop 0": {"drop": 0}},
+    ),
+    "a column without a name": ("a,b,\n1,2,\n", {}, {"--drop 2": {"drop": 2}}),
+    "a name twice": ("a,a\n1,2\n", {}, {"--drop 1": {"drop": 1}}),
+    "many texts": (
+        "a,b\n" + "".join(f"1,t{i}\n" for i in range(1001)),
+        {"categories": "one-hot"},
+        {"--drop b": {"drop": "b"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REMEDIES)
+def test_each_remedy_works_when_it_is_followed(tmp_path, kind):
+    text, options, remedies = REMEDIES[kind]
+    with pytest.raises(InputError) as caught:
+        convert_and_open(tmp_path, text, **options)
+    for words, remedy in remedies.items():
+        assert words in str(caught.value)
+        rows = convert_and_open(tmp_path, text, **options | remedy)
+        assert len(rows)
+        assert np.isfinite(rows).all()
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_remedies_of_columns_work(tmp_path, form):
+    frame = pd.DataFrame({"a": [1, 2], "b": [[1, 2], [3]], "day": pd.to_datetime(["2024-01-31", None])})
+    path = write(pa.Table.from_pandas(frame), tmp_path / f"a.{form}")
+    with pytest.raises(InputError, match=r"--drop b, .*--dates epoch, or .*--drop day\."):
+        convert(path, tmp_path / "a.zarr")
+    with pytest.raises(InputError, match=r"column 2 .'day'.: the cell has no value: .*--missing drop"):
+        convert(path, tmp_path / "a.zarr", drop="b", dates="epoch")
+    convert(path, tmp_path / "a.zarr", drop="b", dates="epoch", missing="drop")
+    assert rows_of(tmp_path / "a.zarr").tolist() == [[1, pd.Timestamp("2024-01-31").timestamp()]]
+    convert(path, tmp_path / "b.zarr", drop="b", dates="drop")
+    assert rows_of(tmp_path / "b.zarr").tolist() == [[1], [2]]
+
+
+def test_another_mark_divides_cells_beside_decimal_commas(tmp_path):
+    with pytest.raises(InputError, match=r"give another delimiter .--delimiter ';'"):
+        convert_and_open(tmp_path, "a,b\n1,2\n", decimal=",")
+    rows = convert_and_open(tmp_path, "a;b\n1,5;2\n", decimal=",", delimiter=";")
+    assert rows.tolist() == [[1.5, 2]]
+
+
+def test_row_names_that_are_missing_can_be_left_out(tmp_path):
+    path = write(pa.table({"id": [1, None], "a": [1.0, 2.0]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"row 1, .*'id'\): the name of the row is missing: .*--drop id"):
+        convert(path, tmp_path / "a.zarr", index_column="id")
+    convert(path, tmp_path / "a.zarr", drop="id")
+    assert rows_of(tmp_path / "a.zarr").tolist() == [[1], [2]]
+
+
+def test_a_text_that_is_too_large_becomes_a_store(tmp_path, monkeypatch):
+    from mmcnb.samples import tables
+
+    (tmp_path / "a.csv").write_text("a\n1\n2\n")
+    monkeypatch.setattr(tables, "MOST_WHOLE_BYTES", 3)
+    with pytest.raises(InputError, match=r"`mmcnb convert .*a\.csv OUT\.zarr`"):
+        open_samples(tmp_path / "a.csv")
+    convert(tmp_path / "a.csv", tmp_path / "a.zarr")
+    assert open_samples(tmp_path / "a.zarr").n_samples == 2
+
+
+@pytest.mark.parametrize("first", [1_700_000_000, 123_456_000])
+@pytest.mark.parametrize("before", [0, 5000])
+def test_whole_numbers_that_float32_merges_stay_apart(tmp_path, first, before):
+    numbers = [*range(before), *range(first, first + 90)]
+    rows = convert_and_open(tmp_path, "id,a\n" + "".join(f"{number},1\n" for number in numbers))
+    assert rows[:, 0].tolist() == numbers
+
+
+def test_numbers_near_each_other_stay_apart(tmp_path):
+    text = "a,b\n" + "".join(f"{1e6 + i / 100:.2f},{i}\n" for i in range(100))
+    assert len(np.unique(convert_and_open(tmp_path, text)[:, 0])) == 100
+    assert convert_and_open(tmp_path, "a\n0.1\n0.25\n").dtype == np.float32
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+def test_a_header_of_numbers_names_the_columns(tmp_path, rng, has_index):
+    frame = pd.DataFrame(rng.random((40, 3)).round(3), columns=[400.0, 402.5, 405.0])
+    frame.to_csv(tmp_path / "a.csv", index=has_index)
+    options = {"header": "yes", "index_column": 0 if has_index else None}
+    convert(tmp_path / "a.csv", tmp_path / "a.zarr", **options)
+    assert open_samples(tmp_path / "a.zarr").feature_names == ["400.0", "402.5", "405.0"]
+    assert rows_of(tmp_path / "a.zarr") == pytest.approx(frame.to_numpy())
+    if has_index:
+        assert open_index(tmp_path / "a.zarr").tolist() == list(range(40))
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize("notes", ["# station 4\n", "# station 4\n# height, 120 m\n#\n"])
+def test_notes_above_the_header_are_passed_over(tmp_path, notes):
+    text = notes + "heat,wind\n" + COUNTED
+    assert convert_and_open(tmp_path, text).shape == (30, 2)
+    assert open_samples(tmp_path / "a.zarr").feature_names == ["heat", "wind"]
+    with pytest.raises(InputError, match=f"line {notes.count(chr(10)) + 32}, column 1 .'wind'"):
+        convert_and_open(tmp_path, text + "1,x\n")
+
+
+@pytest.mark.parametrize("mark", ["?", "-", "None", "NA", "n/a", ""])
+def test_marks_of_missing_values(tmp_path, mark):
+    numbers = "power,weight\n" + "".join(f"{mark if i % 9 == 3 else 50 + i},{i}\n" for i in range(40))
+    rows = convert_and_open(tmp_path, numbers, missing="mean")
+    others = [50 + i for i in range(40) if i % 9 != 3]
+    assert rows[3].tolist() == pytest.approx([np.mean(others), 3])
+    texts = "weight,colour\n" + "".join(f"{i},{[mark, 'red', 'blue'][i % 3]}\n" for i in range(30))
+    rows = convert_and_open(tmp_path, texts, missing="drop", categories="one-hot")
+    assert rows.shape == (20, 3)
+
+
+def test_numbers_below_marks_are_no_categories(tmp_path):
+    text = "kind,size\n" + "".join(f"{'ab'[i % 2]},{'?' if i < 20 else i / 4}\n" for i in range(30))
+    rows = convert_and_open(tmp_path, text, missing="drop", categories="one-hot")
+    assert rows.shape == (10, 3)
+    assert open_samples(tmp_path / "a.zarr").feature_names == ["kind_a", "kind_b", "size"]
+    text = "kind,size\n" + "".join(f"{'ab'[i % 2]},{'void' if i < 9 else i}\n" for i in range(30))
+    with pytest.raises(InputError, match=r"'void' is not a number .and 8 more.: give --na-values void"):
+        convert_and_open(tmp_path, text, missing="drop", categories="one-hot")
+
+
+@pytest.mark.usefixtures("pieces")
+def test_columns_divided_by_several_spaces(tmp_path):
+    text = "a  b  c\n" + "".join(f"{i}   {i / 4}  {-i}\n" for i in range(30))
+    assert convert_and_open(tmp_path, text).tolist() == [[i, i / 4, -i] for i in range(30)]
+    text = " a b\n 1  2 \n 3  4\n"
+    assert convert_and_open(tmp_path, text, delimiter=" ").tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz", ".zst"])
+def test_compressed_text_that_stops_early_is_refused(tmp_path, rng, ending):
+    text = "a,b\n" + "".join(f"{a},{b}\n" for a, b in rng.normal(size=(5000, 2)).round(4))
+    whole = COMPRESS[ending](text.encode())
+    for part in (whole[:-8], whole[: len(whole) // 2]):
+        (tmp_path / f"a.csv{ending}").write_bytes(part)
+        with pytest.raises(InputError, match=f"a.csv{ending} cannot be .*: get the file again"):
+            convert(tmp_path / f"a.csv{ending}", tmp_path / "a.zarr")
+    assert not (tmp_path / "a.zarr").exists()
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_files_of_a_folder_are_joined_by_name(tmp_path, form):
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    ages, incomes = pa.array(range(20)), pa.array(np.arange(20) / 4)
+    write(pa.table({"age": ages, "income": incomes}), folder / f"1.{form}")
+    write(pa.table({"income": incomes, "age": ages.cast(pa.float64())}), folder / f"2.{form}")
+    samples = open_samples(folder)
+    assert samples.feature_names == ["age", "income"]
+    assert samples.block(0, 40).tolist() == [[i % 20, i % 20 / 4] for i in range(40)]
+    write(pa.table({"age": pa.array(["x"]), "income": [1.0]}), folder / f"3.{form}")
+    with pytest.raises(InputError, match=r"'age'.*(write one type in all files|'x' is not a number)"):
+        open_samples(folder)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_folders_named_by_values_add_a_column(tmp_path, form):
+    for year in (2023, 2024):
+        (tmp_path / f"rows/year={year}").mkdir(parents=True)
+        write(pa.table({"a": [0.5, 1.5]}), tmp_path / f"rows/year={year}/part.{form}")
+    samples = mmcnb.read_table(tmp_path / "rows")
+    assert samples.feature_names == ["a", "year"]
+    assert samples.block(0, 4).tolist() == [[0.5, 2023], [1.5, 2023], [0.5, 2024], [1.5, 2024]]
+    write(pa.table({"year": [1.0]}), tmp_path / f"rows/year=2023/other.{form}")
+    with pytest.raises(InputError, match="'year' names a column and folders: rename the folders"):
+        mmcnb.read_table(tmp_path / "rows")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "parq", "pq"])
+def test_endings_of_parquet(tmp_path, ending):
+    write(pa.table({"a": [1.0, 2.0]}), tmp_path / "a.parquet").rename(tmp_path / f"b.{ending}")
+    assert open_samples(tmp_path / f"b.{ending}").block(0, 2).tolist() == [[1], [2]]
+    convert(tmp_path / f"b.{ending}", tmp_path / "a.zarr")
+    assert rows_of(tmp_path / "a.zarr").tolist() == [[1], [2]]
+
+
+def test_all_faults_are_told_at_once_and_nothing_is_written(tmp_path):
+    text = "a,b,c\n1,2,x\n1,2\n,y,3\n4,5,6\n,6,7\n" + "1,2,3\n" * 90
+    with pytest.raises(InputError) as caught:
+        convert_and_open(tmp_path, text)
+    said = str(caught.value)
+    for fault in (
+        "line 2, column 2 ('c'): 'x' is not a number",
+        "line 3: 2 cells, but the first line has 3",
+        "line 4, column 0 ('a'): the cell has no value (and 1 more)",
+        "line 4, column 1 ('b'): 'y' is not a number",
+    ):
+        assert fault in said
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+@pytest.mark.usefixtures("pieces")
+def test_a_type_that_proves_wrong_later_is_read_again(tmp_path):
+    text = "a,b,c\n" + "1,,3\n" * 50 + "1.5,2,3\n"
+    rows = convert_and_open(tmp_path, text, missing="drop")
+    assert rows.tolist() == [[1.5, 2, 3]]
+    text = "id,a\n" + "".join(f"{i},1\n" for i in range(50)) + "x,2\n"
+    convert_and_open(tmp_path, text, index_column="id")
+    assert open_index(tmp_path / "a.zarr").tolist() == [*map(str, range(50)), "x"]
+
+
+def test_the_columns_are_listed_after_the_first_rows_and_at_the_end(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n" + f"1,{'x' * 30}\n" * 200_000 + "2,\n" * 9)
+    shown: list = []
+    report = convert(
+        tmp_path / "a.csv", tmp_path / "a.zarr", label_column="b", missing="drop", show_columns=shown.append
+    )
+    [first] = shown
+    assert [(one["name"], one["distinct"], one["missing"]) for one in first] == [("a", 1, 0), ("b", 1, 0)]
+    names = ("name", "type", "missing", "distinct", "becomes")
+    assert [tuple(one[name] for name in names) for one in report["columns"]] == [
+        ("a", "int64", 0, 2, "number"),
+        ("b", "string", 9, 1, "classes"),
+    ]
+    assert report["rows_dropped"] == 9
+
+
+def test_options_of_the_command_are_those_of_python(tmp_path):
+    import inspect
+
+    from mmcnb.cli.convert import OF_TABLES
+
+    options = list(inspect.signature(mmcnb.read_table).parameters)
+    assert options == ["path", *OF_TABLES, "dtype"]
+    (tmp_path / "a.csv").write_text("a;b;day\n1,5;x;2024-01-01\n2,5;y;2024-01-02\n")
+    samples = mmcnb.read_table(tmp_path / "a.csv", ["a", "day"], decimal=",", dates="epoch", dtype="float64")
+    assert samples.block(0, 2).tolist() == [[1.5, 1704067200], [2.5, 1704153600]]
+    with pytest.raises(InputError, match=r"is no table: give a \.csv"):
+        mmcnb.read_table(tmp_path / "a.npy")
+
+
+def test_info_lists_the_columns_and_verify_says_what_to_do(tmp_path, capsys):
+    from mmcnb.cli import main
+
+    (tmp_path / "a.csv").write_text("a,k\n1,x\n2,x\n")
+    assert main(["info", str(tmp_path / "a.csv"), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [one["becomes"] for one in report["columns"]] == ["number", "refused"]
+    assert report["n_samples"] == 2
+    assert "'x' is not a number" in report["faults"]
+    assert main(["info", str(tmp_path / "a.csv")]) == 0
+    assert "column  type" in capsys.readouterr().out
+    assert main(["verify", str(tmp_path / "a.csv")]) != 0
+    assert "write a store with `mmcnb convert" in capsys.readouterr().err
