@@ -3,12 +3,10 @@
 import argparse
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from mmcnb.cli._common import add_options, words
 from mmcnb.cli._common import table as described
-from mmcnb.cli._outputs import whole_outputs
 
 OF_TABLES: dict[str, dict[str, Any]] = {
     "columns": {
@@ -57,7 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--zero-based", action="store_true", help="LIBSVM column numbers begin at 0 instead of 1"
     )
     parser.add_argument(
-        "--features", type=int, metavar="N", help="number of features, where IN may not show all"
+        "--features",
+        dest="n_features",
+        type=int,
+        metavar="N",
+        help="number of features, where IN may not show all",
     )
     parser.add_argument(
         "--dtype", choices=["float32", "float64"], help="type of the values (default: as in IN)"
@@ -67,29 +69,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Convert, then describe what was written."""
-    with whole_outputs([arguments.out], [arguments.source], arguments.overwrite) as (aside,):
-        # Described before it is in its place, where another command may replace it.
-        return _convert(arguments, aside) | {"store": str(Path(arguments.out).absolute())}
-
-
-def _convert(arguments: argparse.Namespace, out: str) -> dict[str, Any]:
     from mmcnb._config import parse_bytes
     from mmcnb.stores import convert, describe_store
 
+    names = ["layout", "element", "overwrite", "zero_based", "n_features", "dtype", *OF_TABLES]
     limit = arguments.memory_limit
     taken = convert(
         arguments.source,
-        out,
-        layout=arguments.layout,
-        element=arguments.element,
-        zero_based=arguments.zero_based,
-        n_features=arguments.features,
-        dtype=arguments.dtype,
+        arguments.out,
         memory_limit=None if limit is None else parse_bytes(limit),
         show_columns=_show_columns,
-        **{name: getattr(arguments, name) for name in OF_TABLES},
+        **{name: getattr(arguments, name) for name in names},
     )
-    return taken | describe_store(out)
+    return taken | describe_store(arguments.out)
 
 
 def _show_columns(listing: list[dict[str, Any]]) -> None:

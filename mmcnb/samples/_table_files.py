@@ -434,11 +434,6 @@ class Table(NamedColumns):
         is_whole = {key: all(is_number_text(values[key]) for values in self._folders) for key in keys}
         return {key: pa.int64() if is_whole[key] else TEXT for key in keys}
 
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows, if it is known before they are read."""
-        return None if self.lengths is None else sum(self.lengths)
-
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Read columns, given by their keys, with the types that they are to have; of one group, or all."""
         for path, file, values in zip(self.paths, self._files, self._folders, strict=True):

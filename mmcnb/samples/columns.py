@@ -53,6 +53,7 @@ def _seconds(column: "Column", times: pa.Array) -> np.ndarray:
 
 
 REFUSED, LEFT_OUT = Treatment("refused"), Treatment("left out")
+CLASSES, ROW_NAMES = Treatment("classes"), Treatment("names of rows")
 TREATMENTS: dict[str, dict[str | None, Treatment]] = {
     "number": {None: Treatment("number", _numbers)},
     "flag": {None: Treatment("0 or 1", _numbers)},
@@ -171,7 +172,6 @@ class Column:
         What it is called in parts of the table.
     name : str
     type : pyarrow.DataType
-    role : {"feature", "label", "index", "left out"}
     treatment : Treatment
     categories : pyarrow.Array or None
         The texts that become columns, sorted; None until they are known.
@@ -187,12 +187,16 @@ class Column:
     key: str
     name: str
     type: pa.DataType
-    role: str = "feature"
-    treatment: Treatment = LEFT_OUT
+    treatment: Treatment
     categories: pa.Array | None = None
     shares: np.ndarray | None = None
     missing: int | None = None
     distinct: pa.Array | None = None
+
+    @property
+    def is_feature(self) -> bool:
+        """Whether it is written as one or more columns of numbers."""
+        return self.treatment not in (CLASSES, ROW_NAMES, LEFT_OUT)
 
     @property
     def is_one_hot(self) -> bool:
@@ -210,7 +214,7 @@ class Column:
     def type_to_read(self) -> pa.DataType:
         """Type of its values: plain numbers, texts, dates or times."""
         kind = self.type.value_type if pa.types.is_dictionary(self.type) else self.type
-        if self.role in ("label", "index"):
+        if not self.is_feature:
             return pa.int64() if pa.types.is_integer(kind) else TEXT
         if pa.types.is_decimal(kind) or pa.types.is_null(kind):
             return pa.float64()
@@ -235,14 +239,13 @@ class Column:
 
     def listing(self) -> dict[str, Any]:
         """Name, type, missing and different values, and what becomes of the column."""
-        becomes = {"label": "classes", "index": "names of rows", "left out": "left out"}
         distinct = f"over {MOST_DISTINCT:,}" if self.distinct is None else len(self.distinct)
         return {
             "name": self.name,
             "type": str(self.type),
             "missing": self.missing,
             "distinct": None if self.missing is None else distinct,
-            "becomes": becomes.get(self.role, self.treatment.becomes),
+            "becomes": self.treatment.becomes,
         }
 
 
@@ -327,7 +330,7 @@ def is_number_text(reference: Any) -> bool:
 
 
 def choose_columns(table: NamedColumns, options: TableOptions) -> list[Column]:
-    """Decide the role of each column; features come first, in the order in which they are written.
+    """Decide what becomes of each column; features come first, in the order in which they are written.
 
     Raises
     ------
@@ -355,17 +358,16 @@ def choose_columns(table: NamedColumns, options: TableOptions) -> list[Column]:
     if table.has_names:
         _check_names(table, features, explicit=options.columns is not None)
 
-    def column(role: str, position: int, treatment: Treatment = LEFT_OUT) -> Column:
-        given = table.keys[position], table.names[position], table.types[position]
-        return Column(position, *given, role, treatment)
-
-    columns = [column("feature", p, treatment_of(table.types[p], options)) for p in features]
-    columns = [one for one in columns if one.treatment is not LEFT_OUT]
-    if not columns:
+    treatments = {p: treatment_of(table.types[p], options) for p in features}
+    treatments = {p: treatment for p, treatment in treatments.items() if treatment is not LEFT_OUT}
+    if not treatments:
         raise InputError(f"{table.name}: no column is left as a feature: drop fewer (--drop, --columns).")
-    columns += [*(column("label", p) for p in label), *(column("index", p) for p in index)]
-    used = {one.position for one in columns}
-    return columns + [column("left out", p) for p in every if p not in used]
+    treatments |= dict.fromkeys(label, CLASSES) | dict.fromkeys(index, ROW_NAMES)
+    treatments |= dict.fromkeys(set(every) - set(treatments), LEFT_OUT)
+    return [
+        Column(p, table.keys[p], table.names[p], table.types[p], treatment)
+        for p, treatment in treatments.items()
+    ]
 
 
 def treatment_of(kind: pa.DataType, options: TableOptions) -> Treatment:

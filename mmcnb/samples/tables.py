@@ -21,9 +21,12 @@ from mmcnb.samples._stored import edge_bytes
 from mmcnb.samples._table_files import Part, Table
 from mmcnb.samples._text import plain_name, table_format
 from mmcnb.samples.columns import (
+    CLASSES,
     FAULTS,
+    LEFT_OUT,
     MOST_DISTINCT,
     REFUSED,
+    ROW_NAMES,
     TEXT,
     WHOLE,
     Classes,
@@ -65,6 +68,8 @@ class TableRows:
         The narrowest type of all features; of text float32, or float64 if float32 would merge numbers.
     columns : list of Column
         Features first, in the order in which they are written.
+    classes : Classes
+        As far as rows are read.
     faults : Faults
         What cannot be taken, as far as rows are read.
     n_dropped, n_filled : int
@@ -88,8 +93,8 @@ class TableRows:
         """Decide what becomes of the columns by the types that are known now."""
         table, options = self.table, self._options
         self.columns = choose_columns(table, options)
-        self._used = [column for column in self.columns if column.role != "left out"]
-        self.features = [column for column in self._used if column.role == "feature"]
+        self._used = [column for column in self.columns if column.treatment is not LEFT_OUT]
+        self.features = [column for column in self._used if column.is_feature]
         self._wanted = {column.key: column.type_to_read for column in self._used}
         self.stored_dtype = common_dtype(self.features)
         if table.is_text:
@@ -114,11 +119,6 @@ class TableRows:
         """Names of the columns that are written; None if the table has no header."""
         names = [name for column in self.features for name in column.feature_names]
         return names if self.table.has_names else None
-
-    @property
-    def class_names(self) -> list[str] | None:
-        """Names of the classes read so far; None if they are whole numbers."""
-        return self._classes.names
 
     def report(self) -> dict[str, Any]:
         """A listing of all columns, and what became of missing values."""
@@ -176,7 +176,7 @@ class TableRows:
 
     def _pass(self) -> Iterator[tuple[Part, list[pa.Array]]]:
         """All parts with the values of their columns; what is at fault is noted."""
-        self.faults, self._classes = Faults(), Classes()
+        self.faults, self.classes = Faults(), Classes()
         self.n_read = self.n_dropped = self.n_filled = 0
         for column in self._used:
             column.missing, column.distinct = 0, pa.array([], column.type_to_read)
@@ -199,10 +199,10 @@ class TableRows:
         """Columns in the types that they are to have; null for what is missing."""
         found = []
         for column in self._used:
-            values, is_feature = part.columns[column.key], column.role == "feature"
+            values, is_feature = part.columns[column.key], column.is_feature
             if values.type == TEXT:
                 values = trimmed(values, self._gaps if is_feature else pa.array([""], TEXT))
-                if column.type_to_read != TEXT and column.role != "label":
+                if column.type_to_read != TEXT and column.treatment is not CLASSES:
                     values = self._parsed(column, values, part)
             if is_feature and self.table.is_text and float32_merges(values, is_first=not self.n_read):
                 self._take_float64()
@@ -222,7 +222,7 @@ class TableRows:
             if pa.types.is_integer(kind) and not pc.all(pc.match_substring_regex(texts, WHOLE)).as_py():
                 self._take_type(column, pa.float64())
             return values
-        if column.role == "index" or pa.types.is_null(column.type):
+        if column.treatment is ROW_NAMES or pa.types.is_null(column.type):
             self._take_type(column, TEXT)
         hint = number_hint(texts.filter(wrong), self._options)
         fault = "flag cell" if kind == pa.bool_() else "cell"
@@ -253,14 +253,14 @@ class TableRows:
             values = [one.take(pa.array(some)) for one in values]
         labels = names = None
         for column, one in zip(self._used, values, strict=True):
-            if column.role == "label":
-                labels, wrong = self._classes.numbers(one)
+            if column.treatment is CLASSES:
+                labels, wrong = self.classes.numbers(one)
                 if wrong >= 0:
                     self._fault("class", column, part, [wrong], one[wrong].as_py())
-            elif column.role == "index" and pa.types.is_integer(one.type):
+            elif column.treatment is ROW_NAMES and pa.types.is_integer(one.type):
                 self._fault("row name", column, part, _rows_of(one.is_null()))
                 names = one.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-            elif column.role == "index":
+            elif column.treatment is ROW_NAMES:
                 names = np.array(one.fill_null("").to_pylist(), np.dtypes.StringDType())
         return Rows(self._widened(block), labels, names)
 
@@ -369,7 +369,7 @@ class TableRows:
             elif missing == "drop":
                 kept &= ~gaps[:, k]
         for column, one in zip(self._used, values, strict=True):
-            if column.role == "label" and one.null_count:
+            if column.treatment is CLASSES and one.null_count:
                 if missing != "drop":
                     self._fault("no class", column, part, _rows_of(one.is_null()))
                 kept &= one.is_valid().to_numpy(zero_copy_only=False)

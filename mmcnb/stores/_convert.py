@@ -170,14 +170,14 @@ def _convert_table(path: Path, options: Any, progress: Any, show: Any, write: An
     from mmcnb.samples.tables import TableRows, TypeChangedError
 
     given = TableOptions(**{name: value for name, value in options.items() if value is not None})
-    rows = TableRows(Table(path, given, progress), given, show)
+    table = Table(path, given, progress)
+    rows, n_rows = TableRows(table, given, show), None if table.lengths is None else sum(table.lengths)
     while True:
         written = _written_dtype(rows, rows.stored_dtype, given.dtype)
-        shape = rows.n_features, rows.table.n_rows, rows.table.cached_bytes
+        shape = rows.n_features, n_rows, table.cached_bytes
+        names = rows.feature_names, lambda: rows.classes.names
         try:
-            write(
-                _Stream(rows.blocks(), False, written, *shape, rows.feature_names, lambda: rows.class_names)
-            )
+            write(_Stream(rows.blocks(), False, written, *shape, *names))
             return rows.report()
         except TypeChangedError:  # nothing was written
             rows.settle()
