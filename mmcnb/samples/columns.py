@@ -29,27 +29,29 @@ class Treatment(NamedTuple):
     """What becomes of a kind of column; ``encode`` makes numbers of its values."""
 
     becomes: str
-    encode: Callable[["Column", pa.Array], np.ndarray] | None = None
+    encode: Callable[["Column", pa.Array], pa.Array] | None = None
 
 
-def _numbers(column: "Column", values: pa.Array) -> np.ndarray:
-    return values.to_numpy(zero_copy_only=False)
+def _numbers(column: "Column", values: pa.Array) -> pa.Array:
+    if pa.types.is_float16(values.type):  # which is not joined with other types
+        return pa.array(values.to_numpy(zero_copy_only=False).astype(np.float32))
+    return values.cast(pa.uint8()) if pa.types.is_boolean(values.type) else values
 
 
-def _codes(column: "Column", texts: pa.Array) -> np.ndarray:
-    """Numbers of the categories; NaN for no text, and 0 until the categories are known."""
+def _codes(column: "Column", texts: pa.Array) -> pa.Array:
+    """Numbers of the categories, which are 0 until the categories are known."""
     if column.categories is None:
-        return np.where(texts.is_null(), np.nan, 0.0)
-    return pc.index_in(texts, column.categories).to_numpy(zero_copy_only=False)
+        return pc.if_else(texts.is_valid(), pa.scalar(0, pa.int32()), None)
+    return pc.index_in(texts, column.categories)
 
 
-def _seconds(column: "Column", times: pa.Array) -> np.ndarray:
+def _seconds(column: "Column", times: pa.Array) -> pa.Array:
     """Seconds since 1970, since midnight for times of a day, or of a duration."""
     if pa.types.is_date(times.type):
         times = times.cast(pa.timestamp("s" if times.type == pa.date32() else "ms"))
     unit = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[times.type.unit]
     whole = times.view(pa.int64() if times.type.bit_width == 64 else pa.int32())
-    return pc.divide(whole.cast(pa.float64(), safe=False), unit).to_numpy(zero_copy_only=False)
+    return pc.divide(whole.cast(pa.float64(), safe=False), unit)
 
 
 REFUSED, LEFT_OUT = Treatment("refused"), Treatment("left out")
@@ -229,13 +231,17 @@ class Column:
     def note(self, values: pa.Array) -> None:
         """Count missing and different values of the next rows."""
         self.missing = (self.missing or 0) + values.null_count
-        if self.distinct is not None and kind_of(values.type) != "other":
-            found, known = pc.unique(values.drop_null()), self.distinct
+        if self.distinct is None or kind_of(values.type) == "other":
+            return
+        for some in (values[: 4 * MOST_DISTINCT], values):  # a few rows mostly show that they are too many
+            found, known = pc.unique(some.drop_null()), self.distinct
             if found.type != known.type:
                 common = TEXT if TEXT in (found.type, known.type) else pa.float64()
                 found, known = found.cast(common), known.cast(common)
-            found = pc.unique(pa.chunked_array([known, found]))
-            self.distinct = found if len(found) <= MOST_DISTINCT else None
+            self.distinct = pc.unique(pa.chunked_array([known, found]))
+            if len(self.distinct) > MOST_DISTINCT:
+                self.distinct = None
+                return
 
     def listing(self) -> dict[str, Any]:
         """Name, type, missing and different values, and what becomes of the column."""

@@ -266,12 +266,16 @@ class TableRows:
 
     def _narrow(self, values: list[pa.Array]) -> np.ndarray:
         """One column a feature, of categories their numbers; NaN if a value is missing."""
-        block = np.zeros((len(values[0]), len(self.features)), self.dtype)
+        columns = {
+            column.key: column.treatment.encode(column, one)
+            if column.treatment.encode
+            else pa.repeat(pa.scalar(0, pa.uint8()), len(one))
+            for column, one in zip(self._used, values, strict=True)
+            if column.is_feature
+        }
+        block = pa.record_batch(columns).to_tensor(null_to_nan=True, row_major=True).to_numpy()
         with np.errstate(over="ignore", invalid="ignore"):  # infinity is looked at in the whole block
-            for k, column in enumerate(self.features):
-                if column.treatment.encode is not None:
-                    block[:, k] = column.treatment.encode(column, values[k])
-        return block
+            return block.astype(self.dtype, copy=self._options.missing == "mean")
 
     def _widened(self, block: np.ndarray) -> np.ndarray:
         """Columns of 0 and 1 in place of the numbers of categories."""
