@@ -453,13 +453,14 @@ def parsed(texts: pa.Array, kind: pa.DataType, options: TableOptions) -> tuple[p
 
 def number_hint(texts: pa.Array, options: TableOptions) -> str:
     """Options with which all texts are numbers, or the only one is a mark of missing values."""
-    other, found = "," if options.decimal == "." else ".", []
-    for name, mark in (("thousands", other), ("decimal", other), ("thousands", "'"), ("thousands", " ")):
-        if mark != options.thousands:
-            pattern = replace(options, **{name: mark}).number()
-            found += (
-                [f"--{name} {mark!r}"] if pc.all(pc.match_substring_regex(texts, pattern)).as_py() else []
-            )
+    other = "," if options.decimal == "." else "."
+    ways = ("thousands", other), ("decimal", other), ("thousands", "'"), ("thousands", " ")
+    found = [
+        f"--{name} {mark!r}"
+        for name, mark in ways
+        if mark != options.thousands
+        and pc.all(pc.match_substring_regex(texts, replace(options, **{name: mark}).number())).as_py()
+    ]
     if found:
         return f"give {' or '.join(found)}, "
     if len(pc.unique(texts)) > 1:
