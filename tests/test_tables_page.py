@@ -1,4 +1,4 @@
-"""What the page of tables says is done by its code."""
+"""The code of the page of tables runs and does as the page says."""
 
 import re
 from pathlib import Path

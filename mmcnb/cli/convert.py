@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="n_features",
         type=int,
         metavar="N",
-        help="number of features, where IN may not show all",
+        help="number of features, if IN may not show all",
     )
     parser.add_argument(
         "--dtype", choices=["float32", "float64"], help="type of the values (default: as in IN)"
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Convert, then describe what was written."""
+    """Convert, then describe the store."""
     from mmcnb._config import parse_bytes
     from mmcnb.stores import convert, describe_store
 
@@ -89,14 +89,14 @@ def _show_columns(listing: list[dict[str, Any]]) -> None:
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
-    """Word what became of each column, and what was written."""
+    """Word the treatment of each column, and the store."""
     yield from _listed(report.get("columns") or [])
     shown = {name: value for name, value in report.items() if name != "columns"}
     yield from described(shown | {name: shown.get(name) or None for name in ("rows_dropped", "cells_filled")})
 
 
 def _listed(listing: list[dict[str, Any]]) -> Iterator[str]:
-    """Columns with type, missing and different values, and what becomes of them, as a table."""
+    """Columns with type, missing and different values, and their treatment, as a table."""
     if not listing:
         return
     rows = [["column", *list(listing[0])[1:]]]

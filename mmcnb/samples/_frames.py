@@ -123,7 +123,7 @@ REMEDIES = {
 
 
 def _values(name: Any, series: Any) -> np.ndarray:
-    """The numbers of a column; what is missing or no number is refused by row and name."""
+    """The numbers of a column; a missing value is refused by row and name."""
     try:
         column = series if isinstance(series, pa.ChunkedArray) else pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, OverflowError):  # of objects that are not of one type

@@ -372,7 +372,7 @@ class Table(NamedColumns):
     Attributes
     ----------
     keys : list of str
-        What a column is called in parts.
+        Names of the columns in parts.
     types : list of pyarrow.DataType
         Of the columns, as far as is known before all rows are read.
     is_text : bool
@@ -380,7 +380,7 @@ class Table(NamedColumns):
     lengths : list of int or None
         Rows of each group that can be read by itself; None if there are none.
     cached_bytes : int
-        What is in memory at once, beyond a few megabytes.
+        In memory at once, beyond a few megabytes.
     """
 
     def __init__(self, path: Path, options: TableOptions, show_progress: bool | None = False) -> None:

@@ -130,7 +130,7 @@ def read_pieces(
 
 
 def _end_of_lines(text: bytes, quoted: bool) -> int:
-    """Where the last line ends that is complete, and is no part of a cell in quotes."""
+    """End of the last line that is complete and is no part of a cell in quotes."""
     end = text.rfind(b"\n") + 1
     is_open = quoted and text.count(b'"', 0, end) % 2 == 1
     while end and is_open:
@@ -209,7 +209,7 @@ def read_libsvm(
 
 
 def line_fault(line: bytes, dtype: np.dtype, zero_based: bool, n_features: int | None) -> str | None:
-    """What is wrong with a line of LIBSVM text, with the remedy; None if it is right."""
+    """The fault of a line of LIBSVM text, with the remedy; None if it is right."""
     label, *fields = line.split(b"#")[0].split() or [b"0"]
     if not _number(label, np.dtype(np.float64)).is_integer():
         return f"label {_show(label)} is not a whole number; class labels must be integers"
@@ -224,7 +224,7 @@ def line_fault(line: bytes, dtype: np.dtype, zero_based: bool, n_features: int |
         if not np.isfinite(_number(text, dtype)):
             return f"value {_show(text)} of index {index} is not a finite number ({dtype}); correct it"
         if index == 0 and not zero_based:
-            return "index 0 found where columns are numbered from 1; give --zero-based (zero_based=True)"
+            return "index 0 found, but columns are numbered from 1; give --zero-based (zero_based=True)"
         if index < 0 or index > LARGEST_INDEX:
             return f"index {index} is outside 0..{LARGEST_INDEX}; correct it"
         if n_features is not None and index >= n_features + (not zero_based):

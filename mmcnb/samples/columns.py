@@ -1,4 +1,4 @@
-"""Columns of a table: which are features, what becomes of each, and what is said of one that cannot be taken.
+"""Columns of a table: which are features, their treatment, and sentences about those that cannot be taken.
 
 `TREATMENTS` is the one table of defaults and treatments; readers only follow it.
 """
@@ -26,7 +26,7 @@ WHOLE = r"^[-+]?\d+$"
 
 
 class Treatment(NamedTuple):
-    """What becomes of a kind of column; ``encode`` makes numbers of its values."""
+    """Treatment of a kind of column; ``encode`` makes numbers of its values."""
 
     becomes: str
     encode: Callable[["Column", pa.Array], pa.Array] | None = None
@@ -63,7 +63,7 @@ TREATMENTS: dict[str, dict[str | None, Treatment]] = {
     "date": {None: REFUSED, "epoch": Treatment("seconds since 1970", _seconds), "drop": LEFT_OUT},
     "other": {None: REFUSED},
 }
-"""What becomes of a column by its kind and, for texts and dates, by the option of `DECIDED_BY`."""
+"""Treatment of a column by its kind and, for texts and dates, by the option of `DECIDED_BY`."""
 
 DECIDED_BY = {"text": "categories", "date": "dates"}
 CHOICES = {
@@ -99,12 +99,12 @@ FAULTS = {
     "no mean": ("no cell has a value, so there is no mean", _DROP),
     "categories": (f"there are more than {MOST_DISTINCT} different texts, which are no categories", _DROP),
 }
-"""What is said of columns and cells that cannot be taken, and the remedy."""
+"""The fault of a column or cell that cannot be taken, and the remedy."""
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What is made of the columns; see `mmcnb.read_table`."""
+    """Options of the columns; see `mmcnb.read_table`."""
 
     columns: Any = None
     drop: Any = None
@@ -165,13 +165,13 @@ class TableOptions:
 
 @dataclass
 class Column:
-    """A column of a table, and what is known of it.
+    """A column of a table, as far as it is known.
 
     Attributes
     ----------
     position : int
     key : str
-        What it is called in parts of the table.
+        Its name in parts of the table.
     name : str
     type : pyarrow.DataType
     treatment : Treatment
@@ -244,7 +244,7 @@ class Column:
                 return
 
     def listing(self) -> dict[str, Any]:
-        """Name, type, missing and different values, and what becomes of the column."""
+        """Name, type, missing and different values, and treatment of the column."""
         distinct = f"over {MOST_DISTINCT:,}" if self.distinct is None else len(self.distinct)
         return {
             "name": self.name,
@@ -263,7 +263,7 @@ class NamedColumns:
     name : str
         Of the table, for messages.
     keys : list of str
-        What a column is called in parts.
+        Names of the columns in parts.
     types : list of pyarrow.DataType
         As far as is known before all rows are read.
     names : list of str
@@ -285,7 +285,7 @@ class NamedColumns:
         return f"column {position} ({self.names[position]!r})" if self.has_names else f"column {position}"
 
     def option(self, position: int) -> str:
-        """What names a column on the command line; a name comes before a number."""
+        """Name or number of a column on the command line; a name comes before a number."""
         name, number = self.names[position], str(position)
         is_clear = self.has_names and self.names.count(name) == 1 and not name.startswith("-")
         return shlex.quote(name) if is_clear and (name.strip() or number in self.names) else number
@@ -336,7 +336,7 @@ def is_number_text(reference: Any) -> bool:
 
 
 def choose_columns(table: NamedColumns, options: TableOptions) -> list[Column]:
-    """Decide what becomes of each column; features come first, in the order in which they are written.
+    """Decide the treatment of each column; features come first, in the order in which they are written.
 
     Raises
     ------
@@ -377,7 +377,7 @@ def choose_columns(table: NamedColumns, options: TableOptions) -> list[Column]:
 
 
 def treatment_of(kind: pa.DataType, options: TableOptions) -> Treatment:
-    """What becomes of a column of a type."""
+    """Treatment of a column by its type."""
     name = kind_of(kind)
     return TREATMENTS[name][getattr(options, DECIDED_BY[name]) if name in DECIDED_BY else None]
 
@@ -486,7 +486,7 @@ def float32_merges(values: pa.Array, is_first: bool) -> bool:
     return len(wide) - len(pc.unique(pc.cast(wide, pa.float32(), safe=False))) > len(wide) / 100
 
 
-# --- what is wrong with them ---------------------------------------------------------------------
+# --- faults and classes --------------------------------------------------------------------------
 
 
 class Faults(dict[Any, list[Any]]):

@@ -1,4 +1,4 @@
-"""Tables as rows of numbers: what `mmcnb.samples.columns` decides is done to the parts of a table."""
+"""Tables as rows of numbers, by the decisions of `mmcnb.samples.columns`."""
 
 import os
 from collections import Counter
@@ -71,7 +71,7 @@ class TableRows:
     classes : Classes
         As far as rows are read.
     faults : Faults
-        What cannot be taken, as far as rows are read.
+        Columns and cells that cannot be taken, as far as rows are read.
     n_dropped, n_filled : int
         Rows left out and cells filled so far, as values are missing.
     """
@@ -90,7 +90,7 @@ class TableRows:
         self.settle()
 
     def settle(self) -> None:
-        """Decide what becomes of the columns by the types that are known now."""
+        """Decide the treatment of the columns by the types that are known now."""
         table, options = self.table, self._options
         self.columns = choose_columns(table, options)
         self._used = [column for column in self.columns if column.treatment is not LEFT_OUT]
@@ -121,7 +121,7 @@ class TableRows:
         return names if self.table.has_names else None
 
     def report(self) -> dict[str, Any]:
-        """A listing of all columns, and what became of missing values."""
+        """A listing of all columns, and counts of missing values."""
         return {
             "header": self.table.has_names,
             "columns": self._listing(),
@@ -157,7 +157,7 @@ class TableRows:
             )
 
     def count(self) -> int:
-        """Read all rows, to count values and to note what is at fault; the number of rows."""
+        """Read all rows to count values and to note faults; the number of rows."""
         for part, values in self._pass():
             self._rows(part, values)
         return self.n_read
@@ -175,7 +175,7 @@ class TableRows:
             self.faults.check()
 
     def _pass(self) -> Iterator[tuple[Part, list[pa.Array]]]:
-        """All parts with the values of their columns; what is at fault is noted."""
+        """All parts with the values of their columns; faults are noted."""
         self.faults, self.classes = Faults(), Classes()
         self.n_read = self.n_dropped = self.n_filled = 0
         for column in self._used:
@@ -196,7 +196,7 @@ class TableRows:
                 self._show = None
 
     def _values(self, part: Part) -> list[pa.Array]:
-        """Columns in the types that they are to have; null for what is missing."""
+        """Columns in the types that they are to have; null if a value is missing."""
         found = []
         for column in self._used:
             values, is_feature = part.columns[column.key], column.is_feature
@@ -288,7 +288,7 @@ class TableRows:
                 parts[k] = np.where(np.isnan(parts[k]), column.shares, is_one)
         return np.concatenate(parts, axis=1, dtype=self.dtype)
 
-    # --- what must be known before the first row is written ---
+    # --- categories and means, before the first row is written ---
 
     def _look_ahead(self) -> None:
         """Find the categories, and the mean of each column."""
@@ -326,7 +326,7 @@ class TableRows:
             self._take_type(column, kind)
         column.shares = np.array([counter[text] for text in sorted(counter)]) / max(1, counter.total())
 
-    # --- what cannot be taken ---
+    # --- faults ---
 
     def _fault(
         self,
@@ -491,7 +491,7 @@ def read_table(
     delimiter : str, default=None
         Mark between cells of CSV text, a space for any number of them. None tells it from the first lines.
     missing : {"refuse", "drop", "mean"}, default="refuse"
-        What becomes of missing and infinite cells: an error, rows left out, or the mean of the finite
+        Treatment of missing and infinite cells: an error, rows left out, or the mean of the finite
         numbers of the column, for which all rows are read twice.
     categories : {None, "one-hot"}, default=None
         ``"one-hot"`` makes a column of text one column of 0 and 1 for each text, in sorted order; None
@@ -559,8 +559,7 @@ def describe_table(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``table``, ``n_samples``, ``header``, ``columns`` and ``faults``, which says what cannot be taken, or
-        is None.
+        ``table``, ``n_samples``, ``header``, ``columns`` and ``faults``, a text or None.
 
     Raises
     ------

@@ -23,13 +23,13 @@ from mmcnb.stores._labels import array_beside, class_names, open_class_labels, o
 from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter, StoreWriter
 from mmcnb.stores.atomic import AtomicOutput
 
-WORK_BYTES = 160 * 2**20  # pieces, chunks and libraries on top of what the process holds, measured
+WORK_BYTES = 160 * 2**20  # pieces, chunks and libraries beyond the memory of the process before, measured
 DENSE_FROM = 0.5  # share of values from which layout="auto" writes sparse sources dense
 
 
 @dataclass
 class _Stream:
-    """Rows being converted, and what is known of them in advance."""
+    """Rows being converted, as far as they are known in advance."""
 
     blocks: Blocks
     is_sparse: bool
@@ -78,7 +78,7 @@ def convert(
     zero_based : bool, default=False
         LIBSVM columns are numbered from 0 instead of 1.
     n_features : int, default=None
-        Number of columns of LIBSVM text, where the last ones may hold no value.
+        Number of columns of LIBSVM text, if the last ones may have no value.
     dtype : {"float32", "float64"}, default=None
         None is float32 for text, or float64 if float32 would merge numbers of a table, and for others the
         type they have.
@@ -184,7 +184,7 @@ def _convert_table(path: Path, options: Any, progress: Any, show: Any, write: An
 
 
 def _open_stream(source: Any, form: str, element: str | None, dtype: Any, **text: Any) -> _Stream:
-    """The rows of a source; ``text`` is what the reader of LIBSVM text takes beside path and type."""
+    """The rows of a source; ``text`` has the other options of LIBSVM text."""
     if form == "store":
         return _store_stream(open_samples(source, element), dtype)
     path, text_dtype = Path(source), np.dtype(dtype or np.float32)
@@ -220,7 +220,7 @@ def _format(source: Any) -> str:
 
 
 def _written_dtype(rows: Any, stored: np.dtype, dtype: Any) -> np.dtype:
-    """Type to write rows with: the one asked for, or the one they have where it is no wider than needed."""
+    """Type to write rows with: the one asked for, or the one they have if it is no wider than needed."""
     if dtype is not None:
         return np.dtype(dtype)
     native = stored.newbyteorder("=")
@@ -232,7 +232,7 @@ def _store_stream(samples: Samples, dtype: Any) -> _Stream:
     labels = array_beside(samples, "y")
     if labels is not None and labels.shape[0] != samples.n_samples:
         raise InputError(
-            f"{samples.name}: y has {labels.shape[0]} labels where X has {samples.n_samples} rows."
+            f"{samples.name}: y has {labels.shape[0]} labels, but X has {samples.n_samples} rows."
         )
     names_of_classes = None if labels is None else class_names(labels)
     y = open_class_labels(samples)

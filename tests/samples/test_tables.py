@@ -1,4 +1,4 @@
-"""What becomes of the columns of a table, in each format; what cannot be used is named by line and column."""
+"""Columns of tables in each format; each fault is named by line and column, and each remedy works."""
 
 import bz2
 import gzip
@@ -22,7 +22,7 @@ from mmcnb.stores import convert, open_class_labels, open_index, verify_store
 
 
 def zstd(text):
-    """Text as a .zst file holds it."""
+    """Text as the bytes of a .zst file."""
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as stream:
         stream.write(text)
@@ -265,7 +265,7 @@ def test_decimal_commas(taken):
     assert taken("a;b\n1,5;2\n-3,25e1;,5\n", delimiter=";", decimal=",")[0] == [[1.5, 2], [-32.5, 0.5]]
 
 
-# --- what is refused -----------------------------------------------------------------------------
+# --- faults ------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("pieces")
@@ -398,7 +398,7 @@ def test_a_blank_line_is_no_row_beside_text_beyond_ascii(tmp_path):
     assert open_samples(tmp_path / "out.zarr").n_samples == 2
 
 
-# --- what people bring ---------------------------------------------------------------------------
+# --- kinds of tables -----------------------------------------------------------------------------
 
 
 def convert_and_open(folder, text, **options):
