@@ -214,7 +214,7 @@ REFUSED = {
     "categories": (lambda: first(c=pd.Categorical([1, 2, 1])), "column 'c' .* is text or categories"),
     "dates": (lambda: first(day=pd.to_datetime(["2020-01-01"] * 3)), "column 'day' .* is dates or times"),
     "lists": (lambda: pl.DataFrame({"a": [[1], [2]]}), "column 'a' .* is values of type .*list"),
-    "mixed": (lambda: first(a=[1, "x", 2]), "column 'a' .* is not a number in row 1, but 'x'"),
+    "mixed": (lambda: first(a=[1, "x", 2]), "column 'a' .* at row 1, but 'x'"),
     "missing": (lambda: first(a=[1, None, 2]), "row 1, column 'a' of the data frame"),
     "missing whole number": (lambda: first(a=pd.array([1, 2, None], "Int64")), "row 2, column 'a' of"),
     "polars missing": (lambda: pl.DataFrame({"a": [1, None]}), "row 1, column 'a' of the data frame"),
@@ -294,7 +294,7 @@ REFUSED = {
     "durations of a frame": (lambda: first(a=np.array([1, 2, 3], "m8[s]")), "column 'a' .* dates or times"),
     "duration in a frame": (
         lambda: pd.DataFrame({"a": [1, np.timedelta64(1, "D")]}, dtype=object),
-        "column 'a' .* is not a number in row 1",
+        "column 'a' .* at row 1",
     ),
     "integers of 128 bits": (
         lambda: pl.DataFrame({"a": pl.Series([1, 2], dtype=pl.Int128)}),
