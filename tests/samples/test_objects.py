@@ -214,7 +214,7 @@ REFUSED = {
     "categories": (lambda: first(c=pd.Categorical([1, 2, 1])), "column 'c' .* is text or categories"),
     "dates": (lambda: first(day=pd.to_datetime(["2020-01-01"] * 3)), "column 'day' .* is dates or times"),
     "lists": (lambda: pl.DataFrame({"a": [[1], [2]]}), "column 'a' .* is values of type .*list"),
-    "mixed": (lambda: first(a=[1, "x", 2]), "column 'a' .* at row 1, but 'x'"),
+    "mixed": (lambda: first(a=[1, "x", 2]), "column 'a' .* text, 'x' at row 1"),
     "missing": (lambda: first(a=[1, None, 2]), "row 1, column 'a' of the data frame"),
     "missing whole number": (lambda: first(a=pd.array([1, 2, None], "Int64")), "row 2, column 'a' of"),
     "polars missing": (lambda: pl.DataFrame({"a": [1, None]}), "row 1, column 'a' of the data frame"),
