@@ -1,51 +1,21 @@
 """Maximum margin clustering into any number of clusters, by scores with the widest margin."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from mmcnb._constraints import Constraint
 from mmcnb.engine.needs import FitNeeds, RowShape
-from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelOrGraph, default_kernel, graph_kernel
-from mmcnb.features.kernel import kernel_matrix
-from mmcnb.features.needs import landmark_needs
-from mmcnb.hinge.cccp import CCCPLimits, path_to
-from mmcnb.hinge.multiclass import (
-    ALPHA,
-    LEAST_SQUARES,
-    PASSES,
-    ROUNDS,
-    HingeRefinement,
-    least_squares_record,
-    multiclass_result,
-    refined_by_cut,
-    sample_partition,
-    size_constrained,
-    widest_margin,
-)
-from mmcnb.hinge.needs import graph_hinge_needs, larger_sample, margin_seconds, on_all_rows
-from mmcnb.hinge.sample_search import SearchConfig
-from mmcnb.least_squares.all_rows import (
-    check_clusters,
-    check_matrices,
-    label_all_rows,
-    matrix_bytes,
-    relative_weights,
-    rows_of_sample,
-)
-from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, rows_of_draw
-from mmcnb.least_squares.landmark_sample import LANDMARKS, landmark_sample
-from mmcnb.least_squares.objective import Partition, target_shares
-from mmcnb.least_squares.partition import (
-    PARTITION_ROUTINES,
-    PartitionConfig,
-    partition_sample,
-    partition_seconds,
-)
-from mmcnb.least_squares.search import SampleClusters, SearchSettings, search
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelOrGraph, graph_kernel
+from mmcnb.hinge.multiclass import ROUNDS, fit_on_graph, fit_on_landmarks
+from mmcnb.hinge.needs import needs_of_search
+from mmcnb.hinge.sample_search import search_config
+from mmcnb.least_squares.all_rows import check_matrices
+from mmcnb.least_squares.landmark_sample import LANDMARKS
+from mmcnb.least_squares.objective import target_shares
+from mmcnb.least_squares.partition import PartitionConfig
+from mmcnb.least_squares.search import SearchSettings, search
 
 
 @estimator
@@ -92,8 +62,8 @@ class CrammerSingerMMC(StreamedClusterer):
         "standard" scales the columns block by block (sparse columns are not centred).
     eta : float, default=0.01
         Tolerance of the cutting-plane loop: no constraint is violated by more than xi + eta rho.
-    max_rounds : int, default=30
-        Most rounds over labels at one C; there are never more than five, as later ones improve nothing.
+    max_rounds : int, default=5
+        Most rounds over labels at one C.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
@@ -146,7 +116,7 @@ class CrammerSingerMMC(StreamedClusterer):
     min_share: float | None = None
     scale: str | None = None
     eta: float = 0.01
-    max_rounds: int = 30
+    max_rounds: int = ROUNDS
     degree: int = 3
     coef0: float = 1.0
 
@@ -158,109 +128,32 @@ class CrammerSingerMMC(StreamedClusterer):
         target_shares(self.cluster_sizes, self.n_clusters)
 
     def _needs(self, rows: RowShape) -> FitNeeds:
-        graph, k = graph_kernel(self.kernel), int(self.n_clusters)
-        if graph is not None:
-            drawn = min(self.sample_size or rows_of_draw(k), rows.n_samples)
-            return graph_hinge_needs(graph_needs(graph, k, rows, drawn), rows)
-        size = self.sample_size or rows_of_sample(k)
-        searched = min(size, rows.n_samples)
-        needs = landmark_needs(rows, self._landmarks(searched), size)
-        needs = replace(
-            needs,
-            sample_bytes=needs.sample_bytes + matrix_bytes(searched),
-            search_seconds=partition_seconds(searched, k) + margin_seconds(searched, n_clusters=k),
-            routines={**needs.routines, **PARTITION_ROUTINES},
-        )
-        return on_all_rows(needs, rows, larger_sample(rows.n_samples))
-
-    def _plan(self, rows: RowShape) -> FitPlan:
-        searched = min(self.sample_size or rows_of_sample(self.n_clusters), rows.n_samples)
-        check_matrices(searched, self.n_clusters, self.memory_limit)
-        return super()._plan(rows)
-
-    def _landmarks(self, rows: int) -> int:
-        return min(rows, self.n_landmarks or LANDMARKS)
+        settings = self._settings()
+        check_matrices(settings.searched_rows(rows.n_samples), self.n_clusters, self.memory_limit)
+        return needs_of_search(rows, settings)
 
     def _fit(self, session: FitSession) -> FitResult:
-        limits = float(self.C), self.continuation, int(self.n_init), self.eta, self.max_rounds
-        partition, graph = self._partition(), graph_kernel(self.kernel)
-        if graph is not None:
-            clusters = search(session, SearchSettings(partition, graph, draw_rows=self.sample_size))
-            return separate_on_graph(session, clusters, multiclass_config(session, *limits))
-        if isinstance(self.cluster_sizes, str):
-            partition = replace(partition, cluster_sizes="equal")
-        rows, weights = session.sample, relative_weights(session.sample_weights)
-        check_clusters(self.n_clusters, rows, session.samples.n_samples)
-        kernel = default_kernel(self, rows, session.sample_weights)
-        config = multiclass_config(session, *limits)
-        size = self._landmarks(rows.shape[0])
-        sample = landmark_sample(rows, weights, kernel, size, self.n_clusters, session.random_state)
-        refinement = HingeRefinement(session.engine, sample, partition, config)
-        found = partition_sample(
-            session.engine,
-            partition.smoother(kernel_matrix(rows, kernel), overwrite=True) if weights is None else None,
-            sample.features,
-            partition,
-            session.random_state,
-            refinement.run_start,
-            session.record,
+        settings, names = self._settings(), ("C", "continuation", "n_init", "eta", "max_rounds")
+        parameters = {name: getattr(self, name) for name in names}
+        if graph_kernel(self.kernel) is None:
+            return fit_on_landmarks(session, settings, search_config(session, **parameters))
+        clusters = search(session, settings)
+        return fit_on_graph(session, clusters, search_config(session, **parameters))
+
+    def _settings(self) -> SearchSettings:
+        """How least squares clusters the sample."""
+        graph, sizes, least = graph_kernel(self.kernel), self.cluster_sizes, self.min_share
+        if graph is None and isinstance(sizes, str):
+            sizes = "equal"
+        partition = PartitionConfig(
+            int(self.n_clusters),
+            n_init=int(self.n_init) + 2,
+            cluster_sizes=sizes,
+            size_tolerance=float(self.size_tolerance),
+            min_share=None if least is None else float(least),
         )
-        return separate(session, refinement, found, kernel.gamma, {"gamma": kernel.gamma})
-
-    def _partition(self) -> PartitionConfig:
-        """How least squares clusters the sample; sizes of "auto" are equal under a kernel function."""
-        starts, least = int(self.n_init) + 2, self.min_share
-        sizes = self.cluster_sizes, float(self.size_tolerance), None if least is None else float(least)
-        return sample_partition(int(self.n_clusters), starts, *sizes)
-
-
-def multiclass_config(
-    session: FitSession,
-    C: float = 10.0,
-    continuation: bool = True,
-    n_init: int = 6,
-    eta: float = 0.01,
-    max_rounds: int = 30,
-) -> SearchConfig:
-    """The settings of the refinement on a sample, from parameters of `CrammerSingerMMC`."""
-    path, limits = path_to(C) if continuation else (C,), CCCPLimits(min(ROUNDS, max_rounds))
-    given = session.seed(), session.sample.shape[0]
-    return SearchConfig("adaptive", 0.0, path, eta, limits, "mixed", n_init, *given)
-
-
-def separate_on_graph(session: FitSession, clusters: SampleClusters, config: SearchConfig) -> FitResult:
-    """The scores that separate clusters of the nodes of a graph, and label all rows."""
-    sample = clusters.sample
-    assert isinstance(sample, GraphSample)
-    refinement = HingeRefinement(session.engine, sample, clusters.config, config)
-    found = refined_by_cut(refinement, sample.graph, clusters.found, session.record)
-    return separate(session, refinement, found, None, {"graph": sample.graph.to_dict()})
-
-
-def separate(
-    session: FitSession,
-    refinement: HingeRefinement,
-    found: list[Partition],
-    gamma: float | None,
-    report: dict[str, Any],
-) -> FitResult:
-    """Label all rows by the best partition of the sample, and separate these labels."""
-    for one in found:
-        session.record({"stage": LEAST_SQUARES, "start": one.start, "J": one.objective})
-    sample, partition = refinement.sample, refinement.partition
-    model = sample.model(session, ALPHA)
-    features = session.cached(model.features(session.samples))
-    least_squares = replace(session, record=least_squares_record(session.record))
-    once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
-    fixed = least_squares, partition, sample, sample.ridge_map(ALPHA)
-    labelled = label_all_rows(*fixed, features, found[0].labels, 1 if once else PASSES)
-    solution = widest_margin(session, refinement, labelled, features)
-    model = replace(model, rule=size_constrained(solution, sample, labelled.bounds), ridge=None)
-    random = refinement.random_solution(solution.C)
-    converged = (labelled.settled or once) and solution.status == "converged"
-    return multiclass_result(
-        *(session, model, features, refinement.objective, solution, random),
-        {"gamma": gamma, "converged": converged},
-        **report,
-        sample_objective=float(found[0].objective),
-    )
+        return SearchSettings(
+            *(partition, graph or self.kernel, self.gamma, int(self.degree), float(self.coef0)),
+            n_landmarks=self.n_landmarks or LANDMARKS,
+            sample_size=self.sample_size,
+        )

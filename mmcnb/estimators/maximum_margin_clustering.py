@@ -15,18 +15,20 @@ from mmcnb.engine.session import FitResult, FitSession, connected
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator, first_row_order, label_rows
 from mmcnb.estimators.choice import Candidate, Chosen, trust_in, why
-from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC, multiclass_config, separate_on_graph
+from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC
 from mmcnb.estimators.input import read_input
 from mmcnb.estimators.known_rows import read_known_rows
-from mmcnb.estimators.parameters import COUNT, OPTIONAL_SHARE, KernelOrGraph, graph_kernel, search_parameters
+from mmcnb.estimators.parameters import COUNT, OPTIONAL_SHARE, KernelOrGraph, graph_kernel
 from mmcnb.estimators.refits import confidence_of_refits
-from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC, fit_on_graph
-from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS
+from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC
 from mmcnb.features.confidence import Confidence, ConfidenceRule
 from mmcnb.features.graph import NODE_LIBRARIES
 from mmcnb.features.needs import bytes_of_rows
 from mmcnb.features.rules import DecisionPass, KeptLabels
-from mmcnb.hinge.needs import MARGIN_LIBRARIES
+from mmcnb.hinge import multiclass, two_clusters
+from mmcnb.hinge.landmarks import needs_of_landmarks
+from mmcnb.hinge.needs import MARGIN_LIBRARIES, needs_of_search
+from mmcnb.hinge.sample_search import search_config
 from mmcnb.least_squares.all_rows import relative_weights, rows_of_sample
 from mmcnb.least_squares.cluster_numbers import TriedNumber, best_number, try_numbers
 from mmcnb.least_squares.graph_partition import GraphSample, mean_agreement
@@ -34,7 +36,7 @@ from mmcnb.least_squares.known import compared, searched
 from mmcnb.least_squares.normalized_cut import relative_cut
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
-from mmcnb.least_squares.search import SampleClusters, SearchSettings, label, search
+from mmcnb.least_squares.search import SampleClusters, SearchSettings, label, search, search_needs
 
 
 @estimator
@@ -276,17 +278,15 @@ class MaximumMarginClustering(StreamedClusterer):
         squared = known is not None or not self._two_free or str(kernel) == "rbf"
         return "squared" if squared else "hinge"
 
-    def _method(self, kernel: Any, known: Any = None) -> UnsupervisedRLS | SparseKernelMMC | CrammerSingerMMC:
-        """The method under one kernel."""
-        if self._loss_of(kernel, known) == "squared":
-            return self._by_least_squares(kernel)
-        if not self._two_free:
-            return CrammerSingerMMC(**self._sizes(), kernel=kernel)
-        method = SparseKernelMMC(kernel=kernel)
-        return method if self.min_share is None else method.set_params(min_share=self.min_share)
+    def _by_hinge(self, kernel: Any) -> SparseKernelMMC | CrammerSingerMMC:
+        """The method by the hinge loss under one kernel."""
+        if self._two_free:
+            return SparseKernelMMC(kernel=kernel, **self._least_share())
+        names = "n_clusters", "cluster_sizes", "size_tolerance", "min_share"
+        return CrammerSingerMMC(**{name: getattr(self, name) for name in names}, kernel=kernel)
 
-    def _by_least_squares(self, kernel: Any) -> UnsupervisedRLS:
-        return UnsupervisedRLS(**self._sizes(), kernel=kernel)
+    def _least_share(self) -> dict[str, Any]:
+        return {} if self.min_share is None else {"min_share": self.min_share}
 
     def _settings(self, kernel: Any) -> SearchSettings:
         """How least squares searches a sample under a kernel."""
@@ -297,10 +297,6 @@ class MaximumMarginClustering(StreamedClusterer):
             min_share=None if self.min_share is None else float(self.min_share),
         )
         return SearchSettings(partition, graph_kernel(kernel) or kernel)
-
-    def _sizes(self) -> dict[str, Any]:
-        names = "n_clusters", "cluster_sizes", "size_tolerance", "min_share", "memory_limit"
-        return {name: getattr(self, name) for name in names}
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         return self._all_needs(rows)[0]
@@ -321,8 +317,12 @@ class MaximumMarginClustering(StreamedClusterer):
 
     def _needs_of(self, kernel: Any, rows: RowShape) -> FitNeeds:
         """The needs of the method under a kernel, with no more rows drawn than it searches."""
-        method = self._method(kernel)
-        return method._search_needs(rows) if isinstance(method, UnsupervisedRLS) else method._needs(rows)
+        settings = self._settings(kernel)
+        if self._loss_of(kernel) == "squared":
+            return search_needs(rows, settings)
+        if self._two_free and graph_kernel(kernel) is None:
+            return needs_of_landmarks(rows, None, None)
+        return needs_of_search(rows, settings)
 
     def _plan(self, rows: RowShape) -> FitPlan:
         """The plan of the method that needs most."""
@@ -358,12 +358,12 @@ class MaximumMarginClustering(StreamedClusterer):
     def _under(self, kernel: Any, session: FitSession) -> Chosen:
         """The fit under one kernel."""
         name = "graph" if graph_kernel(kernel) is not None else str(kernel)
-        method = self._method(kernel, session.known)
-        if session.known is None:
-            taken = Candidate(int(self.n_clusters), name, self._loss_of(kernel))
-            return Chosen(method._fit(session), taken, [taken])
+        taken = Candidate(int(self.n_clusters), name, self._loss_of(kernel, session.known))
+        if taken.loss == "hinge":
+            return Chosen(self._by_hinge(kernel)._fit(session), taken, [taken])
         clusters = search(session, self._settings(kernel))
-        taken = self._candidate(name, session, clusters)
+        if session.known is not None:
+            taken = self._candidate(name, session, clusters)
         return Chosen(label(session, clusters), taken, [taken])
 
     def _choose(self, session: FitSession) -> Chosen:
@@ -398,12 +398,12 @@ class MaximumMarginClustering(StreamedClusterer):
 
     def _on_graph(self, session: FitSession, clusters: SampleClusters) -> FitResult:
         """The fit on the graph whose nodes have been clustered."""
-        method = self._method("graph", session.known)
-        if isinstance(method, UnsupervisedRLS):
+        if self._loss_of("graph", session.known) == "squared":
             return label(session, clusters)
-        if isinstance(method, CrammerSingerMMC):
-            return separate_on_graph(session, clusters, multiclass_config(session))
-        return fit_on_graph(session, clusters, None, search_parameters(method))
+        if self._two_free:
+            return two_clusters.fit_on_graph(session, clusters, self._least_share())
+        config = search_config(session, max_rounds=multiclass.ROUNDS)
+        return multiclass.fit_on_graph(session, clusters, config)
 
     def _told(self, session: FitSession, chosen: Chosen, report: dict[str, Any]) -> FitResult:
         """The result with what was taken, how far to trust it, and its confidence."""

@@ -23,7 +23,6 @@ from mmcnb.features.base_kernels import (
 )
 from mmcnb.features.nystroem import check_places, choose_landmarks
 from mmcnb.hinge.landmarks import basis_size
-from mmcnb.hinge.multiclass import sample_partition
 from mmcnb.hinge.multiple_kernels import MultipleKernelSample, fit_clusters, map_by_kernels
 from mmcnb.hinge.needs import hinge_needs
 from mmcnb.hinge.sample_search import search_config
@@ -35,6 +34,7 @@ from mmcnb.least_squares.all_rows import (
     relative_weights,
     rows_of_sample,
 )
+from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import open_samples
 
 COMPARED_ROWS = 50  # fewest rows on which kernels are compared
@@ -231,7 +231,7 @@ class MultipleKernelClustering(StreamedClusterer):
         sample, names = self._mapped(session, relative_weights(session.sample_weights))
         # Two local searches a start, measured by `python -m benchmarks mkc`.
         starts, least = 2 * int(self.n_init), float(self.min_share)
-        partition = sample_partition(k, starts, "equal", 0.1, least)
+        partition = PartitionConfig(k, n_init=starts, cluster_sizes="equal", min_share=least)
         return fit_clusters(session, sample, partition, config, kernel_names=names)
 
     def _mapped(

@@ -1,16 +1,11 @@
 """Sparse kernel maximum margin clustering: two clusters in data of any size."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
-
-import numpy as np
 
 from mmcnb._constraints import Choice, Constraint
 from mmcnb.engine.needs import FitNeeds, RowShape
-from mmcnb.engine.passes import SAMPLE_ROWS
-from mmcnb.engine.session import FitResult, FitSession, Record, run_starts
+from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
@@ -19,18 +14,13 @@ from mmcnb.estimators.parameters import (
     refuse_landmarks_of_graph,
     search_parameters,
 )
-from mmcnb.features.model import Model
-from mmcnb.features.rules import GivenLabels, Hyperplane
+from mmcnb.features.graph import GraphKernel
 from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
-from mmcnb.hinge.needs import graph_hinge_needs
-from mmcnb.hinge.sample_search import RestartResult, search_config
-from mmcnb.hinge.two_clusters import fit_from, search_starts
-from mmcnb.hinge.working_set import linear_features
-from mmcnb.least_squares.graph_partition import GraphSample, graph_needs, rows_of_draw
-from mmcnb.least_squares.normalized_cut import relative_cut
+from mmcnb.hinge.needs import needs_of_search
+from mmcnb.hinge.sample_search import search_config
+from mmcnb.hinge.two_clusters import fit_on_graph
 from mmcnb.least_squares.partition import PartitionConfig
-from mmcnb.least_squares.search import SampleClusters, SearchSettings, search
-from mmcnb.samples import open_samples
+from mmcnb.least_squares.search import SearchSettings, search
 
 
 @estimator(kw_only=True)
@@ -164,68 +154,23 @@ class SparseKernelMMC(StreamedClusterer):
         if self.landmarks is not None:
             refuse_landmarks_of_graph(self.kernel)
 
+    def _graph_settings(self, graph: GraphKernel) -> SearchSettings:
+        """How least squares clusters the nodes of a graph."""
+        partition = PartitionConfig(2, n_init=int(self.n_init), min_share=float(self.min_share))
+        return SearchSettings(partition, graph, sample_size=self.sample_size)
+
     def _needs(self, rows: RowShape) -> FitNeeds:
         graph, growing = graph_kernel(self.kernel), self.basis == "shared"
-        if graph is None:
-            return needs_of_landmarks(rows, self.sample_size, self.n_landmarks, self.landmarks, growing)
-        drawn = min(self.sample_size or rows_of_draw(2), rows.n_samples)
-        return graph_hinge_needs(graph_needs(graph, 2, rows, drawn), rows)
+        if graph is not None:
+            return needs_of_search(rows, self._graph_settings(graph))
+        return needs_of_landmarks(rows, self.sample_size, self.n_landmarks, self.landmarks, growing)
 
     def _fit(self, session: FitSession) -> FitResult:
         graph = graph_kernel(self.kernel)
         if graph is not None:
-            partition = PartitionConfig(2, n_init=int(self.n_init), min_share=float(self.min_share))
-            clusters = search(session, SearchSettings(partition, graph, draw_rows=self.sample_size))
-            return fit_on_graph(session, clusters, self.sample_size, search_parameters(self))
+            clusters = search(session, self._graph_settings(graph))
+            return fit_on_graph(session, clusters, search_parameters(self), self.sample_size)
         config = search_config(session, **search_parameters(self))
-        given = session.sample, session.sample_weights, self.degree, self.coef0
-        kernels = candidate_kernels(self.kernel, self.gamma, *given)
-        growing = self.basis == "shared"
+        rows, weights, growing = session.sample, session.sample_weights, self.basis == "shared"
+        kernels = candidate_kernels(self.kernel, self.gamma, rows, weights, self.degree, self.coef0)
         return fit_on_landmarks(session, config, kernels, self.n_landmarks, self.landmarks, growing)
-
-
-def fit_on_graph(
-    session: FitSession, clusters: SampleClusters, sample_size: int | None, parameters: dict[str, Any]
-) -> FitResult:
-    """Fit to the coordinates of the rows on a graph, in which the kernel is linear.
-
-    The best partition of the nodes by least squares leads to one hyperplane. The search of the hinge form,
-    which finds smaller clusters, leads to another. The one that cuts less of the graph counts. ``parameters``
-    are those of `mmcnb.hinge.sample_search.search_config`.
-    """
-    assert isinstance(clusters.sample, GraphSample)
-    graph = clusters.sample.graph
-    size = min(sample_size or SAMPLE_ROWS, session.sample.shape[0])
-    rows = np.sort(session.random_state.permutation(session.sample.shape[0])[:size])
-    empty = Hyperplane(np.empty(0), 0.0)
-    model = Model(empty, mean=session.mean, deviation=session.deviation, graph=graph.map)
-    on_graph = replace(
-        session,
-        samples=model.features(session.samples),
-        sample=graph.map.block(session.sample[rows], np.float32),
-        sample_weights=None if session.sample_weights is None else session.sample_weights[rows],
-        mean=None,
-        deviation=None,
-    )
-    given = session.engine, open_samples(on_graph.sample), on_graph.sample_weights
-    features = [partial(linear_features, *given)]
-    config = search_config(on_graph, **parameters)
-    partition = GivenLabels(np.where(clusters.found[0].labels[rows] == 0, -1, 1).astype(np.int8))
-
-    def search_from(init: Any, record: Record) -> RestartResult:
-        return search_starts(replace(on_graph, record=record), features, replace(config, init=init))[0]
-
-    found = run_starts(session.engine, search_from, [partition, config.init], session.record)
-
-    def cut(restart: RestartResult) -> float:
-        above = restart.state.boundary.decide(graph.map.coordinates) >= 0
-        if above.all() or not above.any():
-            return np.inf
-        return relative_cut(graph, above[graph.node_of].astype(np.int64), 2)
-
-    result = fit_from(on_graph, [min(found, key=cut)], config)
-    return replace(
-        result,
-        model=replace(model, rule=result.model.rule),
-        report={**result.report, "graph": graph.to_dict()},
-    )

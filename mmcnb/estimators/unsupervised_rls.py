@@ -8,23 +8,17 @@ import numpy as np
 
 from mmcnb._constraints import Choice, Constraint, Interval
 from mmcnb.engine.needs import FitNeeds, RowShape
-from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelOrGraph, graph_kernel, refuse_landmarks_of_graph
-from mmcnb.features.needs import bytes_of_rows, landmark_needs
+from mmcnb.features.needs import bytes_of_rows
 from mmcnb.features.rules import DecisionPass
-from mmcnb.least_squares.all_rows import (
-    check_matrices,
-    matrix_bytes,
-    rows_of_sample,
-)
-from mmcnb.least_squares.graph_partition import graph_needs, rows_of_draw
+from mmcnb.least_squares.all_rows import check_matrices
 from mmcnb.least_squares.landmark_sample import LANDMARKS
 from mmcnb.least_squares.objective import target_shares
-from mmcnb.least_squares.partition import PARTITION_ROUTINES, PartitionConfig, partition_seconds
-from mmcnb.least_squares.search import SearchSettings, label, search
+from mmcnb.least_squares.partition import PartitionConfig
+from mmcnb.least_squares.search import SearchSettings, label, search, search_needs
 from mmcnb.samples import GROUP_ROWS
 
 DRAWN_NUMBERS = 2**23  # in the rows that are drawn together with a sample
@@ -193,7 +187,10 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         """With a group of rows drawn, of many: labels that have settled on these leave one pass."""
-        needs, searched = self._search_needs(rows), self._searched_rows(rows.n_samples)
+        settings = self._settings()
+        searched = settings.searched_rows(rows.n_samples)
+        check_matrices(searched, self.n_clusters, self.memory_limit)
+        needs = search_needs(rows, settings, int(self.max_passes))
         many = rows.n_samples > 2 * GROUP_ROWS > 4 * searched
         if graph_kernel(self.kernel) is not None or not many:
             return needs
@@ -204,44 +201,13 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
             needs = replace(needs, sample_size=drawn, sample_bytes=more)
         return replace(needs, likely_sweeps=1)
 
-    def _search_needs(self, rows: RowShape) -> FitNeeds:
-        """Bytes and work of a fit that draws the rows that it searches, and no more."""
-        k, graph, searched = (
-            int(self.n_clusters),
-            graph_kernel(self.kernel),
-            self._searched_rows(rows.n_samples),
-        )
-        passes, own = int(self.max_passes), self.landmarks
-        if graph is not None:
-            return graph_needs(graph, k, rows, searched, passes)
-        n_landmarks = min(searched, self.n_landmarks) if own is None else len(own)
-        needs = landmark_needs(rows, n_landmarks, searched, candidates=2, stays_sparse=own is None)
-        return replace(
-            needs,
-            work_bytes=needs.work_bytes + matrix_bytes(searched),
-            sweeps=passes,  # the first pass reads, one more labels
-            likely_sweeps=passes,
-            search_seconds=partition_seconds(searched, k),
-            routines={**needs.routines, **PARTITION_ROUTINES},
-        )
-
-    def _searched_rows(self, n_samples: int) -> int:
-        """Rows of the sample that is searched, or of each sample of the nodes of a graph."""
-        default = rows_of_sample if graph_kernel(self.kernel) is None else rows_of_draw
-        return min(self.sample_size or default(int(self.n_clusters)), n_samples)
-
-    def _plan(self, rows: RowShape) -> FitPlan:
-        check_matrices(self._searched_rows(rows.n_samples), self.n_clusters, self.memory_limit)
-        return super()._plan(rows)
-
     def _fit(self, session: FitSession) -> FitResult:
-        searched = session
-        if graph_kernel(self.kernel) is None:  # of the rows that were drawn
-            searched = session.of_size(self._searched_rows(session.samples.n_samples))
-        return label(session, search(searched, self._settings()), int(self.max_passes))
+        settings, drawn = self._settings(), session
+        if graph_kernel(self.kernel) is None:
+            drawn = session.of_size(settings.searched_rows(session.samples.n_samples))
+        return label(session, search(drawn, settings), int(self.max_passes))
 
     def _settings(self) -> SearchSettings:
-        least = None if self.min_share is None else float(self.min_share)
         partition = PartitionConfig(
             n_clusters=int(self.n_clusters),
             alpha=float(self.alpha),
@@ -250,7 +216,7 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
             n_init=int(self.n_init),
             cluster_sizes=self.cluster_sizes,
             size_tolerance=float(self.size_tolerance),
-            min_share=least,
+            min_share=None if self.min_share is None else float(self.min_share),
         )
         return SearchSettings(
             partition,
@@ -260,5 +226,5 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
             coef0=float(self.coef0),
             n_landmarks=self.n_landmarks,
             landmarks=self.landmarks,
-            draw_rows=self.sample_size,
+            sample_size=self.sample_size,
         )

@@ -23,26 +23,20 @@ from mmcnb.hinge.needs import larger_sample
 from mmcnb.hinge.sample_search import SearchConfig, solve_random
 from mmcnb.hinge.two_clusters import separation
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.least_squares.all_rows import LabelledRows, MappedSample
+from mmcnb.least_squares.all_rows import LabelledRows, MappedSample, label_all_rows
+from mmcnb.least_squares.graph_partition import GraphSample
+from mmcnb.least_squares.landmark_sample import LandmarkSample
 from mmcnb.least_squares.local_search import random_labels
 from mmcnb.least_squares.normalized_cut import cut_score
 from mmcnb.least_squares.objective import Partition
-from mmcnb.least_squares.partition import REFINED, PartitionConfig
+from mmcnb.least_squares.partition import REFINED, PartitionConfig, Refine
+from mmcnb.least_squares.search import SampleClusters, SearchSettings, search
 from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
 from mmcnb.samples.matrix import stack
 
-ALPHA = 1e-3  # ridge per row in the search for labels: `python -m benchmarks rls`
 PASSES = 3  # of least squares over all rows: `python -m benchmarks peers`
 ROUNDS = 5  # at one C on the sample: later ones improve nothing (`python -m benchmarks mkc`)
 LEAST_SQUARES = "least squares"
-
-
-def sample_partition(n_clusters: int, n_init: int, *sizes: Any) -> PartitionConfig:
-    """How the sample of a method of many clusters is clustered by least squares.
-
-    ``sizes`` are the size constraints, their tolerance and the least share of a cluster.
-    """
-    return PartitionConfig(n_clusters, ALPHA, "shaking", "mixed", n_init, *sizes)
 
 
 @dataclass(frozen=True)
@@ -108,7 +102,52 @@ def refined_by_cut(
     return sorted(found, key=lambda one: -one.objective)
 
 
+def fit_on_landmarks(session: FitSession, settings: SearchSettings, config: SearchConfig) -> FitResult:
+    """Scores on landmarks of the sample, which separate the clusters that refinement leads to."""
+
+    def refine(sample: LandmarkSample) -> Refine:
+        return HingeRefinement(session.engine, sample, settings.partition, config).run_start
+
+    clusters = search(session, settings, refine)
+    refinement = HingeRefinement(session.engine, clusters.sample, clusters.config, config)
+    return separate(session, refinement, clusters.found, clusters.report)
+
+
+def fit_on_graph(session: FitSession, clusters: SampleClusters, config: SearchConfig) -> FitResult:
+    """Scores that separate clusters of the nodes of a graph, refined if that improves the cut."""
+    sample = clusters.sample
+    assert isinstance(sample, GraphSample)
+    refinement = HingeRefinement(session.engine, sample, clusters.config, config)
+    found = refined_by_cut(refinement, sample.graph, clusters.found, session.record)
+    return separate(session, refinement, found, clusters.report)
+
+
 # -- all rows ----------------------------------------------------------------------------------
+
+
+def separate(
+    session: FitSession, refinement: HingeRefinement, found: list[Partition], report: dict[str, Any]
+) -> FitResult:
+    """Label all rows by the best partition of the sample, and separate these labels."""
+    for one in found:
+        session.record({"stage": LEAST_SQUARES, "start": one.start, "J": one.objective})
+    sample, partition = refinement.sample, refinement.partition
+    model = sample.model(session, partition.alpha)
+    features = session.cached(model.features(session.samples))
+    least_squares = replace(session, record=least_squares_record(session.record))
+    once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
+    fixed = least_squares, partition, sample, sample.ridge_map(partition.alpha)
+    labelled = label_all_rows(*fixed, features, found[0].labels, 1 if once else PASSES)
+    solution = widest_margin(session, refinement, labelled, features)
+    model = replace(model, rule=size_constrained(solution, sample, labelled.bounds), ridge=None)
+    random = refinement.random_solution(solution.C)
+    converged = (labelled.settled or once) and solution.status == "converged"
+    return multiclass_result(
+        *(session, model, features, refinement.objective, solution, random),
+        {"gamma": report["gamma"], "converged": converged},
+        **{name: value for name, value in report.items() if value is not None},
+        sample_objective=float(found[0].objective),
+    )
 
 
 def least_squares_record(record: Record) -> Record:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from mmcnb.engine import plan
 from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.features.needs import bytes_of_rows, landmark_needs
+from mmcnb.least_squares.search import SearchSettings, search_needs
 from mmcnb.samples import GROUP_ROWS
 from mmcnb.samples.matrix import FREED_BYTES
 
@@ -91,11 +92,16 @@ def hinge_needs(
     return on_all_rows(needs, rows, larger)
 
 
-def graph_hinge_needs(needs: FitNeeds, rows: RowShape) -> FitNeeds:
-    """The needs of a fit on a graph, with those of the hinge loss on its clusters."""
-    needs = on_all_rows(needs, rows, larger_sample(rows.n_samples))
-    routines = {**needs.routines, **MARGIN_ROUTINES}
-    return replace(needs, sample_bytes=needs.sample_bytes + MARGIN_LIBRARIES, routines=routines)
+def needs_of_search(rows: RowShape, settings: SearchSettings) -> FitNeeds:
+    """The needs of the hinge loss on clusters that least squares finds, on landmarks or on a graph."""
+    needs = on_all_rows(search_needs(rows, settings), rows, larger_sample(rows.n_samples))
+    searched, k = settings.searched_rows(rows.n_samples), settings.partition.n_clusters
+    return replace(
+        needs,
+        sample_bytes=needs.sample_bytes + MARGIN_LIBRARIES,
+        search_seconds=needs.search_seconds + margin_seconds(searched, n_clusters=k),
+        routines={**needs.routines, **MARGIN_ROUTINES},
+    )
 
 
 def margin_seconds(rows: int, n_features: int = 0, n_clusters: int = 2) -> float:

@@ -79,15 +79,15 @@ class SearchConfig:
 
 def search_config(
     session: FitSession,
-    C: float,
-    threshold: Threshold,
-    continuation: bool,
-    init: str,
-    n_init: int,
-    balance: float,
-    min_share: float,
-    eta: float,
-    max_rounds: int,
+    C: float = 10.0,
+    threshold: Threshold = "adaptive",
+    continuation: bool = True,
+    init: str = "mixed",
+    n_init: int = 6,
+    balance: float = 0.0,
+    min_share: float = 0.1,
+    eta: float = 0.01,
+    max_rounds: int = 30,
 ) -> SearchConfig:
     """The settings of the search on a sample, from the parameters of an estimator."""
     m = session.sample.shape[0]

@@ -1,22 +1,31 @@
 """Clusters of a sample by least squares, and the labels of all rows that follow from them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.graph import GraphKernel
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.landmarks import scaled_landmarks
-from mmcnb.least_squares.all_rows import check_clusters, label_all_rows, relative_weights
+from mmcnb.features.needs import landmark_needs
+from mmcnb.least_squares.all_rows import (
+    check_clusters,
+    label_all_rows,
+    matrix_bytes,
+    relative_weights,
+    rows_of_sample,
+)
 from mmcnb.least_squares.graph_partition import (
     GraphSample,
     agreed_first,
     graph_least_share,
+    graph_needs,
     graph_sample,
     partition_graph,
     rows_of_draw,
@@ -24,7 +33,13 @@ from mmcnb.least_squares.graph_partition import (
 from mmcnb.least_squares.known import ranked_by_known
 from mmcnb.least_squares.landmark_sample import LANDMARKS, LandmarkSample, landmark_sample
 from mmcnb.least_squares.objective import Partition
-from mmcnb.least_squares.partition import PartitionConfig, partition_sample
+from mmcnb.least_squares.partition import (
+    PARTITION_ROUTINES,
+    PartitionConfig,
+    Refine,
+    partition_sample,
+    partition_seconds,
+)
 from mmcnb.samples import open_samples
 
 
@@ -49,8 +64,9 @@ class SearchSettings:
         Basis vectors, of a kernel function.
     landmarks : ndarray of shape (p, d) or None, default=None
         Basis vectors in the units of the rows, in place of ``n_landmarks`` from the sample.
-    draw_rows : int or None, default=None
-        Rows of each sample of the nodes of a graph; None is `rows_of_draw`.
+    sample_size : int or None, default=None
+        Rows that are searched, or of a graph those of each sample of its nodes; None is the default for the
+        number of clusters.
     """
 
     partition: PartitionConfig
@@ -60,7 +76,12 @@ class SearchSettings:
     coef0: float = 1.0
     n_landmarks: int = LANDMARKS
     landmarks: Sequence[Any] | np.ndarray | None = None
-    draw_rows: int | None = None
+    sample_size: int | None = None
+
+    def searched_rows(self, n_samples: int) -> int:
+        """Rows of the sample that is searched, or of each sample of the nodes of a graph."""
+        default = rows_of_draw if isinstance(self.kernel, GraphKernel) else rows_of_sample
+        return min(self.sample_size or default(self.partition.n_clusters), n_samples)
 
 
 @dataclass(frozen=True)
@@ -85,8 +106,44 @@ class SampleClusters:
     report: dict[str, Any]
 
 
-def search(session: FitSession, settings: SearchSettings) -> SampleClusters:
+def search_needs(rows: RowShape, settings: SearchSettings, max_passes: int = 3) -> FitNeeds:
+    """Bytes and work of a fit that draws the rows that it searches, and no more."""
+    kernel, k, own = settings.kernel, settings.partition.n_clusters, settings.landmarks
+    searched = settings.searched_rows(rows.n_samples)
+    if isinstance(kernel, GraphKernel):
+        return graph_needs(kernel, k, rows, searched, max_passes)
+    n_landmarks = min(searched, settings.n_landmarks) if own is None else len(own)
+    needs = landmark_needs(rows, n_landmarks, searched, candidates=2, stays_sparse=own is None)
+    return replace(
+        needs,
+        work_bytes=needs.work_bytes + matrix_bytes(searched),
+        sweeps=max_passes,  # the first pass reads, one more labels
+        likely_sweeps=max_passes,
+        search_seconds=partition_seconds(searched, k),
+        routines={**needs.routines, **PARTITION_ROUTINES},
+    )
+
+
+def search(
+    session: FitSession,
+    settings: SearchSettings,
+    refine: Callable[[LandmarkSample], Refine] | None = None,
+) -> SampleClusters:
     """Cluster the sample of a fit, in landmark features or in the coordinates of a graph.
+
+    Parameters
+    ----------
+    session : FitSession
+        The fit.
+    settings : SearchSettings
+        How the sample is clustered.
+    refine : callable or None, default=None
+        Takes the sample in landmark features, and gives the ``refine`` of `partition_sample`; not for graphs.
+
+    Returns
+    -------
+    SampleClusters
+        The clusters.
 
     Raises
     ------
@@ -102,7 +159,7 @@ def search(session: FitSession, settings: SearchSettings) -> SampleClusters:
         check_clusters(*given)
         gamma = default_gamma(settings.gamma, kernel, session.sample, weights)
         function = Kernel(kernel, gamma, settings.degree, settings.coef0)
-        clusters = _search_landmarks(session, settings, function, weights)
+        clusters = _search_landmarks(session, settings, function, weights, refine)
     found = ranked_by_known(session.known, clusters.sample, clusters.config, clusters.found)
     return replace(clusters, found=found)
 
@@ -117,13 +174,17 @@ def _search_graph(
         config = replace(config, min_share=graph_least_share(config.n_clusters, nodes))
     if isinstance(config.cluster_sizes, str) and config.cluster_sizes == "auto":
         config = replace(config, cluster_sizes=None)
-    rows = min(settings.draw_rows or rows_of_draw(config.n_clusters), session.sample.shape[0])
+    rows = settings.searched_rows(session.sample.shape[0])
     found = agreed_first(partition_graph(engine, sample, config, random_state, rows))
     return SampleClusters(sample, found, config, {"gamma": None, "graph": sample.graph.to_dict()})
 
 
 def _search_landmarks(
-    session: FitSession, settings: SearchSettings, kernel: Kernel, weights: np.ndarray | None
+    session: FitSession,
+    settings: SearchSettings,
+    kernel: Kernel,
+    weights: np.ndarray | None,
+    refine: Callable[[LandmarkSample], Refine] | None,
 ) -> SampleClusters:
     config, rows, random_state = settings.partition, session.sample, session.random_state
     own = settings.landmarks
@@ -138,7 +199,10 @@ def _search_landmarks(
 
     landmarks = partial(landmark_sample, rows, weights, kernel, size, config.n_clusters, random_state, own)
     R, sample = session.engine.each(lambda make: make(), [smoother, landmarks])
-    found = partition_sample(session.engine, R, sample.features, config, random_state)
+    refined = None if refine is None else refine(sample)
+    found = partition_sample(
+        session.engine, R, sample.features, config, random_state, refined, session.record
+    )
     return SampleClusters(sample, found, config, {"gamma": kernel.gamma})
 
 
