@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mmcnb._constraints import Constraint
 from mmcnb.engine.checkpoint import CheckpointEngine
@@ -27,7 +27,6 @@ from mmcnb.engine.session import (
     FitResult,
     FitSession,
     History,
-    Record,
     Report,
     connected,
     open_engine,
@@ -37,14 +36,14 @@ from mmcnb.engine.session import (
 )
 from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.estimators.advice import advice, place_of_work
-from mmcnb.estimators.input import read_input
 from mmcnb.estimators.outputs import in_report, rows_output, table_of_rows, verdict_html
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.parameters import estimator as estimator
 from mmcnb.estimators.persistence import save_estimator
 from mmcnb.features.model import Model
 from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPass, Scores
-from mmcnb.samples import Samples
+from mmcnb.samples import Samples, open_samples
+from mmcnb.samples._open import names_in_frame
 from mmcnb.samples.derived import scaled_matrix
 
 FITTED = ("objective", "gamma", "converged", "report")
@@ -385,9 +384,8 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
                 kept = None if kept is None or kept.sink is None else kept  # no journal of labels themselves
                 if self.random_state is None:
                     random_state = check_random_state(checkpoint.seed)
-            session = self._session(
-                recorded, samples, weights, unit, plan, history.record, random_state, known, kept
-            )
+            shared = {"record": history.record, "weight_unit": unit, "kept_labels": kept}
+            session = self._session(recorded, samples, weights, plan, random_state, known, **shared)
             enter("search")
             result = self._fit(session)
             self._set_attributes(session, result)
@@ -404,14 +402,12 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
         engine: Engine,
         samples: Samples,
         weights: np.ndarray | None,
-        weight_unit: float,
         plan: FitPlan,
-        record: Record,
         random_state: Any,
         known: Any,
-        kept_labels: KeptLabels | None,
+        **shared: Any,
     ) -> FitSession:
-        """Draw the sample of a fit, with the known rows in it, and scale it."""
+        """Draw the sample of a fit, with the known rows in it, and scale it; ``shared`` is added as it is."""
         size = self._needs(plan.rows).sample_size
         rows = sample_rows(samples.n_samples, size, weights, random_state)
         if known is not None:
@@ -423,15 +419,13 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
             samples=samples,
             weights=weights,
             plan=plan,
-            record=record,
             sample=scaled_matrix(drawn.sample, drawn.mean, drawn.deviation, overwrite=True),
             sample_weights=None if weights is None else weights[rows],
             mean=drawn.mean,
             deviation=drawn.deviation,
             random_state=random_state,
             known=known,
-            weight_unit=weight_unit,
-            kept_labels=kept_labels,
+            **shared,
         )
 
     def _set_attributes(self, session: FitSession, result: FitResult) -> None:
@@ -460,6 +454,67 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
         if limit is None:
             return "the fit did not converge; try another random_state."
         return f"the fit did not converge within {limit}={getattr(self, limit)}; raise it."
+
+
+def read_input(
+    estimator: Any, X: Any, reset: bool, least_rows: int = 1, element: str | None = None
+) -> Samples:
+    """The rows of any input, with the columns of the fit unless they are those of one.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        Has the columns of the fit, or is given them.
+    X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        The rows.
+    reset : bool
+        Whether these are the rows of a fit.
+    least_rows : int, default=1
+        How many rows there must be.
+    element : str or None, default=None
+        Element of an AnnData object, a group or a file.
+
+    Returns
+    -------
+    Samples
+        The rows, opened.
+
+    Raises
+    ------
+    InputError
+        If they cannot be read or are too few; or if names of columns are missing, new or in another order,
+        or their number differs. The message lists them.
+    """
+    names = None if reset else names_in_frame(X)
+    if names is not None:  # before numbers are read from other columns
+        _check_columns(estimator, "X", len(names), names, reset)
+    samples = open_samples(X, element)
+    if samples.n_samples < least_rows:
+        raise InputError(
+            f"{samples.name} contains {samples.n_samples} sample(s), while a minimum of {least_rows} is "
+            "required; give more rows."
+        )
+    if names is None:
+        _check_columns(estimator, samples.name, samples.n_features, samples.feature_names, reset)
+    return samples
+
+
+def _check_columns(
+    estimator: Any, name: str, n_features: int, feature_names: list[str] | None, reset: bool
+) -> None:
+    """Set the columns of a fit, or compare those of other rows with them, in scikit-learn's words."""
+    columns: Any = np.empty((0, n_features))
+    if feature_names is not None:
+        import pandas as pd
+
+        columns = pd.DataFrame(columns=feature_names)
+    try:
+        validate_data(estimator, columns, reset=reset, skip_check_array=True)
+    except ValueError as error:
+        said = str(error).replace("X has", f"{name} has", 1)
+        if said.endswith("\n"):
+            raise InputError(f"{said}Give the columns by estimator.feature_names_in_.") from error
+        raise InputError(f"{said.removesuffix('.')}; give rows with the columns of the fit.") from error
 
 
 def label_rows(

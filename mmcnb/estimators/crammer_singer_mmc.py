@@ -7,7 +7,7 @@ from mmcnb._constraints import Constraint
 from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelOrGraph, graph_kernel
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelName, graph_kernel
 from mmcnb.hinge.multiclass import ROUNDS, fit_on_graph, fit_on_landmarks
 from mmcnb.hinge.needs import needs_of_search
 from mmcnb.hinge.sample_search import search_config
@@ -120,7 +120,10 @@ class CrammerSingerMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {"kernel": KernelOrGraph(), "min_share": OPTIONAL_SHARE}
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        "kernel": KernelName(graph=True),
+        "min_share": OPTIONAL_SHARE,
+    }
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 
     def _check_parameters(self) -> None:

@@ -8,8 +8,7 @@ from sklearn.utils import check_random_state
 from mmcnb.engine.needs import RowShape
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import plan_fit
-from mmcnb.estimators.base import Estimator, estimator
-from mmcnb.estimators.input import read_input
+from mmcnb.estimators.base import Estimator, estimator, read_input
 from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.features.graph import N_NODES, GraphKernel, needs_of_nodes, node_graph
 from mmcnb.features.model import Model

@@ -15,7 +15,7 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import KERNELS, PRECOMPUTED, KernelFunction, search_parameters
+from mmcnb.estimators.parameters import KERNELS, PRECOMPUTED, KernelName, search_parameters
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import choose_landmarks
@@ -109,7 +109,7 @@ class KernelCPMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {"kernel": KernelFunction((*KERNELS, PRECOMPUTED))}
+    constraints: ClassVar[Mapping[str, Constraint]] = {"kernel": KernelName((*KERNELS, PRECOMPUTED))}
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 
     def __sklearn_tags__(self) -> Tags:

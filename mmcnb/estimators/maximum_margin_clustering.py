@@ -13,12 +13,18 @@ from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.plan import FitPlan, plan_fit
 from mmcnb.engine.session import FitResult, FitSession, connected
 from mmcnb.errors import InputError, shown
-from mmcnb.estimators.base import FITTED, StreamedClusterer, estimator, first_row_order, label_rows
+from mmcnb.estimators.base import (
+    FITTED,
+    StreamedClusterer,
+    estimator,
+    first_row_order,
+    label_rows,
+    read_input,
+)
 from mmcnb.estimators.choice import Candidate, Chosen, trust_in, why
 from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC
-from mmcnb.estimators.input import read_input
 from mmcnb.estimators.known_rows import read_known_rows
-from mmcnb.estimators.parameters import COUNT, OPTIONAL_SHARE, KernelOrGraph, graph_kernel
+from mmcnb.estimators.parameters import COUNT, OPTIONAL_SHARE, KernelName, graph_kernel
 from mmcnb.estimators.refits import confidence_of_refits
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC
 from mmcnb.features.confidence import Confidence, ConfidenceRule
@@ -130,7 +136,7 @@ class MaximumMarginClustering(StreamedClusterer):
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
         "n_clusters": IntervalOr(COUNT, ("auto",), optional=True),
-        "kernel": KernelOrGraph(("auto", "rbf", "linear")),
+        "kernel": KernelName(("auto", "rbf", "linear"), graph=True),
         "loss": Choice(("auto", "hinge", "squared")),
         "min_share": OPTIONAL_SHARE,
         "max_clusters": Interval(2, integer=True),

@@ -1,12 +1,10 @@
 """Parameters of estimators: how a class declares them, their values, and what makes two fits the same."""
 
-import inspect
 import numbers
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -27,46 +25,33 @@ from mmcnb.samples import Samples
 from mmcnb.samples._inventory import checked_path
 
 PRECOMPUTED = "precomputed"
+Class = TypeVar("Class")
 
 
 @dataclass(frozen=True)
-class KernelOrGraph:
-    """A kernel function, or the graph kernel."""
+class KernelName:
+    """One of some kernel functions; with ``graph`` also the graph kernel."""
 
     choices: tuple[str, ...] = KERNELS
+    graph: bool = False
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value is neither."""
-        if isinstance(value, GraphKernel):
-            value.check()
-        else:
-            _check_kernel(name, value, (*self.choices, "graph"))
-
-
-@dataclass(frozen=True)
-class KernelFunction:
-    """A kernel function alone, of a method that has no use for the graph kernel."""
-
-    choices: tuple[str, ...] = KERNELS
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value is none."""
-        if graph_kernel(value) is not None:
+        """Raise InputError for other values, and for a kernel matrix if a sample of its rows would not do."""
+        graph = graph_kernel(value)
+        if graph is not None and self.graph:
+            graph.check()
+        elif graph is not None:
             raise InputError(
                 f"{name}={shown(value)} is not for this method, which takes a kernel function; use "
                 "MaximumMarginClustering, UnsupervisedRLS, SparseKernelMMC or CrammerSingerMMC."
             )
-        _check_kernel(name, value, self.choices)
-
-
-def _check_kernel(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse what is no kernel, and a kernel matrix where a sample of its rows would not do."""
-    if isinstance(value, str) and value == PRECOMPUTED and value not in choices:
-        raise InputError(
-            f"{name}={value!r} needs the kernel values of all rows; use KernelCPMMC, or give rows and a "
-            "kernel function."
-        )
-    Choice(choices).check(name, value)
+        elif isinstance(value, str) and value == PRECOMPUTED and value not in self.choices:
+            raise InputError(
+                f"{name}={value!r} needs the kernel values of all rows; use KernelCPMMC, or give rows and a "
+                "kernel function."
+            )
+        else:
+            Choice((*self.choices, "graph") if self.graph else self.choices).check(name, value)
 
 
 COUNT, POSITIVE = Interval(1, integer=True), Interval(0.0, open_low=True)
@@ -77,7 +62,7 @@ SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class st
     **dict.fromkeys(("n_landmarks", "patience"), Interval(1, integer=True, optional=True)),
     "sample_size": Interval(2, integer=True, optional=True),
     "landmarks": Parsed(check_landmarks),
-    "kernel": KernelFunction(),
+    "kernel": KernelName(),
     "gamma": IntervalOr(POSITIVE, GAMMA_NAMES),
     "coef0": Interval(-np.inf),
     "C": Interval(1.0, open_low=True),
@@ -118,36 +103,16 @@ RUNTIME_DOCS = {
 }
 
 
-if TYPE_CHECKING:  # the type checker sees a dataclass
-    from dataclasses import dataclass as estimator
-else:
+@dataclass_transform()
+def estimator(cls: type[Class]) -> type[Class]:
+    """Make a class an estimator: its fields are its parameters, followed by those that all classes share.
 
-    def estimator(cls: type | None = None, *, kw_only: bool = False) -> Any:
-        """Make a class an estimator: its fields are its parameters, followed by those that all classes share.
-
-        Parameters
-        ----------
-        cls : type or None, default=None
-            The class; ``{runtime}`` in its docstring becomes the documentation of the shared parameters.
-        kw_only : bool, default=False
-            Whether its parameters are keyword-only.
-
-        Returns
-        -------
-        type
-            The class, with its ``__init__``.
-        """
-        if cls is None:
-            return partial(estimator, kw_only=kw_only)
-        made: Any = dataclass(cls, eq=False, repr=False, kw_only=kw_only)
-        shared = [*RUNTIME_DOCS][: None if "checkpoint" in made.__dataclass_fields__ else -1]
-        made.__doc__ = (made.__doc__ or "").replace(
-            "{runtime}", "\n    ".join(RUNTIME_DOCS[name] for name in shared)
-        )
-        signature = inspect.signature(made.__init__)
-        order = sorted(signature.parameters.values(), key=lambda parameter: parameter.name in shared)
-        made.__init__.__signature__ = signature.replace(parameters=order)
-        return made
+    ``{runtime}`` in its docstring becomes the documentation of the shared parameters.
+    """
+    made: Any = dataclass(cls, eq=False, repr=False)
+    docs = [text for name, text in RUNTIME_DOCS.items() if name in made.__dataclass_fields__]
+    made.__doc__ = made.__doc__.replace("{runtime}", "\n    ".join(docs))
+    return made
 
 
 def check_parameters(estimator: Any) -> None:
@@ -162,14 +127,12 @@ def check_parameters(estimator: Any) -> None:
     for name, value in parameters.items():
         if name in constraints:
             constraints[name].check(name, value)
-    if "threshold" in parameters:
-        _check_balance(estimator)
-
-
-def _check_balance(estimator: Any) -> None:
-    """Refuse a balance for which some labels have no solution; the message names the largest feasible one."""
+    if parameters.get("landmarks") is not None and graph_kernel(estimator.kernel) is not None:
+        raise InputError("landmarks are of a kernel function; leave them out with the graph kernel.")
+    if parameters.get("threshold") != "adaptive":
+        return
     most = greatest_balance(estimator.C)
-    if estimator.threshold == "adaptive" and estimator.balance > most:
+    if estimator.balance > most:  # some labels have no solution
         raise InputError(
             f"balance={estimator.balance:g} is infeasible with C={estimator.C:g}; give a balance of at most "
             f"{max(0.0, most):.4g}, or raise C."
@@ -188,12 +151,6 @@ def graph_kernel(kernel: Any) -> GraphKernel | None:
     return kernel if isinstance(kernel, GraphKernel) else None
 
 
-def refuse_landmarks_of_graph(kernel: Any) -> None:
-    """Refuse landmarks of a kernel function with the graph kernel, which has none."""
-    if graph_kernel(kernel) is not None:
-        raise InputError("landmarks are of a kernel function; leave them out with the graph kernel.")
-
-
 def default_kernel(estimator: Any, sample: Any, weights: np.ndarray | None) -> Kernel:
     """The one kernel of a method that tries no bandwidths."""
     gamma = default_gamma(estimator.gamma, estimator.kernel, sample, weights)
@@ -208,8 +165,10 @@ def open_checkpoint(
     if folder is None:
         return nullcontext()
     check_folder(checked_path(folder, "checkpoint"))  # before the rows are read for their digest
-    given = {} if known is None else {"the known rows": {"digest": fingerprint(known)}}
-    return Checkpoint(folder, _identity(estimator, samples, weights, unit) | given)
+    identity = _identity(estimator, samples, weights, unit)
+    if known is not None:
+        identity["the known rows"] = {"digest": fingerprint(known)}
+    return Checkpoint(folder, identity)
 
 
 def _identity(estimator: Any, samples: Samples, weights: np.ndarray | None, unit: float) -> dict[str, Any]:

@@ -9,9 +9,8 @@ from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
-    KernelOrGraph,
+    KernelName,
     graph_kernel,
-    refuse_landmarks_of_graph,
     search_parameters,
 )
 from mmcnb.features.graph import GraphKernel
@@ -23,7 +22,7 @@ from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.least_squares.search import SearchSettings, search
 
 
-@estimator(kw_only=True)
+@estimator
 class SparseKernelMMC(StreamedClusterer):
     """Maximum margin clustering with a kernel, in linear time and storage (SKMMC).
 
@@ -140,7 +139,7 @@ class SparseKernelMMC(StreamedClusterer):
     coef0: float = 1.0
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
-        "kernel": KernelOrGraph(),
+        "kernel": KernelName(graph=True),
         "basis": Choice(("landmarks", "shared")),
     }
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
@@ -151,8 +150,6 @@ class SparseKernelMMC(StreamedClusterer):
             raise InputError(
                 f"basis={self.basis!r} needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
             )
-        if self.landmarks is not None:
-            refuse_landmarks_of_graph(self.kernel)
 
     def _graph_settings(self, graph: GraphKernel) -> SearchSettings:
         """How least squares clusters the nodes of a graph."""

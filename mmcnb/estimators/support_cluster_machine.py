@@ -14,8 +14,7 @@ from mmcnb.engine.passes import SAMPLE_ROWS, DrawnSample, draw_sample, sample_ro
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import connected
 from mmcnb.errors import InputError
-from mmcnb.estimators.base import DecisionEstimator, estimator
-from mmcnb.estimators.input import read_input
+from mmcnb.estimators.base import DecisionEstimator, estimator, read_input
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
 from mmcnb.estimators.parameters import POSITIVE, default_kernel
 from mmcnb.features.kernel import Kernel

@@ -11,7 +11,7 @@ from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelOrGraph, graph_kernel, refuse_landmarks_of_graph
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelName, graph_kernel
 from mmcnb.features.needs import bytes_of_rows
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import check_matrices
@@ -143,7 +143,7 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     coef0: float = 1.0
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
-        "kernel": KernelOrGraph(),
+        "kernel": KernelName(graph=True),
         "search": Choice(("shaking", "steepest", "stochastic")),
         "schedule": Choice(("mixed", "paper")),
         "min_share": OPTIONAL_SHARE,
@@ -182,8 +182,6 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         target_shares(self.cluster_sizes, self.n_clusters)
-        if self.landmarks is not None:
-            refuse_landmarks_of_graph(self.kernel)
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         """With a group of rows drawn, of many: labels that have settled on these leave one pass."""
