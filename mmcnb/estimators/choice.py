@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.estimators.refits import labels_of
 from mmcnb.features.model import Model
 from mmcnb.features.valley import Surroundings, boundary_valley, surroundings, weakest_valley
+from mmcnb.samples import open_samples
 
 # Chosen on the tuning half of `python -m benchmarks choice`.
 CLEAR_CUT = 0.15  # of a random partition's; above it the clusters are no valleys of the graph
@@ -166,3 +166,13 @@ def trust(around: Surroundings, labels: np.ndarray, agreement: float | None = No
         return {"level": "medium", "reason": f"{p} rows that differ are too few to tell.", **figures}
     reason = f"rows are sparse between the clusters (valley {valley:.2f})."
     return {"level": "high", "reason": reason, **figures}
+
+
+def features_of(model: Model, rows: Any) -> Any:
+    """Features of rows in memory."""
+    return model.features(open_samples(rows)).block(0, rows.shape[0])
+
+
+def labels_of(model: Model, rows: Any) -> np.ndarray:
+    """Clusters of rows in memory, int64."""
+    return model.rule.label(features_of(model, rows)).astype(np.int64)

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.session import FitSession
+from mmcnb.estimators.choice import features_of, labels_of
 from mmcnb.features.confidence import calibrated, kept_shares
 from mmcnb.features.model import Model
 from mmcnb.features.rules import margins_of
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.all_rows import constrained_scores
 from mmcnb.least_squares.search import SampleClusters, SearchSettings, search
-from mmcnb.samples import open_samples
 
 # Of the sample, in each refit. In theory fits to halves differ as two fits to new samples do; but smaller
 # samples are harder too. Chosen on the tuning half of `python -m benchmarks choice --part confidence`.
@@ -60,13 +60,3 @@ def model_of_sample(session: FitSession, clusters: SampleClusters) -> Model:
     bounds = config.bounds_by_size(sizes)
     rule, _ = constrained_scores(sample, model.ridge, config, model.ridge.means(sums, sizes), sizes, bounds)
     return replace(model, rule=rule, mean=None, deviation=None)
-
-
-def features_of(model: Model, rows: Any) -> Any:
-    """Features of rows in memory."""
-    return model.features(open_samples(rows)).block(0, rows.shape[0])
-
-
-def labels_of(model: Model, rows: Any) -> np.ndarray:
-    """Clusters of rows in memory, int64."""
-    return model.rule.label(features_of(model, rows)).astype(np.int64)
