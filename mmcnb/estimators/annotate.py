@@ -91,31 +91,23 @@ def annotate(
     adata.obs[key_added] = pd.Categorical.from_codes(frame.pop("cluster"), names)
     for name in frame:
         adata.obs[f"{key_added}_{name}"] = frame[name].to_numpy()
-    adata.uns[key_added] = _described(estimator, element)
+    given = estimator.get_params(deep=False).items()
+    params = {"method": type(estimator).__name__, "element": element}
+    described = {
+        "params": params | {name: value for name, value in given if name not in RUNTIME_NAMES},
+        "objective": estimator.objective_,
+        "n_clusters": len(names),
+        "trust": estimator.report_.get("trust"),
+    }
+    adata.uns[key_added] = _plain(described)
     return adata if copy else None
 
 
-def _described(estimator: Any, element: str) -> dict[str, Any]:
-    """The fit in numbers, text and arrays, which AnnData's files hold."""
-    given = estimator.get_params(deep=False).items()
-    kept = {name: _plain(value) for name, value in given if name not in RUNTIME_NAMES and value is not None}
-    trust = estimator.report_.get("trust")
-    return {
-        "params": {"method": type(estimator).__name__, "element": element} | kept,
-        "objective": float(estimator.objective_),
-        "n_clusters": int(np.max(estimator.labels_)) + 1,
-        **(
-            {}
-            if trust is None
-            else {"trust": {name: _plain(value) for name, value in trust.items() if value is not None}}
-        ),
-    }
-
-
 def _plain(value: Any) -> Any:
-    if isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    array = np.asarray(value) if isinstance(value, list | tuple | np.ndarray) else None
-    return str(value) if array is None or array.dtype.kind not in "biuf" else array
+    """A value as files of AnnData store it: text, numbers, arrays of numbers, and dicts without None."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items() if part is not None}
+    value = np.asarray(value) if isinstance(value, list | tuple) else value
+    value = value.item() if isinstance(value, np.generic) else value
+    has_numbers = isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+    return value if has_numbers or isinstance(value, str | bool | int | float) else str(value)

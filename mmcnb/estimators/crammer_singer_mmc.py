@@ -7,7 +7,7 @@ from mmcnb._constraints import Constraint
 from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelName, graph_kernel
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelName, graph_kernel, parameters_of
 from mmcnb.hinge.multiclass import ROUNDS, fit_on_graph, fit_on_landmarks
 from mmcnb.hinge.needs import needs_of_search
 from mmcnb.hinge.sample_search import search_config
@@ -136,8 +136,8 @@ class CrammerSingerMMC(StreamedClusterer):
         return needs_of_search(rows, settings)
 
     def _fit(self, session: FitSession) -> FitResult:
-        settings, names = self._settings(), ("C", "continuation", "n_init", "eta", "max_rounds")
-        parameters = {name: getattr(self, name) for name in names}
+        settings = self._settings()
+        parameters = parameters_of(self, "C", "continuation", "n_init", "eta", "max_rounds")
         if graph_kernel(self.kernel) is None:
             return fit_on_landmarks(session, settings, search_config(session, **parameters))
         clusters = search(session, settings)
@@ -145,18 +145,13 @@ class CrammerSingerMMC(StreamedClusterer):
 
     def _settings(self) -> SearchSettings:
         """How least squares clusters the sample."""
-        graph, sizes, least = graph_kernel(self.kernel), self.cluster_sizes, self.min_share
-        if graph is None and isinstance(sizes, str):
-            sizes = "equal"
-        partition = PartitionConfig(
-            int(self.n_clusters),
-            n_init=int(self.n_init) + 2,
-            cluster_sizes=sizes,
-            size_tolerance=float(self.size_tolerance),
-            min_share=None if least is None else float(least),
-        )
+        sizes = parameters_of(self, "n_clusters", "cluster_sizes", "size_tolerance", "min_share")
+        if graph_kernel(self.kernel) is None and isinstance(self.cluster_sizes, str):
+            sizes["cluster_sizes"] = "equal"
+        partition = PartitionConfig(n_init=int(self.n_init) + 2, **sizes)
         return SearchSettings(
-            *(partition, graph or self.kernel, self.gamma, int(self.degree), float(self.coef0)),
+            partition,
+            graph_kernel(self.kernel) or self.kernel,
             n_landmarks=self.n_landmarks or LANDMARKS,
-            sample_size=self.sample_size,
+            **parameters_of(self, "gamma", "degree", "coef0", "sample_size"),
         )

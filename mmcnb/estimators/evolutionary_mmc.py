@@ -11,7 +11,7 @@ from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import default_kernel
+from mmcnb.estimators.parameters import default_kernel, parameters_of
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
@@ -169,11 +169,7 @@ class EvolutionaryMMC(StreamedClusterer):
         seeds = session.random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()
         found = run_evolutions(
             *(session.engine, fitness, seeds, session.record),
-            balance=float(self.balance),
-            n_parents=int(self.n_parents),
-            n_offspring=int(self.n_offspring),
-            max_generations=int(self.max_generations),
-            patience=None if self.patience is None else int(self.patience),
+            **parameters_of(self, "balance", "n_parents", "n_offspring", "max_generations", "patience"),
         )
         y = found[0].y.astype(np.float64)
         labels, objective = signs(fitness.decide(y)), fitness.value(y)

@@ -139,9 +139,15 @@ def check_parameters(estimator: Any) -> None:
         )
 
 
+def parameters_of(estimator: Any, *names: str) -> dict[str, Any]:
+    """Some parameters by name, with NumPy's numbers as Python's."""
+    values = {name: getattr(estimator, name) for name in names}
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+
+
 def search_parameters(estimator: Any) -> dict[str, Any]:
     """The parameters that `mmcnb.hinge.sample_search.search_config` takes, by name."""
-    return {name: getattr(estimator, name) for name in SEARCH}
+    return parameters_of(estimator, *SEARCH)
 
 
 def graph_kernel(kernel: Any) -> GraphKernel | None:

@@ -16,7 +16,7 @@ from mmcnb.engine.session import connected
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import DecisionEstimator, estimator, read_input
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
-from mmcnb.estimators.parameters import POSITIVE, default_kernel
+from mmcnb.estimators.parameters import POSITIVE, default_kernel, parameters_of
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.hinge.shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Shrinking, ShrinkingConfig, model_of
@@ -308,7 +308,7 @@ class SupportClusterMachine(ClassifierMixin, DecisionEstimator):
     def _clusterer(self, kernel: Kernel, random_state: Any) -> Callable[[int], KernelKMeans]:
         shared: dict[str, Any] = {"kernel": kernel.name, "gamma": kernel.gamma, "n_landmarks": LANDMARKS}
         names = ("degree", "coef0", "memory_limit", "n_jobs", "verbose", "engine")
-        shared |= {"n_init": 1, "max_iter": PASSES} | {name: getattr(self, name) for name in names}
+        shared |= {"n_init": 1, "max_iter": PASSES} | parameters_of(self, *names)
 
         def clusterer(n_clusters: int) -> KernelKMeans:
             size, seed = max(SAMPLE_ROWS, ROWS_A_CLUSTER * n_clusters), int(random_state.randint(2**31 - 1))

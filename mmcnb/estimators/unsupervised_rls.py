@@ -1,7 +1,7 @@
 """Unsupervised regularised least squares: k clusters, on a sample and then on all rows."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelName, graph_kernel
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelName, graph_kernel, parameters_of
 from mmcnb.features.needs import bytes_of_rows
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import check_matrices
@@ -206,23 +206,7 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
         return label(session, search(drawn, settings), int(self.max_passes))
 
     def _settings(self) -> SearchSettings:
-        partition = PartitionConfig(
-            n_clusters=int(self.n_clusters),
-            alpha=float(self.alpha),
-            search=self.search,
-            schedule=self.schedule,
-            n_init=int(self.n_init),
-            cluster_sizes=self.cluster_sizes,
-            size_tolerance=float(self.size_tolerance),
-            min_share=None if self.min_share is None else float(self.min_share),
-        )
-        return SearchSettings(
-            partition,
-            kernel=graph_kernel(self.kernel) or self.kernel,
-            gamma=self.gamma,
-            degree=int(self.degree),
-            coef0=float(self.coef0),
-            n_landmarks=self.n_landmarks,
-            landmarks=self.landmarks,
-            sample_size=self.sample_size,
-        )
+        partition = PartitionConfig(**parameters_of(self, *(field.name for field in fields(PartitionConfig))))
+        names = "gamma", "degree", "coef0", "n_landmarks", "landmarks", "sample_size"
+        kernel = graph_kernel(self.kernel) or self.kernel
+        return SearchSettings(partition, kernel, **parameters_of(self, *names))
