@@ -10,6 +10,7 @@ from zarr.storage import LocalStore
 
 import mmcnb
 from mmcnb.engine.needs import RowShape
+from mmcnb.least_squares.search import search_needs
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
 from mmcnb.stores import create_csr_store, create_dense_store
 from tests.samples.test_reads import RecordingStore
@@ -206,7 +207,7 @@ def test_many_columns_leave_the_sample_alone_and_the_rows_that_are_searched_as_m
     shapes = [(2 * GROUP_ROWS, 3), (N, 3), (N, 784), (N, 10**6)]
     needs = [model._needs(RowShape(*shape)) for shape in shapes]
     assert [one.sample_size for one in needs] == [300, GROUP_ROWS, 10_699, 300]
-    held = needs[1].sample_bytes - model._search_needs(RowShape(N, 3)).sample_bytes
+    held = needs[1].sample_bytes - search_needs(RowShape(N, 3), model._settings()).sample_bytes
     assert held == GROUP_ROWS * 3 * 4  # in their own type and form
 
 
