@@ -228,19 +228,12 @@ class StoredArray(SlicedRows):
         If the store has one, each chunk is compared with it as it is decoded.
     name : str
         For messages.
-    edges, lookahead
-        As in `SlicedRows`.
+    *cached
+        ``edges`` and ``lookahead``, as in `SlicedRows`.
     """
 
-    def __init__(
-        self,
-        array: zarr.Array,
-        inventory: Inventory | None,
-        name: str,
-        edges: EdgeChunks | None = None,
-        lookahead: int = 0,
-    ) -> None:
-        super().__init__(array.path, array, array.chunks[0], edges, lookahead)
+    def __init__(self, array: zarr.Array, inventory: Inventory | None, name: str, *cached: Any) -> None:
+        super().__init__(array.path, array, array.chunks[0], *cached)
         check_codecs(array, name)
         self._name = name
         self._inventory = None if inventory is None or inventory.hashes(array.path) is None else inventory

@@ -18,6 +18,7 @@ from mmcnb.stores.atomic import AtomicOutput
 
 TABLES = (".csv", ".parquet")
 ROW, INDEX = "row", "index"  # the columns of the numbers and the names of rows
+RowNames = Sequence[Any] | Callable[[int, int], Any]
 NAMES = ("cluster", "class")  # of the column that `read_values` takes if none is named
 
 
@@ -102,11 +103,7 @@ class TableWriter(AtomicOutput):
     """
 
     def __init__(
-        self,
-        path: PathLike,
-        n_samples: int,
-        index: Sequence[Any] | Callable[[int, int], Any] | None = None,
-        index_name: str = INDEX,
+        self, path: PathLike, n_samples: int, index: RowNames | None = None, index_name: str = INDEX
     ) -> None:
         super().__init__(path)
         self._expected, self._index, self._index_name = n_samples, index, index_name
