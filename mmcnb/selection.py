@@ -121,7 +121,7 @@ def select_n_clusters(
 
 
 def _checked(n_clusters: Iterable[int]) -> list[int]:
-    given = list(n_clusters) if isinstance(n_clusters, Iterable) else []
+    given = list(n_clusters) if np.iterable(n_clusters) else []
     if not given:
         raise InputError(
             f"n_clusters={shown(n_clusters)} is no list of numbers; give one such as range(2, 13)."
