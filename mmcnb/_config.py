@@ -15,7 +15,6 @@ LIBRARIES = 360 * 2**20
 ADDRESS = re.compile(r"(tcp|tls|ucx|ucxx|ws|wss|inproc)://.+")
 LOCAL = re.compile(r"local:([1-9]\d*)")
 MOST_THREADS = 2**16
-_UNITS = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 class config:
@@ -171,19 +170,13 @@ def parse_bytes(text: str | int | float) -> int:
     >>> parse_bytes("512MiB")
     536870912
     """
-    match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(I?)(B?)\s*", str(text).upper())
-    try:
-        if match is None:
-            raise ValueError
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KMGT]?)(I?)(B?)\s*", str(text).upper(), re.ASCII)
+    size = 0
+    if match is not None:
         number, unit, binary, byte = match.groups()
-        decimal = unit and byte and not binary
-        size = int(float(number) * (1000 ** "_KMGT".index(unit) if decimal else _UNITS[unit]))
-        if size <= 0:
-            raise ValueError
-    except ValueError:
-        raise InputError(
-            f"memory_limit={shown(text)} is not a number of bytes; write it like '512MiB'."
-        ) from None
+        size = int(float(number) * (1000 if byte and not binary else 1024) ** " KMGT".index(unit or " "))
+    if size <= 0:
+        raise InputError(f"memory_limit={shown(text)} is not a number of bytes; write it like '512MiB'.")
     return size
 
 

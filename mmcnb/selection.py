@@ -14,8 +14,8 @@ from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.nystroem import PrincipalFeatures, choose_landmarks
-from mmcnb.least_squares.landmark_sample import LANDMARKS, sample_on_landmarks
-from mmcnb.least_squares.local_search import DEFAULT_ALPHA
+from mmcnb.least_squares.partition import DEFAULT_ALPHA
+from mmcnb.least_squares.search import LANDMARKS, sample_on_landmarks
 from mmcnb.samples import open_samples
 from mmcnb.samples.derived import standardized
 from mmcnb.samples.matrix import as_matrix, with_short_indices

@@ -255,7 +255,7 @@ def test_fit_and_predict_on_a_cluster_give_the_labels_of_threads(fitted, tmp_pat
 
 
 def test_a_scheduler_that_does_not_answer(fitted, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("mmcnb.engine.dask_client.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("mmcnb.engine.dask.CONNECT_SECONDS", 1)
     outputs = ["--model", tmp_path / "model", "--labels", tmp_path / "labels.zarr"]
     sentence = refuse(capsys, "fit", fitted / "blobs.zarr", *outputs, "--dask", "tcp://127.0.0.1:9")
     assert "no Dask scheduler answers at tcp://127.0.0.1:9" in sentence

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 import mmcnb
 from mmcnb.cli import main
 from mmcnb.cli._methods import DEFAULT, METHODS, OPTIONS, estimator_class, parameters_of, value_of
-from mmcnb.engine.needs import RowShape
+from mmcnb.engine.plan import RowShape
 from mmcnb.stores import create_dense_store
 from mmcnb.synthetic import make_block, write_synthetic
 
@@ -226,7 +226,10 @@ def test_options_reach_the_estimator(blobs, tmp_path):
         (f"{SEVERAL} --set gamma=1", "multiple-kernel-clustering has no parameter gamma; leave it out"),
         (f"{SEVERAL} --set basis=shared", "basis='shared' is unknown; choose one of 'landmarks', 'exact'"),
         (f"{SEVERAL} --set kernels=linear,cubic", "kernels[1]='cubic' is unknown; give one of 'rbf'"),
-        (f"{SEVERAL} --set kernels=[('rbf',{{'gamma':-1}})]", "kernels[0] has gamma=-1; give a positive"),
+        (
+            f"{SEVERAL} --set kernels=[('rbf',{{'gamma':-1}})]",
+            "kernels[0]: gamma=-1 is out of range; give",
+        ),
         (f"{SEVERAL} --set kernels=cubic", "kernels='cubic' is unknown; give \"auto\" or a list"),
         (
             "--method sparse-kernel-mmc --set basis=exact",

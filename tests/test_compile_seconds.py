@@ -14,7 +14,7 @@ from mmcnb._compiling import CompileClock
 FIRST = """
 import json, logging, time
 import mmcnb
-from mmcnb.engine.needs import RowShape
+from mmcnb.engine.plan import RowShape
 from mmcnb.synthetic import make_block
 
 logging.basicConfig(level=logging.INFO, format="%(message)s")
@@ -59,7 +59,7 @@ def test_a_fit_tells_its_compilation_apart(tmp_path):
 @pytest.mark.slow
 def test_a_warm_default_leaves_nothing_for_its_plan_to_count(tmp_path):
     code = (
-        "import mmcnb; from mmcnb.engine.needs import RowShape; "
+        "import mmcnb; from mmcnb.engine.plan import RowShape; "
         "mmcnb.warmup(mmcnb.MaximumMarginClustering()); "
         "print(mmcnb.MaximumMarginClustering().plan(RowShape(1000, 2)).compile_seconds); "
         "from mmcnb.synthetic import make_shape; X, _ = make_shape('two-rings', 1000, random_state=0); "

@@ -75,7 +75,7 @@ def _routine() -> dict[str, Any]:
 
     from mmcnb import kernels
     from mmcnb._compiling import times
-    from mmcnb.engine.needs import RowShape
+    from mmcnb.engine.plan import RowShape
 
     X = np.random.default_rng(0).normal(size=(1000, 8))
     if not np.allclose(kernels.squared_norms(X), (X**2).sum(axis=1)):

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Plan the fit."""
     from mmcnb._constraints import Interval
-    from mmcnb.engine.needs import RowShape
+    from mmcnb.engine.plan import RowShape
 
     rows, sizes = arguments.store, {name: getattr(arguments, name) for name in ("rows", "features")}
     if sum(size is not None for size in sizes.values()) != (2 if rows is None else 0):

@@ -2,30 +2,37 @@
 
 All that a fit learns from the rows are the totals of its passes, and what it makes of them is
 deterministic. So a fit resumes by running again over the recorded totals: it ends with the same bits, and
-reads no row for any of them.
+reads no row for any of them. An entry is an archive of the arrays of a total; its header has the fingerprint
+of the pass and the form of the total.
 """
 
+import hashlib
 import json
 import logging
 import math
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+from scipy.sparse import csr_array
+
 from mmcnb._machine import processor
-from mmcnb.engine.journal import PART, DamagedEntryError, durable_file, fingerprint, read_entry, write_entry
 from mmcnb.engine.run import Engine, Pass, Result, Total
 from mmcnb.errors import InputError, is_interrupt, shown
 from mmcnb.samples import Samples
 from mmcnb.samples._files import read_document
+from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archive
+from mmcnb.stores.atomic import atomic_write
 
 logger = logging.getLogger("mmcnb")
 FORMAT = 3
-RUN, LOCK, PASSES = "run.json", "lock", "passes"
+RUN, LOCK, PASSES, PART = "run.json", "lock", "passes", ".part"
 OURS = {RUN, RUN + PART, LOCK, PASSES}
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn")
 REMEDY = "give checkpoint another folder, or delete this one"
@@ -55,7 +62,7 @@ class Checkpoint:
 
     def __init__(self, folder: str | os.PathLike[str], identity: Mapping[str, Any]) -> None:
         self.folder, self.name = Path(folder).absolute(), os.fspath(folder)
-        self.identity = json.loads(json.dumps(identity, default=_plain))
+        self.identity = json.loads(json.dumps(identity, default=_described))
         self.seed = secrets.randbelow(2**31 - 1)
 
     def __enter__(self) -> Self:
@@ -83,10 +90,6 @@ class Checkpoint:
                 "to go on from there."
             )
 
-    def __len__(self) -> int:
-        """Number of passes that are recorded."""
-        return recorded_passes(self.folder)
-
     @property
     def mark(self) -> str:
         """Which fit this is, of which rows and from which seed: passes of others may look the same."""
@@ -104,7 +107,7 @@ class Checkpoint:
             return None
         try:
             recorded, total = read_entry(entry)
-        except DamagedEntryError:
+        except DamagedArchiveError:
             logger.warning("checkpoint %s: pass %d is damaged and is run again.", self.name, number)
             return None
         if recorded != mark:
@@ -134,13 +137,15 @@ class Checkpoint:
         if differing:
             raise InputError(f"checkpoint {self.name} is of another fit: {', '.join(differing)}; {REMEDY}.")
         self.identity, self.seed = run["identity"], run["seed"]  # 3 as it was written, where 3.0 is given
-        logger.info("resuming from %s, where %d passes are recorded.", self.name, len(self))
+        logger.info(
+            "resuming from %s, where %d passes are recorded.", self.name, recorded_passes(self.folder)
+        )
 
     def _write_run(self, finished: bool) -> None:
         run = {"format": FORMAT, "identity": self.identity, "seed": self.seed, "finished": finished}
         with self._writing():
             (self.folder / PASSES).mkdir(exist_ok=True)
-            with durable_file(self.folder / RUN) as file:
+            with atomic_write(self.folder / RUN, part=part_of(self.folder / RUN)) as file:
                 file.write(json.dumps(run, indent=2).encode() + b"\n")
 
     @contextmanager
@@ -216,8 +221,12 @@ class CheckpointEngine(Engine):
         return total
 
 
-def _plain(value: Any) -> Any:
-    """A number or an array of NumPy's as JSON holds it."""
+def _described(value: Any) -> Any:
+    """A parameter that JSON does not know; a large array as a digest of its numbers."""
+    if isinstance(value, np.ndarray) and value.ndim > 1:
+        return {"digest": fingerprint(value)}
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
     return value.tolist() if hasattr(value, "tolist") else float(value)
 
 
@@ -336,3 +345,136 @@ def _read_run(folder: Path) -> dict[str, Any] | None:
             f"format {FORMAT} alone; {REMEDY}."
         )
     return run
+
+
+# -- entries ---------------------------------------------------------------------------------------
+
+
+def fingerprint(*values: Any) -> str:
+    """blake2b of passes, their parameters and whatever else says what is computed.
+
+    Parameters
+    ----------
+    *values : None, bool, int, float, str, ndarray, list, tuple, or dataclass of these
+        Fields of a dataclass that are not compared are left out.
+
+    Returns
+    -------
+    str
+        The same in any process for the same types and bits.
+    """
+    arrays: list[np.ndarray] = []
+    form = json.dumps(_encode(_by_names(values), arrays))
+    digest = hashlib.blake2b(form.encode(), digest_size=16)
+    for array in arrays:
+        digest.update(f"\n{array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _by_names(value: Any) -> Any:
+    """A value with tuples of its names and values in place of each dataclass."""
+    if is_dataclass(value):
+        compared = [
+            (field.name, _by_names(getattr(value, field.name))) for field in fields(value) if field.compare
+        ]
+        return type(value).__qualname__, compared
+    return type(value)(map(_by_names, value)) if type(value) in (list, tuple) else value
+
+
+def write_entry(path: Path, mark: str, total: Any) -> None:
+    """Write the total of a pass to a file, which appears complete or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        The file; one that is there is replaced.
+    mark : str
+        Fingerprint of the pass.
+    total : None, bool, int, float, str, ndarray, NumPy number, CSR array, or list or tuple of these
+        What the pass gave.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; what stood there still stands.
+    """
+    arrays: list[np.ndarray] = []
+    header = {"pass": mark, "total": _encode(total, arrays)}
+    _check_numbers(arrays)
+    write_archive(path, header, {str(k): array for k, array in enumerate(arrays)}, part_of(path))
+
+
+def read_entry(path: Path) -> tuple[str, Any]:
+    """Read what `write_entry` wrote.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    mark : str
+        Fingerprint of the pass.
+    total : object
+        What the pass gave, with the same types and bits.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it cannot be read.
+    DamagedArchiveError
+        If it is not what was written.
+    """
+    header, arrays = read_archive(path)
+    try:
+        _check_numbers(arrays.values())
+        return str(header["pass"]), _decode(header["total"], arrays)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        raise DamagedArchiveError from error  # whole, and no entry
+
+
+def _check_numbers(arrays: Iterable[np.ndarray]) -> None:
+    if any(array.dtype.kind not in "biuf" for array in arrays):
+        raise ValueError("an array of a total contains numbers alone")
+
+
+def part_of(path: Path) -> Path:
+    """The file to write meanwhile: one writer at a time, so that one name serves and is written over."""
+    return path.with_name(path.name + PART)
+
+
+def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
+    """A value as JSON; its arrays are appended to a list, and stand in the JSON by their numbers."""
+    if isinstance(value, np.ndarray | np.generic):  # before float: a float64 is one
+        arrays.append(np.asarray(value))
+        return {"array" if isinstance(value, np.ndarray) else "number": str(len(arrays) - 1)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list):
+        return [_encode(part, arrays) for part in value]
+    if isinstance(value, tuple):
+        return {"tuple": [_encode(part, arrays) for part in value]}
+    if getattr(value, "format", None) == "csr":
+        return {"csr": _encode([value.data, value.indices, value.indptr], arrays), "shape": value.shape}
+    raise TypeError(f"a value of type {type(value).__qualname__} cannot be kept in a journal")
+
+
+def _decode(form: Any, arrays: dict[str, np.ndarray]) -> Any:
+    match form:
+        case list():
+            return [_decode(part, arrays) for part in form]
+        case {"number": number}:
+            return arrays[number][()]
+        case {"array": number}:
+            return arrays[number]
+        case {"tuple": parts}:
+            return tuple(_decode(parts, arrays))
+        case {"csr": parts, "shape": shape}:
+            matrix = csr_array(tuple(_decode(parts, arrays)), shape=tuple(shape))
+            matrix.check_format(full_check=True)
+            return matrix
+        case dict():
+            raise ValueError("no total that a pass gives")
+    return form

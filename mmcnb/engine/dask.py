@@ -1,33 +1,41 @@
 """Passes on a Dask cluster: one task a group of rows, with the blocks and their order as in threads.
 
 Rows are not sent. A task gets where they are, its pass and its first row. What tasks share is sent once
-and held by the workers, the samples for a fit and the pass for a sweep. Dask makes it again where a worker
+and stays with the workers, the samples for a fit and the pass for a sweep. Dask makes it again if a worker
 is lost.
 """
 
 import asyncio
+import io
+import logging
 import math
+import pickle
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import ExitStack, suppress
-from typing import Any, Self
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from threading import Lock, RLock
+from typing import Any, ClassVar, Self
 from uuid import uuid4
 
 import numpy as np
 
-from mmcnb.engine.dask_client import connection
-from mmcnb.engine.dask_worker import Opened, differs, group_total, pickle_pass, pickle_samples, same
-from mmcnb.engine.run import Engine, Pass, Result, ThreadEngine, Total
+from mmcnb._config import LOCAL, check_engine
+from mmcnb._machine import keep_freed_memory
+from mmcnb.engine.checkpoint import differences, environment
+from mmcnb.engine.run import Engine, Pass, Result, SingleThreadedBLAS, ThreadEngine, Total, total_of_group
 from mmcnb.errors import InputError
 from mmcnb.samples import GROUP_ROWS, Samples
 from mmcnb.samples.derived import CachedSamples
 
 GROUPS_AHEAD = 8  # groups sent at once for each thread of the cluster; as many wait behind them
-GRAPH_BYTES = 4 * 2**20  # more than this is scattered: Dask keeps what a task holds at the scheduler
+GRAPH_BYTES = 4 * 2**20  # more than this is scattered: Dask keeps the arguments of a task at the scheduler
 TRIES = 5  # times that the same groups are sent
 POLL_SECONDS, PATIENCE_SECONDS = 1.0, 60.0  # the second for workers to come back
+CONNECT_SECONDS = 5.0
+CACHE_SHARE = 0.4  # of a worker's memory for cached features; at 0.8 in use Dask pauses it
 Tasks = dict[int, tuple[str, Any]]  # the worker and the future of each group, by its first row
 
 
@@ -48,10 +56,9 @@ class DaskEngine(Engine):
         super().__init__(show_progress)
         self.engine = engine
         self._threads = ThreadEngine(n_jobs)
-        self._assigned: dict[int, str] = {}  # the worker of each group, by its first row
-        # By the id of an object, which is held too so that the id stays its own.
-        self._names: dict[int, tuple[Samples, str]] = {}
-        self._held: dict[tuple[str, int, Any], tuple[Any, Any]] = {}  # with the future of what workers hold
+        self.assigned: dict[int, str] = {}  # the worker of each group, by its first row
+        # By the id of an object, which stays here too so that the id remains its own; with its future.
+        self._sent: dict[tuple[str, int, Any], tuple[Any, Any]] = {}
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -86,7 +93,7 @@ class DaskEngine(Engine):
         if isinstance(samples, CachedSamples):
             samples.cached_elsewhere = all_cached
 
-    # -- what the workers hold ---------------------------------------------------------------
+    # -- what the workers have ---------------------------------------------------------------
 
     def send(self, data: bytes, name: str) -> Any:
         """A future of some bytes."""
@@ -96,42 +103,37 @@ class DaskEngine(Engine):
 
     def samples_data(self, samples: Samples) -> Any:
         """The samples, pickled."""
-        return self._hold("samples", samples, None, lambda: self.send(pickle_samples(samples), "samples"))
+        return self._once("samples", samples, None, lambda: self.send(pickle_samples(samples), "samples"))
 
     def samples_opened(self, samples: Samples, worker: str) -> Any:
         """The samples as one worker opens them."""
-        options = {"workers": [worker], "allow_other_workers": True, "pure": False}
-        name = self._names.setdefault(id(samples), (samples, uuid4().hex))[1]
-        key = f"mmcnb-opened-{uuid4().hex}"
-        submit = self.client.submit
-        return self._hold("opened", samples, worker, lambda: submit(Opened, name, key=key, **options))
+        name, key = self.samples_data(samples).key, f"mmcnb-opened-{uuid4().hex}"
+        options = {"key": key, "workers": [worker], "allow_other_workers": True, "pure": False}
+        return self._once("opened", samples, worker, lambda: self.client.submit(Opened, name, **options))
 
     def values(self, values: np.ndarray, start: int, worker: str) -> Any:
         """What one group needs of an array with a value a row."""
-        part = values[start : start + GROUP_ROWS]
-        return self._hold(
-            "values", values, start, lambda: self.client.scatter(part, workers=[worker], hash=False)
-        )
+        part, options = values[start : start + GROUP_ROWS], {"workers": [worker], "hash": False}
+        return self._once("values", values, start, lambda: self.client.scatter(part, **options))
 
-    def _hold(self, kind: str, value: Any, place: Any, send: Callable[[], Any]) -> Any:
+    def _once(self, kind: str, value: Any, place: Any, send: Callable[[], Any]) -> Any:
         key = kind, id(value), place
-        if key not in self._held:
-            self._held[key] = value, send()
-        return self._held[key][1]
+        if key not in self._sent:
+            self._sent[key] = value, send()
+        return self._sent[key][1]
 
     def _forget(self) -> None:
-        """Release all by hand: frames of Dask's own errors may hold futures for long."""
-        for _object, future in self._held.values():
+        """Release all by hand: frames of Dask's own errors may keep futures for long."""
+        for _object, future in self._sent.values():
             future.release()
-        self._held.clear()
-        self._names.clear()
+        self._sent.clear()
 
     def forget_lost(self) -> None:
-        """Forget what was lost with a worker, so that it is sent again; what others hold stays."""
+        """Forget what was lost with a worker, so that it is sent again; what others have stays."""
         workers = self._workers()
-        self._held = {
+        self._sent = {
             (kind, number, place): (value, future)
-            for (kind, number, place), (value, future) in self._held.items()
+            for (kind, number, place), (value, future) in self._sent.items()
             if is_there(future) and (kind != "opened" or place in workers)
         }
 
@@ -154,13 +156,8 @@ class DaskEngine(Engine):
                 )
             time.sleep(POLL_SECONDS)
             waited += POLL_SECONDS
-        assign(starts, threads, self._assigned)
+        assign(starts, threads, self.assigned)
         return sum(threads.values())
-
-    def by_worker(self, starts: Sequence[int]) -> dict[str, list[int]]:
-        """Some groups by the workers they were assigned to, in a fixed order."""
-        workers = sorted({self._assigned[start] for start in starts})
-        return {worker: [start for start in starts if self._assigned[start] == worker] for worker in workers}
 
     def _workers(self) -> dict[str, int]:
         """Threads of each worker, by address."""
@@ -182,33 +179,24 @@ class DaskEngine(Engine):
         gather = self.client.gather([future for _, future in tasks.values()], asynchronous=True)
         gathered = asyncio.run_coroutine_threadsafe(gather, self.client.loop.asyncio_loop)
         try:
-            return self._wait(gathered, tasks)
+            while not gathered.done():
+                with suppress(TimeoutError):
+                    return gathered.result(POLL_SECONDS)
+                pending = {worker for worker, future in tasks.values() if future.status == "pending"}
+                if pending - set(self._workers()):
+                    raise LostError  # Dask may wait for ever for a worker that left, whatever others it has
+            return gathered.result()  # a task may raise TimeoutError too
         except (CancelledError, KilledWorker) as error:
             raise LostError from error
         except (ImportError, AttributeError) as error:
-            raise differs(error, self.address) from error
+            if "mmcnb" not in str(error):
+                raise
+            raise InputError(
+                f"a worker of the Dask cluster at {self.address} cannot run this version of mmcnb ({error}); "
+                "install the same version there."
+            ) from error
         finally:
             gathered.cancel()
-
-    def _wait(self, gathered: Future[list[Any]], tasks: Tasks) -> list[Any]:
-        """The results of tasks once they are gathered; raises where workers were lost meanwhile."""
-        alone_since: float | None = None
-        while True:
-            with suppress(TimeoutError):
-                return gathered.result(POLL_SECONDS)
-            if gathered.done():  # a task may raise this error too
-                return gathered.result()
-            threads = self._workers()
-            pending = {worker for worker, future in tasks.values() if future.status == "pending"}
-            if threads and pending - set(threads):
-                # Dask may wait for ever for a worker that left, whatever others it was allowed.
-                raise LostError
-            alone_since = None if threads else alone_since or time.monotonic()
-            if alone_since is not None and time.monotonic() - alone_since > PATIENCE_SECONDS:
-                raise InputError(
-                    f"all workers of the Dask cluster at {self.address} were lost and none came back "
-                    f"within {PATIENCE_SECONDS:.0f} s; start workers and fit again."
-                )
 
 
 class LostError(Exception):
@@ -228,6 +216,7 @@ class _Sweep:
     def _send(self) -> None:
         """Send what is not there yet, or not any more."""
         self.threads = self.engine.assign(self.starts)
+        self.engine.forget_lost()
         self.data = self.engine.samples_data(self.samples)
         if self.pass_ is None or not is_there(self.pass_):
             self.pass_ = self.engine.send(self.pickled, "pass")
@@ -256,13 +245,14 @@ class _Sweep:
             try:
                 return self._tasks(starts)
             except OSError:  # while values were sent to a worker
-                self.engine.forget_lost()
                 self._send()
         raise self._dying(starts)
 
     def _tasks(self, starts: Sequence[int]) -> Tasks:
         tasks: Tasks = {}
-        for worker, own in self.engine.by_worker(starts).items():
+        workers = {start: self.engine.assigned[start] for start in starts}
+        for worker in sorted(set(workers.values())):
+            own = [start for start in starts if workers[start] == worker]
             futures = self.engine.client.map(
                 group_total,
                 own,
@@ -284,7 +274,6 @@ class _Sweep:
             try:
                 return self.engine.results(tasks)
             except LostError:
-                self.engine.forget_lost()
                 self._send()
                 lost = [start for start, (_, future) in tasks.items() if future.status != "finished"]
                 tasks |= self._submit(lost)
@@ -331,3 +320,201 @@ def assign(starts: range, threads: Mapping[str, int], assigned: dict[int, str]) 
         if start not in assigned:
             assigned[start] = min(load, key=lambda worker: (load[worker] + 1) / threads[worker])
             load[assigned[start]] += 1
+
+
+# -- the client ----------------------------------------------------------------------------------
+
+
+@dataclass
+class _Shared:
+    """A client of our own, and how many ``with`` blocks use it."""
+
+    client: Any
+    users: int = 0
+
+
+_shared: dict[str, _Shared] = {}  # by address
+_sharing = RLock()
+
+
+@contextmanager
+def connection(engine: Any) -> Iterator[Any]:
+    """The client of a cluster: ``engine`` itself, or one for its address.
+
+    The ``with`` blocks that are open for one address in this process share a client; the last to end closes
+    it, and the cluster where it was started here.
+    """
+    check_engine(engine)
+    if not isinstance(engine, str):
+        yield engine
+        return
+    with _sharing:
+        shared = _shared.get(engine)
+        if shared is None or shared.client.status != "running":
+            shared = _shared[engine] = _Shared(_connect(engine))
+        shared.users += 1
+    try:
+        yield shared.client
+    finally:
+        with _sharing:
+            shared.users -= 1
+            if shared.users == 0:
+                if _shared.get(engine) is shared:
+                    del _shared[engine]
+                shared.client.close()
+                if shared.client.cluster is not None:
+                    shared.client.cluster.close()
+
+
+def _connect(address: str) -> Any:
+    """A client; its ``cluster`` is None unless it is started here."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise InputError(
+            f"engine={address!r} needs Dask; install it with `pip install 'mmcnb[dask]'`."
+        ) from error
+    if local := LOCAL.fullmatch(address):
+        cluster = LocalCluster(
+            n_workers=int(local[1]),
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            worker_dashboard_address=None,
+            silence_logs=logging.CRITICAL,  # what a worker has to say is raised here
+        )
+        return Client(cluster, set_as_default=False)
+    try:
+        return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"no Dask scheduler answers at {address} ({reason}); check the address and that it "
+            "runs (`dask scheduler`)."
+        ) from error
+
+
+# -- on a worker ---------------------------------------------------------------------------------
+
+
+class _PassPickler(pickle.Pickler):
+    """Leaves out arrays with a value for each row (weights, labels): a group needs its part alone."""
+
+    def __init__(self, file: io.BytesIO, n_samples: int) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self.n_samples = n_samples
+        self.values: dict[int, np.ndarray] = {}  # by id
+
+    def persistent_id(self, obj: Any) -> int | None:
+        """The number of an array that is left out."""
+        # Row numbers (int64) are no values of rows, however many there are.
+        if not isinstance(obj, np.ndarray) or obj.shape != (self.n_samples,) or obj.dtype.char not in "db":
+            return None
+        self.values[id(obj)] = obj
+        return list(self.values).index(id(obj))
+
+
+class _PassUnpickler(pickle.Unpickler):
+    """Puts the values of one group where the arrays were."""
+
+    def __init__(self, data: bytes, values: list[np.ndarray], start: int) -> None:
+        super().__init__(io.BytesIO(data))
+        self.values, self.first = values, start
+
+    def persistent_load(self, pid: int) -> Any:
+        """The values of the group, to be sliced by row number."""
+        return GroupValues(self.values[pid], self.first)
+
+
+class GroupValues:
+    """The part of an array that belongs to one group, sliced by the numbers of its rows."""
+
+    def __init__(self, values: np.ndarray, start: int) -> None:
+        self.values, self.start = values, start
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        return self.values[rows.start - self.start : rows.stop - self.start]
+
+
+def pickle_pass(pass_: Pass, n_samples: int) -> tuple[bytes, list[np.ndarray]]:
+    """A pass as bytes, and the arrays with a value for each row that it needs beside them."""
+    file = io.BytesIO()
+    pickler = _PassPickler(file, n_samples if n_samples > GROUP_ROWS else -1)
+    pickler.dump(pass_)
+    return file.getvalue(), list(pickler.values.values())
+
+
+def unpickle_pass(data: bytes, values: list[np.ndarray], start: int) -> Any:
+    """The pass as the group from row ``start`` needs it."""
+    return _PassUnpickler(data, values, start).load()
+
+
+def versions() -> dict[str, str]:
+    """What the bits of a total depend on and workers must share with their client, by name."""
+    return {name: number for name, number in environment().items() if name != "the processor"}
+
+
+def pickle_samples(samples: Samples) -> bytes:
+    """Samples as bytes, with the versions of this process."""
+    from distributed.protocol.pickle import dumps
+
+    return pickle.dumps((versions(), dumps(samples)))
+
+
+def _unpickle_samples(data: bytes) -> Samples:
+    """The samples, if this worker has the versions of the client; otherwise bits might differ."""
+    from distributed import get_worker
+
+    worker, (of_client, rows) = get_worker(), pickle.loads(data)
+    if found := ", ".join(differences(of_client, versions())):
+        raise InputError(
+            f"a Dask worker differs from its client: {found} (the worker at {worker.address}); "
+            "install the same versions on both."
+        )
+    keep_freed_memory()
+    samples: Samples = pickle.loads(rows)
+    if isinstance(samples, CachedSamples) and (limit := worker.memory_manager.memory_limit):
+        cached = sum(one.cached_bytes for one in Opened._all.values() if isinstance(one, CachedSamples))
+        samples.capacity = min(samples.capacity, CACHE_SHARE * limit - cached)
+    return samples
+
+
+class Opened:
+    """Samples as one worker process has opened them, with the features that it caches.
+
+    The worker keeps it as the result of a task, so that all is freed when the fit or its client is gone.
+    """
+
+    _lock = Lock()
+    _all: ClassVar["weakref.WeakValueDictionary[str, Samples]"] = weakref.WeakValueDictionary()
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self._samples: Samples | None = None
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        return type(self), (self.key,)
+
+    def open(self, data: bytes) -> Samples:
+        """The samples, the same object for all tasks of this process."""
+        with Opened._lock:
+            if self._samples is None:
+                self._samples = Opened._all.get(self.key) or _unpickle_samples(data)
+                Opened._all[self.key] = self._samples
+            return self._samples
+
+
+def group_total(
+    start: int, values: list[np.ndarray], opened: Opened, samples: bytes, pass_: bytes
+) -> tuple[Any, bool]:
+    """The total of one group, and whether its rows are cached for the next pass."""
+    rows = opened.open(samples)
+    with SingleThreadedBLAS():
+        total = total_of_group(unpickle_pass(pass_, values, start), rows, start)
+    stop = min(start + GROUP_ROWS, rows.n_samples)
+    return total, isinstance(rows, CachedSamples) and rows.has_cached(start, stop)
+
+
+def same(data: bytes) -> bytes:
+    """The bytes, as the result of a task that Dask can run again."""
+    return data

@@ -1,4 +1,4 @@
-"""The plan of a fit: its bytes, reads and seconds, estimated before any work."""
+"""The plan of a fit: its bytes, reads and seconds, estimated before any work from what its method states."""
 
 import math
 import shutil
@@ -6,14 +6,15 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
 
 from mmcnb import _numba, kernels
 from mmcnb._config import LIBRARIES, format_bytes, n_threads, resolve_memory_limit
-from mmcnb.engine.needs import FitNeeds, RowShape
-from mmcnb.engine.run import READ_AHEAD, TASK_BYTES
+from mmcnb.engine.run import READ_AHEAD, TASK_BYTES, task_rows
 from mmcnb.errors import MemoryLimitError
-from mmcnb.samples import BLOCK_ROWS
+from mmcnb.samples import BLOCK_ROWS, Samples
 
 CACHED_BYTES = 2**30  # kernel columns up to this size are cached, and swept as often as the fit needs
 # Rough rates of one core, in bytes a second: they rank plans, no more. `python -m benchmarks engine` measures
@@ -21,6 +22,98 @@ CACHED_BYTES = 2**30  # kernel columns up to this size are cached, and swept as 
 READ_RATE, SWEEP_RATE, SCRATCH_RATE = 400e6, 8e9, 0.9e9
 # Of a process that compiles, beyond one with its routines in the cache: 106 to 126 MiB, measured.
 COMPILER_BYTES, COMPILED_BYTES_A_SECOND = 104 * 2**20, 1.5 * 2**20
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """The shape of rows that a plan is made for, whether they are there yet or not.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Rows and columns.
+    dtype : str, default="float32"
+        Type of the numbers in a block.
+    row_bytes : float, default=0.0
+        Decoded bytes of a row; 0 means dense rows of ``dtype``.
+    is_reopenable, is_sparse : bool
+        Whether rows come from storage (rows in the caller's memory are not counted), and are in CSR form.
+    chunk_bytes, edge_bytes : float, default=0.0
+        Decoded bytes of one storage chunk, and of chunks that stay in memory as a task needs parts of them.
+    """
+
+    n_samples: int
+    n_features: int
+    dtype: str = "float32"
+    row_bytes: float = 0.0
+    is_reopenable: bool = True
+    is_sparse: bool = False
+    chunk_bytes: float = 0.0
+    edge_bytes: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.row_bytes:
+            object.__setattr__(self, "row_bytes", float(self.n_features * self.itemsize))
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one number."""
+        return np.dtype(self.dtype).itemsize
+
+    @classmethod
+    def of(cls, samples: Samples, n_jobs: int | None = None) -> Self:
+        """The shape of samples as the threads of ``n_jobs`` read them."""
+        rows = task_rows(samples, n_threads(n_jobs))
+        cut = samples.is_sparse or (rows < samples.n_samples and rows % samples.chunk_rows)
+        return cls(
+            *(samples.n_samples, samples.n_features, samples.dtype.name, samples.row_bytes),
+            is_reopenable=samples.is_reopenable,
+            is_sparse=samples.is_sparse,
+            chunk_bytes=min(samples.chunk_rows, samples.n_samples) * samples.row_bytes,
+            edge_bytes=samples.edge_bytes if cut else 0,
+        )
+
+
+@dataclass(frozen=True)
+class FitNeeds:
+    """Bytes and work of a fit, as its method states them.
+
+    Parameters
+    ----------
+    n_landmarks : int, default=0
+        Columns of the features of a row; 0 for a linear kernel, which sweeps the rows themselves.
+    sample_size : int, default=2000
+        Rows that the first pass draws.
+    sample_bytes : float, default=0.0
+        Bytes of the sample and of what is computed from it, which stay until the end of the fit.
+    work_bytes : float, default=0.0
+        Further bytes that the search on the sample takes and gives back before any sweep over all rows.
+    larger_bytes : float, default=0.0
+        Bytes of a second, larger sample during these sweeps; 0 for a fit that draws none.
+    block_bytes : float, default=0.0
+        Bytes of the total of a block of rows, as far as they count while it waits to be added.
+    sweeps, likely_sweeps : int, default=1
+        Sweeps over the features after the first: at most, and those by which the stores are compared.
+    row_seconds : float, default=0.0
+        Seconds of one core for the features of a row.
+    search_seconds : float, default=0.0
+        Seconds of one core for all work on the sample.
+    routines : dict of str to float, default={}
+        Compiled routines that the fit calls, by their names in `mmcnb.kernels`, with the seconds of CPU to
+        compile each and those that are used with it.
+    """
+
+    n_landmarks: int = 0
+    sample_size: int = 2000
+    sample_bytes: float = 0.0
+    work_bytes: float = 0.0
+    larger_bytes: float = 0.0
+    block_bytes: float = 0.0
+    sweeps: int = 1
+    likely_sweeps: int = 1
+    row_seconds: float = 0.0
+    search_seconds: float = 0.0
+    routines: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -178,11 +271,7 @@ class FitPlan:
         rows, sizes = self.rows, self.sizes
         names = {"libraries": "libraries", "in_flight": "blocks in flight", "sample": "sample"}
         names |= {"row_state": "labels", "larger": "larger sample", "work": "or work on the sample"}
-        parts = [
-            f"{words} {format_bytes(sizes[name])}"
-            for name, words in names.items()
-            if sizes[name] or name not in ("larger", "work")
-        ]
+        parts = [f"{words} {format_bytes(sizes[name])}" for name, words in names.items() if sizes[name]]
         return {
             "rows": f"{rows.n_samples:,} x {rows.n_features:,}, {self.needs.n_landmarks} basis vectors",
             "kernel columns": self._columns(),
@@ -239,8 +328,7 @@ def plan_fit(
 
     Examples
     --------
-    >>> from mmcnb.engine.needs import FitNeeds, RowShape
-    >>> from mmcnb.engine.plan import plan_fit
+    >>> from mmcnb.engine.plan import FitNeeds, RowShape, plan_fit
     >>> needs = FitNeeds(n_landmarks=200, sweeps=5, likely_sweeps=5, row_seconds=1e-6)
     >>> plan_fit(RowShape(32_561, 123), needs, memory_limit="1GiB").store
     'memory'

@@ -206,6 +206,16 @@ def map_blocks(pass_: Pass[Total], samples: Samples, start: int, stop: int) -> I
         yield pass_.block(rows, first, min(first + BLOCK_ROWS, stop))
 
 
+def total_of_group(pass_: Pass[Total], samples: Samples, start: int) -> Total:
+    """The total of the group of rows that begins with row ``start``, in one thread."""
+    stop, step = min(start + GROUP_ROWS, samples.n_samples), task_rows(samples, 1)
+    total = pass_.start()
+    for first in range(start, stop, step):
+        for block in map_blocks(pass_, samples, first, min(first + step, stop)):
+            total = pass_.combine(total, block)
+    return finish_group(pass_, total, start)
+
+
 def single_threaded(user_api: str | None = None) -> Any:
     """The thread pools of BLAS and OpenMP, or of one of them, at one thread: for a ``with`` block.
 
@@ -310,10 +320,6 @@ class ThreadEngine(Engine):
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
         """The totals of all groups, in order; blocks are computed in the threads."""
-        if 0 < samples.n_samples <= BLOCK_ROWS:  # most sweeps are short ones over a sample
-            (block,) = map_blocks(pass_, samples, 0, samples.n_samples)
-            yield finish_group(pass_, pass_.combine(pass_.start(), block), 0)
-            return
         blocks = self._blocks(pass_, samples)
         for start in range(0, samples.n_samples, GROUP_ROWS):
             total = pass_.start()
@@ -322,63 +328,25 @@ class ThreadEngine(Engine):
             yield finish_group(pass_, total, start)
 
     def _blocks(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
+        """The totals of all blocks, in order, with a bounded number of tasks ahead."""
         rows = task_rows(samples, self.threads)
+        starts = range(0, samples.n_samples, rows)
 
         def task(start: int) -> list[Total]:
             return list(map_blocks(pass_, samples, start, min(start + rows, samples.n_samples)))
 
-        for totals in self._in_order(task, range(0, samples.n_samples, rows)):
-            yield from totals
-
-    def _in_order(self, task: Callable[[int], list[Total]], starts: range) -> Iterator[list[Total]]:
-        """Results in the order of the rows, with a bounded number of tasks ahead."""
         if self._alone or len(starts) == 1:
-            yield from map(task, starts)
+            for start in starts:
+                yield from task(start)
             return
         waiting: deque[Future[list[Total]]] = deque()
         try:
             for start in starts:
                 waiting.append(self._pool.submit(task, start))
                 if len(waiting) > self.threads + READ_AHEAD:
-                    yield waiting.popleft().result()
+                    yield from waiting.popleft().result()
             while waiting:
-                yield waiting.popleft().result()
+                yield from waiting.popleft().result()
         finally:
             for future in waiting:
                 future.cancel()
-
-
-def run(pass_: Pass[Total], samples: Samples, n_jobs: int | None = None) -> Total:
-    """Run one pass over some samples with threads.
-
-    Parameters
-    ----------
-    pass_ : Pass
-        What to compute on each block.
-    samples : Samples
-        The rows.
-    n_jobs : int or None, default=None
-        Number of threads; None is the setting of `mmcnb.config`, -1 is all cores.
-
-    Returns
-    -------
-    object
-        The total of the pass, with the same bits for any ``n_jobs`` and any chunking.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.engine.run import run
-    >>> from mmcnb.samples import open_samples
-    >>> class Count:
-    ...     def start(self):
-    ...         return 0
-    ...     def block(self, rows, start, stop):
-    ...         return stop - start
-    ...     def combine(self, total, other):
-    ...         return total + other
-    >>> run(Count(), open_samples(np.zeros((10_000, 2))))
-    10000
-    """
-    with ThreadEngine(n_jobs) as engine:
-        return engine.run(pass_, samples)

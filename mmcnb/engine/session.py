@@ -10,8 +10,7 @@ import numpy as np
 
 from mmcnb._compiling import times
 from mmcnb._config import configured, is_client
-from mmcnb.engine.dask import DaskEngine
-from mmcnb.engine.dask_client import connection
+from mmcnb.engine.dask import DaskEngine, connection
 from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.run import Engine, ThreadEngine
 from mmcnb.samples import Samples

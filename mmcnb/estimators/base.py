@@ -18,9 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mmcnb._constraints import Constraint
 from mmcnb.engine.checkpoint import CheckpointEngine
-from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import draw_sample, sample_rows
-from mmcnb.engine.plan import FitPlan, plan_fit
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.run import Engine, Traffic
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import (

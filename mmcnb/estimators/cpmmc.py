@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import SAMPLE_ROWS
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import search_parameters

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from mmcnb._constraints import Constraint
-from mmcnb.engine.needs import FitNeeds, RowShape
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelName, graph_kernel, parameters_of
@@ -12,10 +12,9 @@ from mmcnb.hinge.multiclass import ROUNDS, fit_on_graph, fit_on_landmarks
 from mmcnb.hinge.needs import needs_of_search
 from mmcnb.hinge.sample_search import search_config
 from mmcnb.least_squares.all_rows import check_matrices
-from mmcnb.least_squares.landmark_sample import LANDMARKS
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
-from mmcnb.least_squares.search import SearchSettings, search
+from mmcnb.least_squares.search import LANDMARKS, SearchSettings, search
 
 
 @estimator

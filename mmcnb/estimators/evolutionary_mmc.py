@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from mmcnb._config import format_bytes, resolve_memory_limit
-from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import SAMPLE_ROWS
-from mmcnb.engine.plan import FitPlan
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, estimator

@@ -5,9 +5,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mmcnb.engine.needs import RowShape
 from mmcnb.engine.passes import draw_sample, sample_rows
-from mmcnb.engine.plan import plan_fit
+from mmcnb.engine.plan import RowShape, plan_fit
 from mmcnb.estimators.base import Estimator, estimator, read_input
 from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.features.graph import N_NODES, GraphKernel, needs_of_nodes, node_graph

@@ -10,8 +10,8 @@ from sklearn.utils import Tags
 
 from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb._constraints import Constraint
-from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import SAMPLE_ROWS
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator

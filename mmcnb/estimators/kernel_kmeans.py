@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mmcnb._constraints import Choice, Constraint
-from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import SAMPLE_ROWS
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, whole_numbers
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.outputs import RowTransformerMixin
@@ -19,8 +19,8 @@ from mmcnb.features.nystroem import RidgeMap, check_places, choose_landmarks, la
 from mmcnb.features.rules import DecisionPass, Scores
 from mmcnb.least_squares.all_rows import check_clusters
 from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd, mini_batches, pseudo_centre_pass
-from mmcnb.least_squares.landmark_sample import LANDMARKS
 from mmcnb.least_squares.partition import partition_seconds
+from mmcnb.least_squares.search import LANDMARKS
 from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.matrix import row_shares
 

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr
-from mmcnb.engine.needs import FitNeeds, RowShape
-from mmcnb.engine.plan import FitPlan, plan_fit
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
 from mmcnb.engine.session import FitResult, FitSession, connected
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.base import (

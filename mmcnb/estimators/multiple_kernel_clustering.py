@@ -9,7 +9,7 @@ import numpy as np
 
 from mmcnb._config import format_bytes, resolve_memory_limit
 from mmcnb._constraints import Choice, Constraint
-from mmcnb.engine.needs import FitNeeds, RowShape
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, estimator
@@ -19,6 +19,7 @@ from mmcnb.features.base_kernels import (
     check_base_kernels,
     check_kernels,
     distinct_kernels,
+    kernel_names,
     n_kernels,
 )
 from mmcnb.features.nystroem import check_places, choose_landmarks
@@ -247,8 +248,7 @@ class MultipleKernelClustering(StreamedClusterer):
             compared = choose_landmarks(rows, COMPARED_ROWS, np.random.RandomState(0), weights)
         check_places(max(basis.shape[0], compared.shape[0]), self.n_clusters)
         if isinstance(self.kernels, str):
-            kernels = kernels.only(distinct_kernels(kernels.stack, compared, exact))
+            kernels = distinct_kernels(kernels, compared, exact)
         else:
-            check_kernels(kernels.stack, kernels.names, compared, exact)
-        sample = map_by_kernels(open_samples(rows), kernels.stack, basis, weights, exact)
-        return sample, list(kernels.names)
+            check_kernels(kernels, compared, exact)
+        return map_by_kernels(open_samples(rows), kernels, basis, weights, exact), kernel_names(kernels)

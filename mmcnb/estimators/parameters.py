@@ -11,14 +11,13 @@ from sklearn.utils import check_random_state
 
 from mmcnb._config import check_verbose, generator, parse_bytes
 from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr, Parsed
-from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment
-from mmcnb.engine.journal import described, fingerprint
+from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment, fingerprint
 from mmcnb.engine.run import n_threads
 from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma
 from mmcnb.features.graph import GraphKernel
 from mmcnb.features.kernel import KERNELS, Kernel
-from mmcnb.features.landmarks import check_landmarks
+from mmcnb.features.nystroem import check_landmarks
 from mmcnb.hinge.cccp import greatest_balance
 from mmcnb.hinge.starts import INITS
 from mmcnb.samples import Samples
@@ -180,7 +179,7 @@ def open_checkpoint(
 def _identity(estimator: Any, samples: Samples, weights: np.ndarray | None, unit: float) -> dict[str, Any]:
     """Everything that the result depends on, by the names that messages use."""
     parameters = {
-        name: described(value)
+        name: value
         for name, value in estimator.get_params(deep=False).items()
         if name not in RUNTIME_NAMES and name != "random_state"
     }

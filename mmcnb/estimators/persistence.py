@@ -16,8 +16,7 @@ from mmcnb.errors import InputError
 from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.features.confidence import Confidence
 from mmcnb.features.graph import GraphKernel
-from mmcnb.features.model import Model, read_model, write_model
-from mmcnb.features.model_checks import check_shapes, n_clusters_of
+from mmcnb.features.model import Model, check_shapes, n_clusters_of, read_model, write_model
 from mmcnb.samples._arrays import check_feature_names
 
 GONE = ("IterativeSVR", "LabelGenerationMMC", "OwnBasisMMC", "SDPMMC")  # classes of 0.2

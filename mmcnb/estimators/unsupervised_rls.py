@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mmcnb._constraints import Choice, Constraint, Interval
-from mmcnb.engine.needs import FitNeeds, RowShape
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.outputs import RowTransformerMixin
@@ -15,10 +15,9 @@ from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelName, graph_kernel
 from mmcnb.features.needs import bytes_of_rows
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import check_matrices
-from mmcnb.least_squares.landmark_sample import LANDMARKS
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
-from mmcnb.least_squares.search import SearchSettings, label, search, search_needs
+from mmcnb.least_squares.search import LANDMARKS, SearchSettings, label, search, search_needs
 from mmcnb.samples import GROUP_ROWS
 
 DRAWN_NUMBERS = 2**23  # in the rows that are drawn together with a sample

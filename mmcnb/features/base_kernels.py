@@ -1,41 +1,18 @@
 """Base kernels: from the parameters of a user to `MultipleKernels`."""
 
-import numbers
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mmcnb._constraints import LARGEST_NUMBER, Constraint, Interval, IntervalOr
 from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma, mean_squared_distance
-from mmcnb.features.kernel import KERNELS, Kernel
-from mmcnb.features.multiple_kernels import CallableKernel, MultipleKernels
+from mmcnb.features.kernel import KERNELS, CallableKernel, Kernel, MultipleKernels
 
-PARAMETERS = {"rbf": {"gamma"}, "linear": set(), "poly": {"gamma", "degree", "coef0"}}
+GAMMA: dict[str, Constraint] = {"gamma": IntervalOr(Interval(0, open_low=True), GAMMA_NAMES)}
+POLYNOMIAL: dict[str, Constraint] = {"degree": Interval(1, integer=True), "coef0": Interval(-LARGEST_NUMBER)}
+PARAMETERS = {"rbf": GAMMA, "linear": {}, "poly": GAMMA | POLYNOMIAL}
 BANDWIDTHS = (0.35, 0.55, 0.9)  # sigma of "auto", in units of the root mean squared distance between two rows
-
-
-@dataclass(frozen=True)
-class BaseKernels:
-    """Base kernels and their names.
-
-    Parameters
-    ----------
-    stack : MultipleKernels
-        The kernels, with the columns that each reads.
-    names : tuple of str
-        Names such as "rbf, gamma=0.5" or "linear, columns 0 to 3".
-    """
-
-    stack: MultipleKernels
-    names: tuple[str, ...]
-
-    def only(self, numbers: Sequence[int]) -> "BaseKernels":
-        """A selection of the kernels, by number."""
-        kernels, columns = self.stack.kernels, self.stack.columns
-        stack = MultipleKernels(tuple(kernels[k] for k in numbers), tuple(columns[k] for k in numbers))
-        return BaseKernels(stack, tuple(self.names[k] for k in numbers))
 
 
 def n_kernels(kernels: Any) -> int:
@@ -73,7 +50,7 @@ def check_base_kernels(kernels: Any, columns: Any) -> None:
 
 
 def _check(kernel: Any, place: str) -> None:
-    if isinstance(kernel, Kernel) or (callable(kernel) and not isinstance(kernel, str)):
+    if callable(kernel):
         return
     name, parameters = _named(kernel, place)
     if name not in KERNELS:
@@ -85,18 +62,7 @@ def _check(kernel: Any, place: str) -> None:
         if key not in PARAMETERS[name]:
             able = ", ".join(sorted(PARAMETERS[name])) or "no parameter"
             raise InputError(f"{place} has no parameter {key!r}; {name!r} has {able}.")
-        number = _is_number(value)
-        if key == "gamma" and not (value in GAMMA_NAMES if isinstance(value, str) else number and value > 0):
-            names = ", ".join(repr(one) for one in GAMMA_NAMES)
-            raise InputError(f"{place} has gamma={shown(value)}; give a positive number or one of {names}.")
-        if key == "degree" and not (number and float(value).is_integer() and value >= 1):
-            raise InputError(f"{place} has degree={shown(value)}; give a whole number of at least 1.")
-        if key == "coef0" and not number:
-            raise InputError(f"{place} has coef0={shown(value)}; give a number.")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and value is not True and bool(np.isfinite(float(value)))
+        PARAMETERS[name][key].check(f"{place}: {key}", value)
 
 
 def _named(kernel: Any, place: str) -> tuple[Any, dict[str, Any]]:
@@ -113,7 +79,9 @@ def _named(kernel: Any, place: str) -> tuple[Any, dict[str, Any]]:
     )
 
 
-def base_kernels(kernels: Any, columns: Any, sample: Any, weights: np.ndarray | None = None) -> BaseKernels:
+def base_kernels(
+    kernels: Any, columns: Any, sample: Any, weights: np.ndarray | None = None
+) -> MultipleKernels:
     """The kernels requested; a sample sets a gamma that is given by name.
 
     Raises
@@ -125,14 +93,19 @@ def base_kernels(kernels: Any, columns: Any, sample: Any, weights: np.ndarray | 
     if isinstance(kernels, str):
         gaussians = [Kernel("rbf", 1 / (2 * bandwidth**2 * distance)) for bandwidth in BANDWIDTHS]
         auto = [Kernel("linear"), Kernel("poly", 1 / distance, 2, 1.0), *gaussians]
-        return BaseKernels(MultipleKernels(tuple(auto), (None,) * len(auto)), tuple(map(_name_of, auto)))
+        return MultipleKernels(tuple(auto), (None,) * len(auto))
     made, seen = list[Any](), list[Any]()
     for k, kernel in enumerate(kernels):
         part = _column_numbers(columns and columns[k], sample.shape[1], f"columns[{k}]")
         seen.append(part)
         made.append(_kernel(kernel, sample if part is None else sample[:, part], weights, k))
-    names = [_name_of(one) + _where(part) for one, part in zip(made, seen, strict=True)]
-    return BaseKernels(MultipleKernels(tuple(made), tuple(seen)), tuple(names))
+    return MultipleKernels(tuple(made), tuple(seen))
+
+
+def kernel_names(kernels: MultipleKernels) -> list[str]:
+    """Names of kernels, such as "rbf, gamma=0.5" or "linear, columns 0 to 3"."""
+    pairs = zip(kernels.kernels, kernels.columns, strict=True)
+    return [_name_of(kernel) + _where(columns) for kernel, columns in pairs]
 
 
 def _kernel(kernel: Any, sample: Any, weights: np.ndarray | None, number: int) -> Kernel | CallableKernel:
@@ -212,9 +185,7 @@ def grams_of(kernels: MultipleKernels, basis: np.ndarray) -> list[np.ndarray]:
     return [(values[:, one] + values[:, one].T) / 2 for one in kernels.slices(basis.shape[0])]
 
 
-def check_kernels(
-    kernels: MultipleKernels, names: Sequence[str], basis: np.ndarray, exact: bool = False
-) -> None:
+def check_kernels(kernels: MultipleKernels, basis: np.ndarray, exact: bool = False) -> None:
     """Refuse functions that are not kernels, and kernels without information.
 
     Raises
@@ -223,7 +194,7 @@ def check_kernels(
         If a kernel is not symmetric, has a clearly negative eigenvalue, is the same for all rows, or is a
         copy of another.
     """
-    basis = basis.astype(np.float64)
+    basis, names = basis.astype(np.float64), kernel_names(kernels)
     values = kernels(basis, basis)
     seen: list[np.ndarray] = []
     for name, one in zip(names, kernels.slices(basis.shape[0]), strict=True):
@@ -254,14 +225,14 @@ def check_kernels(
         seen.append(centred)
 
 
-def distinct_kernels(kernels: MultipleKernels, basis: np.ndarray, exact: bool = False) -> list[int]:
-    """Numbers of the kernels that tell rows apart and do not copy an earlier one."""
+def distinct_kernels(kernels: MultipleKernels, basis: np.ndarray, exact: bool = False) -> MultipleKernels:
+    """The kernels that tell rows apart and do not copy an earlier one."""
     seen: dict[int, np.ndarray] = {}
     for k, gram in enumerate(grams_of(kernels, basis)):
         centred = centred_gram(gram, exact)
         if centred is not None and all(np.abs(centred - one).max() > SAME for one in seen.values()):
             seen[k] = centred
-    return list(seen)
+    return MultipleKernels(tuple(kernels.kernels[k] for k in seen), tuple(kernels.columns[k] for k in seen))
 
 
 def centred_gram(gram: np.ndarray, exact: bool = False) -> np.ndarray | None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb._constraints import Choice, Interval
-from mmcnb.engine.needs import FitNeeds, RowShape
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.run import Engine
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import mean_squared_distance

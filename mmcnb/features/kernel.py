@@ -1,5 +1,6 @@
-"""Rows as features: kernel functions, and kernel values against a basis."""
+"""Rows as features: kernel functions, alone or side by side, and kernel values against a basis."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -7,12 +8,18 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from mmcnb.errors import InputError
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import DerivedSamples
-from mmcnb.samples.matrix import as_csr_block, squared_sums
+from mmcnb.samples.matrix import as_csr_block, as_matrix, n_rows_of, squared_sums, with_short_indices
 
-KERNELS = ("rbf", "linear", "poly")
+ROUTINES = {  # the routines of each for dense and for CSR rows
+    "rbf": (kernels.rbf_kernel_block_into, kernels.rbf_kernel_block_csr_into),
+    "linear": (kernels.linear_kernel_block_into, kernels.linear_kernel_block_csr_into),
+    "poly": (kernels.polynomial_kernel_block_into, kernels.polynomial_kernel_block_csr_into),
+}
+KERNELS = tuple(ROUTINES)
 FEATURE_DTYPE = np.dtype(np.float32)  # sums over the features are float64
 
 
@@ -27,8 +34,20 @@ class FeatureMap(Protocol):
         """Features of dense or CSR rows, of shape (rows, n_features)."""
 
 
+class OnBasis:
+    """A kernel or kernels whose values against one basis are asked for, block by block."""
+
+    def __call__(self, rows: Any, basis: Any, dtype: Any = np.float64) -> np.ndarray:
+        """Kernel values between dense or CSR rows and a basis, of shape (rows, n_features)."""
+        return self.against(basis).block(rows, dtype)
+
+    def against(self, basis: Any) -> FeatureMap:
+        """The map of rows to their kernel values against a basis of shape (p, d), dense or CSR."""
+        return BasisMap(self, basis)
+
+
 @dataclass(frozen=True)
-class Kernel:
+class Kernel(OnBasis):
     """A kernel function and its parameters.
 
     Parameters
@@ -55,29 +74,15 @@ class Kernel:
     degree: int = 3
     coef0: float = 1.0
 
-    def __call__(self, rows: Any, basis: Any, dtype: Any = np.float64) -> np.ndarray:
-        """Kernel values between dense or CSR rows and a basis, of shape (rows, p)."""
-        return self.against(basis).block(rows, dtype)
-
-    def against(self, basis: Any) -> "BasisMap":
-        """The map of rows to their kernel values against a basis of shape (p, d), dense or CSR."""
-        return BasisMap(self, basis)
-
     def values(self, rows: Any, vectors: "BasisVectors", dtype: Any) -> np.ndarray:
         """Kernel values between dense or CSR rows and basis vectors, of shape (rows, p)."""
         is_csr = isinstance(rows, CSRBlock)
         given = rows[:3] if is_csr else (rows,)
         basis = vectors.for_csr if is_csr else (vectors.dense.astype(rows.dtype, copy=False),)
         out = np.empty((rows.indptr.size - 1 if is_csr else rows.shape[0], vectors.dense.shape[0]), dtype)
-        if self.name == "rbf":
-            fill = kernels.rbf_kernel_block_csr_into if is_csr else kernels.rbf_kernel_block_into
-            fill(*given, *basis, self.gamma, out)
-        elif self.name == "linear":
-            fill = kernels.linear_kernel_block_csr_into if is_csr else kernels.linear_kernel_block_into
-            fill(*given, basis[0], out)
-        else:
-            dense, sparse = kernels.polynomial_kernel_block_into, kernels.polynomial_kernel_block_csr_into
-            (sparse if is_csr else dense)(*given, basis[0], self.gamma, self.coef0, self.degree, out)
+        needed = basis if self.name == "rbf" else basis[:1]
+        parameters = {"rbf": (self.gamma,), "poly": (self.gamma, self.coef0, self.degree)}
+        ROUTINES[self.name][is_csr](*given, *needed, *parameters.get(self.name, ()), out)
         return out
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,7 +93,7 @@ class Kernel:
 class BasisVectors:
     """A basis; what CSR rows need of it is computed once for all kernels that share it.
 
-    Of a sparse basis only the columns are held in which some vector is not 0. What a row has in the others
+    Of a sparse basis only the columns are kept in which some vector is not 0. What a row has in the others
     adds to its distance from each vector and to no inner product.
 
     Parameters
@@ -105,28 +110,18 @@ class BasisVectors:
         else:
             self.dense = np.ascontiguousarray(basis)
 
-    @cached_property
-    def _places(self) -> np.ndarray:
-        """Where each column stands among those held; -1 for the others."""
-        places = np.full(self.basis.shape[1], -1, np.int32)
-        places[self.columns] = np.arange(self.dense.shape[1])
-        return places
-
     def within(self, rows: Any) -> tuple[Any, np.ndarray | None]:
-        """Rows in the columns held, and the sum of squares of what each has in the others."""
+        """Rows in the columns of the basis, and the sum of squares of what each has in the others."""
         rows = as_csr_block(rows) if sp.issparse(rows) else rows
         if self.columns is None:
             return rows, None
+        within = select_columns(rows, self.columns)
         if not isinstance(rows, CSRBlock):
-            held = np.ascontiguousarray(rows[:, self.columns])
-            return held, np.maximum(squared_sums(rows) - squared_sums(held), 0)
-        places = self._places[rows.indices]
-        there = places >= 0
+            return within, np.maximum(squared_sums(rows) - squared_sums(within), 0)
+        outside = ~np.isin(rows.indices, self.columns)
         row_of = np.repeat(np.arange(len(rows.indptr) - 1), np.diff(rows.indptr))
-        squares = np.square(rows.data[~there], dtype=np.float64)
-        others = np.bincount(row_of[~there], squares, len(rows.indptr) - 1)
-        indptr = np.concatenate(([0], np.cumsum(there)))[rows.indptr]
-        return CSRBlock(rows.data[there], places[there], indptr, self.dense.shape[1]), others
+        squares = np.square(rows.data[outside], dtype=np.float64)
+        return within, np.bincount(row_of[outside], squares, len(rows.indptr) - 1)
 
     @cached_property
     def for_csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -216,3 +211,226 @@ def kernel_matrix(sample: Any, kernel: Kernel) -> np.ndarray:
     if kernel.name == "poly":
         parameters |= {"degree": kernel.degree, "coef0": kernel.coef0}
     return pairwise_kernels(sample.astype(np.float64), metric=kernel.name, **parameters)
+
+
+# -- functions of users, and several kernels side by side --------------------------------------------
+
+
+@dataclass(frozen=True)
+class CallableKernel(OnBasis):
+    """A kernel given as a function of blocks, as scikit-learn's kernels are.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(rows, basis)`` gives the kernel values, an ndarray or a SciPy matrix of shape (n_rows, p).
+        `rows` is an ndarray of shape (n_rows, d). Sparse rows are a ``scipy.sparse.csr_array``, with 32-bit
+        indices where they suffice. `basis` is an ndarray of shape (p, d). Several threads call the function
+        at once. For other processes it must be a function that can be pickled.
+    name : str
+        Name of the kernel in messages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.metrics.pairwise import laplacian_kernel
+    >>> from mmcnb.features.kernel import CallableKernel
+    >>> CallableKernel(laplacian_kernel, "laplacian")(np.array([[1.0, 2.0]]), np.array([[1.0, 2.0]]))
+    array([[1.]])
+    """
+
+    function: Callable[[Any, np.ndarray], Any]
+    name: str
+
+    def values(self, rows: Any, vectors: BasisVectors, dtype: Any) -> np.ndarray:
+        """Kernel values between dense or CSR rows and basis vectors, of shape (n_rows, p).
+
+        Raises
+        ------
+        InputError
+            If the function fails on sparse rows, or returns another shape, NaN, infinity or anything but real
+            numbers.
+        """
+        values = self._evaluate(rows, vectors.dense)
+        if hasattr(values, "toarray"):
+            values = values.toarray()
+        values = np.asarray(values)
+        if values.dtype.kind not in "fiub":
+            raise InputError(
+                f"kernel {self.name} gave values of {values.dtype}; give a function whose values are real "
+                "numbers."
+            )
+        expected = n_rows_of(rows), vectors.dense.shape[0]
+        if values.shape != expected:
+            raise InputError(
+                f"kernel {self.name} gave values of shape {values.shape}, not {expected}; give a function of "
+                "rows and basis with one value for each pair of them."
+            )
+        with np.errstate(over="ignore"):  # reported below
+            values = np.ascontiguousarray(values, dtype)
+        finite = np.isfinite(values)
+        if not finite.all():
+            i, j = np.argwhere(~finite)[0]
+            raise InputError(
+                f"kernel {self.name} gave {values[i, j]} in {values.dtype} for row {i} of a block of shape "
+                f"{expected} and basis vector {j}; give a function whose values are finite."
+            )
+        return values
+
+    def _evaluate(self, rows: Any, basis: np.ndarray) -> Any:
+        if not isinstance(rows, CSRBlock):
+            return self.function(rows, basis)
+        try:
+            return self.function(with_short_indices(as_matrix(rows)), basis)
+        except (TypeError, ValueError, AttributeError, IndexError, NotImplementedError) as error:
+            # The errors of functions for dense rows do not name sparse rows as the cause.
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise InputError(
+                f"kernel {self.name} failed on sparse rows ({reason}); give dense rows, or a function that "
+                "takes a scipy.sparse.csr_array."
+            ) from error
+
+    def to_dict(self) -> dict[str, Any]:
+        """Raise InputError: JSON cannot hold a function."""
+        raise InputError(
+            f"kernel {self.name} is a function, which a model file cannot hold; pickle the estimator, or "
+            "give the kernel by name."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MultipleKernels(OnBasis):
+    """Several kernels side by side against one basis, each on its own columns of the data.
+
+    Parameters
+    ----------
+    kernels : tuple of Kernel or CallableKernel, of length M
+        The kernels.
+    columns : tuple of (ndarray of int64, strictly increasing) or None, of length M
+        The columns of rows and basis that each kernel reads; None for all.
+
+    Raises
+    ------
+    InputError
+        If there is no kernel, or not one entry of columns per kernel, or columns are empty or not strictly
+        increasing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.kernel import Kernel, MultipleKernels
+    >>> stack = MultipleKernels((Kernel("linear"), Kernel("linear")), (None, np.array([1])))
+    >>> stack(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [5.0, 6.0]]))
+    array([[11., 17.,  8., 12.]])
+    >>> stack.slices(2)
+    (slice(0, 2, None), slice(2, 4, None))
+    """
+
+    kernels: tuple[Kernel | CallableKernel, ...]
+    columns: tuple[np.ndarray | None, ...]
+
+    def __post_init__(self) -> None:
+        if not self.kernels or len(self.kernels) != len(self.columns):
+            raise InputError(
+                f"there are {len(self.kernels)} kernels and columns for {len(self.columns)}; give at least "
+                "one kernel, and for each its columns or None."
+            )
+        for k, part in enumerate(self.columns):
+            if part is not None and not (part.size and part[0] >= 0 and (np.diff(part) > 0).all()):
+                raise InputError(
+                    f"the columns of kernel {k} are not strictly increasing numbers from 0 on; sort them, "
+                    "name each once, and at least one."
+                )
+
+    def slices(self, p: int) -> tuple[slice, ...]:
+        """The features of each kernel against p basis vectors."""
+        return tuple(slice(k * p, (k + 1) * p) for k in range(len(self.kernels)))
+
+    def against(self, basis: np.ndarray) -> "MultipleKernelsMap":
+        """The map of rows to the values of all kernels against a dense basis of shape (p, d).
+
+        Raises
+        ------
+        InputError
+            If a kernel has columns that the basis lacks.
+        """
+        return MultipleKernelsMap(self, basis)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The kernels and their columns as a JSON object; raises InputError where a kernel is a function."""
+        columns = [None if part is None else part.tolist() for part in self.columns]
+        return {"kernels": [kernel.to_dict() for kernel in self.kernels], "columns": columns}
+
+
+def kernel_from_dict(values: dict[str, Any]) -> Kernel | MultipleKernels:
+    """The kernel or kernels of a result of ``to_dict``.
+
+    Examples
+    --------
+    >>> from mmcnb.features.kernel import Kernel, kernel_from_dict
+    >>> kernel_from_dict(Kernel("poly", degree=2).to_dict())
+    Kernel(name='poly', gamma=1.0, degree=2, coef0=1.0)
+    """
+    if "kernels" not in values:
+        return Kernel(**values)
+    columns = (None if part is None else np.array(part, np.int64) for part in values["columns"])
+    return MultipleKernels(tuple(Kernel(**one) for one in values["kernels"]), tuple(columns))
+
+
+class MultipleKernelsMap:
+    """Values of several kernels against one basis."""
+
+    def __init__(self, stack: MultipleKernels, basis: np.ndarray) -> None:
+        self.stack, self.basis = stack, basis
+        p, d = basis.shape
+        self.n_features = p * len(stack.kernels)
+        # Kernels on the same columns share the selected rows and basis.
+        self._groups: dict[bytes | None, tuple[np.ndarray | None, BasisVectors, list[Any]]] = {}
+        for k, (place, columns) in enumerate(zip(stack.slices(p), stack.columns, strict=True)):
+            if columns is not None and columns[-1] >= d:
+                raise InputError(
+                    f"kernel {k} wants column {columns[-1]} and there are {d}; number the columns from 0."
+                )
+            key = None if columns is None else columns.tobytes()
+            if key not in self._groups:
+                self._groups[key] = columns, BasisVectors(select_columns(basis, columns)), []
+            self._groups[key][2].append((place, stack.kernels[k]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MultipleKernelsMap, (self.stack, self.basis)
+
+    def block(self, rows: Any, dtype: Any) -> np.ndarray:
+        """Values of shape (n_rows, M p), those of kernel k in columns k p to (k + 1) p."""
+        out = np.empty((n_rows_of(rows), self.n_features), dtype)
+        for columns, vectors, placed in self._groups.values():
+            seen = select_columns(rows, columns)
+            for place, kernel in placed:
+                out[:, place] = kernel.values(seen, vectors, dtype)
+        return out
+
+
+def select_columns(rows: Any, columns: np.ndarray | None) -> Any:
+    """Some columns of a dense or CSR block.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, d) or CSRBlock
+        The block.
+    columns : ndarray of int64, strictly increasing, or None
+        The columns; None gives the block itself.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, columns.size) or CSRBlock
+        The selected columns; an ndarray is in C order.
+    """
+    if columns is None:
+        return rows
+    if not isinstance(rows, CSRBlock):
+        return rows.take(columns, axis=1)
+    place = np.full(rows.n_features, -1, rows.indices.dtype)
+    place[columns] = np.arange(columns.size)
+    indices = place[rows.indices]
+    selected = np.flatnonzero(indices >= 0)
+    indptr = np.searchsorted(selected, rows.indptr).astype(np.int64, copy=False)
+    return CSRBlock(rows.data[selected], indices[selected], indptr, columns.size)

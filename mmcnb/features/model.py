@@ -1,32 +1,41 @@
 """The fitted model, which labels new rows, and its file."""
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from mmcnb.errors import InputError
 from mmcnb.features.graph import GraphMap
-from mmcnb.features.kernel import ExpansionMap, FeatureMap, Kernel, KernelSamples
-from mmcnb.features.model_checks import check_arrays, check_kernel
-from mmcnb.features.multiple_kernels import MultipleKernels, kernel_from_dict
+from mmcnb.features.kernel import (
+    KERNELS,
+    ExpansionMap,
+    FeatureMap,
+    Kernel,
+    KernelSamples,
+    MultipleKernels,
+    kernel_from_dict,
+)
 from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.samples import Samples
-from mmcnb.samples._files import open_file
-from mmcnb.samples._npy import read_header
 from mmcnb.samples.derived import ScaledSamples
-from mmcnb.stores.atomic import atomic_write
+from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archive
 
 FORMAT, OLDEST = 3, 2  # of model files: the format written, and the oldest that can be read
-BROKEN = (BadZipFile, EOFError, OSError, MemoryError, RuntimeError)  # as a damaged archive raises them
-DAMAGE = (*BROKEN, ValueError, LookupError, TypeError, AttributeError)
+FLOATS, INTEGERS = ("float32", "float64"), ("int32", "int64")
+KINDS = {  # numbers of axes and types, and the arrays of a model that have them
+    ((1, 2), FLOATS): "coef",
+    ((0, 1), FLOATS): "offset",
+    ((1,), FLOATS): "basis_data mean deviation ridge_centre kernel_weights graph_mean",
+    ((2,), FLOATS): "basis ridge_matrix graph_axes graph_nodes graph_centres graph_coordinates",
+    ((1,), INTEGERS): "basis_indices basis_indptr basis_shape graph_starts graph_search",
+}
+ARRAYS = {name: kind for kind, names in KINDS.items() for name in names.split()}
 
 
 @dataclass(frozen=True)
@@ -133,7 +142,8 @@ class Model:
             arrays.get("kernel_weights"),
             GraphMap.restore(arrays) if has_graph else None,
         )
-        check_kernel(model.kernel)
+        for kernel in getattr(model.kernel, "kernels", (model.kernel,) if model.kernel else ()):
+            check_kernel(kernel)
         return model
 
 
@@ -161,55 +171,118 @@ def _basis_of(arrays: Mapping[str, np.ndarray]) -> Any:
 
 
 def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write a model file atomically: a zip of arrays and a JSON header, each with its checksum."""
-    header = {"format": FORMAT, "arrays": sorted(arrays)} | header
-    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    """Write a model file atomically."""
     try:
-        with atomic_write(path) as file:
-            np.savez(file, header=text, **arrays)  # type: ignore[arg-type]
+        write_archive(path, {"format": FORMAT} | header, arrays)
     except OSError as error:
         raise InputError(f"the model could not be written to {path}: {error.strerror}.") from error
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays of a model file; no more is read than the file has bytes."""
-    target = Path(path)
-    if not target.exists():
-        raise InputError(f"there is no model at {target}; write one with `mmcnb fit --model {target}`.")
-    file = open_file(target)
+    """Header and arrays of a model file."""
+    if not Path(path).exists():
+        raise InputError(f"there is no model at {path}; write one with `mmcnb fit --model {path}`.")
     try:
-        with file, ZipFile(file) as members:
-            _check_members(members, target.stat().st_size)
-            arrays = {name.removesuffix(".npy"): _read_array(members, name) for name in members.namelist()}
-        header = json.loads(arrays.pop("header").tobytes())
+        header, arrays = read_archive(path)
         version = header["format"]
-        if sorted(arrays) != header.get("arrays", sorted(arrays)):
-            raise BadZipFile("an array is missing")
-    except DAMAGE as error:
+    except (DamagedArchiveError, KeyError) as error:
         raise InputError(
-            f"{target} is no model of mmcnb, or it is damaged; fit again to write it anew."
+            f"{path} is no model of mmcnb, or it is damaged; fit again to write it anew."
         ) from error
     if version not in range(OLDEST, FORMAT + 1):
         raise InputError(
-            f"{target} has model format {version}, and this version reads {OLDEST} to {FORMAT}; "
+            f"{path} has model format {version}, and this version reads {OLDEST} to {FORMAT}; "
             "read it with the version that wrote it."
         )
     return header, arrays
 
 
-def _check_members(members: ZipFile, n_bytes: int) -> None:
-    """Refuse an archive that holds more than it has bytes, as one does that is compressed, or damaged."""
-    listed = members.infolist()
-    if any(member.compress_type != ZIP_STORED for member in listed):
-        raise BadZipFile("a member is compressed")
-    if sum(member.file_size for member in listed) > n_bytes or len(set(members.namelist())) != len(listed):
-        raise BadZipFile("members lie in one another")
+# -- checks: a file may be whole and contain numbers that no fit has written, and compiled routines trust
+# -- the shapes that they are given
 
 
-def _read_array(members: ZipFile, name: str) -> np.ndarray:
-    """An array whose header claims what it holds; the checksum of a member is compared at its end."""
-    with members.open(name) as file:
-        shape, by_columns, dtype = read_header(file)
-        content = file.read()
-    array = np.frombuffer(bytearray(content), dtype)
-    return array.reshape(shape, order="F" if by_columns else "C")
+def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
+    """Refuse arrays that no model has, of other types, or with numbers that are not finite.
+
+    Raises
+    ------
+    InputError
+        The message begins with the name of the array.
+    """
+    for name, array in arrays.items():
+        if name not in ARRAYS:
+            raise InputError(f"{name!r} is no array of a model")
+        axes, types = ARRAYS[name]
+        if array.ndim not in axes or array.dtype.name not in types or not array.dtype.isnative:
+            raise InputError(f"{name} is of shape {array.shape} and type {array.dtype}, which it never is")
+        if not np.isfinite(array).all():
+            raise InputError(f"{name} holds numbers that are not finite")
+    if missing := sorted({"coef", "offset"} - set(arrays)):
+        raise InputError(f"{missing[0]} is missing")
+
+
+def check_kernel(kernel: Any) -> None:
+    """Refuse a kernel with parameters that none has; the message begins with the name of one."""
+    if kernel.name not in KERNELS:
+        raise InputError(f"kernel is named {kernel.name!r}, which is none of {', '.join(KERNELS)}")
+    for name, least in (("gamma", 0.0), ("coef0", -np.inf)):
+        value = getattr(kernel, name)
+        if type(value) not in (int, float) or not np.isfinite(value) or value < least:
+            raise InputError(f"{name} of the kernel is {value!r}, which it never is")
+    if type(kernel.degree) is not int or not 1 <= kernel.degree <= 2**31 - 1:
+        raise InputError(f"degree of the kernel is {kernel.degree!r}, which it never is")
+
+
+def check_shapes(model: Model, n_features: int) -> None:
+    """Refuse a model whose parts do not fit one another, or not rows of ``n_features`` columns.
+
+    Raises
+    ------
+    InputError
+        The message begins with the name of the part.
+    """
+    for name in ("mean", "deviation"):
+        _check_shape(name, getattr(model, name), (n_features,))
+    if (model.mean is None) != (model.deviation is None):
+        raise InputError("mean and deviation go together, and one is missing")
+    if model.deviation is not None and not (model.deviation > 0).all():
+        raise InputError("deviation is not positive")
+    if model.basis is not None and (model.basis.ndim != 2 or model.basis.shape[1] != n_features):
+        raise InputError(f"basis has shape {model.basis.shape} for rows of {n_features} columns")
+    if (model.kernel is None) != (model.basis is None):
+        raise InputError("kernel and basis go together, and one is missing")
+    if model.graph is not None:
+        _check_shape("graph_mean", model.graph.axes.mean, (n_features,))
+    if model.feature_dtype not in FLOATS:
+        raise InputError(f"feature_dtype is {model.feature_dtype!r} and none of {', '.join(FLOATS)}")
+    columns = _n_columns(model, n_features)
+    _check_shape("coef", model.rule.coef, (columns, *np.shape(model.rule.offset)))
+    if model.ridge is not None:
+        _check_shape("ridge_matrix", model.ridge.matrix, (columns, *model.ridge.centre.shape))
+
+
+def n_clusters_of(model: Model) -> int:
+    """Number of clusters that the rule of a model gives."""
+    return 2 if isinstance(model.rule, Hyperplane) else int(model.rule.offset.shape[0])
+
+
+def _n_columns(model: Model, n_features: int) -> int:
+    """Columns of the rows in the features of the rule."""
+    if model.graph is not None:
+        return int(model.graph.n_features)
+    if model.basis is None:
+        return n_features
+    n_basis = int(model.basis.shape[0])
+    if not isinstance(model.kernel, MultipleKernels):
+        return n_basis
+    for part in model.kernel.columns:
+        if part is not None and part[-1] >= n_features:
+            raise InputError(f"columns of a kernel reach {part[-1]}, beyond the {n_features} there are")
+    n_kernels = len(model.kernel.kernels)
+    _check_shape("kernel_weights", model.kernel_weights, (n_kernels,))
+    return n_basis * n_kernels
+
+
+def _check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
+    if array is not None and array.shape != shape:
+        raise InputError(f"{name} has shape {array.shape}, and {shape} would fit the rest")

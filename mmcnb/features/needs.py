@@ -1,6 +1,6 @@
 """Bytes and seconds of kernel columns on landmarks of a sample."""
 
-from mmcnb.engine.needs import FitNeeds, RowShape
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.samples.matrix import WIDE_COLUMNS
 
 ROUTINES = {"rbf_kernel_block_into": 3.5}

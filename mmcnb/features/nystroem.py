@@ -14,6 +14,8 @@ from mmcnb.features.kernel import FEATURE_DTYPE, Kernel, KernelSamples
 from mmcnb.features.rules import Scores
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import open_samples
+from mmcnb.samples._arrays import plain_values
+from mmcnb.samples.derived import scaled_matrix
 from mmcnb.samples.matrix import WIDE_COLUMNS, as_matrix, row_shares, to_dense
 
 
@@ -178,6 +180,38 @@ def _few_columns(X: Any, random_state: np.random.RandomState) -> np.ndarray:
     return np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X, np.float64)
 
 
+def check_landmarks(landmarks: Any) -> np.ndarray:
+    """Landmarks that a user gives, as an array of finite numbers."""
+    rows = plain_values(landmarks, "landmarks").astype(np.float64)
+    if rows.ndim != 2 or rows.shape[0] < 2:
+        raise InputError(f"landmarks have shape {rows.shape}; give at least two rows, (p, n_features).")
+    if not np.isfinite(rows).all():
+        row, column = np.argwhere(~np.isfinite(rows))[0]
+        raise InputError(f"landmarks hold {rows[row, column]} in row {row}, column {column}; leave it out.")
+    return rows
+
+
+def scaled_landmarks(landmarks: Any, sample: Any, mean: Any, deviation: Any) -> np.ndarray:
+    """Landmarks that a user gives, scaled as the sample is, in its type; repeated ones count once.
+
+    Raises
+    ------
+    InputError
+        If they have other columns than the sample.
+    """
+    rows = check_landmarks(landmarks)
+    if rows.shape[1] != sample.shape[1]:
+        raise InputError(
+            f"landmarks have {rows.shape[1]} columns where the rows have {sample.shape[1]}; give landmarks "
+            "with the columns of the rows."
+        )
+    if hasattr(sample, "indptr") and deviation is not None:
+        mean = np.zeros_like(mean)  # sparse columns are not centred
+    scaled = scaled_matrix(rows.astype(sample.dtype), mean, deviation)
+    _, first = np.unique(scaled, axis=0, return_index=True)
+    return np.ascontiguousarray(scaled[np.sort(first)])
+
+
 SMALLEST_VARIANCE = 1e-12  # of an axis, as a share of the largest; less is rounding
 
 
@@ -324,25 +358,16 @@ def principal_directions(z: Any, count: int, weights: np.ndarray | None = None) 
     """
     from scipy.linalg import eigh
     from scipy.sparse import diags_array
-    from scipy.sparse.linalg import LinearOperator, eigsh
 
     shares = row_shares(z.shape[0], weights)
     mean, size = np.asarray(shares @ z).ravel(), z.shape[1]
     count = min(count, size)
-    if size > max(WIDE_COLUMNS, z.shape[0]):
+    if size > MANY_COLUMNS:
         return _scores_by_rows(z, shares, mean, min(count, z.shape[0]))
-    if size <= MANY_COLUMNS:
-        weighted = diags_array(shares) @ z
-        covariance = np.asarray((weighted.T @ z).todense() if hasattr(z, "todense") else weighted.T @ z)
-        covariance -= np.outer(mean, mean)
-        _, vectors = eigh(covariance, subset_by_index=[size - count, size - 1])
-        if vectors.shape[1] < count:  # LAPACK may miss eigenvalues that are all alike
-            vectors = eigh(covariance)[1][:, size - count :]
-    else:
-        covariance = LinearOperator(
-            (size, size), lambda v: z.T @ (shares * (z @ v.ravel())) - mean * (mean @ v)
-        )
-        _, vectors = eigsh(covariance, count, v0=np.ones(size))
+    covariance = to_dense((diags_array(shares) @ z).T @ z) - np.outer(mean, mean)
+    _, vectors = eigh(covariance, subset_by_index=[size - count, size - 1])
+    if vectors.shape[1] < count:  # LAPACK may miss eigenvalues that are all alike
+        vectors = eigh(covariance)[1][:, size - count :]
     vectors = vectors[:, ::-1]
     largest = np.abs(vectors).argmax(axis=0)
     vectors = vectors * np.sign(vectors[largest, np.arange(count)])

@@ -142,37 +142,21 @@ class GivenLabels:
 
 
 @dataclass(frozen=True)
-class HyperplaneLabels:
-    """Labels derived from a hyperplane when they are needed: nothing of size n is stored.
+class RuleLabels:
+    """Labels derived from a rule when they are needed: nothing of size n is stored.
 
     Parameters
     ----------
-    hyperplane : Hyperplane
-        The sign of its decision value is the label.
+    rule : Hyperplane or Scores
+        The sign of its decision value is the label, or the cluster of the largest score.
     """
 
-    hyperplane: Hyperplane
+    rule: Hyperplane | Scores
 
     def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
         """The labels of rows start to stop."""
-        return signs(self.hyperplane.decide(rows))
-
-
-@dataclass(frozen=True)
-class ScoresLabels:
-    """Labels of k clusters, derived from their scores when they are needed.
-
-    Parameters
-    ----------
-    scores : Scores
-        The cluster of the largest score is the label.
-    """
-
-    scores: Scores
-
-    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
-        """The labels of rows start to stop."""
-        return self.scores.label(rows)
+        values = self.rule.decide(rows)
+        return signs(values) if values.ndim == 1 else clusters_of(values)
 
 
 def signs(f: np.ndarray) -> np.ndarray:
@@ -237,40 +221,3 @@ class LabelsPass(CollectingPass):
     def group(self, total: list[Any], start: int) -> list[Any]:
         """Keep the labels of a group."""
         return self.kept.of_group(total, start)
-
-
-def balanced_threshold(f: np.ndarray, shares: np.ndarray, balance: float) -> float:
-    """0 where both sides reach their least share; otherwise the nearest threshold at which they do.
-
-    Parameters
-    ----------
-    f : ndarray of shape (n,)
-        Decision values.
-    shares : ndarray of shape (n,)
-        Share of each row in the total weight.
-    balance : float
-        l/n: each side holds at least (1 - balance)/2 of the weight, as far as equal values allow.
-
-    Returns
-    -------
-    float
-        The middle of a gap between two values; 0 where all are equal.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.features.rules import balanced_threshold
-    >>> balanced_threshold(np.array([1.0, 2.0, 3.0, 4.0]), np.full(4, 0.25), 0.0)
-    2.5
-    """
-    least = (1 - balance) / 2 - 1e-12
-    if least <= shares[f < 0].sum() <= 1 - least:
-        return 0.0
-    order = np.argsort(f, kind="stable")
-    values, below = f[order], np.cumsum(shares[order])
-    gaps = np.flatnonzero(values[1:] > values[:-1])
-    if gaps.size == 0:
-        return 0.0
-    middles, smaller = (values[gaps] + values[gaps + 1]) / 2, np.minimum(below[gaps], 1 - below[gaps])
-    fair = smaller >= min(least, smaller.max())
-    return float(middles[fair][np.abs(middles[fair]).argmin()])

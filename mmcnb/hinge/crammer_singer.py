@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mmcnb.engine.passes import SumPass, WeightedPass, first_rows
-from mmcnb.features.rules import GivenLabels, Labels, Scores, ScoresLabels
+from mmcnb.features.rules import GivenLabels, Labels, RuleLabels, Scores
 from mmcnb.hinge.cutting_plane import ConstraintStatistics
 from mmcnb.hinge.training_set import LabelStep, TrainingSet
 from mmcnb.hinge.working_set import WorkingSet
@@ -129,7 +129,7 @@ class MulticlassTrainingSet(TrainingSet):
     def labels_of(self, hyperplane: Any) -> Labels:
         """The cluster of the largest score."""
         if not self.hold_labels:
-            return ScoresLabels(hyperplane)
+            return RuleLabels(hyperplane)
         return GivenLabels(hyperplane.label(self.features.block(0, self.n_samples)))
 
     def label_step(

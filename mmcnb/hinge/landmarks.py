@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.engine.needs import FitNeeds, RowShape
 from mmcnb.engine.passes import SAMPLE_ROWS
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.features.bandwidth import candidate_gammas, mean_squared_distance, named_gamma
 from mmcnb.features.kernel import Kernel
-from mmcnb.features.landmarks import scaled_landmarks
 from mmcnb.features.needs import ROUTINES
-from mmcnb.features.nystroem import choose_landmarks
+from mmcnb.features.nystroem import choose_landmarks, scaled_landmarks
 from mmcnb.hinge.growing import growing_candidates
 from mmcnb.hinge.needs import ROUND_ROUTINES, hinge_needs
 from mmcnb.hinge.sample_search import SearchConfig

@@ -15,7 +15,7 @@ from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, tag, whole_numbers
 from mmcnb.features.graph import NodeGraph
 from mmcnb.features.model import Model
-from mmcnb.features.rules import GivenLabels, Scores, ScoresLabels
+from mmcnb.features.rules import GivenLabels, RuleLabels, Scores
 from mmcnb.hinge.cccp import continuation
 from mmcnb.hinge.crammer_singer import CrammerSingerWorkingSet, MarginPass, MulticlassTrainingSet
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
@@ -25,12 +25,10 @@ from mmcnb.hinge.two_clusters import separation
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.all_rows import LabelledRows, MappedSample, label_all_rows
 from mmcnb.least_squares.graph_partition import GraphSample
-from mmcnb.least_squares.landmark_sample import LandmarkSample
-from mmcnb.least_squares.local_search import random_labels
 from mmcnb.least_squares.normalized_cut import cut_score
 from mmcnb.least_squares.objective import Partition
-from mmcnb.least_squares.partition import REFINED, PartitionConfig, Refine
-from mmcnb.least_squares.search import SampleClusters, SearchSettings, search
+from mmcnb.least_squares.partition import REFINED, PartitionConfig, Refine, random_labels
+from mmcnb.least_squares.search import LandmarkSample, SampleClusters, SearchSettings, search
 from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
 from mmcnb.samples.matrix import stack
 
@@ -169,7 +167,7 @@ def widest_margin(
     It is found at the largest C that separates the labels. Where none does, the first is used all the same.
     """
     config, sample, objective = refinement.config, refinement.sample, refinement.objective
-    labels, generators = ScoresLabels(labelled.rule), None
+    labels, generators = RuleLabels(labelled.rule), None
     bare = replace(objective, total_variance=0.0)  # with which nothing is degenerate
     steps = [*((C, objective) for C in reversed(config.path)), (config.path[0], bare)]
     for stage, features, weights in _stages(session, config, sample, rows):

@@ -15,8 +15,7 @@ from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, tag
 from mmcnb.errors import InputError
 from mmcnb.features.base_kernels import grams_of
-from mmcnb.features.kernel import KernelSamples
-from mmcnb.features.multiple_kernels import MultipleKernels
+from mmcnb.features.kernel import KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import normalization_of, principal_features, total_variance_of
 from mmcnb.features.rules import GivenLabels
 from mmcnb.hinge.cccp import continuation
@@ -30,8 +29,7 @@ from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows
 from mmcnb.hinge.working_set import FixedBasisWorkingSet, KernelFeatures, WorkingSet
 from mmcnb.least_squares.all_rows import relative_weights
-from mmcnb.least_squares.local_search import canonical_labels, random_labels
-from mmcnb.least_squares.partition import PartitionConfig, partition_sample
+from mmcnb.least_squares.partition import PartitionConfig, canonical_labels, partition_sample, random_labels
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from mmcnb.engine import plan
-from mmcnb.engine.needs import FitNeeds, RowShape
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.features.needs import bytes_of_rows, landmark_needs
 from mmcnb.least_squares.search import SearchSettings, search_needs
 from mmcnb.samples import GROUP_ROWS

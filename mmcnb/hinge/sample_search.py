@@ -14,8 +14,7 @@ import numpy as np
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitSession, Record, ignore, run_starts, tag
 from mmcnb.features.bandwidth import leave_one_out_scores
-from mmcnb.features.kernel import Kernel
-from mmcnb.features.multiple_kernels import MultipleKernels
+from mmcnb.features.kernel import Kernel, MultipleKernels
 from mmcnb.features.nystroem import total_variance_of
 from mmcnb.features.rules import GivenLabels, Labels, coin_flip
 from mmcnb.hinge.cccp import CCCPLimits, CCCPResult, continuation, path_to

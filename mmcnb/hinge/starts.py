@@ -8,9 +8,8 @@ import numpy as np
 
 from mmcnb.features.nystroem import MANY_COLUMNS, PrincipalFeatures, principal_directions, principal_features
 from mmcnb.features.rules import GivenLabels, Labels, coin_flip
-from mmcnb.least_squares.local_search import PartitionConfig, local_search, random_labels
 from mmcnb.least_squares.objective import floor_bounds
-from mmcnb.least_squares.regularization_path import regularization_path
+from mmcnb.least_squares.partition import PartitionConfig, local_search, random_labels, regularization_path
 
 INITS = ("mixed", "random", "k-means")
 LEADING = 50  # components for least squares of sparse or many columns, and for k-means of any

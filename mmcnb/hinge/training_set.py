@@ -7,7 +7,7 @@ import numpy as np
 
 from mmcnb.engine.passes import RowSumPass, SumPass
 from mmcnb.engine.run import Engine, Pass
-from mmcnb.features.rules import DecisionPass, GivenLabels, Hyperplane, HyperplaneLabels, Labels, signs
+from mmcnb.features.rules import DecisionPass, GivenLabels, Hyperplane, Labels, RuleLabels, signs
 from mmcnb.hinge.cutting_plane import ConstraintStatistics, MostViolatedPass
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
@@ -144,7 +144,7 @@ class TrainingSet:
         """The labels that a hyperplane gives."""
         if self.hold_labels:
             return GivenLabels(signs(self.decide(hyperplane)))
-        return HyperplaneLabels(hyperplane)
+        return RuleLabels(hyperplane)
 
     def label_step(
         self, labels: Labels, hyperplane: Hyperplane, statistics: ConstraintStatistics, least: float

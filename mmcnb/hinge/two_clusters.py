@@ -10,7 +10,7 @@ import numpy as np
 from mmcnb.engine.passes import SAMPLE_ROWS, CombinedPass, GatherPass, RowSumPass, sample_rows
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, tag, whole_numbers
 from mmcnb.features.model import Model
-from mmcnb.features.rules import GivenLabels, Hyperplane, HyperplaneLabels, Labels
+from mmcnb.features.rules import GivenLabels, Hyperplane, Labels, RuleLabels
 from mmcnb.hinge.cccp import CCCPResult, continuation
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget
 from mmcnb.hinge.needs import FEW_SWEEPS, larger_sample
@@ -244,7 +244,7 @@ def _result(
     statistics = solution.statistics
     if state.threshold != 0.0:  # the statistics are those of another threshold
         training_set = restart.training_set.over(model.features(session.samples), session.weights)
-        labels = HyperplaneLabels(state.boundary)
+        labels = RuleLabels(state.boundary)
         _, statistics = training_set.most_violated(labels, state.boundary, solution.quadratic.rho)
     separated, warnings = separation(restart.objective, solution, fit_random_labels(restart, config))
     share = statistics.positive

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmcnb.engine.run import Engine
-from mmcnb.features.kernel import Kernel, KernelSamples
-from mmcnb.features.multiple_kernels import MultipleKernels
+from mmcnb.features.kernel import Kernel, KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import normalization_of
 from mmcnb.features.rules import GivenLabels, Hyperplane, Labels
 from mmcnb.hinge.cutting_plane import DEGENERATE, ConstraintStatistics, Objective, SubproblemResult

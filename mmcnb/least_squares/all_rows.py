@@ -6,6 +6,7 @@ score and sums the features of each cluster; the means, and with them the next s
 """
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,7 +19,7 @@ from mmcnb.features.model import Model
 from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap
 from mmcnb.features.rules import KeptLabels, Scores
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.least_squares.local_search import PartitionConfig
+from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import BLOCK_ROWS, Samples
 
 MATRICES = 2  # of the size of the sample squared: distances and kernel, or kernel and smoother
@@ -193,25 +194,28 @@ class LabelledRows:
 
     Parameters
     ----------
-    rule : Scores
-        Labels the rows; clusters are in the order of their first rows.
+    rule : Scores or None
+        Labels the rows; clusters are in the order of their first rows. None before the first step.
     bounds : pair of ndarray of shape (k,)
         Least and most rows of the sample in each cluster.
     means, sizes : ndarray of shape (k, r) and (k,)
         Mean z and weight of each cluster.
-    settled : bool
+    multipliers : ndarray of shape (k,) or None, default=None
+        Those of the size constraints, which the rule contains.
+    settled : bool, default=False
         Whether hardly any label changed in the last pass.
-    kept : list or None
+    kept : list or None, default=None
         What the last pass has kept of the labels; None where it kept none, or its clusters were in another
         order.
     """
 
-    rule: Scores
+    rule: Any
     bounds: tuple[np.ndarray, np.ndarray]
     means: np.ndarray
     sizes: np.ndarray
-    settled: bool
-    kept: list[Any] | None
+    multipliers: np.ndarray | None = None
+    settled: bool = False
+    kept: list[Any] | None = None
 
     @property
     def mean_objective(self) -> float:
@@ -232,8 +236,20 @@ def likely_order(rule: Scores, sample: MappedSample, rows: Samples) -> np.ndarra
     return np.argsort(first_rows(labels, rule.offset.shape[0]), kind="stable")
 
 
-class LabelSteps:
-    """Label steps from the clusters of a sample: each labels some rows and renews the means by them.
+def label_step(
+    session: FitSession,
+    config: PartitionConfig,
+    sample: MappedSample,
+    mapped: RidgeMap,
+    before: LabelledRows,
+    rows: Samples,
+    weights: np.ndarray | None,
+    stage: str,
+    number: int,
+    kept: KeptLabels | None = None,
+    once: bool = False,
+) -> LabelledRows:
+    """Label some rows by the means so far, and renew the means by them.
 
     Clusters are numbered by their first rows at each step: where scores are equal but for rounding, a later
     change of their order could change labels.
@@ -248,74 +264,48 @@ class LabelSteps:
         The sample.
     mapped : RidgeMap
         Coordinates in which the ridge is the identity.
-    labels : ndarray of shape (m,)
-        Clusters of the sample.
+    before : LabelledRows
+        The step before.
+    rows : Samples
+        The rows, in features.
+    weights : ndarray of shape (n,) or None
+        Their weights.
+    stage : str
+        What the history calls them.
+    number : int
+        How many steps have labelled these rows.
+    kept : KeptLabels or None, default=None
+        Where the labels are kept.
+    once : bool, default=False
+        Whether this is the only step on these rows: its clusters take the order that is likely, and its
+        labels are compared with none.
+
+    Returns
+    -------
+    LabelledRows
+        The rows.
     """
-
-    def __init__(
-        self,
-        session: FitSession,
-        config: PartitionConfig,
-        sample: MappedSample,
-        mapped: RidgeMap,
-        labels: np.ndarray,
-    ) -> None:
-        self.session, self.config, self.sample, self.mapped = session, config, sample, mapped
-        weights = sample.features.weights
-        sums, self.sizes = kernels.cluster_row_sums(sample.values, labels, config.n_clusters, weights)
-        self.means, self.bounds = mapped.means(sums, self.sizes), config.bounds_by_size(self.sizes)
-        self.multipliers: np.ndarray | None = None
-        self.before: Scores | None = None
-
-    def label(
-        self,
-        rows: Samples,
-        weights: np.ndarray | None,
-        stage: str,
-        number: int,
-        kept: KeptLabels | None = None,
-        once: bool = False,
-    ) -> LabelledRows:
-        """Label rows by the means so far.
-
-        Parameters
-        ----------
-        rows : Samples
-            The rows, in features.
-        weights : ndarray of shape (n,) or None
-            Their weights.
-        stage : str
-            What the history calls them.
-        number : int
-            How many steps have labelled these rows.
-        kept : KeptLabels or None, default=None
-            Where the labels are kept.
-        once : bool, default=False
-            Whether this is the only step on these rows: its clusters take the order that is likely, and its
-            labels are compared with none.
-        """
-        k, engine, (low, high) = self.config.n_clusters, self.session.engine, self.bounds
-        means = self.means, self.sizes, self.bounds, self.multipliers
-        rule, multipliers = constrained_scores(self.sample, self.mapped, self.config, *means)
-        if once:
-            order = likely_order(rule, self.sample, rows)
-            rule, multipliers, low, high = rule.ordered(order), multipliers[order], low[order], high[order]
-        before = None if once else self.before
-        sweep = LabelSumsPass(weights, rule, before, kept=kept)
-        sums, sizes, changed, first, labels = engine.run(sweep, rows, stage)
-        order = np.argsort(first, kind="stable")
-        # What a checkpoint recalls may be of labels that were kept elsewhere.
-        is_kept = kept is not None and not engine.traffic.resumed and np.array_equal(order, np.arange(k))
-        self.before, self.multipliers = rule.ordered(order), multipliers[order]
-        self.bounds, self.sizes = (low[order], high[order]), sizes[order]
-        self.means = self.mapped.means(sums[order], self.sizes)
-        # The share is measured by `python -m benchmarks rls`, section "large".
-        settled = before is not None and changed <= 0.01 * float(sizes.sum())
-        kept_labels = labels if is_kept else None
-        found = LabelledRows(self.before, self.bounds, self.means, self.sizes, settled, kept_labels)
-        row = {"stage": stage, "round": number, "objective": found.mean_objective}
-        self.session.record(row | {"changed": changed})
-        return found
+    engine, (low, high) = session.engine, before.bounds
+    given = before.means, before.sizes, before.bounds, before.multipliers
+    rule, multipliers = constrained_scores(sample, mapped, config, *given)
+    if once:
+        order = likely_order(rule, sample, rows)
+        rule, multipliers, low, high = rule.ordered(order), multipliers[order], low[order], high[order]
+    compared = None if once else before.rule
+    sweep = LabelSumsPass(weights, rule, compared, kept=kept)
+    sums, sizes, changed, first, labels = engine.run(sweep, rows, stage)
+    # The share is measured by `python -m benchmarks rls`, section "large".
+    settled = compared is not None and changed <= 0.01 * float(sizes.sum())
+    order = np.argsort(first, kind="stable")
+    # What a checkpoint recalls may be of labels that were kept elsewhere.
+    is_kept = kept is not None and not engine.traffic.resumed and bool((np.diff(order) > 0).all())
+    bounds, means = (low[order], high[order]), mapped.means(sums[order], sizes[order])
+    kept_labels = labels if is_kept else None
+    rule, multipliers = rule.ordered(order), multipliers[order]
+    found = LabelledRows(rule, bounds, means, sizes[order], multipliers, settled, kept_labels)
+    row = {"stage": stage, "round": number, "objective": found.mean_objective, "changed": changed}
+    session.record(row)
+    return found
 
 
 def label_all_rows(
@@ -335,16 +325,19 @@ def label_all_rows(
     whose clusters are likely to be in order. Where a larger sample is given, steps on it come first; once
     its labels have settled, one pass over all rows is enough.
     """
-    steps, has_settled = LabelSteps(session, config, sample, mapped, labels), False
+    weights, step = sample.features.weights, partial(label_step, session, config, sample, mapped)
+    sums, sizes = kernels.cluster_row_sums(sample.values, labels, config.n_clusters, weights)
+    found = LabelledRows(None, config.bounds_by_size(sizes), mapped.means(sums, sizes), sizes)
     if larger is not None:
         for number in range(MOST_STEPS):
-            has_settled = steps.label(larger, session.sample_weights, "larger sample", number).settled
-            if has_settled:
+            found = step(found, larger, session.sample_weights, "larger sample", number)
+            if found.settled:
                 break
+    has_settled = found.settled
     once = passes == 1 or has_settled
     for number in range(1 if once else passes):
         keep = kept if number > 0 or once else None
-        found = steps.label(rows, session.weights, "all rows", number, keep, once)
+        found = step(found, rows, session.weights, "all rows", number, keep, once)
         if found.settled:
             break
     return replace(found, settled=found.settled or has_settled)

@@ -20,8 +20,8 @@ from mmcnb.least_squares.graph_partition import (
     mean_agreement,
     partition_graph,
 )
-from mmcnb.least_squares.local_search import DEFAULT_ALPHA, PartitionConfig
 from mmcnb.least_squares.normalized_cut import relative_cut
+from mmcnb.least_squares.partition import DEFAULT_ALPHA, PartitionConfig
 
 # Chosen on the tuning half of `python -m benchmarks choice --part clusters`, which prints the result.
 VALLEY_WEIGHT, DEEPEST, SHALLOWEST = 0.3, 1.5, -1.0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb._agreement import adjusted_rand_index
-from mmcnb.engine.needs import FitNeeds, RowShape
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitSession
 from mmcnb.features.graph import GraphKernel, NodeGraph, needs_of_nodes, node_graph
@@ -17,10 +17,14 @@ from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap, check_places, p
 from mmcnb.features.rules import Scores
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.all_rows import MappedSample, constrained_scores, rows_of_sample
-from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.least_squares.normalized_cut import cut_score
 from mmcnb.least_squares.objective import Partition
-from mmcnb.least_squares.partition import PARTITION_ROUTINES, partition_sample, partition_seconds
+from mmcnb.least_squares.partition import (
+    PARTITION_ROUTINES,
+    PartitionConfig,
+    partition_sample,
+    partition_seconds,
+)
 
 # Chosen on optdigits, MNIST and shapes of the tuning half; `python -m benchmarks graph` measures the result.
 COORDINATES = 6  # a cluster

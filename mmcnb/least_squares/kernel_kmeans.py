@@ -221,12 +221,16 @@ class PseudoCentrePass(WeightedPass):
         return [np.full(k, -np.inf), np.full(k, -1)]
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """The rows of one block."""
-        labels = self.rule.label(rows)
+        """The rows of one block, of equal ones the first; rows of weight 0 are left out."""
+        labels, (best, row) = self.rule.label(rows), self.start()
         values = np.einsum("ij,ij->i", rows, self.coef[labels])
         if self.mapped is not None:
             values -= (self.mapped.decide(rows) ** 2).sum(axis=1) / 2
-        return largest_by_cluster(values, labels, self.coef.shape[0], self.weights_of(start, stop), start)
+        candidates = np.flatnonzero(self.weights_of(start, stop) > 0)
+        ranked = candidates[np.lexsort((candidates, -values[candidates], labels[candidates]))]
+        clusters, first = np.unique(labels[ranked], return_index=True)
+        best[clusters], row[clusters] = values[ranked[first]], start + ranked[first]
+        return [best, row]
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
         """The rows of both; of equal ones the first."""
@@ -261,23 +265,3 @@ def pseudo_centre_pass(
         likeness = found.row_sums @ mapped.matrix @ mapped.matrix.T
         return PseudoCentrePass(weights, found.rule, np.ascontiguousarray(likeness))
     return PseudoCentrePass(weights, found.rule, np.ascontiguousarray(found.means @ mapped.matrix.T), mapped)
-
-
-def largest_by_cluster(
-    values: np.ndarray, labels: np.ndarray, n_clusters: int, weights: np.ndarray, start: int = 0
-) -> list[Any]:
-    """Largest value of each cluster and its row, of equal ones the first; rows of weight 0 are left out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.least_squares.kernel_kmeans import largest_by_cluster
-    >>> largest_by_cluster(np.array([1.0, 3.0, 3.0]), np.zeros(3, int), 2, np.array([1.0, 1.0, 2.0]))[1]
-    array([ 1, -1])
-    """
-    best, row = np.full(n_clusters, -np.inf), np.full(n_clusters, -1)
-    candidates = np.flatnonzero(weights > 0)
-    ranked = candidates[np.lexsort((candidates, -values[candidates], labels[candidates]))]
-    clusters, first = np.unique(labels[ranked], return_index=True)
-    best[clusters], row[clusters] = values[ranked[first]], start + ranked[first]
-    return [best, row]

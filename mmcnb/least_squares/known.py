@@ -6,9 +6,9 @@ import numpy as np
 
 from mmcnb.least_squares.all_rows import MappedSample
 from mmcnb.least_squares.graph_partition import GraphSample, settled_labels
-from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.least_squares.normalized_cut import cut_score
 from mmcnb.least_squares.objective import Partition
+from mmcnb.least_squares.partition import PartitionConfig
 
 FROM_LABELS = -1  # number of the start from known labels
 STEPS = 6  # of labels, from the known ones

@@ -9,8 +9,7 @@ import numpy as np
 
 from mmcnb._constraints import Interval
 from mmcnb.features.base_kernels import grams_of
-from mmcnb.features.kernel import KernelSamples
-from mmcnb.features.multiple_kernels import MultipleKernels
+from mmcnb.features.kernel import KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import normalization_of, principal_directions, total_variance_of
 from mmcnb.features.rules import margins_of
 from mmcnb.plotting._rows import drawn_rows, with_names

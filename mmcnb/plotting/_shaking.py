@@ -10,8 +10,8 @@ from mmcnb._config import generator
 from mmcnb._constraints import Interval
 from mmcnb.features.kernel import kernel_matrix
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.least_squares.local_search import random_labels
 from mmcnb.least_squares.objective import smoother, target_shares
+from mmcnb.least_squares.partition import random_labels
 from mmcnb.plotting._rows import checked_features
 from mmcnb.plotting._style import cluster_colors, set_title
 from mmcnb.samples import open_samples

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 
+from mmcnb.engine.run import ThreadEngine
 from mmcnb.samples import Samples
 
 
@@ -41,3 +42,9 @@ class OrderedSum:
 
     def combine(self, total, other):
         return total[0] + other[0], total[1] + other[1]
+
+
+def run(pass_, samples, n_jobs=None):
+    """The total of one pass, with threads."""
+    with ThreadEngine(n_jobs) as engine:
+        return engine.run(pass_, samples)

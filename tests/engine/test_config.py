@@ -6,8 +6,7 @@ import pytest
 
 import mmcnb
 from mmcnb._config import configured, n_threads, parse_bytes, resolve_memory_limit
-from mmcnb.engine.needs import FitNeeds, RowShape
-from mmcnb.engine.plan import plan_fit
+from mmcnb.engine.plan import FitNeeds, RowShape, plan_fit
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.engine.session import open_engine
 from mmcnb.errors import InputError

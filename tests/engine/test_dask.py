@@ -17,11 +17,9 @@ from hypothesis import strategies as st
 import mmcnb
 from mmcnb.engine import checkpoint
 from mmcnb.engine import dask as dask_engine
-from mmcnb.engine.dask import DaskEngine, LostError, assign
-from mmcnb.engine.dask_worker import Opened, pickle_pass, unpickle_pass
-from mmcnb.engine.needs import FitNeeds, RowShape
+from mmcnb.engine.dask import DaskEngine, LostError, Opened, assign, pickle_pass, unpickle_pass
 from mmcnb.engine.passes import CombinedPass, GatherPass, RowSumPass
-from mmcnb.engine.plan import plan_fit
+from mmcnb.engine.plan import FitNeeds, RowShape, plan_fit
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.engine.session import connected, open_engine
 from mmcnb.errors import DamagedStoreError, InputError
@@ -362,7 +360,7 @@ def test_a_worker_without_this_mmcnb_ends_in_one_sentence(dask_client, path):
 
 
 def test_no_scheduler_is_one_sentence_within_seconds(monkeypatch):
-    monkeypatch.setattr("mmcnb.engine.dask_client.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("mmcnb.engine.dask.CONNECT_SECONDS", 1)
     started = time.monotonic()
     sentence = r"^no Dask scheduler answers at tcp://127\.0\.0\.1:9 \([^\n]*\); check the address[^\n]*\.$"
     with pytest.raises(InputError, match=sentence), open_engine("tcp://127.0.0.1:9"):

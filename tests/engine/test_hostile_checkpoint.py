@@ -2,23 +2,24 @@
 
 import io
 import json
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
 
-from mmcnb.engine import journal
-from mmcnb.engine.checkpoint import FORMAT, Checkpoint
-from mmcnb.engine.journal import DamagedEntryError, read_entry
+from mmcnb.engine.checkpoint import FORMAT, PART, Checkpoint, read_entry
 from mmcnb.errors import InputError
+from mmcnb.stores.archive import DamagedArchiveError
 
 RUN = {"format": FORMAT, "identity": {"C": 3}, "seed": 7, "finished": False}
 
 
-def forge(path, head, *arrays):
-    """An entry with a right digest."""
-    text = head if isinstance(head, bytes) else json.dumps(head).encode()
-    body = text + b"\n" + b"".join(arrays)
-    path.write_bytes(journal.new_digest(body).digest() + body)
+def forge(path, header, arrays):
+    """An archive with right checksums."""
+    members = {"header": npy(np.frombuffer(header, np.uint8))} | arrays
+    with ZipFile(path, "w") as archive:
+        for name, member in members.items():
+            archive.writestr(f"{name}.npy", member)
 
 
 def npy(array=None, shape=None, descr="<f8"):
@@ -31,31 +32,31 @@ def npy(array=None, shape=None, descr="<f8"):
     return out.getvalue()
 
 
-def entry(total, n_arrays=0):
-    return {"pass": "a", "total": total, "arrays": n_arrays}
+def entry(total):
+    return json.dumps({"pass": "a", "total": total}).encode()
 
 
 @pytest.mark.parametrize(
-    ("head", "arrays"),
+    ("header", "arrays"),
     [
-        (b"[" * 10**5, []),
-        ([], []),
-        (entry({"object": "os.system"}), []),
-        (entry({"array": 3}, 1), [npy(np.zeros(2))]),
-        (entry({"array": 0}, 1), [npy(shape=(10**12, 8))]),
-        (entry({"array": 0}, 1), [npy(shape=(-1,))]),
-        (entry({"array": 0}, 1), [npy(np.array(["a"]))]),
-        (entry({"array": 0}, 10**9), [npy(np.zeros(2))]),
-        (entry({"array": 0}, 1), [b"no array"]),
+        (b"[" * 10**5, {}),
+        (b"[]", {}),
+        (entry({"object": "os.system"}), {}),
+        (entry({"array": "3"}), {"0": npy(np.zeros(2))}),
+        (entry({"array": "0"}), {"0": npy(shape=(10**12, 8))}),
+        (entry({"array": "0"}), {"0": npy(shape=(-1,))}),
+        (entry({"array": "0"}), {"0": npy(np.array(["a"]))}),
+        (entry({"array": "0"}), {"0": npy(shape=(8,), descr="|O")}),
+        (entry({"array": "0"}), {"0": b"no array"}),
         (
-            entry({"csr": [{"array": 0}, {"array": 1}, {"array": 2}], "shape": [1, 2]}, 3),
-            [npy(np.ones(1)), npy(np.array([99])), npy(np.array([0, 1]))],
+            entry({"csr": [{"array": "0"}, {"array": "1"}, {"array": "2"}], "shape": [1, 2]}),
+            {"0": npy(np.ones(1)), "1": npy(np.array([99])), "2": npy(np.array([0, 1]))},
         ),
     ],
 )
-def test_a_forged_entry_is_no_entry(tmp_path, head, arrays):
-    forge(tmp_path / "0", head, *arrays)
-    with pytest.raises(DamagedEntryError):
+def test_a_forged_entry_is_no_entry(tmp_path, header, arrays):
+    forge(tmp_path / "0", header, arrays)
+    with pytest.raises(DamagedArchiveError):
         read_entry(tmp_path / "0")
 
 
@@ -104,7 +105,7 @@ def test_a_part_that_is_a_link_is_not_followed(tmp_path):
     folder, other = tmp_path / "checkpoint", tmp_path / "other"
     (folder / "passes").mkdir(parents=True)
     other.write_text("mine")
-    (folder / "passes" / f"000000{journal.PART}").symlink_to(other)
+    (folder / "passes" / f"000000{PART}").symlink_to(other)
     with Checkpoint(folder, {"C": 3}) as checkpoint:
         checkpoint.record(0, "a", 1.0)
         assert checkpoint.recall(0, "a") == (1.0,)

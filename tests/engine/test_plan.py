@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import mmcnb
 from mmcnb._config import format_bytes, parse_bytes
-from mmcnb.engine.needs import RowShape
-from mmcnb.engine.plan import plan_fit
+from mmcnb.engine.plan import RowShape, plan_fit
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.hinge.needs import hinge_needs, larger_sample, most_sweeps
 from mmcnb.samples import open_samples

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
-from mmcnb.engine.run import ThreadEngine, Traffic, run
+from mmcnb.engine.run import ThreadEngine, Traffic
 from mmcnb.samples import BLOCK_ROWS, CSRBlock, open_samples, slice_rows
-from tests.engine.fakes import FakeSamples, OrderedSum
+from tests.engine.fakes import FakeSamples, OrderedSum, run
 
 
 def numbers(n, d=3):

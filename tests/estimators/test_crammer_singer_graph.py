@@ -8,7 +8,7 @@ import zarr
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
-from mmcnb.engine.needs import RowShape
+from mmcnb.engine.plan import RowShape
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
 from mmcnb.stores import create_dense_store
 from mmcnb.synthetic import make_shape

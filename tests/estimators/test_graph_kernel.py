@@ -139,7 +139,7 @@ def test_a_plan_names_the_coordinates_and_fits_the_limit():
     plan = graph_rls(kernel=nodes(300)).plan(X)
     assert (plan.needs.n_landmarks, plan.needs.sweeps) == (18, 1)
     assert graph_rls(max_passes=4).plan(X).needs.sweeps == 4
-    large = graph_rls(memory_limit="1GiB").plan(mmcnb.engine.needs.RowShape(10**7, 32))
+    large = graph_rls(memory_limit="1GiB").plan(mmcnb.engine.plan.RowShape(10**7, 32))
     assert large.peak <= 2**30
     assert large.n_landmarks == 18
 

@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 import mmcnb
 from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.features.kernel import Kernel
-from mmcnb.least_squares.local_search import canonical_labels
+from mmcnb.least_squares.partition import canonical_labels
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS
 from mmcnb.stores import create_csr_store, create_dense_store
 

@@ -8,7 +8,7 @@ import pytest
 
 import mmcnb
 from benchmarks.protocol import compile_seconds, run_and_watch
-from mmcnb.engine.needs import RowShape
+from mmcnb.engine.plan import RowShape
 from mmcnb.errors import MemoryLimitError
 from mmcnb.stores import create_dense_store
 from mmcnb.synthetic import make_block

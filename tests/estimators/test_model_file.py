@@ -6,9 +6,8 @@ import pytest
 
 import mmcnb
 from mmcnb.errors import InputError
-from mmcnb.features.kernel import Kernel
+from mmcnb.features.kernel import CallableKernel, Kernel, MultipleKernels
 from mmcnb.features.model import Model, read_model, write_model
-from mmcnb.features.multiple_kernels import CallableKernel, MultipleKernels
 from mmcnb.features.rules import Hyperplane
 from mmcnb.samples import open_samples
 from tests.estimators.conftest import ESTIMATORS, make, make_blobs, make_sparse
@@ -206,7 +205,7 @@ def test_saving_is_whole_or_not_at_all(tmp_path, X, monkeypatch):
         file.write(b"half a model")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("mmcnb.features.model.np.savez", full)
+    monkeypatch.setattr("mmcnb.stores.archive.np.savez", full)
     with pytest.raises(InputError, match=r"^the model could not be written to [^\n]*No space left[^\n]*\.$"):
         model.save(tmp_path / "model")
     assert (tmp_path / "model").read_bytes() == before

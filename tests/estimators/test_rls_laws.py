@@ -14,10 +14,15 @@ from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.least_squares.all_rows import label_all_rows
-from mmcnb.least_squares.landmark_sample import landmark_sample
-from mmcnb.least_squares.local_search import canonical_labels, local_search, random_labels
 from mmcnb.least_squares.objective import floor_bounds, mean_objective, size_bounds, smoother, target_shares
-from mmcnb.least_squares.partition import PartitionConfig, partition_sample
+from mmcnb.least_squares.partition import (
+    PartitionConfig,
+    canonical_labels,
+    local_search,
+    partition_sample,
+    random_labels,
+)
+from mmcnb.least_squares.search import landmark_sample
 from mmcnb.samples import open_samples
 from tests import reference
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from zarr.storage import LocalStore
 
 import mmcnb
-from mmcnb.engine.needs import RowShape
+from mmcnb.engine.plan import RowShape
 from mmcnb.least_squares.search import search_needs
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
 from mmcnb.stores import create_csr_store, create_dense_store

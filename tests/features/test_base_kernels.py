@@ -10,9 +10,14 @@ from sklearn.metrics.pairwise import laplacian_kernel
 
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import default_gamma
-from mmcnb.features.base_kernels import base_kernels, check_base_kernels, n_kernels
-from mmcnb.features.kernel import Kernel
-from mmcnb.features.multiple_kernels import CallableKernel
+from mmcnb.features.base_kernels import (
+    base_kernels,
+    check_base_kernels,
+    distinct_kernels,
+    kernel_names,
+    n_kernels,
+)
+from mmcnb.features.kernel import CallableKernel, Kernel
 
 X = np.random.default_rng(0).standard_normal((60, 4)) * [1.0, 2.0, 0.5, 3.0]
 
@@ -25,18 +30,18 @@ def made(kernels, columns=None, sample=X):
 def test_automatic_kernels_span_widths_around_the_distance_of_two_rows():
     found = made("auto")
     distance = 2 * X.var(axis=0).sum()  # mean squared distance of two rows
-    linear, poly, *gaussians = found.stack.kernels
+    linear, poly, *gaussians = found.kernels
     assert (linear.name, poly.name, poly.degree, poly.coef0) == ("linear", "poly", 2, 1.0)
     assert poly.gamma == pytest.approx(1 / distance, rel=0.05)
     widths = [(2 * kernel.gamma * distance) ** -0.5 for kernel in gaussians]
     np.testing.assert_allclose(widths, [0.35, 0.55, 0.9], rtol=0.05)
-    assert found.stack.columns == (None,) * 5
-    assert n_kernels("auto") == len(found.names) == len(set(found.names)) == 5
+    assert found.columns == (None,) * 5
+    assert n_kernels("auto") == len(kernel_names(found)) == len(set(kernel_names(found))) == 5
 
 
 def test_automatic_kernels_follow_the_scale_of_the_rows():
     one, other = made("auto"), made("auto", sample=1000 * X)
-    for kernel, larger in zip(one.stack.kernels[1:], other.stack.kernels[1:], strict=True):
+    for kernel, larger in zip(one.kernels[1:], other.kernels[1:], strict=True):
         assert larger.gamma == pytest.approx(kernel.gamma / 1e6)
 
 
@@ -49,7 +54,7 @@ def test_automatic_kernels_follow_the_scale_of_the_rows():
         (("rbf", {"gamma": np.float32(2)}), Kernel("rbf", 2.0), "rbf, gamma=2"),
         (("poly", {"gamma": 1}), Kernel("poly", 1.0, 3, 1.0), "poly, degree=3, gamma=1"),
         (
-            ("poly", {"gamma": 1, "degree": 2.0, "coef0": -1}),
+            ("poly", {"gamma": 1, "degree": 2, "coef0": -1}),
             Kernel("poly", 1.0, 2, -1.0),
             "poly, degree=2, gamma=1, coef0=-1",
         ),
@@ -58,8 +63,8 @@ def test_automatic_kernels_follow_the_scale_of_the_rows():
 )
 def test_a_name_a_pair_and_an_object_are_kernels(given, kernel, name):
     found = made([given])
-    assert found.stack.kernels == (kernel,)
-    assert found.names == (name,)
+    assert found.kernels == (kernel,)
+    assert kernel_names(found) == [name]
     assert n_kernels([given]) == 1
 
 
@@ -68,7 +73,7 @@ def test_a_name_a_pair_and_an_object_are_kernels(given, kernel, name):
 def test_a_named_width_is_that_of_the_columns_the_kernel_sees(name, gamma):
     found = made([(name, {"gamma": gamma})] * 2, [None, [1, 3]])
     wanted = [default_gamma(gamma, name, part) for part in (X, X[:, [1, 3]])]
-    assert [kernel.gamma for kernel in found.stack.kernels] == pytest.approx(wanted)
+    assert [kernel.gamma for kernel in found.kernels] == pytest.approx(wanted)
     assert wanted[0] != wanted[1]
 
 
@@ -77,10 +82,10 @@ def test_a_named_width_is_that_of_the_columns_the_kernel_sees(name, gamma):
 )
 def test_functions_are_kernels_by_their_name(kernel):
     found = made([kernel])
-    (one,) = found.stack.kernels
+    (one,) = found.kernels
     assert isinstance(one, CallableKernel)
     np.testing.assert_array_equal(one(X[:5], X[:3]), kernel(X[:5], X[:3]))
-    assert found.names == (getattr(kernel, "__name__", None) or str(kernel),)
+    assert kernel_names(found) == [getattr(kernel, "__name__", None) or str(kernel)]
 
 
 @pytest.mark.parametrize(
@@ -100,17 +105,15 @@ def test_functions_are_kernels_by_their_name(kernel):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_columns_are_rising_numbers(part, numbers, where, sparse):
     found = made(["linear"], [part], scipy.sparse.csr_array(X) if sparse else X)
-    (seen,) = found.stack.columns
+    (seen,) = found.columns
     assert numbers is None if seen is None else (seen.dtype, seen.tolist()) == (np.int64, numbers)
-    assert found.names == ("linear" + where,)
+    assert kernel_names(found) == ["linear" + where]
 
 
-def test_some_of_the_kernels_keep_their_columns_and_names():
-    whole = made(["linear", Kernel("rbf", 2.0), "linear"], [None, [1], [2]])
-    some = whole.only([1, 2])
-    assert some.stack.kernels == whole.stack.kernels[1:]
-    assert [columns.tolist() for columns in some.stack.columns] == [[1], [2]]
-    assert some.names == ("rbf, gamma=2, column 1", "linear, column 2")
+def test_distinct_kernels_keep_their_columns_and_names():
+    whole = made(["linear", "linear", Kernel("rbf", 2.0), "linear"], [None, None, [1], [2]])
+    some = distinct_kernels(whole, X)
+    assert kernel_names(some) == ["linear", "rbf, gamma=2, column 1", "linear, column 2"]
 
 
 def test_equal_rows_in_the_columns_of_a_kernel_are_named():
@@ -125,7 +128,7 @@ def test_equal_rows_in_the_columns_of_a_kernel_are_named():
     "parameters", [{"gamma": True}, {"gamma": -1}, {"gamma": 0}, {"gamma": [1]}, {"gamma": np.nan}]
 )
 def test_a_width_is_a_positive_number_or_a_name(parameters):
-    with pytest.raises(InputError, match=r"^kernels\[0\] has gamma=[^\n]*'median'[^\n]*\.$"):
+    with pytest.raises(InputError, match=r"^kernels\[0\]: gamma=[^\n]*; give a (positive )?number[^\n]*\.$"):
         check_base_kernels([("rbf", parameters)], None)
 
 

@@ -3,14 +3,14 @@ import pytest
 import scipy.sparse
 
 from mmcnb.engine.passes import GatherPass
-from mmcnb.engine.run import ThreadEngine, run
+from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import BasisMap, Kernel, KernelSamples
 from mmcnb.samples import open_samples
 from mmcnb.samples.derived import ScaledSamples, cache_features
 from mmcnb.samples.matrix import as_matrix
 from tests import reference
-from tests.engine.fakes import FakeSamples, OrderedSum
+from tests.engine.fakes import FakeSamples, OrderedSum, run
 
 KERNELS = {
     "rbf": (Kernel("rbf", 0.3), lambda X, B: reference.rbf_kernel_block(X, B, 0.3)),

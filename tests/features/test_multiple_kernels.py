@@ -12,8 +12,14 @@ from mmcnb.engine.dask import DaskEngine
 from mmcnb.engine.passes import GatherPass
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
-from mmcnb.features.kernel import Kernel, KernelSamples
-from mmcnb.features.multiple_kernels import CallableKernel, MultipleKernels, kernel_from_dict, select_columns
+from mmcnb.features.kernel import (
+    CallableKernel,
+    Kernel,
+    KernelSamples,
+    MultipleKernels,
+    kernel_from_dict,
+    select_columns,
+)
 from mmcnb.samples import BLOCK_ROWS, open_samples
 from mmcnb.samples.derived import CachedSamples
 from mmcnb.stores import create_dense_store

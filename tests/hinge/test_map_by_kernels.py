@@ -8,8 +8,7 @@ import pytest
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
 from mmcnb.features.base_kernels import centred_gram, check_kernels, distinct_kernels, grams_of
-from mmcnb.features.kernel import Kernel
-from mmcnb.features.multiple_kernels import CallableKernel, MultipleKernels
+from mmcnb.features.kernel import CallableKernel, Kernel, MultipleKernels
 from mmcnb.hinge.cccp import CCCPLimits
 from mmcnb.hinge.multiple_kernels import map_by_kernels, search_clusters
 from mmcnb.hinge.sample_search import SearchConfig
@@ -90,13 +89,15 @@ def test_copies_but_for_scale_and_centre_are_left_out():
     linear = KERNELS[1]
     copy = function(lambda rows, basis: 3 * rows @ basis.T + 5)
     flat = function(lambda rows, basis: np.ones((len(rows), len(basis))))
-    assert distinct_kernels(stack(flat, linear, KERNELS[0], copy, linear), rows(20)) == [1, 2]
+    found = distinct_kernels(stack(flat, linear, KERNELS[0], copy, linear), rows(20))
+    assert found.kernels == (linear, KERNELS[0])
     # The kernel of other columns is another.
     both = stack(linear, linear, columns=(np.array([0]), np.array([1])))
-    assert distinct_kernels(both, rows(20)) == [0, 1]
-    check_kernels(both, ("one", "other"), rows(20))
+    found = distinct_kernels(both, rows(20))
+    assert [columns.tolist() for columns in found.columns] == [[0], [1]]
+    check_kernels(both, rows(20))
     # Of two places all kernels are one.
-    assert distinct_kernels(stack(*KERNELS), np.array([[0.0, 1.0], [2.0, 0.0]])) == [0]
+    assert distinct_kernels(stack(*KERNELS), np.array([[0.0, 1.0], [2.0, 0.0]])).kernels == KERNELS[:1]
 
 
 @pytest.mark.parametrize(
@@ -112,14 +113,14 @@ def test_copies_but_for_scale_and_centre_are_left_out():
 )
 def test_kernels_that_are_none_or_say_nothing_are_named(values, said):
     with pytest.raises(InputError, match=rf"^kernel mine {said}[^\n]*\.$"):
-        check_kernels(stack(KERNELS[1], function(values)), ("linear", "mine"), rows(30))
+        check_kernels(stack(KERNELS[1], function(values, "mine")), rows(30))
 
 
 def test_rounding_is_forgiven():
     def rounded(rows, basis):
         return KERNELS[0](rows, basis).astype(np.float32)
 
-    check_kernels(stack(function(rounded)), ("rounded",), rows(200, d=2))
+    check_kernels(stack(function(rounded)), rows(200, d=2))
 
 
 @pytest.mark.parametrize("threshold", ["adaptive", "fixed"])

@@ -9,8 +9,8 @@ from mmcnb.features.nystroem import normalization_of, principal_features
 from mmcnb.hinge.cccp import CCCPLimits
 from mmcnb.hinge.multiclass import HingeRefinement
 from mmcnb.hinge.sample_search import SearchConfig
-from mmcnb.least_squares.landmark_sample import LandmarkSample
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
+from mmcnb.least_squares.search import LandmarkSample
 from mmcnb.samples import open_samples
 
 KERNEL = Kernel("rbf", 0.1)

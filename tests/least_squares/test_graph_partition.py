@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse
 from sklearn.metrics import adjusted_rand_score
 
+from mmcnb.engine.plan import RowShape
 from mmcnb.features.graph import GraphKernel
 from mmcnb.features.nystroem import principal_features
 from mmcnb.least_squares import graph_partition
@@ -20,9 +21,9 @@ from mmcnb.least_squares.graph_partition import (
     linked_directions,
     partition_graph,
 )
-from mmcnb.least_squares.local_search import PartitionConfig
 from mmcnb.least_squares.normalized_cut import cut_score, relative_cut
 from mmcnb.least_squares.objective import Partition, smoother
+from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.synthetic import make_shape
 from tests import reference_graph
 
@@ -260,17 +261,17 @@ def test_the_same_seed_gives_the_same_partitions(engine):
 
 
 def test_a_larger_graph_needs_more_memory_and_never_more_than_its_nodes():
-    small, large = (graph_needs(GraphKernel(n_nodes=p), 3, 10**6, 0, 3) for p in (1000, 20_000))
+    small, large = (graph_needs(GraphKernel(n_nodes=p), 3, RowShape(10**6, 5), 0, 3) for p in (1000, 20_000))
     assert small.sample_bytes < large.sample_bytes
     assert (small.sample_size, large.sample_size) == (1000, 20_000)
-    assert graph_needs(GraphKernel(), 3, 500, 0, 3).sample_size == 500
+    assert graph_needs(GraphKernel(), 3, RowShape(500, 5), 0, 3).sample_size == 500
     assert small.sweeps == 1
-    assert graph_needs(GraphKernel(), 3, 500, 0, 3).sweeps == 3
+    assert graph_needs(GraphKernel(), 3, RowShape(500, 5), 0, 3).sweeps == 3
 
 
 def test_the_search_of_a_sample_of_the_nodes_takes_time_beside_that_of_the_graph():
     def seconds(draw_rows):
-        return graph_needs(GraphKernel(n_nodes=3000), 3, 10**6, draw_rows).search_seconds
+        return graph_needs(GraphKernel(n_nodes=3000), 3, RowShape(10**6, 5), draw_rows).search_seconds
 
     assert 0 < seconds(0) < seconds(500) < seconds(3000)
     assert seconds(10**6) == seconds(3000)  # no sample has more rows than there are nodes

@@ -8,7 +8,7 @@ from mmcnb.engine.run import ThreadEngine
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.nystroem import RidgeMap, landmark_values
 from mmcnb.least_squares.kernel_kmeans import lloyd, mini_batches, pseudo_centre_pass
-from mmcnb.least_squares.local_search import canonical_labels
+from mmcnb.least_squares.partition import canonical_labels
 from mmcnb.samples import GROUP_ROWS, open_samples
 from mmcnb.samples.matrix import row_shares
 from tests import reference

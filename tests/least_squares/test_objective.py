@@ -10,7 +10,14 @@ from mmcnb._numba import in_lower_triangle
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
 from mmcnb.least_squares.evolution import balanced_labels, evolve, matrix_fitness, run_evolutions
-from mmcnb.least_squares.local_search import (
+from mmcnb.least_squares.objective import (
+    floor_bounds,
+    mean_objective,
+    size_bounds,
+    smoother,
+    target_shares,
+)
+from mmcnb.least_squares.partition import (
     PartitionConfig,
     best_partition,
     canonical_labels,
@@ -18,13 +25,6 @@ from mmcnb.least_squares.local_search import (
     partition_starts,
     random_labels,
     schedule_of,
-)
-from mmcnb.least_squares.objective import (
-    floor_bounds,
-    mean_objective,
-    size_bounds,
-    smoother,
-    target_shares,
 )
 from tests import reference
 

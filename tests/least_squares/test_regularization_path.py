@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmcnb.features.nystroem import normalization_of, principal_features
-from mmcnb.least_squares.local_search import random_labels
 from mmcnb.least_squares.objective import mean_objective, size_bounds, smoother
-from mmcnb.least_squares.regularization_path import (
+from mmcnb.least_squares.partition import (
     REGULARIZATION_PATH,
+    random_labels,
     regularization_path,
     size_constrained_step,
 )

@@ -49,14 +49,13 @@ TESTS = {
     "mmcnb.hinge.cutting_plane": "tests/hinge/test_cutting_plane.py tests/hinge/test_working_set.py "
     "tests/hinge/test_cccp.py tests/hinge/test_growing.py",
     "mmcnb.hinge.qp": "tests/hinge/test_qp.py",
-    "mmcnb.least_squares.local_search": "tests/least_squares",
+    "mmcnb.least_squares.partition": "tests/least_squares",
     "mmcnb.least_squares.graph_partition": "tests/least_squares/test_graph_partition.py "
     "tests/estimators/test_graph_kernel.py",
     "mmcnb.least_squares.normalized_cut": "tests/least_squares/test_graph_partition.py",
     "mmcnb.least_squares.all_rows": "tests/least_squares tests/estimators/test_rls_laws.py "
     "tests/estimators/test_unsupervised_rls.py",
     "mmcnb.engine.checkpoint": CHECKPOINT,
-    "mmcnb.engine.journal": CHECKPOINT,
 }
 LIBRARIES = (
     "hypothesis numba numpydoc.docscrape pandas pytest scipy.sparse.linalg sklearn.pipeline sklearn.svm zarr"

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from mmcnb.engine.run import run
 from mmcnb.errors import InputError
 from mmcnb.samples import BLOCK_ROWS, open_samples
 from mmcnb.stores import convert, verify_store
+from tests.engine.fakes import run
 
 da = pytest.importorskip("dask.array", reason="Dask is an optional extra")
 dask = pytest.importorskip("dask", reason="Dask is an optional extra")

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from zarr.storage import LocalStore, WrapperStore
 
-from mmcnb.engine.run import run
 from mmcnb.errors import DamagedStoreError
 from mmcnb.samples import BLOCK_ROWS, _stored, open_samples
 from mmcnb.stores import create_csr_store, create_dense_store
+from tests.engine.fakes import run
 
 ROWS = 5 * BLOCK_ROWS + 123
 
