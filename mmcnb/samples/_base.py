@@ -20,6 +20,8 @@ BLOCK_ROWS = 4096  # of the fixed blocks of all reductions; another number chang
 GROUP_ROWS = 16 * BLOCK_ROWS
 """Rows whose partial results are combined before those of other groups; a chunk of a labels array."""
 
+EDGE_BYTES = 64 * 2**20  # decoded chunks cached for neighbouring reads; at least two chunks of each array
+
 
 class Samples(ABC):
     """Rows that can be read block by block, wherever they are stored.
@@ -45,9 +47,9 @@ class Samples(ABC):
     path, element : str or None
         What ``open_samples(path, element)`` needs to open the rows again; None for data in memory.
     is_reopenable : bool
-        Whether the rows can be opened again in another process, so that a pickle holds no numbers.
+        Whether the rows can be opened again in another process, so that a pickle contains no numbers.
     feature_names : list of str or None
-        Names of the columns, read when they are first asked for; None where the columns have no names.
+        Names of the columns, read when they are first asked for; None if they have none.
     """
 
     n_samples: int
@@ -105,7 +107,7 @@ class Samples(ABC):
 
     @property
     def root(self) -> "Samples":
-        """The rows that are read, where these are computed from others."""
+        """The rows that are read, if these are computed from others."""
         return self
 
     @property
@@ -129,21 +131,28 @@ class Samples(ABC):
         return f"<{type(self).__name__} {self.name}: {shape}, {layout} {self.dtype}>"
 
 
+def edge_bytes(chunk_bytes: list[int], n_bytes: int) -> int:
+    """Most bytes cached between reads of arrays with chunks of these sizes and ``n_bytes`` in all."""
+    return min(n_bytes, max(EDGE_BYTES, 2 * len(chunk_bytes) * max(chunk_bytes)))
+
+
 class ChunkedSamples(Samples):
     """Rows of ``_rows``, an array that is read by ``read(start, stop)`` and ``gather(rows)``.
 
-    Where rows are sparse, ``_read`` and ``_gather`` give their data, indices and row pointers from 0.
+    Of sparse rows ``_read`` and ``_gather`` give data, indices and row pointers from 0. Rows that are
+    reopenable have an ``opener`` of path and element, and an ``identity``, a hash that others do not have.
     """
 
     _rows: Any
+    opener: Any
+    identity: Any
 
-    def identity(self) -> str:
-        """A hash by which rows that are opened again are known to be the same."""
-        raise InputError(f"{self.name} cannot be opened again: give a path.")
-
-    def opener(self) -> Any:
-        """The function of path and element that opens the rows again."""
-        raise InputError(f"{self.name} cannot be opened again: give a path.")
+    def _set_rows(self, rows: Any, chunk_rows: int) -> None:
+        """Take dense rows, which are read by chunks."""
+        self._rows, self.chunk_rows = rows, chunk_rows
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        stored = self.n_features * self.stored_dtype.itemsize
+        self.edge_bytes = edge_bytes([chunk_rows * stored], self.n_samples * stored)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_reopenable:
@@ -227,17 +236,11 @@ class ArraySamples(Samples):
     checksummed = True
     chunk_rows = BLOCK_ROWS
 
-    def __init__(self, array: Any, name: str = "X", feature_names: list[str] | None = None) -> None:
+    def __init__(self, array: Any, name: str) -> None:
         plain = type(array) is np.ndarray and array.dtype.kind in "biufc"
         self._array = array if plain else plain_array(array, name)
         self._describe(name, self._array.shape, self._array.dtype)
-        if feature_names is not None:
-            self.feature_names = check_feature_names(feature_names, self.n_features, name)
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
-        if self.stored_dtype.kind == "f":
-            for start in range(0, self.n_samples, BLOCK_ROWS):
-                block = self.block(start, start + BLOCK_ROWS)
-                matrix.check_finite(block, name, start, lambda: self.feature_names)
 
     def block(self, start: int, stop: int) -> np.ndarray:
         """Read the rows ``start <= row < stop``."""
@@ -255,11 +258,9 @@ class CSRSamples(Samples):
     checksummed = True
     chunk_rows = BLOCK_ROWS
 
-    def __init__(self, source: Any, name: str = "X", feature_names: list[str] | None = None) -> None:
+    def __init__(self, source: Any, name: str) -> None:
         csr = plain_csr(source, name)
         self._describe(name, csr.shape, csr.dtype)
-        if feature_names is not None:
-            self.feature_names = check_feature_names(feature_names, self.n_features, name)
         matrix.check_index_dtypes(name, indices=csr.indices, indptr=csr.indptr)
         self._indptr = csr.indptr.astype(np.int64, copy=False)
         # SciPy allows unused capacity behind the last value, in both arrays or in none.
@@ -269,27 +270,29 @@ class CSRSamples(Samples):
         self._indices = csr.indices[:end] if spare else csr.indices
         matrix.check_indptr(self._indptr, self.n_samples, len(self._data), len(self._indices), name)
         self.row_bytes = len(self._data) / self.n_samples * (self.dtype.itemsize + 4) + 8
-        for start in range(0, self.n_samples, BLOCK_ROWS):
-            block = self.block(start, start + BLOCK_ROWS)
-            matrix.check_finite(block, name, start, lambda: self.feature_names)
 
     def block(self, start: int, stop: int) -> CSRBlock:
         """Read the rows ``start <= row < stop``."""
         indptr = self._indptr[start : stop + 1]
-        part = slice(indptr[0], indptr[-1])
-        return matrix.csr_block(
-            self._data[part], self._indices[part], indptr - indptr[0], self.n_features, self.name, start
-        )
+        return self._part(slice(indptr[0], indptr[-1]), indptr - indptr[0], start)
 
     def gather(self, rows: np.ndarray) -> CSRBlock:
         """Read rows by number."""
         rows = matrix.check_rows(rows, self.n_samples)
-        positions, indptr = matrix.row_positions(self._indptr[rows], self._indptr[rows + 1])
-        return matrix.csr_block(
-            self._data[positions], self._indices[positions], indptr, self.n_features, self.name, rows
-        )
+        return self._part(*matrix.row_positions(self._indptr[rows], self._indptr[rows + 1]), rows)
+
+    def _part(self, places: Any, indptr: np.ndarray, rows: int | np.ndarray) -> CSRBlock:
+        data, indices = self._data[places], self._indices[places]
+        return matrix.csr_block(data, indices, indptr, self.n_features, self.name, rows)
 
 
 def in_memory(rows: Any, name: str = "X", feature_names: list[str] | None = None) -> Samples:
-    """Rows of an array, of a list of rows or of a sparse matrix."""
-    return (CSRSamples if scipy.sparse.issparse(rows) else ArraySamples)(rows, name, feature_names)
+    """Rows of an array, of a list of rows or of a sparse matrix, all checked."""
+    samples = (CSRSamples if scipy.sparse.issparse(rows) else ArraySamples)(rows, name)
+    if feature_names is not None:
+        samples.feature_names = check_feature_names(feature_names, samples.n_features, name)
+    if samples.is_sparse or samples.stored_dtype.kind == "f":
+        for start in range(0, samples.n_samples, BLOCK_ROWS):
+            block = samples.block(start, start + BLOCK_ROWS)
+            matrix.check_finite(block, name, start, lambda: samples.feature_names)
+    return samples

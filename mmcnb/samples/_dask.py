@@ -8,9 +8,8 @@ import scipy.sparse
 
 from mmcnb.errors import InputError
 from mmcnb.samples._arrays import plain_array
-from mmcnb.samples._base import ChunkedSamples
+from mmcnb.samples._base import ChunkedSamples, edge_bytes
 from mmcnb.samples._groups import GroupedRows
-from mmcnb.samples._stored import edge_bytes
 from mmcnb.samples.matrix import block_dtype, check_index_dtypes
 
 
@@ -39,14 +38,13 @@ class DaskSamples(ChunkedSamples):
         empty = (scipy.sparse.csr_array if self.is_sparse else np.empty)(
             (0, self.n_features), dtype=array.dtype
         )
-        self._rows = GroupedRows(self._array.chunks[0], self._compute, empty)
-        self.chunk_rows = max(self._array.chunks[0])
-        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        chunks = self._array.chunks[0]
+        self._set_rows(GroupedRows(chunks, self._compute, empty), max(chunks))
         if self.is_sparse:
             first = self._rows.load(*self._rows.chunk_at(0))
             self.row_bytes = first.nnz / first.shape[0] * (self.dtype.itemsize + 4) + 8
-        chunk = int(self.chunk_rows * self.row_bytes)
-        self.edge_bytes = edge_bytes([chunk], int(self.n_samples * self.row_bytes))
+            chunk = int(self.chunk_rows * self.row_bytes)
+            self.edge_bytes = edge_bytes([chunk], int(self.n_samples * self.row_bytes))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._array, self.name, self.feature_names)

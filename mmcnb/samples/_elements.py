@@ -10,8 +10,9 @@ from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import matrix
 from mmcnb.samples._arrays import check_feature_names
 from mmcnb.samples._base import ChunkedSamples, Samples
+from mmcnb.samples._groups import GroupedRows
 from mmcnb.samples._inventory import REMEDY, join
-from mmcnb.samples._stored import EdgeChunks, SlicedRows, StoredCSRSamples, edge_bytes
+from mmcnb.samples._stored import EdgeChunks, SlicedRows, StoredCSRSamples
 
 
 class Element(ChunkedSamples):
@@ -39,12 +40,6 @@ class Element(ChunkedSamples):
         if not self.is_reopenable:
             self.path = None
 
-    def _set_rows(self, rows: Any) -> None:
-        """Take dense rows."""
-        self._rows, self.chunk_rows = rows, rows.chunk_length
-        self.row_bytes = float(self.n_features * self.dtype.itemsize)
-        self.edge_bytes = edge_bytes([rows.chunk_bytes], rows.length * rows.row_bytes)
-
     @cached_property
     def feature_names(self) -> list[str] | None:
         """Names of the columns: an attribute of the rows, or AnnData's names of the variables."""
@@ -70,7 +65,8 @@ class ArrayElement(Element):
 
     def __init__(self, storage: Any, array: Any) -> None:
         self._set(storage, array, array.shape, array.dtype, [array])
-        self._set_rows(storage.rows(array))
+        rows = storage.rows(array)
+        self._set_rows(rows, rows.chunk_length)
 
 
 class CSRElement(StoredCSRSamples, Element):
@@ -116,31 +112,15 @@ class FrameElement(Element):
         self._set(storage, group, (lengths[0], len(arrays)), dtype, arrays)
         self.feature_names = columns
         edges = EdgeChunks(len(arrays))
-        self._set_rows(_Columns([storage.rows(array, edges) for array in arrays], dtype))
+        parts = [storage.rows(array, edges) for array in arrays]
+        step = max(part.chunk_length for part in parts)
 
+        def read_group(number: int) -> np.ndarray:
+            start = number * step
+            return np.column_stack([part.read(start, start + step) for part in parts]).astype(dtype)
 
-class _Columns:
-    """Rows of a table whose columns are stored apart."""
-
-    def __init__(self, columns: list[SlicedRows], dtype: np.dtype) -> None:
-        self._columns, self._dtype = columns, dtype
-        self.length, self.row_bytes = columns[0].length, len(columns) * dtype.itemsize
-        self.chunk_length = max(column.chunk_length for column in columns)
-        self.chunk_bytes = self.chunk_length * self.row_bytes
-
-    def read(self, start: int, stop: int) -> np.ndarray:
-        """The rows ``start <= row < stop``."""
-        return self._joined(stop - start, (column.read(start, stop) for column in self._columns))
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        """Single rows."""
-        return self._joined(len(rows), (column.gather(rows) for column in self._columns))
-
-    def _joined(self, n_rows: int, columns: Iterable[np.ndarray]) -> np.ndarray:
-        rows = np.empty((n_rows, len(self._columns)), self._dtype)
-        for number, column in enumerate(columns):
-            rows[:, number] = column
-        return rows
+        groups = [min(step, lengths[0] - start) for start in range(0, lengths[0], step)]
+        self._set_rows(GroupedRows(groups, read_group, np.empty((0, len(arrays)), dtype)), step)
 
 
 READERS = {

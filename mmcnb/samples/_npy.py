@@ -4,13 +4,11 @@ Files are read plainly and not mapped, as mapped pages count as resident memory.
 """
 
 import math
-import mmap
 import os
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -19,14 +17,15 @@ import numpy as np
 from mmcnb._machine import available_memory
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import matrix
-from mmcnb.samples._base import ChunkedSamples, open_again
+from mmcnb.samples._base import BLOCK_ROWS, ChunkedSamples, Samples, in_memory, open_again
 from mmcnb.samples._files import file_identity, open_file
 from mmcnb.samples._inventory import REMEDY
 from mmcnb.samples._limits import ALWAYS_BYTES
+from mmcnb.samples._stored import SlicedRows
 from mmcnb.samples.matrix import CSRBlock
 
 STEP_BYTES = 2**23  # of rows on their way into a store: two chunks of it
-SPAN = 2**20  # numbers of a column that are read at once
+PIECE_BYTES = 2**14  # of neighbouring rows that are read together
 
 
 class Rows(NamedTuple):
@@ -79,11 +78,10 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
 # -- .npy files, and memory maps -----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class RawRows:
-    """Rows of an array whose bytes lie in a file one after the other.
+class RawArray(NamedTuple):
+    """An array whose numbers lie in a file one after the other.
 
-    Parameters
+    Attributes
     ----------
     path : str
     offset : int
@@ -102,91 +100,61 @@ class RawRows:
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """The rows ``start <= row < stop``."""
-        return self.gather(np.arange(start, stop))
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        """Single rows; neighbours are read together."""
-        n, width = self.shape
-        out = np.empty((width, len(rows)) if self.by_columns else (len(rows), width), self.dtype)
+        n_rows, width = self.shape
+        out = np.empty((width, stop - start) if self.by_columns else (1, (stop - start) * width), self.dtype)
         try:
             with open_file(self.path) as file:
-                if self.by_columns:
-                    for column, place in enumerate(out):
-                        self._read_column(file, column * n, rows, place)
-                else:
-                    for begin, end in _runs(rows):
-                        self._fill(file, int(rows[begin]) * width, out[begin:end])
+                for column, place in enumerate(out):
+                    first = column * n_rows + start if self.by_columns else start * width
+                    file.seek(self.offset + first * self.dtype.itemsize)
+                    if file.readinto(place.data.cast("B")) < place.nbytes:
+                        raise DamagedStoreError(f"{self.path} ends early: {REMEDY}.")
         except OSError as error:
             raise DamagedStoreError(f"{self.path} cannot be read ({error.strerror}): {REMEDY}.") from error
-        return np.ascontiguousarray(out.T) if self.by_columns else out
-
-    def _read_column(self, file: IO[bytes], begin: int, rows: np.ndarray, out: np.ndarray) -> None:
-        """Read the span of the rows, a part of it at a time."""
-        for first in range(int(rows[0]) if len(rows) else 0, int(rows[-1]) + 1 if len(rows) else 0, SPAN):
-            here = slice(*np.searchsorted(rows, (first, first + SPAN)))
-            if here.start < here.stop:
-                span = np.empty(int(rows[here.stop - 1]) + 1 - first, self.dtype)
-                self._fill(file, begin + first, span)
-                out[here] = span[rows[here] - first]
-
-    def _fill(self, file: IO[bytes], number: int, out: np.ndarray) -> None:
-        """Read numbers from one place on."""
-        file.seek(self.offset + number * self.dtype.itemsize)
-        if file.readinto(out.reshape(-1).data.cast("B")) < out.nbytes:  # type: ignore[attr-defined]
-            raise DamagedStoreError(f"{self.path} ends early: {REMEDY}.")
+        return out.T if self.by_columns else out.reshape(-1, width)
 
 
-def _runs(rows: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Begin and end of each run of neighbouring rows."""
-    ends = np.flatnonzero(np.diff(rows) != 1) + 1
-    yield from zip([0, *ends.tolist()], [*ends.tolist(), len(rows)], strict=True) if len(rows) else ()
+class _RawRows(SlicedRows):
+    """Rows of an array in a file, by pieces of a few pages, or of whole blocks if columns lie together."""
 
+    def __init__(self, array: RawArray) -> None:
+        n_rows = max(1, PIECE_BYTES // max(1, array.shape[1] * array.dtype.itemsize))
+        power = 1 << n_rows.bit_length() - 1  # so that no piece lies in two blocks
+        super().__init__("", array, BLOCK_ROWS if array.by_columns else min(power, BLOCK_ROWS))
 
-class MappedRows:
-    """Rows of a memory map, copied out of it."""
+    def load(self, start: int, stop: int) -> np.ndarray:
+        """Read whole pieces."""
+        return self._array.read(start, stop)
 
-    def __init__(self, array: np.ndarray) -> None:
-        self._array = array
-
-    def read(self, start: int, stop: int) -> np.ndarray:
-        """The rows ``start <= row < stop``."""
-        return np.array(self._array[start:stop], order="C")
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        """Single rows."""
-        return np.asarray(self._array[rows])
+    def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
+        """Read whole pieces into place."""
+        out[...] = self._array.read(start, stop)
 
 
 class NpySamples(ChunkedSamples):
-    """Rows of a file of raw numbers, or of a memory map."""
+    """Rows of a file of raw numbers."""
 
     is_sparse = False
     checksummed = False
-    chunk_rows = 1  # any row is read by itself
+    is_reopenable = True
 
-    def __init__(self, rows: RawRows | MappedRows, shape: tuple[int, ...], dtype: Any, name: str) -> None:
-        self._describe(name, shape, dtype)
-        self._rows = rows
-        self.row_bytes = float(self.n_features * self.dtype.itemsize)
-        if isinstance(rows, RawRows):
-            self.path, self.is_reopenable = rows.path, True
+    def __init__(self, array: RawArray) -> None:
+        self._describe(array.path, array.shape, array.dtype)
+        if Path(array.path).stat().st_size < array.offset + math.prod(array.shape) * array.dtype.itemsize:
+            raise DamagedStoreError(f"{array.path} is shorter than its header says: {REMEDY}.")
+        self._array, self.path, rows = array, array.path, _RawRows(array)
+        self._set_rows(rows, rows.chunk_length)
 
     def identity(self) -> str:
         """A hash of the place of the numbers, and of size and time of the file."""
-        return file_identity(self._rows.path, self._rows)
+        return file_identity(self._array.path, self._array)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if not self.is_reopenable:
-            raise InputError(f"{self.name} cannot be sent to another process: give the path of its file.")
-        return open_again, (_open_raw, self._rows, None, self.identity())
+        return open_again, (_open_array, self._array, None, self.identity())
 
 
-def _open_raw(rows: RawRows, _element: None = None) -> NpySamples:
-    samples = NpySamples(rows, rows.shape, rows.dtype, rows.path)
-    n_bytes = math.prod(rows.shape) * rows.dtype.itemsize
-    if Path(rows.path).stat().st_size < rows.offset + n_bytes:
-        raise DamagedStoreError(f"{rows.path} is shorter than its header says: {REMEDY}.")
-    return samples
+def _open_array(array: RawArray, _element: None) -> NpySamples:
+    return NpySamples(array)
 
 
 def open_npy(path: str | os.PathLike[str]) -> NpySamples:
@@ -195,26 +163,30 @@ def open_npy(path: str | os.PathLike[str]) -> NpySamples:
     Raises
     ------
     InputError
-        The file is missing, or holds no 2-D array of numbers.
+        The file is missing, or contains no 2-D array of numbers.
     DamagedStoreError
         The file is shorter than its header says.
     """
     with open_file(path) as file:
         try:
-            shape, by_columns, dtype = read_header(file)
+            header = read_header(file)
         except (ValueError, EOFError, OSError) as error:
             raise InputError(f"{path} cannot be read as .npy ({error}): save it again with numpy.") from error
-        return _open_raw(RawRows(str(Path(path).absolute()), file.tell(), shape, dtype, by_columns))
+        shape, by_columns, dtype = header
+        return NpySamples(RawArray(str(Path(path).absolute()), file.tell(), shape, dtype, by_columns))
 
 
-def open_memmap(array: np.memmap) -> NpySamples:
-    """Open the rows of a memory map; one that only reads a whole file is read from it without the map."""
-    base: Any = array.base
-    whole = isinstance(base, mmap.mmap) and array.mode == "r" and array.filename is not None
-    if whole and array.ndim == 2 and (array.flags.c_contiguous or array.flags.f_contiguous):
-        by_columns = not array.flags.c_contiguous
-        return _open_raw(RawRows(str(array.filename), array.offset, array.shape, array.dtype, by_columns))
-    return NpySamples(MappedRows(array), array.shape, array.dtype, "memory map")
+def open_memmap(array: np.memmap) -> Samples:
+    """Open the rows of a memory map: from its file, unless they lie apart in it or hide changes of it."""
+    root: Any = array
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    is_whole = array.ndim == 2 and (array.flags.c_contiguous or array.flags.f_contiguous)
+    if not is_whole or getattr(root, "filename", None) is None or root.mode == "c":
+        return in_memory(array)
+    offset = root.offset + array.ctypes.data - root.ctypes.data
+    by_columns = not array.flags.c_contiguous
+    return NpySamples(RawArray(str(root.filename), offset, array.shape, array.dtype, by_columns))
 
 
 # -- .npz files ----------------------------------------------------------------------------------

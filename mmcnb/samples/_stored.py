@@ -21,7 +21,7 @@ from zarr.storage import LocalStore
 
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import matrix
-from mmcnb.samples._base import BLOCK_ROWS, ChunkedSamples
+from mmcnb.samples._base import BLOCK_ROWS, EDGE_BYTES, ChunkedSamples, edge_bytes
 from mmcnb.samples._inventory import (
     REMEDY,
     Inventory,
@@ -36,7 +36,6 @@ from mmcnb.samples._inventory import (
 from mmcnb.samples._limits import ALWAYS_BYTES, check_chunk_bytes, limited
 from mmcnb.samples._shards import chunks_in_shards, has_plain_shards
 
-EDGE_BYTES = 64 * 2**20  # decoded chunks cached for neighbouring reads; at least two chunks of each array
 GATHER_BYTES = 16 * 2**20  # decoded at once while single rows are gathered
 
 
@@ -86,11 +85,6 @@ class EdgeChunks:
                 self._cached_bytes -= matrix.n_bytes_of(chunk.result())
             else:  # another thread loads it
                 self._chunks[place] = chunk
-
-
-def edge_bytes(chunk_bytes: list[int], n_bytes: int) -> int:
-    """Most bytes that `EdgeChunks` caches of arrays with chunks of these sizes and ``n_bytes`` in all."""
-    return min(n_bytes, max(EDGE_BYTES, 2 * len(chunk_bytes) * max(chunk_bytes)))
 
 
 class ChunkedRows(ABC):

@@ -13,11 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mmcnb.errors import InputError
-from mmcnb.samples._base import ArraySamples, ChunkedSamples, Samples, open_again
+from mmcnb.samples._base import ChunkedSamples, Samples, in_memory, open_again
 from mmcnb.samples._files import file_identity
 from mmcnb.samples._groups import GroupedRows
 from mmcnb.samples._npy import Rows
-from mmcnb.samples._stored import edge_bytes
 from mmcnb.samples._table_files import Part, Table
 from mmcnb.samples._text import plain_name, table_format
 from mmcnb.samples.columns import (
@@ -416,11 +415,8 @@ class TableSamples(ChunkedSamples):
         self._describe(str(path), (sum(lengths), rows.n_features), options.dtype or rows.stored_dtype)
         self.feature_names = rows.feature_names
         self.path = str(path.absolute())
-        self._rows = GroupedRows(lengths, self._read_group, np.empty((0, self.n_features), self.dtype))
-        self.chunk_rows = max(lengths)
-        self.row_bytes = float(self.n_features * self.dtype.itemsize)
-        sizes = [int(n_rows * self.row_bytes) for n_rows in (self.chunk_rows, self.n_samples)]
-        self.edge_bytes = edge_bytes(sizes[:1], sizes[1])
+        empty = np.empty((0, self.n_features), self.dtype)
+        self._set_rows(GroupedRows(lengths, self._read_group, empty), max(lengths))
 
     def _read_group(self, number: int) -> np.ndarray:
         with _worded(self.name, self._options):
@@ -550,7 +546,7 @@ def _open(path: str | os.PathLike[str], options: TableOptions) -> Samples:
             rows.check_first_rows()
             return TableSamples(path, rows, options)
         whole = _retried(rows, lambda: stack([one.block for one in rows.blocks()]))
-        return ArraySamples(whole, str(path), rows.feature_names)
+        return in_memory(whole, str(path), rows.feature_names)
 
 
 def describe_table(path: str | os.PathLike[str]) -> dict[str, Any]:
