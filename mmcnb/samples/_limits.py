@@ -4,10 +4,9 @@ An array's metadata says how many bytes a chunk holds. A chunk that is much long
 claims to hold more, is damaged or hostile: reading it could fill the memory of the machine.
 """
 
-import bz2
+import io
 import lzma
 import zipfile
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,8 +23,6 @@ from mmcnb.samples._remote import METADATA_BYTES, RemoteStore
 
 ALWAYS_BYTES = 2**30  # a decoded chunk may have them on any machine
 TEXT_BYTES = 2**30  # of a decoded chunk of texts, whose lengths the metadata does not say
-STEP_BYTES = 2**20  # decoded at a time to be counted
-LZMA_BYTES = 2**28  # of the dictionary that a chunk asks for
 DOCUMENTS = {*ZARR_MARKS, ".zattrs", ".zmetadata"}
 
 
@@ -149,46 +146,23 @@ def _claimed_size(codec: str, frame: Buffer, most: int) -> int | None:
     head = frame[:18].to_bytes()
     if codec == "zstd" and (size := content_size(head)) is not None:
         return size
-    if codec == "blosc":
-        return int.from_bytes(head[4:8], "little")
-    if codec == "lz4":
-        return int.from_bytes(head[:4], "little")
-    return _counted_size(codec, frame, most)
+    if codec in ("blosc", "lz4"):
+        return int.from_bytes(head[4:8] if codec == "blosc" else head[:4], "little")
+    return _counted_size(codec, frame.to_bytes(), most)
 
 
-def _counted_size(codec: str, frame: Buffer, most: int) -> int | None:
+def _counted_size(codec: str, frame: bytes, most: int) -> int | None:
     """Decoded bytes of a chunk that does not say, decoded in small parts that are dropped."""
-    openers: dict[str, Any] = {
-        "gzip": lambda: zlib.decompressobj(47),
-        "zlib": lambda: zlib.decompressobj(47),
-        "bz2": bz2.BZ2Decompressor,
-        "lzma": lambda: lzma.LZMADecompressor(memlimit=LZMA_BYTES),
-    }
-    if codec == "zstd":
-        return _counted_zstd(frame, most)
-    if codec not in openers:
+    if codec not in ("gzip", "zlib", "bz2", "zstd", "lzma"):
         return None
-    decoder, total, rest = openers[codec](), 0, frame.to_bytes()
-    try:
-        while total <= most:
-            part = decoder.decompress(rest, STEP_BYTES)
-            rest = getattr(decoder, "unconsumed_tail", b"")
-            total += len(part)
-            if decoder.eof or not part:
-                break
-    except (zlib.error, OSError, EOFError, lzma.LZMAError):
-        return total  # it is damaged, as its own codec will tell
-    return total
-
-
-def _counted_zstd(frame: Buffer, most: int) -> int:
     import pyarrow as pa
 
-    total = 0
+    name, total = "gzip" if codec == "zlib" else codec, 0  # gzip's decoder knows both headers
     try:
-        with pa.CompressedInputStream(pa.py_buffer(frame.to_bytes()), "zstd") as stream:
-            while total <= most and (part := stream.read(STEP_BYTES)):
+        file = io.BytesIO(frame)
+        with lzma.LZMAFile(file) if codec == "lzma" else pa.CompressedInputStream(file, name) as stream:
+            while total <= most and (part := stream.read(2**20)):
                 total += len(part)
-    except OSError:
-        return total
+    except (OSError, EOFError, ValueError, lzma.LZMAError):
+        return total  # it is damaged, as its own codec will tell
     return total

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeVar
 
 from zarr.abc.store import ByteRequest, RangeByteRequest, SuffixByteRequest
@@ -67,54 +66,48 @@ class RemoteStore(WrapperStore[FsspecStore]):
     async def fetch(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None, most: int
     ) -> Buffer | None:
-        """Bytes stored under a key, refused where there are more than ``most``."""
-        value = await self._ask(key, lambda: self._store.get(key, prototype, byte_range), most)
-        part = _most_bytes(byte_range)
-        if value is not None and part is not None and len(value) > part:
-            raise InputError(
-                f"{self.url}: the server sends whole files where a part of {key} was asked for, which "
-                "shards need: copy the store to this machine, or write it without shards."
+        """Bytes stored under a key, refused if there are more than ``most``."""
+        fault = f"{key} has more than {most:,} bytes, which it cannot have: get the store from elsewhere"
+        if isinstance(byte_range, RangeByteRequest | SuffixByteRequest):
+            is_suffix = isinstance(byte_range, SuffixByteRequest)
+            most = byte_range.suffix if is_suffix else byte_range.end - byte_range.start
+            fault = (
+                f"the server sends whole files instead of the part of {key} that shards need: copy the store "
+                "to this machine, or write it without shards"
             )
-        return value
+        return await self._ask(key, lambda: self._store.get(key, prototype, byte_range), most, fault)
 
     async def exists(self, key: str) -> bool:
         """Whether a key is there."""
-        return await self._ask(key, lambda: self._store.exists(key), METADATA_BYTES)
+        return await self._ask(key, lambda: self._store.exists(key))
 
-    async def _ask(self, key: str, ask: Callable[[], Awaitable[Answer]], most: int) -> Answer:
+    async def _ask(
+        self, key: str, ask: Callable[[], Awaitable[Answer]], most: int = METADATA_BYTES, fault: str = ""
+    ) -> Answer:
         for pause in (*(PAUSES if self.patient else ()), None):
             try:
-                return await self._ask_once(ask, most)
-            except TooLongError as error:
-                raise InputError(
-                    f"{self.url}: {key} has more than {most:,} bytes, which it cannot have: get the store "
-                    "from elsewhere."
-                ) from error
-            except OtherHostError as error:
-                raise InputError(
-                    f"{self.url}: the server sends requests on to {error}: give that address if you trust it."
-                ) from error
+                return await (self._ask_web(ask, most, fault) if self.is_web else ask())
+            except InputError:
+                raise
             except TimeoutError as error:
                 raise InputError(
                     f"{self.url}: {key} did not come within {SECONDS:g} s and one more for each "
                     f"{LEAST_RATE // 1024} KiB: check the connection, or copy the store to this machine."
                 ) from error
             except Exception as error:  # each protocol has its own exceptions
-                if pause is not None:
-                    await asyncio.sleep(pause)
-                    continue
-                reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-                raise InputError(
-                    f"{self.url}: {key} could not be fetched ({reason}): "
-                    "check the address and the connection, then try again."
-                ) from error
+                if pause is None:
+                    reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+                    raise InputError(
+                        f"{self.url}: {key} could not be fetched ({reason}): "
+                        "check the address and the connection, then try again."
+                    ) from error
+                await asyncio.sleep(pause)
         raise AssertionError
 
-    async def _ask_once(self, ask: Callable[[], Awaitable[Answer]], most: int) -> Answer:
-        if not self.is_web:
-            return await ask()
+    async def _ask_web(self, ask: Callable[[], Awaitable[Answer]], most: int, fault: str) -> Answer:
         async with asyncio.timeout(SECONDS) as deadline:
-            token = _bounds.set(_Bounds(most, deadline, asyncio.get_running_loop().time() + SECONDS))
+            end = asyncio.get_running_loop().time() + SECONDS
+            token = _bounds.set(_Bounds(self.url, most, fault, deadline, end))
             try:
                 return await ask()
             finally:
@@ -127,26 +120,20 @@ class RemoteStore(WrapperStore[FsspecStore]):
                 yield name
 
 
-class TooLongError(Exception):
-    """An answer has more bytes than it can have."""
-
-
-class OtherHostError(Exception):
-    """A server sends a request on to another host; the message is its address."""
-
-
 @dataclass(frozen=True)
 class _Bounds:
     """What the answer to a request may cost."""
 
+    url: str
     most: int
+    fault: str
     deadline: asyncio.Timeout
     end: float
 
     def take(self, n_bytes: int) -> None:
         """Count the bytes that have come."""
         if n_bytes > self.most:
-            raise TooLongError
+            raise InputError(f"{self.url}: {self.fault}.")
         self.deadline.reschedule(self.end + n_bytes / LEAST_RATE)
 
 
@@ -155,19 +142,6 @@ _bounds: ContextVar[_Bounds] = ContextVar("_bounds")
 
 async def _open_session(**options: Any) -> Any:
     """A session of aiohttp whose answers are bounded, and which stays with the host that was asked."""
-    import aiohttp
-
-    trace = aiohttp.TraceConfig()
-    trace.on_request_redirect.append(_stay)
-    return aiohttp.ClientSession(
-        **{"timeout": aiohttp.ClientTimeout(total=None, sock_connect=SECONDS)} | options,
-        response_class=_bounded_response(),
-        trace_configs=[trace],
-    )
-
-
-@cache
-def _bounded_response() -> Any:
     import aiohttp
 
     class BoundedResponse(aiohttp.ClientResponse):
@@ -186,7 +160,11 @@ def _bounded_response() -> Any:
                 raise
             return b"".join(parts)
 
-    return BoundedResponse
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(_stay)
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=SECONDS)
+    given: dict[str, Any] = {"timeout": timeout, "response_class": BoundedResponse, "trace_configs": [trace]}
+    return aiohttp.ClientSession(**given | options)
 
 
 async def _stay(_session: Any, _context: Any, answer: Any) -> None:
@@ -196,13 +174,10 @@ async def _stay(_session: Any, _context: Any, answer: Any) -> None:
     there = here.join(type(here)(place))
     upgraded = (here.scheme, there.scheme, here.port, there.port) == ("http", "https", 80, 443)
     if there.host != here.host or not (there.origin() == here.origin() or upgraded):
-        raise OtherHostError(str(there)[:200])
-
-
-def _most_bytes(byte_range: ByteRequest | None) -> int | None:
-    if isinstance(byte_range, RangeByteRequest):
-        return byte_range.end - byte_range.start
-    return byte_range.suffix if isinstance(byte_range, SuffixByteRequest) else None
+        raise InputError(
+            f"{_bounds.get().url}: the server sends requests on to {str(there)[:200]}: "
+            "give that address if you trust it."
+        )
 
 
 def open_address(url: str) -> tuple[RemoteStore, str]:

@@ -160,7 +160,7 @@ def test_shards_need_a_server_that_sends_parts(X, server):
     )
     array[:] = X
     server.ranges = False
-    with pytest.raises(InputError, match="which shards need") as caught:
+    with pytest.raises(InputError, match="that shards need") as caught:
         open_samples(f"{server.url}/a.zarr").block(0, 10)
     assert not isinstance(caught.value, DamagedStoreError)
 
