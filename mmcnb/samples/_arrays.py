@@ -15,7 +15,7 @@ from mmcnb.samples.matrix import block_dtype, check_dtype, check_shape
 
 
 def plain_array(source: Any, name: str) -> np.ndarray:
-    """An array without a class of its own; what would lose its meaning is refused.
+    """An array without a class of its own; an array that would lose its meaning is refused.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def plain_array(source: Any, name: str) -> np.ndarray:
     Raises
     ------
     InputError
-        The array is a matrix, has masked values, or holds what are no real numbers.
+        The array is a matrix, has masked values, or contains something else than real numbers.
     """
     if isinstance(source, np.matrix):
         raise InputError(f"{name} is an np.matrix, which is not supported: give np.asarray(X).")
@@ -68,17 +68,15 @@ def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
     ordered = isinstance(source, list | tuple | range) or hasattr(source, "__array__")
     if not ordered or isinstance(source, type) or scipy.sparse.issparse(source):
         raise InputError(f"{name} is a {type(source).__name__}: give an array or a list of values.")
-    if not text:
-        return plain_array(source, name)
-    if isinstance(source, np.matrix | np.ma.MaskedArray):
+    if not text or isinstance(source, np.matrix | np.ma.MaskedArray):
         return plain_array(source, name)
     array = _joined(source, name)
-    if array.dtype.kind not in "OUST":
-        check_dtype(array.dtype, name)
     if array.dtype.kind == "O":
-        missing = any(_is_missing(value) for value in array.flat)
         _refuse_objects(array, name, lambda value: is_number(value) or isinstance(value, str | bytes))
+        missing = any(_is_missing(value) for value in array.flat)
     else:
+        if array.dtype.kind not in "UST":
+            check_dtype(array.dtype, name)
         missing = array.dtype.kind == "f" and not np.isfinite(array).all()
     if missing:
         raise InputError(
@@ -88,7 +86,7 @@ def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
 
 
 def _joined(source: Any, name: str) -> np.ndarray:
-    """What NumPy makes of an object, with one sentence for what it cannot join."""
+    """The array that NumPy makes of an object, or one sentence if it cannot join it."""
     if isinstance(source, np.ndarray):
         return np.asarray(source)
     if isinstance(source, list | tuple):
@@ -112,7 +110,7 @@ def _check_mask(array: np.ma.MaskedArray, name: str) -> None:
 
 
 def _check_rows(rows: Sequence[Any], name: str) -> None:
-    """Refuse lists whose rows have no common length, or lose a mask where NumPy joins them."""
+    """Refuse lists whose rows have no common length, or lose a mask when NumPy joins them."""
     for number, row in enumerate(rows):
         if isinstance(row, np.ma.MaskedArray) and row.ndim:
             _check_mask(row, f"row {number} of {name}")
@@ -132,18 +130,22 @@ def _from_objects(array: np.ndarray, name: str) -> np.ndarray:
     try:
         return array.astype(np.float64)
     except OverflowError as error:
-        raise InputError(f"{name} holds a whole number above the largest float64: scale it.") from error
+        raise InputError(f"{name} contains a whole number above the largest float64: scale it.") from error
 
 
 def _refuse_objects(array: np.ndarray, name: str, is_fine: Callable[[Any], bool]) -> None:
     """Refuse the first object that is none of those that are fine, by its place."""
-    values = array.ravel()
-    wrong = next((k for k, value in enumerate(values) if not is_fine(value)), None)
-    if wrong is not None:
-        place = zip(("row", "column"), np.unravel_index(wrong, array.shape), strict=False)
-        where = ", ".join(f"{axis} {k}" for axis, k in place)
-        where = f" at {where}" if where else ""
-        raise NoNumberError(f"{name} holds {_described(values[wrong])}{where}: {_remedy(values[wrong])}.")
+    for place, value in np.ndenumerate(array):
+        if is_fine(value):
+            continue
+        at = ", ".join(f"{axis} {k}" for axis, k in zip(("row", "column"), place, strict=False))
+        # The words are those of float(), which scikit-learn's checks ask for.
+        kind = f"(an argument must be a string or a real number, not {type(value).__name__!r})"
+        shown = reprlib.repr(value)
+        found = f"text, {shown}" if isinstance(value, str | bytes) else f"{shown} {kind}"
+        missing = _is_missing(value)
+        remedy = "fill in or drop such rows" if missing else "convert it to a number, or drop its column"
+        raise NoNumberError(f"{name} contains {found}{at and f' at {at}'}: {remedy}.")
 
 
 class NoNumberError(InputError, TypeError):
@@ -155,28 +157,13 @@ def is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real | Decimal | np.bool_) and not isinstance(value, np.timedelta64)
 
 
-def _described(value: Any) -> str:
-    if isinstance(value, str | bytes):
-        return f"text, {reprlib.repr(value)}"
-    # The words are those of float(), which scikit-learn's checks ask for.
-    return (
-        f"{reprlib.repr(value)} (an argument must be a string or a real number, not {type(value).__name__!r})"
-    )
-
-
-def _remedy(value: Any) -> str:
-    if _is_missing(value):
-        return "fill in or drop such rows"
-    return "convert it to a number, or drop its column"
-
-
 def _is_missing(value: Any) -> bool:
     named = type(value).__name__ in ("NoneType", "NAType", "NaTType", "MaskedConstant")
     return named or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
 
 
 def one_line(error: BaseException) -> str:
-    """What an error of another library says, short enough to be part of a sentence."""
+    """The message of an error of another library, short enough to be part of a sentence."""
     said = " ".join(str(error).split()).rstrip(".:")
     return said[:200] or type(error).__name__
 
@@ -187,19 +174,19 @@ def plain_csr(source: Any, name: str) -> Any:
     Parameters
     ----------
     source : sparse matrix or array
-        Its indices are checked first where a conversion would follow them out of bounds.
+        Its indices are checked first if a conversion would follow them out of bounds.
     name : str
         For messages.
 
     Returns
     -------
     csr_array or csr_matrix
-        The very matrix where it is CSR; its own indices are not checked.
+        The very matrix if it is CSR; its own indices are not checked.
 
     Raises
     ------
     InputError
-        It holds no real numbers, is no table, or its parts do not agree.
+        It has no real numbers, is no table, or its parts do not agree.
     """
     check_shape(source.shape, name)
     check_dtype(source.dtype, name)
@@ -223,7 +210,7 @@ def plain_csr(source: Any, name: str) -> Any:
 
 
 def check_feature_names(names: Any, n_features: int, name: str) -> list[str] | None:
-    """Names of columns as a list of text, one a column; None where there are none."""
+    """Names of columns as a list of text, one a column; None if there are none."""
     if names is None:
         return None
     listed = list(names) if np.iterable(names) and not isinstance(names, str) else []

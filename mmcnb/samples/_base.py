@@ -67,7 +67,7 @@ class Samples(ABC):
     is_reopenable: bool = False
 
     def _describe(self, name: str, shape: tuple[int, ...], stored_dtype: Any) -> None:
-        """Take a name, a shape and a type, refusing what is no table of real numbers."""
+        """Take a name, a shape and a type, refusing all but tables of real numbers."""
         self.name = name
         self.n_samples, self.n_features = matrix.check_shape(shape, name)
         self.stored_dtype = np.dtype(stored_dtype)
@@ -200,7 +200,7 @@ def open_again(opener: Any, path: str, element: str | None, identity: str) -> Sa
 
 
 class ContentDigest:
-    """Running blake2b over blocks in row order, independent of where they are cut."""
+    """Running blake2b over blocks in row order, independent of their borders."""
 
     def __init__(self, is_sparse: bool, dtype: np.dtype) -> None:
         self._kind = f"{'csr' if is_sparse else 'dense'} {np.dtype(dtype).name}"

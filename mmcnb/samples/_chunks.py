@@ -13,7 +13,7 @@ HUGE_SHARE = 1 / 8  # of the memory that is free: each thread decodes a chunk, a
 
 
 def chunk_advice(samples: Samples) -> str | None:
-    """One sentence where the chunks of a Zarr store make reading slow; None where they are fine.
+    """One sentence if the chunks of a Zarr store make reading slow; None if they are fine.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ def chunk_advice(samples: Samples) -> str | None:
     arrays = getattr(samples.root, "arrays", None)
     if not arrays or not isinstance(arrays[0], zarr.Array):
         return None
-    what = _trouble(samples.root, arrays[0])
+    trouble = _trouble(samples.root, arrays[0])
     name = samples.root.name
-    return what and f"{name} has {what}; `mmcnb convert {name} OUT.zarr` writes chunks that read fast."
+    return trouble and f"{name} has {trouble}; `mmcnb convert {name} OUT.zarr` writes chunks that read fast."
 
 
 def _trouble(samples: Samples, array: object) -> str | None:

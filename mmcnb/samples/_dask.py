@@ -110,7 +110,7 @@ def open_dask(source: Any) -> DaskSamples:
     for name, dtype in source.dtypes.items():
         if getattr(dtype, "kind", "O") not in "biuf" or not isinstance(dtype, np.dtype):
             raise InputError(
-                f"column {name!r} of the Dask frame holds {dtype}, no plain numbers: convert it by "
+                f"column {name!r} of the Dask frame is {dtype}, no plain numbers: convert it by "
                 "X.astype('float64'), or drop it."
             )
     rows = source.astype(block_dtype(*source.dtypes)).to_dask_array(lengths=True)

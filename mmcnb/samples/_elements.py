@@ -50,7 +50,7 @@ class Element(ChunkedSamples):
         return None if names is None else check_feature_names(names, self.n_features, self.name)
 
     def identity(self) -> str:
-        """A hash of what the storage says of its arrays."""
+        """A hash of the metadata of its arrays."""
         return self.storage.identity(self)
 
     def opener(self) -> Any:
@@ -104,7 +104,7 @@ class FrameElement(Element):
         arrays = [storage.member(group, column) for column in columns]
         for column, array in zip(columns, arrays, strict=True):
             if getattr(getattr(array, "dtype", None), "kind", "O") not in "biuf" or array.ndim != 1:
-                raise InputError(f"column {column!r} of {name} holds no plain numbers: convert or drop it.")
+                raise InputError(f"column {column!r} of {name} has no plain numbers: convert or drop it.")
         lengths = [array.shape[0] for array in arrays] or [0]
         if len(set(lengths)) > 1:
             raise DamagedStoreError(f"{name}: its columns have different lengths: {REMEDY}.")

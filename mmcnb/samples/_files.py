@@ -80,7 +80,7 @@ def read_document(path: str | os.PathLike[str]) -> bytes:
 
 
 def file_identity(path: str | os.PathLike[str], *known: Any) -> str:
-    """A hash of size and time of a file, and of what else is known of its rows."""
+    """A hash of size and time of a file, and of other facts of its rows."""
     status = check_file(path)
     facts = (*known, status.st_size, status.st_mtime_ns)
     return blake2b(repr(facts).encode(), digest_size=16).hexdigest()

@@ -1,7 +1,7 @@
 """Bounds on what a chunk costs, known before it is fetched or decoded.
 
-An array's metadata says how many bytes a chunk holds. A chunk that is much longer as it is stored, or that
-claims to hold more, is damaged or hostile: reading it could fill the memory of the machine.
+An array's metadata says how many bytes a chunk has. A chunk that is much longer as it is stored, or that
+claims to be, is damaged or hostile: reading it could fill the memory of the machine.
 """
 
 import io
@@ -30,7 +30,7 @@ def check_chunk_bytes(n_bytes: int, name: str) -> None:
     """Refuse chunks that cannot be decoded in the memory of this machine."""
     if n_bytes > max(ALWAYS_BYTES, free := available_memory()):
         raise InputError(
-            f"{name}: one chunk holds {n_bytes:,} bytes and {free:,} are free on this machine: "
+            f"{name}: one chunk has {n_bytes:,} bytes and {free:,} are free on this machine: "
             "write the array again with smaller chunks."
         )
 
@@ -53,7 +53,7 @@ def check_documents(path: Any) -> None:
 
 
 def limited(array: zarr.Array, name: str) -> zarr.Array:
-    """The same array, whose chunks are refused where they are longer than they can be, or claim to be."""
+    """The same array, whose chunks are refused if they are longer than they can be, or claim to be."""
     store: Any = LimitedStore(array.store, array, name)
     place = StorePath(store, array.path)
     return zarr.Array(zarr.AsyncArray(array.metadata, place))
@@ -87,8 +87,8 @@ class LimitedStore(WrapperStore[Store]):
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Bytes stored under a key; None where there are none."""
-        # Codecs lengthen what they cannot shorten by a little, and shards have an index.
+        """Bytes stored under a key; None if there are none."""
+        # Codecs lengthen chunks that they cannot shorten by a little, and shards have an index.
         most = 2 * self.chunk_bytes + 64 * self._inner + 2**16
         if isinstance(self._store, ZipStore) and self._zipped_bytes(key) > most:
             raise self._too_long(key, most)
@@ -102,8 +102,8 @@ class LimitedStore(WrapperStore[Store]):
             raise self._too_long(key, most)
         frames = self._frames(value) if self._inner and byte_range is None else [value]
         if any(self._claims_more(frame) for frame in frames):
-            what = f"damaged (it claims to hold more than {self.chunk_bytes:,} bytes)"
-            raise damaged_chunks(self._name, [key], what)
+            fault = f"damaged (it claims to have more than {self.chunk_bytes:,} bytes)"
+            raise damaged_chunks(self._name, [key], fault)
         return value
 
     def _too_long(self, key: str, most: int) -> InputError:
@@ -134,8 +134,8 @@ class LimitedStore(WrapperStore[Store]):
 
 
 def _compressor(array: zarr.Array) -> str:
-    """Name of the codec that a chunk is decoded with first; empty where there is none."""
-    codecs = array.compressors  # of the inner chunks, where there are shards
+    """Name of the codec that a chunk is decoded with first; empty if there is none."""
+    codecs = array.compressors  # of the inner chunks, if there are shards
     if not codecs:
         return ""
     return type(codecs[-1]).__name__.lower().removesuffix("codec")

@@ -221,7 +221,7 @@ class _Member:
 
 
 @contextmanager
-def _damage(path: Path, what: str, remedy: str) -> Iterator[None]:
+def _damage(path: Path, fault: str, remedy: str) -> Iterator[None]:
     """One sentence about a file that cannot be read."""
     try:
         yield
@@ -231,7 +231,7 @@ def _damage(path: Path, what: str, remedy: str) -> Iterator[None]:
         *(zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError),
         *(LookupError, RuntimeError, TypeError),
     ) as error:
-        raise InputError(f"{path} {what} ({error}): {remedy}.") from error
+        raise InputError(f"{path} {fault} ({error}): {remedy}.") from error
 
 
 class NumpyArchive:
@@ -263,7 +263,7 @@ class NumpyArchive:
             name = "X" if "X" in members else next(iter(members)) if len(members) == 1 else None
             if name is None:
                 listed = ", ".join(members)
-                raise InputError(f"{self._name} holds {listed} but no array X: save the rows as X.")
+                raise InputError(f"{self._name} contains {listed} but no array X: save the rows as X.")
             self._rows = _Member(archive, name)
             self.n_samples, self.n_features = matrix.check_shape(self._rows.shape, self._name)
             self.cached_bytes = self._rows.n_bytes if self._rows.by_columns else 0
@@ -314,7 +314,7 @@ class NumpyArchive:
             labels = y.astype(np.int64)
         if not np.array_equal(labels, y):
             raise InputError(
-                f"{self._name}: y holds numbers that are not whole: class labels must be integers."
+                f"{self._name}: y contains numbers that are not whole: class labels must be integers."
             )
         return labels
 

@@ -1,6 +1,6 @@
 """Stores behind an address: ``http://``, ``memory://``, ``s3://`` and whatever else fsspec opens.
 
-A server is trusted as little as a file: what it sends is bounded in bytes and in time, and it cannot send us
+A server is trusted as little as a file: its answers are bounded in bytes and in time, and it cannot send us
 on to another host.
 """
 
@@ -34,7 +34,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
     url : str
         Its address, for messages and for opening it again.
     patient : bool, default=True
-        Whether to ask again where a request fails.
+        Whether to ask again if a request fails.
     """
 
     def __init__(self, store: FsspecStore, url: str, patient: bool = True) -> None:
@@ -60,7 +60,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Bytes stored under a key; None where the server says that there are none."""
+        """Bytes stored under a key; None if the server says that there are none."""
         return await self.fetch(key, prototype, byte_range, METADATA_BYTES)
 
     async def fetch(
@@ -69,8 +69,10 @@ class RemoteStore(WrapperStore[FsspecStore]):
         """Bytes stored under a key, refused if there are more than ``most``."""
         fault = f"{key} has more than {most:,} bytes, which it cannot have: get the store from elsewhere"
         if isinstance(byte_range, RangeByteRequest | SuffixByteRequest):
-            is_suffix = isinstance(byte_range, SuffixByteRequest)
-            most = byte_range.suffix if is_suffix else byte_range.end - byte_range.start
+            if isinstance(byte_range, RangeByteRequest):
+                most = byte_range.end - byte_range.start
+            else:
+                most = byte_range.suffix
             fault = (
                 f"the server sends whole files instead of the part of {key} that shards need: copy the store "
                 "to this machine, or write it without shards"
@@ -114,7 +116,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
                 _bounds.reset(token)
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Names below a key; none where the server does not list folders."""
+        """Names below a key; none if the server lists no folders."""
         if self.supports_listing:
             async for name in self._store.list_dir(prefix):
                 yield name
@@ -122,7 +124,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
 
 @dataclass(frozen=True)
 class _Bounds:
-    """What the answer to a request may cost."""
+    """The most that the answer to a request may cost."""
 
     url: str
     most: int
@@ -156,7 +158,7 @@ async def _open_session(**options: Any) -> Any:
                     n_bytes += len(part)
                     bounds.take(n_bytes)
             except BaseException:
-                self.close()  # what is still on its way is not read
+                self.close()  # the rest on its way is not read
                 raise
             return b"".join(parts)
 

@@ -77,7 +77,7 @@ class ZarrStorage:
             samples.digest = inventory.record["digest"]
 
     def identity(self, samples: Element) -> str:
-        """A hash of what the store says of its arrays, which covers the digests of chunks it records."""
+        """A hash of the metadata of its arrays, which covers the digests of chunks it records."""
         if self.inventory is not None and samples.checksummed:
             return self.inventory.record["metadata"]
         documents = [array.metadata.to_dict() for array in samples.arrays]
@@ -104,7 +104,7 @@ def is_zarr(samples: Samples) -> bool:
 
 
 def open_node(source: Any) -> Node:
-    """Open what a path or an address names; what is open already is returned as it is."""
+    """Open the node of a path or an address; an open one is returned as it is."""
     if isinstance(source, zarr.Array | zarr.Group):
         return source
     if not isinstance(source, str | os.PathLike):
@@ -128,7 +128,7 @@ def _open_store(store: Any, inner: str, name: str) -> Node:
     except InputError:  # of a store that could not be reached
         raise
     except (FileNotFoundError, zarr.errors.BaseZarrError) as error:
-        raise InputError(f"{name} holds no Zarr array or group: check the path.") from error
+        raise InputError(f"{name} contains no Zarr array or group: check the path.") from error
     except Exception as error:  # a damaged document can break anywhere in Zarr's parsers
         raise DamagedStoreError(f"{name}: the store's metadata cannot be read: {REMEDY}.") from error
 
@@ -155,7 +155,7 @@ def _checked(path: Path) -> Path:
     if not any(path.iterdir()):
         raise InputError(f"{path} is an empty folder and no Zarr store: check the path.")
     if not is_store_folder(path):
-        raise InputError(f"{path} is a folder that holds no Zarr array or group: check the path.")
+        raise InputError(f"{path} is a folder that contains no Zarr array or group: check the path.")
     return path
 
 

@@ -1,4 +1,4 @@
-"""Rows computed from other rows: scaled columns, and a cache of what was computed."""
+"""Rows computed from other rows: scaled columns, and a cache of computed rows."""
 
 import math
 import os
@@ -57,7 +57,7 @@ class DerivedSamples(Samples):
 
 
 class ScaledSamples(DerivedSamples):
-    """Columns divided by their standard deviation and, where rows are dense, centred."""
+    """Columns divided by their standard deviation and, if rows are dense, centred."""
 
     def __init__(self, base: Samples, mean: np.ndarray, deviation: np.ndarray) -> None:
         super().__init__(base)
@@ -87,7 +87,7 @@ class CachedSamples(DerivedSamples):
     folder : path or None, default=None
         Where the scratch file is made; None caches the features in memory.
     capacity : float, default=inf
-        Bytes of memory for them; what does not fit is computed again.
+        Bytes of memory for them; the rest is computed again.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class CachedSamples(DerivedSamples):
         return bool(self._there[start // BLOCK_ROWS : -(-stop // BLOCK_ROWS)].all())
 
     def blocks(self, start: int, stop: int) -> Iterator[Any]:
-        """Rows start to stop in fixed blocks, computed where they are not cached yet."""
+        """Rows start to stop in fixed blocks, computed if they are not cached yet."""
         begin, end = start // BLOCK_ROWS, -(-stop // BLOCK_ROWS)
         if start % BLOCK_ROWS == 0 and not self._there[begin:end].any():
             firsts = range(start, stop, BLOCK_ROWS)
@@ -140,7 +140,7 @@ class CachedSamples(DerivedSamples):
             yield self.block(first, min(first + BLOCK_ROWS, stop))
 
     def block(self, start: int, stop: int) -> Any:
-        """Rows start to stop: a view of memory where they lie in one group."""
+        """Rows start to stop: a view of memory if they lie in one group."""
         numbers = range(start // BLOCK_ROWS, -(-stop // BLOCK_ROWS))
         for k in numbers:
             if not self._there[k]:
@@ -164,14 +164,14 @@ class CachedSamples(DerivedSamples):
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _take_capacity(self, size: int) -> bool:
-        """Reserve some more bytes; False where they exceed the capacity."""
+        """Reserve some more bytes; False if they exceed the capacity."""
         if self.cached_bytes + size > self.capacity:
             return False
         self.cached_bytes += size
         return True
 
     def _group(self, start: int) -> np.ndarray | None:
-        """The rows of a group, or None where they exceed the capacity."""
+        """The rows of a group, or None if they exceed the capacity."""
         number = start // GROUP_ROWS
         shape = min(GROUP_ROWS, self.n_samples - start), self.n_features
         with self._allocating:
@@ -180,7 +180,7 @@ class CachedSamples(DerivedSamples):
         return self._groups[number]
 
     def _put(self, start: int, rows: Any) -> None:
-        """Cache one block where the capacity allows it."""
+        """Cache one block if the capacity allows it."""
         if isinstance(rows, CSRBlock):
             with self._allocating:
                 if not self._take_capacity(n_bytes_of(rows)):
@@ -223,7 +223,7 @@ class CachedSamples(DerivedSamples):
 
 
 def cache_features(features: Samples, store: str) -> Samples:
-    """Cache features where the plan says: in memory, in scratch, or nowhere.
+    """Cache features as the plan says: in memory, in scratch, or not at all.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def scaled_matrix(
 
 
 def standardized(sample: Any, scale: str | None) -> Any:
-    """Rows in memory, scaled by their own moments where ``scale`` is "standard"."""
+    """Rows in memory, scaled by their own moments if ``scale`` is "standard"."""
     if scale != "standard":
         return sample
     mean, square = moments(sample, None)

@@ -13,7 +13,7 @@ _FLOAT32_EXACT = set(map(np.dtype, ("bool", "int8", "int16", "uint8", "uint16", 
 WORK_NUMBERS = 2**20  # in a block of rows that work on a sample copies
 WIDE_COLUMNS = 10_000  # beyond it basis vectors of sparse rows stay sparse: dense ones would fill the memory
 FREED_BYTES = 8 * 2**20  # of arrays that were put together, before they are returned to the system
-_REMEDY = "write the matrix again (scipy.sparse's check_format names what is wrong)."
+_REMEDY = "write the matrix again (scipy.sparse's check_format names the fault)."
 
 
 CSRParts = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -26,7 +26,7 @@ class CSRBlock(NamedTuple):
     Attributes
     ----------
     data : ndarray of shape (nnz,), float32 or float64
-    indices : ndarray of shape (nnz,), int32, or int64 where n_features >= 2**31
+    indices : ndarray of shape (nnz,), int32, or int64 if n_features >= 2**31
     indptr : ndarray of shape (n_rows + 1,), int64
     n_features : int
     """
@@ -68,7 +68,7 @@ def slice_rows(rows: np.ndarray | CSRBlock, start: int, stop: int) -> np.ndarray
 def block_dtype(*dtypes: Any) -> np.dtype:
     """Type in which rows are handed out: the one rule of types, for memory, files, stores and frames.
 
-    It is float32 where float32 holds each number of each given type: truth values, integers of 8 and 16 bits,
+    It is float32 if float32 has each number of each given type: truth values, integers of 8 and 16 bits,
     and floats of 16 and 32 bits, in any byte order. It is float64 for others. A table has a type a column.
     """
     exact = all(np.dtype(one).newbyteorder("=") in _FLOAT32_EXACT for one in dtypes)
@@ -99,22 +99,24 @@ def check_dtype(dtype: np.dtype, name: str) -> None:
             "m": ("durations", "convert them to numbers, such as seconds"),
             "V": ("records", "give the fields as the columns of one array of numbers"),
         } | dict.fromkeys("UST", text)
-        what, remedy = kinds.get(kind, (f"{dtype} values", "convert them to real numbers"))
-        start = "Complex data not supported: " if kind == "c" else ""  # what scikit-learn's checks ask for
-        raise InputError(f"{start}{name} holds {what} (dtype {dtype}), which are not supported: {remedy}.")
+        kind_of, remedy = kinds.get(kind, (f"{dtype} values", "convert them to real numbers"))
+        start = "Complex data not supported: " if kind == "c" else ""  # as scikit-learn's checks ask for
+        raise InputError(
+            f"{start}{name} contains {kind_of} (dtype {dtype}), which are not supported: {remedy}."
+        )
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
-    """Refuse what is not a table with at least one row and one column."""
+    """Refuse all but a table with at least one row and one column."""
     if len(shape) != 2:
         raise InputError(
-            f"{name} is a {len(shape)}-D array of shape {shape}, where rows x features (2-D) is needed. "
+            f"{name} is a {len(shape)}-D array of shape {shape}, but rows x features (2-D) are needed. "
             "Reshape your data to one row a sample, such as by X.reshape(-1, 1) or X.reshape(1, -1)."
         )
-    for size, what, parts in zip(shape, ("sample", "feature"), ("rows", "columns"), strict=True):
+    for size, unit, parts in zip(shape, ("sample", "feature"), ("rows", "columns"), strict=True):
         if size == 0:
             raise InputError(
-                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required: "
+                f"Found array with 0 {unit}(s) (shape={shape}) while a minimum of 1 is required: "
                 f"give {name} {parts}."
             )
     return int(shape[0]), int(shape[1])
@@ -133,7 +135,7 @@ def check_finite(
     """Refuse NaN and infinity, naming the first row and column.
 
     ``rows`` is the number of the block's first row, or the number of each of its rows; ``names`` gives the
-    names of the columns, and is called where a value is refused.
+    names of the columns, and is called if a value is refused.
     """
     values = block.data if isinstance(block, CSRBlock) else block
     if all_finite(values):
@@ -158,7 +160,7 @@ def _number(rows: int | np.ndarray, k: int) -> int:
 
 
 def as_block(values: np.ndarray) -> np.ndarray:
-    """Values in C order and their block dtype; no copy where they are so already."""
+    """Values in C order and their block dtype; no copy if they are so already."""
     with np.errstate(over="ignore"):  # of wider floats; infinity is refused by row and column
         return np.ascontiguousarray(values, dtype=block_dtype(values.dtype))
 
@@ -182,7 +184,7 @@ def check_indptr_length(length: int, n_samples: int, n_data: int, n_indices: int
     """Refuse arrays of a sparse matrix whose lengths do not agree."""
     if length != n_samples + 1:
         raise InputError(
-            f"{name}: indptr has length {length} where {n_samples} rows need {n_samples + 1}: {_REMEDY}"
+            f"{name}: indptr has length {length}, but {n_samples} rows need {n_samples + 1}: {_REMEDY}"
         )
     if n_data != n_indices:
         raise InputError(f"{name}: data has length {n_data} but indices has length {n_indices}: {_REMEDY}")
@@ -191,7 +193,7 @@ def check_indptr_length(length: int, n_samples: int, n_data: int, n_indices: int
 def check_indptr_ends(first: int, last: int, n_data: int, name: str) -> None:
     """Refuse row pointers that do not span the stored values."""
     if first != 0:
-        raise InputError(f"{name}: indptr starts at {first} where it must rise from 0: {_REMEDY}")
+        raise InputError(f"{name}: indptr starts at {first}, but it must rise from 0: {_REMEDY}")
     if last != n_data:
         raise InputError(f"{name}: indptr ends at {last} but data has length {n_data}: {_REMEDY}")
 
@@ -206,7 +208,7 @@ def check_indptr_rises(
     wrong = stops < starts
     if wrong.any():
         row = _number(rows, int(np.argmax(wrong)))
-        raise InputError(f"{name}: indptr falls at row {row} where it must rise from 0: {_REMEDY}")
+        raise InputError(f"{name}: indptr falls at row {row}, but it must rise from 0: {_REMEDY}")
     wrong = (starts < 0) | (stops > n_data)
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -221,7 +223,7 @@ def check_index_dtypes(name: str, **arrays: Any) -> None:
     for part, array in arrays.items():
         if np.dtype(array.dtype).kind not in "iu":
             raise InputError(
-                f"{name}: {part} has dtype {array.dtype} where integers are needed: write the matrix again."
+                f"{name}: {part} has dtype {array.dtype}, but integers are needed: write the matrix again."
             )
 
 
@@ -297,7 +299,7 @@ def _canonical(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_feat
 
 
 def row_positions(starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of rows' values in ``data`` and ``indices``, and the row pointers of what they give.
+    """Positions of rows' values in ``data`` and ``indices``, and the row pointers of the result.
 
     ``starts`` and ``stops`` are the row pointers around each row.
     """
@@ -325,7 +327,7 @@ def squared_sums(rows: np.ndarray) -> np.ndarray:
 
 
 def stack(parts: list[Any]) -> Any:
-    """Arrays or SciPy matrices one below the other; a list of arrays is emptied, which holds none twice."""
+    """Arrays or SciPy matrices one below the other; a list of arrays is emptied on the way."""
     if not isinstance(parts[0], np.ndarray):
         return sp.vstack(parts, format="csr")
     stop, freed = sum(len(part) for part in parts), 0
@@ -377,7 +379,7 @@ def row_shares(n_samples: int, weights: np.ndarray | None) -> np.ndarray:
 
 
 def with_short_indices(sample: Any) -> Any:
-    """Rows in memory, with 32-bit indices where these suffice, as scikit-learn's own estimators need."""
+    """Rows in memory, with 32-bit indices if these suffice, as scikit-learn's own estimators need."""
     if hasattr(sample, "indptr") and max(sample.shape[1], sample.nnz) < 2**31:
         sample.indices, sample.indptr = sample.indices.astype(np.int32), sample.indptr.astype(np.int32)
     return sample

@@ -84,20 +84,20 @@ class TestRows:
         refused(lambda: make(name).fit(spoiled), "NaN", lines=9)
 
     def test_text(self, name):
-        refused(lambda: make(name).fit(np.array([["a", "b"], ["c", "d"]])), "X holds text", InputError)
+        refused(lambda: make(name).fit(np.array([["a", "b"], ["c", "d"]])), "X contains text", InputError)
 
     def test_stored_text(self, name, tmp_path):
         zarr.create_array(
             tmp_path / "text.zarr", data=np.array([["a", "b"], ["c", "d"]], "<U1"), zarr_format=2
         )
-        refused(lambda: make(name).fit(tmp_path / "text.zarr"), r"text\.zarr holds text", InputError)
+        refused(lambda: make(name).fit(tmp_path / "text.zarr"), r"text\.zarr contains text", InputError)
 
     def test_complex(self, name):
-        refused(lambda: make(name).fit(np.ones((5, 2)) * 1j), "X holds complex numbers", InputError)
+        refused(lambda: make(name).fit(np.ones((5, 2)) * 1j), "X contains complex numbers", InputError)
 
     def test_stored_complex(self, name, tmp_path):
         zarr.create_array(tmp_path / "c.zarr", data=np.ones((5, 2)) * 1j)
-        refused(lambda: make(name).fit(tmp_path / "c.zarr"), r"c\.zarr holds complex numbers", InputError)
+        refused(lambda: make(name).fit(tmp_path / "c.zarr"), r"c\.zarr contains complex numbers", InputError)
 
     def test_missing_store(self, name, tmp_path):
         refused(lambda: make(name).fit(tmp_path / "nowhere.zarr"), r"nowhere\.zarr", InputError)

@@ -142,7 +142,7 @@ def test_of_many_known_rows_some_are_used():
         ({"partial_labels": {3: -2}}, "partial_labels of row 3 is -2"),
         ({"partial_labels": {100: 0}}, "partial_labels names row 100; give row numbers from 0 to 99"),
         ({"partial_labels": {3: 0.5}}, "partial_labels holds what is no whole number"),
-        ({"partial_labels": {3: "red"}}, "partial_labels holds text"),
+        ({"partial_labels": {3: "red"}}, "partial_labels contains text"),
         ({"partial_labels": np.full(100, np.nan)}, "partial_labels holds what is no whole number"),
         ({"must_link": [(0, 1, 2)]}, r"must_link has the shape \(1, 3\); give pairs of row numbers"),
         ({"must_link": [(4, 4)]}, "must_link pairs row 4 with itself; leave this pair out"),

@@ -366,7 +366,7 @@ BAD = {
     "NaN shares": ({"cluster_sizes": [np.nan, 1.0]}, r"^cluster_sizes must be positive, and nan is not; "),
     "shares in words": (
         {"cluster_sizes": ["a", "b"]},
-        r"^cluster_sizes holds text [^\n]*\.$",
+        r"^cluster_sizes contains text [^\n]*\.$",
     ),
     "a share too many": ({"cluster_sizes": [0.4, 0.3, 0.3]}, r"each of the 2 clusters, not 3\.$"),
 }

@@ -281,7 +281,7 @@ def test_missing_paths(tmp_path):
     (tmp_path / "empty").mkdir()
     refuse(tmp_path / "empty", "is an empty folder")
     (tmp_path / "empty" / "notes.txt").write_text("hello")
-    refuse(tmp_path / "empty", "holds no Zarr array or group")
+    refuse(tmp_path / "empty", "contains no Zarr array or group")
     refuse(tmp_path / "empty" / "notes.txt", "mmcnb convert")
     refuse(3.5, "X is a float")
 
@@ -353,7 +353,7 @@ def put(position, value):
 CSR_FAULTS = [
     ("indptr", put(100, 10**6), "indptr falls at row 100"),
     ("indptr", put(0, 1), "indptr starts at 1"),
-    ("indptr", lambda a: a[:-1], "indptr has length 9000 where 9000 rows need 9001"),
+    ("indptr", lambda a: a[:-1], "indptr has length 9000, but 9000 rows need 9001"),
     ("indptr", put(-1, 10**6), "indptr ends at 1000000 but data has length"),
     ("data", lambda a: a[:-1], "data has length .* but indices has length"),
     ("indices", put(9, 40), "column index 40 in row .* is outside 0..39"),

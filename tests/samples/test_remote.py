@@ -211,7 +211,7 @@ def test_a_server_that_fails_is_no_damage(server, address):
 
 def test_addresses_that_lead_nowhere(server, address):
     for url, match in [
-        (f"{server.url}/none.zarr", "holds no Zarr array or group"),
+        (f"{server.url}/none.zarr", "contains no Zarr array or group"),
         ("http://127.0.0.1:1/a.zarr", "could not be fetched"),
         ("nothing-such://a.zarr", "no address that can be read"),
     ]:
