@@ -157,7 +157,7 @@ class ChunkedSamples(Samples):
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_reopenable:
             raise InputError(f"{self.name} cannot be sent to another process: open it by its path instead.")
-        return open_again, (self.opener(), self.path, self.element, self.identity())
+        return open_again, (self.opener, self.path, self.element, self.identity())
 
     def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:
         """Read the rows ``start <= row < stop``."""

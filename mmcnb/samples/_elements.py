@@ -36,6 +36,7 @@ class Element(ChunkedSamples):
         self.storage, self.node, self.arrays = storage, node, arrays
         self._describe(describe(storage, node), shape, dtype)
         self.path, self.element = storage.place(node)
+        self.opener = storage.opener
         storage.take(self)
         if not self.is_reopenable:
             self.path = None
@@ -52,10 +53,6 @@ class Element(ChunkedSamples):
     def identity(self) -> str:
         """A hash of the metadata of its arrays."""
         return self.storage.identity(self)
-
-    def opener(self) -> Any:
-        """The function that opens the storage again."""
-        return self.storage.opener()
 
 
 class ArrayElement(Element):
@@ -184,26 +181,24 @@ def _found(storage: Any, group: Any, element: str | None) -> Any:
     path = (element or "X").strip("/")
     node = storage.member(group, path)
     if node is None:
-        known = _listed(storage, group)
-        has = "" if known is None else f"; it has: {', '.join(known) or 'none'}"
+        known = ", ".join(_listed(storage, group))
+        has = known and f"; it has: {known}"
         raise InputError(
             f"{describe(storage, group)} has no element {path!r}{has}. Name one with element (--element)."
         )
     return node
 
 
-def _listed(storage: Any, group: Any, prefix: str = "") -> list[str] | None:
-    """Elements of a group that have readers; None if its storage lists no members."""
-    members, elements = storage.members(group), []
-    if members is None:
-        return None
-    for name, node in members:
+def _listed(storage: Any, group: Any, prefix: str = "") -> list[str]:
+    """Elements of a group that have readers, as far as its storage lists them."""
+    elements = []
+    for name, node in storage.members(group):
         if _is_array(node):
             elements += [prefix + name] * (len(node.shape) == 2)
         elif (False, _form(storage, node)) in READERS:
             elements += [prefix + name] * (name not in ("obs", "var"))
         elif not prefix:
-            elements += _listed(storage, node, f"{name}/") or []
+            elements += _listed(storage, node, f"{name}/")
     return elements
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,11 @@ class _Dataset(SlicedRows):
             ) from error
 
 
+@dataclass(frozen=True)
 class HDF5Storage:
-    """An HDF5 file."""
+    """An HDF5 file: the function that opens it again."""
+
+    opener: Any
 
     def place(self, node: Any) -> tuple[str, str | None]:
         """Path of the file, and the path of the node inside."""
@@ -85,10 +89,6 @@ class HDF5Storage:
         """A hash of shape and type, and of size and time of the file."""
         known = samples.n_samples, samples.n_features, str(samples.stored_dtype)
         return file_identity(samples.node.file.filename, *known)
-
-    def opener(self) -> Any:
-        """The function that opens the file again."""
-        return open_hdf5
 
 
 def _follow(node: Any, path: str, n_links: int = 0) -> Any:
@@ -146,4 +146,4 @@ def open_node(node: Any, element: str | None = None) -> Samples:
     """Open rows of a file, group or dataset of h5py."""
     if not node:
         raise InputError("X is of an HDF5 file that was closed: open it again.")
-    return open_element(HDF5Storage(), node, element)
+    return open_element(HDF5Storage(open_hdf5), node, element)

@@ -203,21 +203,16 @@ class _Member:
         if self.n_bytes > size:
             raise ValueError(f"its header claims {self.n_bytes:,} bytes and it has {size:,}")
 
-    def read(self, n_rows: int) -> np.ndarray:
-        """The next rows."""
-        shape = (n_rows, *self.shape[1:])
+    def read(self, n_rows: int | None = None) -> np.ndarray:
+        """The next rows, or the whole array; its rows lie apart if it is stored by columns."""
+        shape = self.shape if n_rows is None else (n_rows, *self.shape[1:])
         n_bytes = math.prod(shape) * self.dtype.itemsize
+        if n_rows is None and n_bytes > max(ALWAYS_BYTES, free := available_memory()):
+            raise ValueError(f"an array of {n_bytes:,} bytes is needed whole, and {free:,} are free")
         data = self._file.read(n_bytes)
         if len(data) < n_bytes:
             raise EOFError("an array ends early")
-        return np.frombuffer(data, dtype=self.dtype).reshape(shape)
-
-    def read_all(self) -> np.ndarray:
-        """The whole array, of any shape and order."""
-        if self.n_bytes > max(ALWAYS_BYTES, free := available_memory()):
-            raise ValueError(f"an array of {self.n_bytes:,} bytes is needed whole, and {free:,} are free")
-        data = np.frombuffer(self._file.read(self.n_bytes), dtype=self.dtype)
-        return data.reshape(self.shape, order="F" if self.by_columns else "C")
+        return np.frombuffer(data, self.dtype).reshape(shape, order="F" if self.by_columns else "C")
 
 
 @contextmanager
@@ -267,6 +262,7 @@ class NumpyArchive:
             self._rows = _Member(archive, name)
             self.n_samples, self.n_features = matrix.check_shape(self._rows.shape, self._name)
             self.cached_bytes = self._rows.n_bytes if self._rows.by_columns else 0
+            self.row_bytes = float(self.n_features * self._rows.dtype.itemsize)
         self.dtype = self._rows.dtype
         matrix.check_dtype(self.dtype, self._name)
         self._y = _Member(archive, "y") if "y" in members else None
@@ -279,7 +275,7 @@ class NumpyArchive:
                 )
 
     def _open_sparse(self, archive: zipfile.ZipFile, members: dict[str, str]) -> None:
-        form: Any = _Member(archive, "format").read_all().item() if "format" in members else b"csr"
+        form: Any = _Member(archive, "format").read().item() if "format" in members else b"csr"
         form = form.decode() if isinstance(form, bytes) else str(form)
         if form != "csr" or not {"data", "indices", "indptr", "shape"} <= set(members):
             raise InputError(
@@ -287,24 +283,34 @@ class NumpyArchive:
                 "save it as CSR, by scipy.sparse.save_npz(path, X.tocsr())."
             )
         self._rows, self._indices = _Member(archive, "data"), _Member(archive, "indices")
-        shape = _Member(archive, "shape").read_all()
+        shape = _Member(archive, "shape").read()
         self.n_samples, self.n_features = matrix.check_shape(tuple(int(n) for n in shape), self._name)
         matrix.check_index_dtypes(self._name, indices=self._indices)
-        self._indptr = _Member(archive, "indptr").read_all().astype(np.int64)
+        self._indptr = _Member(archive, "indptr").read().astype(np.int64)
         lengths = self.n_samples, self._rows.shape[0], self._indices.shape[0]
         matrix.check_indptr(self._indptr, *lengths, self._name)
         self.cached_bytes = self._indptr.nbytes
+        self.row_bytes = self._rows.shape[0] / self.n_samples * (self._rows.dtype.itemsize + 8) + 8
 
     def blocks(self) -> Blocks:
         """Rows and class labels, some at a time."""
         with _damage(self._path, "is damaged", "get or save it again"), open_file(self._path) as file:
             self._open(file)
-            start = 0
-            for block in self._sparse_blocks() if self.is_sparse else self._dense_blocks():
+            whole = self._rows.read() if self._rows.by_columns and not self.is_sparse else None
+            step = step_rows(self.row_bytes)
+            for start in range(0, self.n_samples, step):
+                stop = min(start + step, self.n_samples)
+                block = self._next(start, stop) if whole is None else np.ascontiguousarray(whole[start:stop])
                 matrix.check_finite(block, self._name, start)
-                n_rows = matrix.n_rows_of(block)
-                yield Rows(block, self._labels(n_rows))
-                start += n_rows
+                yield Rows(block, self._labels(stop - start))
+
+    def _next(self, start: int, stop: int) -> np.ndarray | CSRBlock:
+        if not self.is_sparse:
+            return self._rows.read(stop - start)
+        indptr = self._indptr[start : stop + 1]
+        count = int(indptr[-1] - indptr[0])
+        data, indices = self._rows.read(count), self._indices.read(count)
+        return matrix.csr_block(data, indices, indptr - indptr[0], self.n_features, self._name, start)
 
     def _labels(self, n_rows: int) -> np.ndarray | None:
         if self._y is None:
@@ -317,22 +323,3 @@ class NumpyArchive:
                 f"{self._name}: y contains numbers that are not whole: class labels must be integers."
             )
         return labels
-
-    def _dense_blocks(self) -> Iterator[np.ndarray]:
-        whole = self._rows.read_all() if self._rows.by_columns else None
-        step = step_rows(self.n_features * self.dtype.itemsize)
-        for start in range(0, self.n_samples, step):
-            n_rows = min(step, self.n_samples - start)
-            yield (
-                self._rows.read(n_rows)
-                if whole is None
-                else np.ascontiguousarray(whole[start : start + n_rows])
-            )
-
-    def _sparse_blocks(self) -> Iterator[CSRBlock]:
-        step = step_rows(self._rows.shape[0] / self.n_samples * (self.dtype.itemsize + 8) + 8)
-        for start in range(0, self.n_samples, step):
-            indptr = self._indptr[start : start + step + 1]
-            count = int(indptr[-1] - indptr[0])
-            data, indices = self._rows.read(count), self._indices.read(count)
-            yield matrix.csr_block(data, indices, indptr - indptr[0], self.n_features, self._name, start)

@@ -2,7 +2,8 @@
 
 import os
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,12 @@ from mmcnb.samples._stored import EdgeChunks, StoredArray
 Node = zarr.Array | zarr.Group
 
 
+@dataclass(frozen=True)
 class ZarrStorage:
-    """A Zarr store, with the inventory that covers the rows or None."""
+    """A Zarr store: the function that opens it again, and the inventory that covers the rows or None."""
 
-    def __init__(self, inventory: Inventory | None) -> None:
-        self.inventory = inventory
+    opener: Any
+    inventory: Inventory | None
 
     def place(self, node: Node) -> tuple[str, str | None]:
         """Path or address of the store, and the path of the node inside."""
@@ -58,9 +60,9 @@ class ZarrStorage:
         """The node at a path below a group; None if there is none."""
         return member(group, path, describe(group))
 
-    def members(self, group: zarr.Group) -> Iterable[tuple[str, Node]] | None:
-        """Names and nodes of the members of a group; None if the store lists none."""
-        return members(group, describe(group)) if group.store.supports_listing else None
+    def members(self, group: zarr.Group) -> list[tuple[str, Node]]:
+        """Names and nodes of the members of a group; none if the store lists none."""
+        return members(group, describe(group)) if group.store.supports_listing else []
 
     def rows(self, array: zarr.Array, edges: EdgeChunks | None = None, lookahead: int = 0) -> StoredArray:
         """Slices of an array."""
@@ -83,10 +85,6 @@ class ZarrStorage:
         documents = [array.metadata.to_dict() for array in samples.arrays]
         return blake2b(repr((samples.n_features, documents)).encode(), digest_size=16).hexdigest()
 
-    def opener(self) -> Any:
-        """The function that opens the store again."""
-        return open_zarr
-
 
 def open_zarr(source: Any, element: str | None = None) -> Samples:
     """Open rows of a Zarr store, by its path or address, or of an array or group of Zarr."""
@@ -95,7 +93,7 @@ def open_zarr(source: Any, element: str | None = None) -> Samples:
     if inventory is not None:
         inventory.check_chunks()
         node = reopen(node.store, node.path)
-    return open_element(ZarrStorage(inventory), node, element)
+    return open_element(ZarrStorage(open_zarr, inventory), node, element)
 
 
 def is_zarr(samples: Samples) -> bool:
