@@ -20,7 +20,7 @@ from mmcnb.least_squares.all_rows import square_rows
 from mmcnb.least_squares.evolution import Fitness, feature_fitness, matrix_fitness, run_evolutions
 from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.samples import BLOCK_ROWS
-from mmcnb.samples.matrix import dense
+from mmcnb.samples.matrix import to_dense
 
 PLANNED_LANDMARKS = 200  # for the plan where the basis is the sample; its columns are counted apart
 MATRICES = 3  # of the size of the kernel matrix, while it is inverted
@@ -199,7 +199,7 @@ class EvolutionaryMMC(StreamedClusterer):
         given = float(self.alpha), weights, bool(self.centre)
         empty, moments = Hyperplane(np.empty(0), 0.0), (session.mean, session.deviation)
         if self.n_landmarks is None:
-            basis = np.ascontiguousarray(dense(sample))
+            basis = to_dense(sample, np.float64)
             columns = kernel_values(sample, kernel, basis, np.float64)
             return Model(empty, kernel, basis, *moments, "float64"), matrix_fitness(columns, *given)
         size = min(sample.shape[0], self.n_landmarks)

@@ -17,7 +17,7 @@ from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.rules import DecisionPass, Hyperplane, Scores
 from mmcnb.samples import Samples, open_samples
-from mmcnb.samples.matrix import dense, stack, with_short_indices
+from mmcnb.samples.matrix import stack, to_dense, with_short_indices
 
 CACHED_ROWS, CACHED_VALUES = 65_536, 2**25  # active rows are cached in memory up to the larger of these
 CACHE_MIB = 200  # of kernel columns in scikit-learn's solver
@@ -56,7 +56,7 @@ def train(kernel: Kernel, C: float, parts: list[Part]) -> SVM:
     shared = {"kernel": kernel.name, "gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
     svc = SVC(C=C, cache_size=CACHE_MIB, **shared)
     svc.fit(with_short_indices(whole.rows), whole.y, sample_weight=whole.weights)
-    coef, vectors = dense(svc.dual_coef_).ravel(), dense(svc.support_vectors_)
+    coef, vectors = to_dense(svc.dual_coef_, np.float64).ravel(), to_dense(svc.support_vectors_, np.float64)
     return SVM(whole.numbers[svc.support_], vectors, coef, float(svc.intercept_[0]))
 
 

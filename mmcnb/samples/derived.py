@@ -4,7 +4,7 @@ import math
 import os
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -102,8 +102,7 @@ class CachedSamples(DerivedSamples):
         self.cached_bytes = 0
         blocks = -(-self.n_samples // BLOCK_ROWS)
         self._there = np.zeros(blocks, bool)
-        self._groups: list[np.ndarray | None] = [None] * -(-self.n_samples // GROUP_ROWS)
-        self._sparse: dict[int, CSRBlock] = {}
+        self._parts: dict[int, Any] = {}  # groups of dense rows by number, blocks of sparse ones
         self._allocating = Lock()
         # Mapped pages would count as resident memory; the file has no name, so it cannot be left behind.
         self._file = None if folder is None else tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
@@ -155,40 +154,31 @@ class CachedSamples(DerivedSamples):
             return self._read(start, stop)
         if self.is_sparse:
             first = numbers.start * BLOCK_ROWS
-            return slice_rows(stack_blocks([self._sparse[k] for k in numbers]), start - first, stop - first)
-        parts = []
-        for group in range(start // GROUP_ROWS * GROUP_ROWS, stop, GROUP_ROWS):
-            cached = self._groups[group // GROUP_ROWS]
-            assert cached is not None
-            parts.append(cached[max(start - group, 0) : stop - group])
+            return slice_rows(stack_blocks([self._parts[k] for k in numbers]), start - first, stop - first)
+        parts = [
+            self._parts[group // GROUP_ROWS][max(start - group, 0) : stop - group]
+            for group in range(start // GROUP_ROWS * GROUP_ROWS, stop, GROUP_ROWS)
+        ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def _take_capacity(self, size: int) -> bool:
-        """Reserve some more bytes; False if they exceed the capacity."""
-        if self.cached_bytes + size > self.capacity:
-            return False
-        self.cached_bytes += size
-        return True
-
-    def _group(self, start: int) -> np.ndarray | None:
-        """The rows of a group, or None if they exceed the capacity."""
-        number = start // GROUP_ROWS
-        shape = min(GROUP_ROWS, self.n_samples - start), self.n_features
+    def _part(self, key: int, n_bytes: int, make: Callable[[], Any]) -> Any:
+        """A part of the cache, made once; None if it exceeds the capacity."""
         with self._allocating:
-            if self._groups[number] is None and self._take_capacity(math.prod(shape) * self.dtype.itemsize):
-                self._groups[number] = np.empty(shape, self.dtype)
-        return self._groups[number]
+            if key not in self._parts and self.cached_bytes + n_bytes <= self.capacity:
+                self.cached_bytes += n_bytes
+                self._parts[key] = make()
+            return self._parts.get(key)
 
     def _put(self, start: int, rows: Any) -> None:
         """Cache one block if the capacity allows it."""
         if isinstance(rows, CSRBlock):
-            with self._allocating:
-                if not self._take_capacity(n_bytes_of(rows)):
-                    return
-                self._sparse[start // BLOCK_ROWS] = rows
+            if self._part(start // BLOCK_ROWS, n_bytes_of(rows), lambda: rows) is None:
+                return
         elif self._file is None:
             group = start // GROUP_ROWS * GROUP_ROWS
-            cached = self._group(group)
+            shape = min(GROUP_ROWS, self.n_samples - group), self.n_features
+            n_bytes = math.prod(shape) * self.dtype.itemsize
+            cached = self._part(group // GROUP_ROWS, n_bytes, lambda: np.empty(shape, self.dtype))
             if cached is None:
                 return
             cached[start - group : start - group + rows.shape[0]] = rows

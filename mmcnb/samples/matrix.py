@@ -363,14 +363,9 @@ def stack_blocks(parts: list[Any]) -> Any:
     return CSRBlock(data, indices, np.concatenate([*indptr, first[-1:]]), parts[0].n_features)
 
 
-def dense(rows: Any) -> np.ndarray:
-    """Rows of a dense or sparse matrix as a C-ordered array of float64."""
-    return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows, np.float64)
-
-
-def to_dense(rows: Any) -> np.ndarray:
-    """Rows of a dense or sparse matrix as a C-ordered array of the same type."""
-    return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows)
+def to_dense(rows: Any, dtype: Any = None) -> np.ndarray:
+    """Rows of a dense or sparse matrix as a C-ordered array, of the same type or another."""
+    return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype)
 
 
 def row_shares(n_samples: int, weights: np.ndarray | None) -> np.ndarray:
