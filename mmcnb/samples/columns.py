@@ -25,11 +25,15 @@ FLAG = "(?i)^(true|false)$"
 WHOLE = r"^[-+]?\d+$"
 
 
+def _zeros(column: "Column", values: pa.Array) -> pa.Array:
+    return pa.repeat(pa.scalar(0, pa.uint8()), len(values))
+
+
 class Treatment(NamedTuple):
-    """Treatment of a kind of column; ``encode`` makes numbers of its values."""
+    """Treatment of a kind of column; ``encode`` makes numbers of the values of features."""
 
     becomes: str
-    encode: Callable[["Column", pa.Array], pa.Array] | None = None
+    encode: Callable[["Column", pa.Array], pa.Array] = _zeros
 
 
 def _numbers(column: "Column", values: pa.Array) -> pa.Array:
@@ -471,7 +475,7 @@ def number_hint(texts: pa.Array, options: TableOptions) -> str:
 
 def common_dtype(columns: Sequence[Column]) -> np.dtype:
     """The narrowest type of all features."""
-    types = {column.dtype for column in columns if column.treatment.encode}
+    types = {column.dtype for column in columns}
     return types.pop() if len(types) == 1 else block_dtype(*types)
 
 

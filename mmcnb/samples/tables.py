@@ -265,16 +265,11 @@ class TableRows:
 
     def _narrow(self, values: list[pa.Array]) -> np.ndarray:
         """One column a feature, of categories their numbers; NaN if a value is missing."""
-        columns = {
-            column.key: column.treatment.encode(column, one)
-            if column.treatment.encode
-            else pa.repeat(pa.scalar(0, pa.uint8()), len(one))
-            for column, one in zip(self._used, values, strict=True)
-            if column.is_feature
-        }
+        features = zip(self.features, values, strict=False)  # they come first
+        columns = {column.key: column.treatment.encode(column, one) for column, one in features}
         block = pa.record_batch(columns).to_tensor(null_to_nan=True, row_major=True).to_numpy()
         with np.errstate(over="ignore", invalid="ignore"):  # infinity is looked at in the whole block
-            return block.astype(self.dtype, copy=self._options.missing == "mean")
+            return block.astype(self.dtype, copy=False)
 
     def _widened(self, block: np.ndarray) -> np.ndarray:
         """Columns of 0 and 1 in place of the numbers of categories."""
