@@ -68,6 +68,7 @@ class _CSVFile:
     def __init__(self, path: Path, options: TableOptions, show_progress: bool | None) -> None:
         self._path, self._options, self._show_progress = path, options, show_progress
         self._gaps, self._number = options.gaps(is_text=True), re.compile(options.number())
+        self.keys: list[str] = []
         lines, n_notes = self._read_head()
         self._delimiter = self._find_delimiter(b"".join(lines))
         rows = list(islice(self._rows(n_notes + 1, self._tidy(b"".join(lines))), 100))
@@ -245,7 +246,8 @@ class _CSVFile:
         rows = csv.reader(io.StringIO(decoded, newline=""), delimiter=self._delimiter)
         try:
             for cells in rows:
-                if cells and (len(cells) > 1 or cells[0].strip()):
+                # A line of spaces is a missing value of a single column, and no row of several.
+                if cells and (len(cells) > 1 or len(self.keys) == 1 or cells[0].strip()):
                     yield line + rows.line_num - 1, cells
         except csv.Error as error:
             wrong = line + rows.line_num - 1

@@ -430,7 +430,8 @@ def kind_of_texts(texts: pa.Array) -> pa.DataType | None:
         pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0
         for pattern in (r"(?i)^[-+]?[\d.,' ]*\d[\d.,' ]*(e[-+]?\d+)?$|^[-+]?inf(inity)?$", FLAG)
     ]
-    for count, kind in zip(counts, (pa.float64(), pa.bool_()), strict=True):
+    number = pa.int64() if pc.all(pc.match_substring_regex(texts, WHOLE)).as_py() else pa.float64()
+    for count, kind in zip(counts, (number, pa.bool_()), strict=True):
         if count and 2 * count >= len(texts) - texts.null_count:
             return kind
     others = texts.filter(pc.invert(pc.match_substring_regex(texts, r"^[-+]?[\d.,]+(e[-+]?\d+)?$")))

@@ -213,6 +213,11 @@ class TableRows:
     def _parsed(self, column: Column, texts: pa.Array, part: Part) -> pa.Array:
         """Texts as the numbers or flags that they should be; 0 for those at fault."""
         kind = column.type_to_read
+        if column.treatment is ROW_NAMES:
+            try:
+                return texts.cast(kind)
+            except pa.ArrowInvalid:
+                self._take_type(column, TEXT)
         if kind_of(kind) == "date":
             self._take_type(column, TEXT)
         values, wrong = parsed(texts, kind, self._options)
@@ -221,7 +226,7 @@ class TableRows:
             if pa.types.is_integer(kind) and not pc.all(pc.match_substring_regex(texts, WHOLE)).as_py():
                 self._take_type(column, pa.float64())
             return values
-        if column.treatment is ROW_NAMES or pa.types.is_null(column.type):
+        if pa.types.is_null(column.type):
             self._take_type(column, TEXT)
         hint = number_hint(texts.filter(wrong), self._options)
         fault = "flag cell" if kind == pa.bool_() else "cell"

@@ -283,6 +283,8 @@ def test_decimal_commas(taken):
         ("a,b\n1,2\n٣,2\n3,3\n", {}, r"line 3, column 0 \('a'\): '٣' is not a number"),
         ("a,b\n1,2\n2,0x1F\n3,3\n", {}, r"line 3, column 1 \('b'\): '0x1F' is not a number"),
         ("a,b\n1,2\n,2\n", {}, r"line 3, column 0 \('a'\): the cell has no value.*--missing drop.*mean"),
+        ("a\n1\n \n2\n", {}, r"line 3, column 0 \('a'\): the cell has no value"),
+        ('a\n1\n""\n', {}, r"line 3, column 0 \('a'\): the cell has no value"),
         ("a,b\n1,2\n3,inf\n", {}, r"line 3, column 1 \('b'\): the cell is infinite: .*--missing"),
         ("a,b\n1,2\n3,1e99\n", {"missing": "mean", "dtype": "float32"}, "line 3, .* too large.*--dtype"),
         ("a,b\n1,2\n1,2,3\n", {}, "line 3: 3 cells, but the first line has 2"),
@@ -669,6 +671,14 @@ def test_a_type_that_proves_wrong_later_is_read_again(tmp_path):
     text = "id,a\n" + "".join(f"{i},1\n" for i in range(50)) + "x,2\n"
     convert_and_open(tmp_path, text, index_column="id")
     assert open_index(tmp_path / "a.zarr").tolist() == [*map(str, range(50)), "x"]
+
+
+def test_a_blank_line_changes_no_type(tmp_path):
+    text = "id,a\n1,2\n  \n3,4\n"
+    convert_and_open(tmp_path, text, index_column="id")
+    assert open_index(tmp_path / "a.zarr").tolist() == [1, 3]
+    report = convert(tmp_path / "a.csv", tmp_path / "b.zarr")
+    assert [one["type"] for one in report["columns"]] == ["int64", "int64"]
 
 
 def test_the_columns_are_listed_after_the_first_rows_and_at_the_end(tmp_path):
