@@ -12,9 +12,8 @@ from mmcnb.features.base_kernels import grams_of
 from mmcnb.features.kernel import KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import normalization_of, principal_directions, total_variance_of
 from mmcnb.features.rules import margins_of
-from mmcnb.plotting._rows import drawn_rows, with_names
+from mmcnb.plotting._rows import drawn_rows
 from mmcnb.plotting._style import cluster_colors, new_axes
-from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
 
 
@@ -126,10 +125,9 @@ class ClusterMapDisplay:
 
         check_is_fitted(estimator, "model_")
         Interval(0.0, optional=True).check("threshold", threshold)
-        sample, n, names = drawn_rows(X, sample_size, random_state)
-        named = with_names(estimator, sample, names)
-        labels, margins = estimator.predict(named), margins_of(estimator.decision_function(named))
-        points, ratio = _principal_plane(_seen(estimator.model_, open_samples(sample)))
+        sample, n = drawn_rows(X, sample_size, random_state)
+        labels, margins = estimator.predict(sample), margins_of(estimator.decision_function(sample))
+        points, ratio = _principal_plane(_seen(estimator.model_, sample))
         if threshold is None:
             rho = getattr(estimator, "rho_", None)
             threshold = 0.5 * float(np.median(margins)) if rho is None else float(rho)

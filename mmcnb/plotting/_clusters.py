@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mmcnb.errors import InputError
-from mmcnb.plotting._rows import drawn_rows, two_columns, with_names
+from mmcnb.plotting._rows import drawn_rows, two_columns
 from mmcnb.plotting._style import cluster_colors, new_axes
+from mmcnb.samples.matrix import as_matrix
 
 
 class ClusterDisplay:
@@ -87,10 +88,11 @@ class ClusterDisplay:
         InputError
             If the rows cannot be read, a column is not there, or ``sample_size`` is below 1.
         """
-        sample, _, names = drawn_rows(X, sample_size, random_state)
+        sample, _ = drawn_rows(X, sample_size, random_state)
         points = two_columns(sample, features)
-        labels = estimator.predict(with_names(estimator, sample, names))
-        return cls(points, labels).plot(ax=ax, **scatter)
+        is_ours = hasattr(estimator, "model_")  # others take no Samples
+        rows: Any = sample if is_ours else as_matrix(sample.block(0, sample.n_samples))
+        return cls(points, estimator.predict(rows)).plot(ax=ax, **scatter)
 
     @classmethod
     def from_predictions(

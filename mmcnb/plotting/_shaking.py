@@ -12,10 +12,10 @@ from mmcnb.features.kernel import kernel_matrix
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import smoother, target_shares
 from mmcnb.least_squares.partition import random_labels
-from mmcnb.plotting._rows import checked_features
+from mmcnb.plotting._rows import two_columns
 from mmcnb.plotting._style import cluster_colors, set_title
 from mmcnb.samples import open_samples
-from mmcnb.samples.matrix import as_matrix, to_dense
+from mmcnb.samples.matrix import as_matrix
 
 
 class ShakingDisplay:
@@ -107,7 +107,7 @@ class ShakingDisplay:
 
         check_is_fitted(estimator, "model_")
         given, model = open_samples(X), estimator.model_
-        columns = checked_features(features, given.n_features)
+        points = two_columns(given, features)
         Interval(0.0).check("amplitude", amplitude)
         Interval(0.0).check("decay", decay)
         Interval(1, integer=True).check("rounds", rounds)
@@ -116,7 +116,6 @@ class ShakingDisplay:
         R = smoother(kernel_matrix(as_matrix(samples.block(0, m)), model.kernel), estimator.alpha_ * m)
         start = random_labels(m, proportions, generator(random_state))
         waves = shaking_waves(R, start, proportions, float(amplitude), float(decay), rounds)
-        points = to_dense(as_matrix(given.block(0, m))[:, columns])
         return cls(points, waves).plot(**scatter)
 
     def plot(self, **scatter: Any) -> ShakingDisplay:
