@@ -105,11 +105,7 @@ def open_node(source: Any) -> Node:
     """Open the node of a path or an address; an open one is returned as it is."""
     if isinstance(source, zarr.Array | zarr.Group):
         return source
-    if not isinstance(source, str | os.PathLike):
-        raise InputError(
-            f"X is a {type(source).__name__}, which cannot be read: give an array, a SciPy CSR matrix, "
-            "a Zarr array or group, or the path of a Zarr store."
-        )
+    checked_path(source)  # of an address a Path would be another
     path = os.fspath(source)
     if "://" in path and not path.startswith("file://"):
         return _open_store(*open_address(path), path)

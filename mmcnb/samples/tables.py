@@ -430,7 +430,7 @@ class TableSamples(ChunkedSamples):
         return open_again, (_open, self.path, self._options, self.identity())
 
 
-def open_table(path: str | os.PathLike[str], element: str | None = None) -> Samples:
+def open_table(path: str | os.PathLike[str]) -> Samples:
     """Open the rows of a table; row groups are read as they are needed, and text whole.
 
     Raises
@@ -438,8 +438,6 @@ def open_table(path: str | os.PathLike[str], element: str | None = None) -> Samp
     InputError
         A column is not numbers, a cell is missing, or the file cannot be read or is too large.
     """
-    if element is not None:
-        raise InputError(f"{path} is a table and has no element {element!r}: leave element out.")
     return _open(path, TableOptions())
 
 
