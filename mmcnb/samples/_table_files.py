@@ -33,7 +33,6 @@ from mmcnb.samples.columns import (
 )
 
 BUFFER_BYTES = 2**18  # read at once of each column of a Parquet file, as whole column chunks take far more
-PAGE_BYTES = 2**20  # of a Parquet file, as most libraries write it
 BOM = b"\xef\xbb\xbf"
 Types = Mapping[str, pa.DataType]
 
@@ -311,7 +310,7 @@ def _open_parquet(path: Path) -> _Opened:
     chunks = [
         group.column(k).total_uncompressed_size for group in groups[:1] for k in range(group.num_columns)
     ]
-    cached = sum(min(BUFFER_BYTES + PAGE_BYTES, size) for size in chunks)
+    cached = sum(min(BUFFER_BYTES + 2**20, size) for size in chunks)  # a page has about 1 MiB
     return metadata.schema.to_arrow_schema(), [one.num_rows for one in groups], cached, batches
 
 
