@@ -45,7 +45,7 @@ class Interval:
     optional: bool = False
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value is out of range."""
+        """Raise InputError if a value is out of range."""
         if value is None and self.optional:
             return
         most = min(self.high, LARGEST_NUMBER) if self.high < np.inf or not self.integer else 2**31 - 1
@@ -77,7 +77,7 @@ class Choice:
     choices: tuple[Any, ...]
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value is not one of them."""
+        """Raise InputError if a value is not one of them."""
         if not any(
             value is choice or (isinstance(value, str) and value == choice) for choice in self.choices
         ):
@@ -94,7 +94,7 @@ class IntervalOr:
     optional: bool = False
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError where a value is neither."""
+        """Raise InputError if a value is neither."""
         if value is None and self.optional:
             return
         if isinstance(value, numbers.Real):

@@ -1,4 +1,4 @@
-"""What is said aloud of a fit: columns, counts, gamma, chunks and engine that spoil it or slow it down.
+"""Warnings of a fit: columns, counts, gamma, chunks and engine that spoil it or slow it down.
 
 Each check looks at the sample or at the store, and gives one sentence with a remedy or nothing. Thresholds
 were chosen on the sets of the tuning half: none of them is warned of. There the widest column has 74 % of the
@@ -28,15 +28,14 @@ def advice(estimator: Any, session: FitSession) -> dict[str, type[Warning]]:
     Parameters
     ----------
     estimator : StreamedClusterer
-        What is fitted.
+        The estimator that is fitted.
     session : FitSession
         Its fit.
 
     Returns
     -------
     dict of str to type
-        ``ClusterWarning`` where clusters may be wrong, scikit-learn's ``EfficiencyWarning`` where the fit is
-        slow.
+        ``ClusterWarning`` if clusters may be wrong, scikit-learn's ``EfficiencyWarning`` if the fit is slow.
     """
     from sklearn.exceptions import EfficiencyWarning
 
@@ -51,7 +50,7 @@ def advice(estimator: Any, session: FitSession) -> dict[str, type[Warning]]:
 
 
 def spread_advice(sample: Any, feature_names: Any = None) -> Iterator[str]:
-    """A sentence where one of three or more columns alone decides which rows are near.
+    """A sentence if one of three or more columns alone decides which rows are near.
 
     Examples
     --------
@@ -77,7 +76,7 @@ def spread_advice(sample: Any, feature_names: Any = None) -> Iterator[str]:
 
 
 def count_advice(sample: Any) -> Iterator[str]:
-    """A sentence where sparse rows look like counts of words or of genes, which want weights.
+    """A sentence if sparse rows look like counts of words or of genes, which want weights.
 
     Examples
     --------
@@ -104,7 +103,7 @@ def count_advice(sample: Any) -> Iterator[str]:
 
 
 def gamma_advice(gamma: Any, sample: Any) -> Iterator[str]:
-    """A sentence where a given gamma makes the kernel matrix that of rows all alone, or all alike.
+    """A sentence if a given gamma makes the kernel matrix that of rows all alone, or all alike.
 
     Examples
     --------
@@ -132,7 +131,7 @@ def gamma_advice(gamma: Any, sample: Any) -> Iterator[str]:
 
 
 def engine_advice(engine: Any, samples: Any) -> str | None:
-    """A sentence where the rows are in memory here and the work is done elsewhere.
+    """A sentence if the rows are in memory here and the work is done elsewhere.
 
     Examples
     --------
@@ -152,7 +151,7 @@ def engine_advice(engine: Any, samples: Any) -> str | None:
 
 
 def place_of_work(engine: Any) -> str:
-    """Where the passes of a fit run, for its plan.
+    """The place at which the passes of a fit run, for its plan.
 
     Examples
     --------

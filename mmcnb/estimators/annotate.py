@@ -29,7 +29,7 @@ def annotate(
     n_clusters : int, "auto" or None, default=None
         Number of clusters; None and "auto" choose it. With an estimator, None is the estimator's own.
     element : str, default="X"
-        What holds the rows: "X", or for instance "layers/counts", "obsm/X_pca" or "raw/X".
+        Element with the rows: "X", or for instance "layers/counts", "obsm/X_pca" or "raw/X".
     key_added : str, default="mmcnb"
         Name under which the results are written.
     estimator : estimator or None, default=None
@@ -42,12 +42,12 @@ def annotate(
     Returns
     -------
     AnnData or None
-        The copy; None where ``adata`` itself is written into. It then has
+        The copy; None if ``adata`` itself is written into. It then has
 
         ``obs[key_added]``
             Cluster of each observation: a categorical of "0", "1", ….
         ``obs[f"{key_added}_margin"]``, ``obs[f"{key_added}_confidence"]``
-            Margin (float64), and confidence where there is one; see ``to_frame`` of the estimator.
+            Margin (float64), and confidence if there is one; see ``to_frame`` of the estimator.
         ``uns[key_added]``
             "params", "objective", "n_clusters" and, of `MaximumMarginClustering`, "trust".
 

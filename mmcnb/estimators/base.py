@@ -132,7 +132,7 @@ class Estimator(FittedAttributes, BaseEstimator):
         return self.model_.features(samples), self.model_.rule
 
     def _predict(self, X: Any, out: Any, element: str | None = None) -> np.ndarray | None:
-        """Labels of rows; None where they are written to a file, block by block."""
+        """Labels of rows; None if they are written to a file, block by block."""
         features, rule = self._features(X, element)
         if out is None:
             return self._run(LabelsPass(rule), features, "labels")
@@ -183,7 +183,7 @@ class DecisionEstimator(Estimator):
         -------
         DataFrame of shape (n_samples, 1 to 3)
             ``cluster`` (int32; of a classifier ``class``), ``margin`` (float64), and ``confidence`` (float64)
-            where the model was fitted with refits. The index is that of a pandas frame, the ``obs_names`` of
+            if the model was fitted with refits. The index is that of a pandas frame, the ``obs_names`` of
             an AnnData object, the index that a store keeps beside its rows, or the row numbers.
 
         Raises
@@ -269,7 +269,7 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
         element: str | None = None,
         out: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Fit without ``labels_``: nothing of the length of the data is held.
+        """Fit without ``labels_``: nothing of the length of the data is stored.
 
         Parameters
         ----------
@@ -347,7 +347,7 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
         Returns
         -------
         ndarray of shape (n_samples,), int32, or None
-            Labels; None where they were written to ``out``.
+            Labels; None if they were written to ``out``.
         """
         return self._predict(X, out, element)
 
@@ -448,7 +448,7 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
 
     @property
     def _unsettled(self) -> str:
-        """What a fit says that did not converge, where its method says nothing."""
+        """The sentence of a fit that did not converge, if its method gives none."""
         limit = next((name for name in LIMITS if hasattr(self, name)), None)
         if limit is None:
             return "the fit did not converge; try another random_state."
@@ -526,7 +526,7 @@ def label_rows(
 def first_row_order(session: FitSession, result: FitResult) -> list[int]:
     """The clusters in the order of their first rows."""
     rule = result.model.rule
-    if isinstance(rule, Hyperplane):  # the first row belongs where f is below 0
+    if isinstance(rule, Hyperplane):  # the first row belongs to the side with f below 0
         f = rule.decide(result.model.features(session.samples).block(0, 1))[0]
         return [1, 0] if f >= 0 else [0, 1]
     k = rule.offset.shape[0]

@@ -24,8 +24,8 @@ class CrammerSingerMMC(StreamedClusterer):
     Each cluster has a score, and the margin of a row is its largest score minus the second (Crammer and
     Singer). Least squares clusters the sample, as in `UnsupervisedRLS`. CCCP rounds at rising C refine the
     best two partitions, and a refinement is accepted if it raises the objective of least squares, or on a
-    graph if it improves the cut. Three passes of least squares then label all rows; one where a graph has
-    fewer nodes. The scores are those that separate these labels by the widest margin. Size constraints hold
+    graph if it improves the cut. Three passes of least squares then label all rows; one if a graph has fewer
+    nodes. The scores are those that separate these labels by the widest margin. Size constraints hold
     throughout.
 
     Parameters
@@ -39,7 +39,7 @@ class CrammerSingerMMC(StreamedClusterer):
         sigma = 0.55 times the root mean squared distance; the other names are those of `SparseKernelMMC`.
     kernel : {"rbf", "linear", "poly", "graph"} or GraphKernel, default="rbf"
         Kernel function; "graph" are coordinates on the graph of the nearest rows, for clusters of any shape.
-        It takes neither gamma nor landmarks. A `GraphKernel` holds its settings.
+        It takes neither gamma nor landmarks. A `GraphKernel` contains its settings.
     n_landmarks : int or None, default=None
         Number of basis vectors; None is 300.
     continuation : bool, default=True
@@ -55,7 +55,7 @@ class CrammerSingerMMC(StreamedClusterer):
     size_tolerance : float, default=0.1
         Relative tolerance of the size constraints.
     min_share : float or None, default=None
-        Minimum size of a cluster where there is no other constraint, as a fraction of n/n_clusters; None is
+        Minimum size of a cluster if there is no other constraint, as a fraction of n/n_clusters; None is
         0.5, and with the graph kernel 0.1, or up to 0.2 while that is fewer than 30 rows.
     scale : {None, "standard"}, default=None
         "standard" scales the columns block by block (sparse columns are not centred).

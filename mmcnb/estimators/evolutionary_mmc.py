@@ -22,7 +22,7 @@ from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.samples import BLOCK_ROWS
 from mmcnb.samples.matrix import to_dense
 
-PLANNED_LANDMARKS = 200  # for the plan where the basis is the sample; its columns are counted apart
+PLANNED_LANDMARKS = 200  # for the plan if the basis is the sample; its columns are counted apart
 MATRICES = 3  # of the size of the kernel matrix, while it is inverted
 ONE_CLUSTER = "the model finds one cluster alone on the sample; give another gamma, or a smaller alpha."
 
@@ -33,7 +33,7 @@ class EvolutionaryMMC(StreamedClusterer):
 
     Finds the two clusters, of about equal size, on which kernel ridge regression leaves the smallest error:
     label vectors are mutated by flips, the fittest live on. The evolution runs on a sample, or on all rows
-    where there are no more. The ridge regression of the labels it ends with then labels all rows in one pass.
+    if there are no more. The ridge regression of the labels it ends with then labels all rows in one pass.
     So ``labels_`` are those of the model: rows at its boundary can differ from the evolved labels, most where
     ``balance`` forces rows to the other side. ``report_["agreement"]`` is the share that does not differ.
 
@@ -56,11 +56,11 @@ class EvolutionaryMMC(StreamedClusterer):
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000.
     balance : float, default=0.4
-        l/n: bound of abs(sum(y))/n for the evolved labels, of which the smaller cluster holds at least
-        (1 - balance)/2. It counts rows, whatever their weights. The paper takes .03, .1, .3 or .4, by the
+        l/n: bound of abs(sum(y))/n for the evolved labels, of which the smaller cluster has at least
+        (1 - balance)/2. It counts rows, whatever their weights. The paper takes 0.03, 0.1, 0.3 or 0.4, by the
         sizes of the classes.
     centre : bool, default=True
-        Centre the kernel; False is the paper's form, which draws the sizes towards the bound.
+        Centre the kernel; False is the paper's form (Alg. 1), which draws the sizes towards the bound.
     n_parents, n_offspring : int, default=10
         mu and nu; the paper takes 1 and 1 with landmarks.
     max_generations : int, default=100_000
@@ -95,7 +95,7 @@ class EvolutionaryMMC(StreamedClusterer):
         Sizes of the sample's clusters, evolved and by the model; agreement of the two; how many evolutions
         ended at the best F; warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
-        Number of columns; their names, where they have names.
+        Number of columns; their names, if they have names.
 
     See Also
     --------
@@ -150,7 +150,7 @@ class EvolutionaryMMC(StreamedClusterer):
         return replace(needs, sample_bytes=needs.sample_bytes + held, search_seconds=seconds)
 
     def _column_bytes(self, n_samples: int) -> float:
-        """Of the kernel columns of a block against the whole sample, which every thread holds."""
+        """Of the kernel columns of a block against the whole sample, which every thread needs."""
         rows = min(n_samples, self.sample_size or SAMPLE_ROWS)
         return 8.0 * rows * min(n_samples, BLOCK_ROWS)
 
@@ -196,16 +196,18 @@ class EvolutionaryMMC(StreamedClusterer):
     def _fitness(self, session: FitSession, kernel: Kernel) -> tuple[Model, Fitness]:
         """The model without its hyperplane, and the fitness of labels of the sample."""
         sample, weights = session.sample, session.sample_weights
-        given = float(self.alpha), weights, bool(self.centre)
+        alpha, centre = float(self.alpha), bool(self.centre)
         empty, moments = Hyperplane(np.empty(0), 0.0), (session.mean, session.deviation)
         if self.n_landmarks is None:
             basis = to_dense(sample, np.float64)
             columns = kernel_values(sample, kernel, basis, np.float64)
-            return Model(empty, kernel, basis, *moments, "float64"), matrix_fitness(columns, *given)
+            return Model(empty, kernel, basis, *moments, "float64"), matrix_fitness(
+                columns, alpha, weights, centre
+            )
         size = min(sample.shape[0], self.n_landmarks)
         basis = choose_landmarks(sample, size, session.random_state, weights)
         values, normalization = landmark_values(sample, kernel, basis)
-        fitness = feature_fitness(values, normalization, *given)
+        fitness = feature_fitness(values, normalization, alpha, weights, centre)
         return Model(empty, kernel, basis, *moments), fitness
 
     def _warnings(self, labels: np.ndarray, objective: float, agreement: float) -> list[str]:

@@ -26,7 +26,7 @@ class GraphFeatures(RowTransformerMixin, Estimator):
     Parameters
     ----------
     n_components : int, default=50
-        Number of coordinates; fewer where the graph has fewer nodes.
+        Number of coordinates; fewer if the graph has fewer nodes.
     n_neighbors : int or None, default=None
         Nearest nodes of each row; None is 10.
     n_nodes : int, default=20000
@@ -44,11 +44,11 @@ class GraphFeatures(RowTransformerMixin, Estimator):
     report_ : dict
         Nodes, neighbours and components of the graph before they were joined, and the cells of the search.
     n_features_in_, feature_names_in_ : int, ndarray of object
-        Number of columns; their names, where they have names.
+        Number of columns; their names, if they have names.
 
     See Also
     --------
-    MaximumMarginClustering : Clusters, with the graph where it suits the rows.
+    MaximumMarginClustering : Clusters, with the graph if it suits the rows.
 
     Examples
     --------

@@ -31,7 +31,7 @@ from mmcnb.samples.matrix import as_matrix, to_dense
 
 EXACT_SEARCH = 1000  # rows up to which every bandwidth is tried on the whole kernel matrix
 ASYMMETRY = 1e-5  # relative: of kernel values in float32
-LANDMARKS = 200  # of the search on a sample, where there are more rows
+LANDMARKS = 200  # of the search on a sample, if there are more rows
 
 
 @estimator
@@ -149,16 +149,17 @@ class KernelCPMMC(StreamedClusterer):
         else:
             basis = choose_landmarks(rows, LANDMARKS, session.random_state, weights)
         make = exact_features if basis.shape[0] == rows.shape[0] else landmark_features
-        given = session.engine, open_samples(rows), basis, weights
-        candidates = [partial(make, kernel, *given) for kernel in kernels]
+        samples = open_samples(rows)
+        candidates = [partial(make, kernel, session.engine, samples, basis, weights) for kernel in kernels]
         return fit_two_clusters(session, candidates, config, refine_exactly)
 
 
 def fit_matrix(session: FitSession, config: SearchConfig) -> FitResult:
     """Fit to a kernel matrix, whose rows are features: the kernel values against all rows."""
     matrix = kernel_matrix_of(session)
-    given = session.engine, open_samples(matrix), np.eye(matrix.shape[0]), session.sample_weights
-    result = fit_two_clusters(session, [partial(exact_features, Kernel("linear"), *given)], config)
+    samples, every, weights = open_samples(matrix), np.eye(matrix.shape[0]), session.sample_weights
+    features = partial(exact_features, Kernel("linear"), session.engine, samples, every, weights)
+    result = fit_two_clusters(session, [features], config)
     return replace(result, attributes={**result.attributes, "gamma": None})
 
 

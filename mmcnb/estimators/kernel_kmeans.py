@@ -53,10 +53,10 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
     max_iter : int, default=100
         Most passes over all rows, and most rounds of a start on the sample.
     tol : float, default=1e-4
-        The passes end where the inertia falls by less than this share; 0 goes on until means stand still.
+        The passes end when the inertia falls by less than this share; 0 goes on until means stand still.
     algorithm : {"full", "mini-batch"}, default="full"
         "mini-batch" puts one pass before the others in which the means move after every 65,536 rows, so
-        that fewer passes follow where rows are many. This process computes it, also beside a Dask cluster.
+        that fewer passes follow if rows are many. This process computes it, also beside a Dask cluster.
     sample_size : int or None, default=None
         Rows of the sample; None is max(2000, 10 n_clusters).
     scale : {None, "standard"}, default=None
@@ -76,7 +76,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
     pseudo_centres_ : ndarray of shape (n_clusters,), int64
         Row number of the pseudo-centre of each cluster: the row of the cluster, of those with a weight,
         that is nearest to its mean in feature space, of equal ones the first; eq. (10) of the paper. With
-        the Gaussian kernel it is the row for which Σ_j K(x_i, x_j) is largest. -1 where a cluster has no
+        the Gaussian kernel it is the row for which Σ_j K(x_i, x_j) is largest. -1 if a cluster has no
         weight.
     inertia_ : float
         Σ|φ(x) - m|² over the rows, m the mean of the cluster of a row; eq. (4) of the paper.
@@ -92,7 +92,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
     report_ : dict
         Sizes, pseudo-centres, inertia on the sample, number of landmarks, warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
-        Number of columns; their names, where they have names.
+        Number of columns; their names, if they have names.
 
     See Also
     --------
@@ -100,7 +100,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
 
     Notes
     -----
-    A cluster that loses all its rows keeps its mean, and may win rows again; where it ends empty the fit
+    A cluster that loses all its rows keeps its mean, and may win rows again; if it ends empty the fit
     warns.
 
     References

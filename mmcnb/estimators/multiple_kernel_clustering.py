@@ -47,13 +47,13 @@ class MultipleKernelClustering(StreamedClusterer):
 
     The fit chooses among kernels and bandwidths. Given base kernels, it finds the labels, the widest margin
     and the weights beta of the kernels, which are non-negative and of Euclidean norm 1. It minimises
-    1/2 Σ_k |v_k|²/beta_k + C xi, minus rho where the threshold is adaptive. Kernels are centred and scaled to
+    1/2 Σ_k |v_k|²/beta_k + C xi, minus rho if the threshold is adaptive. Kernels are centred and scaled to
     trace(K)/n = 1, so that their weights are comparable. The SOCP is solved in the dual, where its size is
     the number of cutting planes and kernels. Rows are read block by block, as in `SparseKernelMMC`.
 
     With more than two clusters each has one score, and the margin of a row is its largest score minus the
     second. With centred kernels all scores have the same mean, so the paper's balance between pairs of
-    clusters always holds. Only `min_share` bounds the sizes.
+    clusters is always kept. Only `min_share` bounds the sizes.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class MultipleKernelClustering(StreamedClusterer):
     n_init : int, default=4
         Number of starts.
     sample_size : int or None, default=None
-        Rows of the sample; None is 2,000, or 100 n_clusters where that is more.
+        Rows of the sample; None is 2,000, or 100 n_clusters if that is more.
     balance : float, default=0.0
         Bound l/n of the mean decision value of two clusters, in units of rho.
     min_share : float, default=0.1
@@ -122,7 +122,7 @@ class MultipleKernelClustering(StreamedClusterer):
     report_ : dict
         Cluster sizes, |w| of the fit and of random labels, duality gap and warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
-        Number of columns; their names, where they have names.
+        Number of columns; their names, if they have names.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""What a user gets of a fit: its verdict in a notebook, and the clusters of rows as a frame or as a file."""
+"""Results of a fit: its verdict in a notebook, and the clusters of rows as a frame or as a file."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -37,12 +37,12 @@ class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         element : str or None, default=None
             Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
         **options
-            What else ``fit`` takes.
+            Further arguments of ``fit``.
 
         Returns
         -------
         ndarray of shape (n_samples, n_columns)
-            What ``transform`` gives.
+            The result of ``transform``.
         """
         return self.fit(X, y, element=element, **options).transform(X, element=element)
 
@@ -117,7 +117,7 @@ def rows_output(
 
 
 def in_report(write: Callable[..., None]) -> Callable[..., None]:
-    """What writes the clusters of rows, and notes its seconds in the report of the estimator."""
+    """A function that writes the clusters of rows, and notes its seconds in the report of the estimator."""
 
     def write_and_note(estimator: Any, *given: Any) -> None:
         started, _ = times()
@@ -171,7 +171,7 @@ def columns_of(estimator: Any, blocks: list[dict[str, np.ndarray]]) -> dict[str,
 
 
 def index_of(X: Any, samples: Samples) -> Any:
-    """Names of the rows: of a pandas frame, of AnnData or of a store; None where they have numbers alone."""
+    """Names of the rows: of a pandas frame, of AnnData or of a store; None if they have numbers alone."""
     names: Any = getattr(X, "obs_names", getattr(X, "index", None))
     if names is None or callable(names):  # a list has a method of this name
         return names_of(samples)

@@ -1,4 +1,4 @@
-"""Parameters of estimators: how a class declares them, their values, and what makes two fits the same."""
+"""Parameters of estimators: how a class declares them, their values, and the identity of a fit."""
 
 import numbers
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ class KernelName:
 
 COUNT, POSITIVE = Interval(1, integer=True), Interval(0.0, open_low=True)
 SHARE, OPTIONAL_SHARE = Interval(0.0, 1.0), Interval(0.0, 1.0, optional=True)
-SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class states what is otherwise
+SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class states its own
     **dict.fromkeys(("n_clusters", "n_components", "n_init", "n_parents", "n_offspring", "degree"), COUNT),
     **dict.fromkeys(("max_generations", "max_iter", "max_passes", "max_rounds"), COUNT),
     **dict.fromkeys(("n_landmarks", "patience"), Interval(1, integer=True, optional=True)),
@@ -150,7 +150,7 @@ def search_parameters(estimator: Any) -> dict[str, Any]:
 
 
 def graph_kernel(kernel: Any) -> GraphKernel | None:
-    """The settings that a parameter ``kernel`` asks for; None where it names a kernel function."""
+    """The settings that a parameter ``kernel`` asks for; None if it names a kernel function."""
     if isinstance(kernel, str) and kernel == "graph":
         return GraphKernel()
     return kernel if isinstance(kernel, GraphKernel) else None
@@ -165,7 +165,7 @@ def default_kernel(estimator: Any, sample: Any, weights: np.ndarray | None) -> K
 def open_checkpoint(
     estimator: Any, samples: Samples, weights: np.ndarray | None, unit: float, known: Any = None
 ) -> AbstractContextManager[Checkpoint | None]:
-    """The checkpoint of an estimator, for a ``with`` block; None where it has none."""
+    """The checkpoint of an estimator, for a ``with`` block; None if it has none."""
     folder = estimator.checkpoint
     if folder is None:
         return nullcontext()

@@ -1,6 +1,6 @@
 """Fitted estimators as files, and back.
 
-A file is trusted as little as any other input: what is read from it goes through lists of what may be there,
+A file is trusted as little as any other input: everything in it is compared with lists of allowed values,
 and nothing in it decides where a fit or a prediction runs.
 """
 
@@ -97,7 +97,7 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of NumPy, arrays and tuples, also within others, as JSON holds them."""
+    """Numbers of NumPy, arrays and tuples, also within others, as JSON stores them."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, GraphKernel):
@@ -118,7 +118,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that ``save`` or ``mmcnb fit --model`` wrote.
 
     How a prediction runs is yours to say: ``memory_limit``, ``n_jobs``, ``verbose``, ``engine`` and
-    ``checkpoint`` have their defaults, whatever the file holds.
+    ``checkpoint`` have their defaults, whatever the file contains.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     InputError
-        If the file is missing, damaged, of another format, or holds what no model of its class has.
+        If the file is missing, damaged, of another format, or contains values that no model of its class has.
 
     Examples
     --------

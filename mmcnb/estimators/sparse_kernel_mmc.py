@@ -42,7 +42,7 @@ class SparseKernelMMC(StreamedClusterer):
         distance). "scale" is that of scikit-learn.
     kernel : {"rbf", "linear", "poly", "graph"} or GraphKernel, default="rbf"
         Kernel function; "graph" are coordinates on the graph of the nearest rows, for clusters of any shape.
-        It takes neither gamma nor landmarks. A `GraphKernel` holds its settings.
+        It takes neither gamma nor landmarks. A `GraphKernel` contains its settings.
     threshold : {"adaptive", "fixed"}, default="adaptive"
         "adaptive" makes the margin's threshold rho a variable (SKMMC); "fixed" sets it to 1 (SKMMCv2).
     basis : {"landmarks", "shared"}, default="landmarks"
@@ -61,8 +61,8 @@ class SparseKernelMMC(StreamedClusterer):
         regularisation path and the result of a local search.
     n_init : int, default=6
         Number of starts, all on the sample. The start with the largest geometric mean of |w|² at C = 2 and
-        at the last C wins. On a graph `UnsupervisedRLS` takes as many, and where its best partition cuts less
-        of the graph, it is the start.
+        at the last C wins. On a graph `UnsupervisedRLS` takes as many, and its best partition is the start
+        if it cuts less of the graph.
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000.
     balance : float, default=0.0
@@ -98,7 +98,7 @@ class SparseKernelMMC(StreamedClusterer):
     report_ : dict
         Cluster sizes, |w| of the fit and of random labels, leave-one-out score, duality gap and warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
-        Number of columns; their names, where they have names.
+        Number of columns; their names, if they have names.
 
     See Also
     --------

@@ -35,9 +35,9 @@ class SupportClusterMachine(ClassifierMixin, DecisionEstimator):
 
     The rows of the majority class are clustered in feature space. An SVM is trained on the minority rows and
     on one row of each cluster, whose bound is the weight of the cluster, eq. (6). Majority rows far from its
-    boundary, abs(f) above a threshold, are dropped, eq. (11). What is left is clustered again, finer, until
+    boundary, abs(f) above a threshold, are dropped, eq. (11). The rest is clustered again, finer, until
     the classes are balanced. Dropped rows still count through their representatives: so each SVM is that of
-    a partition of all rows, coarse where they are far from the boundary and fine where they are near.
+    a partition of all rows, coarse far from the boundary and fine near it.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class SupportClusterMachine(ClassifierMixin, DecisionEstimator):
         Weight of the loss of a row, scikit-learn's.
     class_weight : {None, "balanced"} or dict, default="balanced"
         Factors of C for the rows of each class. "balanced" gives both sides of an SVM the same weight, and
-        None each row: then most minority rows are given up where classes overlap.
+        None each row, as eq. (6) does: then most minority rows are given up if classes overlap.
     n_clusters : int or None, default=None
         Clusters of a round; None is twice as many as there are minority rows, at least 100 and at most 1,000.
         Of no more rows than that, each represents itself.
@@ -66,11 +66,11 @@ class SupportClusterMachine(ClassifierMixin, DecisionEstimator):
     max_rounds : int, default=10
         Rounds at most.
     representative : {"member", "pseudo-centre"}, default="member"
-        What stands for a cluster: a row of it, drawn at random, or the row nearest to its mean in feature
-        space, eq. (10). Rows near means lie closer together than all rows, so that where classes overlap the
+        The row that represents a cluster: drawn at random from it, or nearest to its mean in feature space,
+        eq. (10). Rows near means lie closer together than all rows, so that if classes overlap the
         boundary of an SVM on them is too narrow. Drawn rows keep the variance.
     clustered : {"negatives", "both"}, default="negatives"
-        "both" also clusters the minority rows, where they are more than ``n_clusters``; for two large
+        "both" also clusters the minority rows, if they are more than ``n_clusters``; for two large
         classes. They are not dropped, and the last SVM is trained on clusters of both.
     scale : {None, "standard"}, default=None
         "standard" divides columns by their deviation (and centres dense ones).
@@ -94,7 +94,7 @@ class SupportClusterMachine(ClassifierMixin, DecisionEstimator):
         Classes and their counts, gamma, support vectors, and for each SVM why its rounds ended: "balance",
         "all negatives", "miss-rate", "nothing to drop" or "max_rounds".
     n_features_in_, feature_names_in_ : int, ndarray of object
-        Number of columns; their names, where they have names.
+        Number of columns; their names, if they have names.
 
     See Also
     --------
@@ -103,7 +103,7 @@ class SupportClusterMachine(ClassifierMixin, DecisionEstimator):
     Notes
     -----
     Of several classes each is set against all others, and the largest decision value wins; the side with
-    fewer rows is the minority. Rows that are not dropped are held in memory once they are 65,536 or fewer, or
+    fewer rows is the minority. Rows that are not dropped are kept in memory once they are 65,536 or fewer, or
     have 2^25 values or fewer.
 
     References
@@ -235,7 +235,7 @@ class SupportClusterMachine(ClassifierMixin, DecisionEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or None
-            The classes; None where their numbers were written to ``out``.
+            The classes; None if their numbers were written to ``out``.
         """
         numbers = self._predict(X, out, element)
         return None if numbers is None else self.classes_[numbers]

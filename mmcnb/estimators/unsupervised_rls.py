@@ -45,12 +45,12 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
         Ridge a row: the papers' lambda divided by n.
     kernel : {"rbf", "linear", "poly", "graph"} or GraphKernel, default="rbf"
         Kernel function; "graph" are coordinates on the graph of the nearest rows, for clusters of any shape.
-        It takes neither gamma nor landmarks. A `GraphKernel` holds its settings.
+        It takes neither gamma nor landmarks. A `GraphKernel` contains its settings.
     search : {"shaking", "steepest", "stochastic"}, default="shaking"
         Local search on the sample: Alg. 3, 2 or 1 of the paper.
     schedule : {"mixed", "paper"}, default="mixed"
         "mixed" varies amplitude, decay and kind of start, ends with steepest descent, and adds regularisation
-        paths. "paper" is as published; of two clusters its first round wipes out the start.
+        paths. "paper" is Alg. 3 as published; of two clusters its first round wipes out the start.
     n_init : int, default=8
         Starts of the local search.
     cluster_sizes : {"auto", "equal"}, None or array of n_clusters proportions, default="auto"
@@ -60,7 +60,7 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     size_tolerance : float, default=0.1
         How far constrained sizes may lie from their proportions, relatively.
     min_share : float or None, default=None
-        Minimum size of a cluster where there is no other constraint, as a fraction of n/n_clusters; None is
+        Minimum size of a cluster if there is no other constraint, as a fraction of n/n_clusters; None is
         0.5, and with the graph kernel 0.1, or up to 0.2 while that is fewer than 30 rows.
     sample_size : int or None, default=None
         Rows of the sample; None is max(2000, 100 n_clusters). With the graph kernel, rows of each of eight
@@ -70,8 +70,8 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     landmarks : ndarray of shape (p, n_features) or None, default=None
         Basis vectors of your own, in the units of the rows, in place of ``n_landmarks`` from the sample.
     max_passes : int, default=3
-        Passes over all rows after the sample. There is one where a graph has fewer nodes than there are
-        rows, and where the labels of a larger sample, drawn from more than 131,072 rows, have settled.
+        Passes over all rows after the sample. There is one if a graph has fewer nodes than there are
+        rows, and if the labels of a larger sample, drawn from more than 131,072 rows, have settled.
     scale : {None, "standard"}, default=None
         "standard" divides columns by their deviation (and centres dense ones).
     degree : int, default=3
@@ -87,7 +87,7 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     cluster_sizes_ : ndarray of shape (n_clusters,)
         Rows (or weight) of each cluster.
     objective_ : float
-        J = Σ|S_h|²/n_h of the labels, the larger the better; in [0, n_clusters - 1] where the sample is all
+        J = Σ|S_h|²/n_h of the labels, the larger the better; in [0, n_clusters - 1] if the sample is all
         rows, and about so otherwise.
     gamma_ : float
         Gamma of the kernel.
@@ -101,11 +101,11 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     report_ : dict
         Sizes, the paper's objective Q, objective on the sample, warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
-        Number of columns; their names, where they have names.
+        Number of columns; their names, if they have names.
 
     See Also
     --------
-    SparseKernelMMC : Two clusters by the hinge loss; better where one cluster is small.
+    SparseKernelMMC : Two clusters by the hinge loss; better if one cluster is small.
 
     References
     ----------
@@ -191,7 +191,7 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
         many = rows.n_samples > 2 * GROUP_ROWS > 4 * searched
         if graph_kernel(self.kernel) is not None or not many:
             return needs
-        # Fewer of wide rows. Columns alone decide, or the sample would depend on where the rows are stored.
+        # Fewer of wide rows. Columns alone decide, or the sample would depend on the storage of the rows.
         drawn = min(GROUP_ROWS, DRAWN_NUMBERS // rows.n_features)
         if drawn > searched:
             more = needs.sample_bytes + bytes_of_rows(rows, drawn)

@@ -1,4 +1,4 @@
-"""Compile ahead what fits need."""
+"""Compile ahead the routines of fits."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ ROWS, FEATURES, SAMPLE = 300, 4, 150
 
 
 def warmup(estimator: Any = None) -> float:
-    """Compile what fits of an estimator need, into the cache on disk where it can be written.
+    """Compile the routines that fits of an estimator call, into the cache on disk if it can be written.
 
     The first fit of a new installation compiles for a while, and so does the first one after an upgrade. This
     does it ahead, for instance in the build of a container. It fits 300 made rows, once in float32 and once
@@ -19,12 +19,13 @@ def warmup(estimator: Any = None) -> float:
     Parameters
     ----------
     estimator : estimator or None, default=None
-        What will be fitted; None is `MaximumMarginClustering`. With it, all kernels that it chooses from.
+        The estimator that will be fitted; None is `MaximumMarginClustering`, with all kernels that it chooses
+        from.
 
     Returns
     -------
     float
-        Seconds of compilation; 0 where nothing was left to compile.
+        Seconds of compilation; 0 if nothing was left to compile.
 
     Raises
     ------
@@ -60,7 +61,7 @@ def warmup(estimator: Any = None) -> float:
         few |= {} if given.get("sample_size") else {"sample_size": SAMPLE}
         kind.set_params(**{name: few[name] for name in few.keys() & given.keys()})
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is wrong with made rows is nobody's concern
+            warnings.simplefilter("ignore")  # faults of made rows are nobody's concern
             for dtype in ("float32", "float64"):
                 kind.fit(X.astype(dtype), y)
         if getattr(getattr(kind, "model_", None), "graph", None) is not None:

@@ -134,8 +134,8 @@ def separate(
     features = session.cached(model.features(session.samples))
     least_squares = replace(session, record=least_squares_record(session.record))
     once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
-    fixed = least_squares, partition, sample, sample.ridge_map(partition.alpha)
-    labelled = label_all_rows(*fixed, features, found[0].labels, 1 if once else PASSES)
+    ridge, passes = sample.ridge_map(partition.alpha), 1 if once else PASSES
+    labelled = label_all_rows(least_squares, partition, sample, ridge, features, found[0].labels, passes)
     solution = widest_margin(session, refinement, labelled, features)
     model = replace(model, rule=size_constrained(solution, sample, labelled.bounds), ridge=None)
     random = refinement.random_solution(solution.C)

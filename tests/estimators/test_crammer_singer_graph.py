@@ -109,7 +109,7 @@ def test_a_plan_names_the_coordinates_and_fits_the_limit():
     assert graph_hinge(kernel=nodes(300)).plan(blobs()[0]).needs.n_landmarks == 18
     large = graph_hinge(memory_limit="1GiB").plan(RowShape(10**7, 32))
     assert large.peak <= 2**30
-    assert large.n_landmarks == 18
+    assert large.needs.n_landmarks == 18
 
 
 # -- storages, files and checkpoints -----------------------------------------------------------

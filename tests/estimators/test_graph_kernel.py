@@ -141,7 +141,7 @@ def test_a_plan_names_the_coordinates_and_fits_the_limit():
     assert graph_rls(max_passes=4).plan(X).needs.sweeps == 4
     large = graph_rls(memory_limit="1GiB").plan(mmcnb.engine.plan.RowShape(10**7, 32))
     assert large.peak <= 2**30
-    assert large.n_landmarks == 18
+    assert large.needs.n_landmarks == 18
 
 
 # -- laws --------------------------------------------------------------------------------------
