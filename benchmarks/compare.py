@@ -95,7 +95,9 @@ WORK = {
     ),
     "rbf_kernel_block_into": ROUTINE.format(call="kernels.rbf_kernel_block_into(X, B, 0.01, out)"),
     "shake": ROUTINE.format(call="kernels.shake(R, labels, np.full(2, 0.5), 1.0, 0.5, 21)"),
-    "refine": ROUTINE.format(call="kernels.refine(R, labels, np.full(2, 1), np.full(2, 1500), 5000)"),
+    "steepest_moves": ROUTINE.format(
+        call="kernels.steepest_moves(R, labels, np.full(2, 1), np.full(2, 1500), 5000, True)"
+    ),
 }
 
 

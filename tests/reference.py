@@ -48,12 +48,6 @@ def polynomial_kernel_block(X, B, gamma, coef0, degree):
     return K
 
 
-def basis_fixed_point_sums(X, z, b, gamma):
-    """Wu & Zhang, eq. (47): numerator and denominator."""
-    weights = z * rbf_kernel_block(X, b[None], gamma)[:, 0]
-    return weighted_row_sum(X, weights), sum(weights)
-
-
 def weighted_row_sum(X, z):
     total = np.zeros(X.shape[1])
     for i in range(len(X)):
@@ -480,13 +474,6 @@ def two_cluster_loss(R, y):
     return 1 - sum(y[i] * y[j] * R[i, j] for i in range(len(y)) for j in range(len(y))) / len(y)
 
 
-def flip_labels(M, matrix, y, product, flips):
-    """The change of y'Ry from scratch, the new labels and their product with M."""
-    R, turned = M if matrix else M @ M.T, y.copy()
-    turned[flips] *= -1
-    return len(y) * (two_cluster_loss(R, y) - two_cluster_loss(R, turned)), turned, turned @ M
-
-
 def evolve_labels(R, population, limit, n_offspring, generations, patience, seed):
     """Gieseke et al., Algorithm 1, every fitness from scratch."""
     numbers = random_numbers(seed)
@@ -542,50 +529,39 @@ def _of_members(F, y, shares, mean, inverse, members):
     return active @ shares, centred, centred @ inverse
 
 
-def cccp_rounds(F, y, shares, mean, inverse, planes, members, signs, C, eta, norm2, most_planes, *limits):
-    """Rounds whose planes are built anew for each QP; the members of those given are not looked at."""
-    rounds, moved, share = limits
-    p, history, solved, ended, best = F.shape[1], [], 0, 0, (np.zeros(0), np.zeros(F.shape[1] + 1))
+def sample_subproblem(F, y, shares, mean, inverse, planes, members, signs, C, eta, norm2, most_planes):
+    """Planes are built anew for each QP; the members of those given are not looked at."""
+    p, history, lowers, best = F.shape[1], [], [], (np.zeros(0), np.zeros(F.shape[1] + 1))
     makers = [(plane[:p], plane[p], plane[p + 1]) for plane in planes]
-    for number in range(rounds):
-        members = [y * (F @ coef + offset) <= rho for coef, offset, rho in makers]
-        signs, idle, lowers, status = y, np.zeros(len(makers), int), [], None
-        while status is None:
-            s, centred, coefs = _of_members(F, y, shares, mean, inverse, members)
-            multipliers, rho, xi, _, solved_qp = plane_qp(centred @ coefs.T, s, np.zeros(len(s)), C)
-            if not solved_qp:
-                status = "stalled" if lowers else "unsolved"
-                break
-            coef = multipliers @ coefs
-            solution, f = (multipliers, np.r_[coef, -mean @ coef]), F @ coef - mean @ coef
-            active, above, square = y * f <= rho, f >= 0, multipliers @ centred @ coef
-            violation = shares @ (active * (rho - y * f))
-            lowers.append(square / 2 - rho + C * max(0, xi))
-            entry = [number, len(s), rho, xi, square, lowers[-1], shares @ active]
-            entry += [shares @ (active * y), violation, shares @ above, shares @ (above != (y > 0))]
-            history.append([*entry, shares @ np.maximum(0, rho - abs(f))])
-            if square < norm2:
-                status = "degenerate"
-            elif violation <= max(0, xi) + eta * rho:
-                status = "converged"
-            elif stalls(lowers) or len(lowers) > most_planes:
-                status = "stalled"
-            else:
-                stay, idle = count_idle(idle, multipliers, C)
-                kept = np.flatnonzero(stay)
-                makers = [makers[k] for k in kept] + [(coef, solution[1][-1], rho)]
-                members = [members[k] for k in kept] + [active]
-                idle = np.r_[idle[kept], 0]
-        code = ("converged", "stalled", "degenerate", "unsolved").index(status)
-        if code >= 2:
-            ended = ended if solved and code == 2 else code
+    members = [y * (F @ coef + offset) <= rho for coef, offset, rho in makers]
+    idle, status = np.zeros(len(makers), int), None
+    while status is None:
+        s, centred, coefs = _of_members(F, y, shares, mean, inverse, members)
+        multipliers, rho, xi, _, solved = plane_qp(centred @ coefs.T, s, np.zeros(len(s)), C)
+        if not solved:
+            status = 1 if lowers else 3
             break
-        solved, ended, best = number + 1, code, solution
-        if not share <= history[-1][9] <= 1 - share:
-            break
-        y = np.where(above, 1, -1).astype(np.int8)
-        if history[-1][10] <= moved:
-            break
-    s, centred, coefs = _of_members(F, signs, shares, mean, inverse, members)
+        coef = multipliers @ coefs
+        best, f = (multipliers, np.r_[coef, -mean @ coef]), F @ coef - mean @ coef
+        active, above, square = y * f <= rho, f >= 0, multipliers @ centred @ coef
+        violation = shares @ (active * (rho - y * f))
+        lowers.append(square / 2 - rho + C * max(0, xi))
+        entry = [len(s), rho, xi, square, lowers[-1], shares @ active, shares @ (active * y), violation]
+        history.append(
+            [*entry, shares @ above, shares @ (above != (y > 0)), shares @ np.maximum(0, rho - abs(f))]
+        )
+        if square < norm2:
+            status = 2
+        elif violation <= max(0, xi) + eta * rho:
+            status = 0
+        elif stalls(lowers) or len(lowers) > most_planes:
+            status = 1
+        else:
+            stay, idle = count_idle(idle, multipliers, C)
+            kept = np.flatnonzero(stay)
+            makers = [makers[k] for k in kept] + [(coef, best[1][-1], rho)]
+            members = [members[k] for k in kept] + [active]
+            idle = np.r_[idle[kept], 0]
+    s, centred, coefs = _of_members(F, y, shares, mean, inverse, members)
     planes = np.array([np.r_[m[0], m[1], m[2], s[k], centred[k], coefs[k]] for k, m in enumerate(makers)])
-    return planes, np.array(members), signs, y, *best, np.array(history).reshape(-1, 12), solved, ended
+    return planes, np.array(members), y, *best, np.array(history).reshape(-1, 11), status

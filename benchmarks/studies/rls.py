@@ -143,7 +143,7 @@ def searched(R: np.ndarray, k: int, method: str, seed: int) -> tuple[np.ndarray,
     if method == SHAKING:
         found = kernels.shake(R, start, np.full(k, 1 / k), *AS_PUBLISHED)
     elif method == STEEPEST:
-        found = kernels.steepest_moves(R, start, low, high, 100 * n)
+        found = kernels.steepest_moves(R, start, low, high, 100 * n, False)
     else:
         found = kernels.stochastic_moves(R, start, low, high, np.arange(n), 1000)
     return found[0], int(found[1]), time.perf_counter() - started

@@ -169,16 +169,21 @@ def first_rows(labels: np.ndarray, n_clusters: int, start: int = 0) -> np.ndarra
     return first
 
 
+def row_sum(rows: Any, weights: np.ndarray) -> list[Any]:
+    """Weighted sum of the rows of a block, dense or CSR, in float64; and the sum of the weights."""
+    if isinstance(rows, CSRBlock):
+        return [weights @ as_matrix(rows), float(weights.sum())]
+    sums, _ = kernels.cluster_row_sums(rows, np.zeros(weights.shape[0], np.int64), 1, weights)
+    return [sums[0], float(weights.sum())]
+
+
 @dataclass(frozen=True)
 class RowSumPass(SumPass):
     """Weighted sum of the features, and the weight."""
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sum of one block."""
-        weights = self.weights_of(start, stop)
-        if isinstance(rows, CSRBlock):
-            return [kernels.weighted_row_sum_csr(*rows[:3], weights, rows.n_features), float(weights.sum())]
-        return [kernels.weighted_row_sum(rows, weights), float(weights.sum())]
+        return row_sum(rows, self.weights_of(start, stop))
 
 
 def sample_rows(n_samples: int, size: int, weights: np.ndarray | None, random_state: Any) -> np.ndarray:

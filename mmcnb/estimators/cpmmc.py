@@ -12,9 +12,8 @@ from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import search_parameters
 from mmcnb.features.bandwidth import mean_squared_distance
 from mmcnb.hinge.needs import hinge_needs
-from mmcnb.hinge.sample_search import search_config
+from mmcnb.hinge.sample_search import linear_features, search_config
 from mmcnb.hinge.two_clusters import fit_two_clusters
-from mmcnb.hinge.working_set import linear_features
 from mmcnb.samples import open_samples
 
 

@@ -19,12 +19,18 @@ from mmcnb.estimators.parameters import KERNELS, PRECOMPUTED, KernelName, search
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import choose_landmarks
+from mmcnb.hinge.cutting_plane import ExactWorkingSet
 from mmcnb.hinge.landmarks import candidate_kernels
 from mmcnb.hinge.needs import hinge_needs
-from mmcnb.hinge.sample_search import RestartResult, SearchConfig, search_config
+from mmcnb.hinge.sample_search import (
+    RestartResult,
+    SearchConfig,
+    exact_features,
+    landmark_features,
+    search_config,
+)
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import Refined, fit_two_clusters, last_steps
-from mmcnb.hinge.working_set import ExactWorkingSet, exact_features, landmark_features
 from mmcnb.samples import open_samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix, to_dense

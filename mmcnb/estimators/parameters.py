@@ -19,7 +19,7 @@ from mmcnb.features.graph import GraphKernel
 from mmcnb.features.kernel import KERNELS, Kernel
 from mmcnb.features.nystroem import check_landmarks
 from mmcnb.hinge.cccp import greatest_balance
-from mmcnb.hinge.starts import INITS
+from mmcnb.hinge.sample_search import INITS
 from mmcnb.samples import Samples
 from mmcnb.samples._inventory import checked_path
 

@@ -14,12 +14,7 @@ from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import DerivedSamples
 from mmcnb.samples.matrix import as_csr_block, as_matrix, n_rows_of, squared_sums, with_short_indices
 
-ROUTINES = {  # the routines of each for dense and for CSR rows
-    "rbf": (kernels.rbf_kernel_block_into, kernels.rbf_kernel_block_csr_into),
-    "linear": (kernels.linear_kernel_block_into, kernels.linear_kernel_block_csr_into),
-    "poly": (kernels.polynomial_kernel_block_into, kernels.polynomial_kernel_block_csr_into),
-}
-KERNELS = tuple(ROUTINES)
+KERNELS = ("rbf", "linear", "poly")
 FEATURE_DTYPE = np.dtype(np.float32)  # sums over the features are float64
 
 
@@ -80,9 +75,13 @@ class Kernel(OnBasis):
         given = rows[:3] if is_csr else (rows,)
         basis = vectors.for_csr if is_csr else (vectors.dense.astype(rows.dtype, copy=False),)
         out = np.empty((rows.indptr.size - 1 if is_csr else rows.shape[0], vectors.dense.shape[0]), dtype)
-        needed = basis if self.name == "rbf" else basis[:1]
-        parameters = {"rbf": (self.gamma,), "poly": (self.gamma, self.coef0, self.degree)}
-        ROUTINES[self.name][is_csr](*given, *needed, *parameters.get(self.name, ()), out)
+        if self.name == "rbf":
+            fill = kernels.rbf_kernel_block_csr_into if is_csr else kernels.rbf_kernel_block_into
+            fill(*given, *basis, self.gamma, out)
+        else:
+            dense, sparse = kernels.polynomial_kernel_block_into, kernels.polynomial_kernel_block_csr_into
+            form = (1.0, 0.0, 1) if self.name == "linear" else (self.gamma, self.coef0, self.degree)
+            (sparse if is_csr else dense)(*given, basis[0], *form, out)
         return out
 
     def to_dict(self) -> dict[str, Any]:

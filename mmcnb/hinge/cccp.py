@@ -14,9 +14,8 @@ import numpy as np
 
 from mmcnb.engine.session import Record, tag
 from mmcnb.features.rules import Labels
-from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
-from mmcnb.hinge.training_set import LabelStep, TrainingSet
-from mmcnb.hinge.working_set import SampleWorkingSet, WorkingSet
+from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, WorkingSet
+from mmcnb.hinge.training_set import TrainingSet
 
 PATH = (1.01, 1.3, 2.0, 3.5, 6.0, 10.0)  # C of the continuation: `python -m benchmarks collapse`
 LOOSE_GAP = 0.03  # duality gap in units of rho, before the last C
@@ -65,8 +64,6 @@ class CCCPResult:
         The features in which the hyperplane is written.
     quantile_steps : int, default=0
         How often the labels had to be shifted into their bounds, on the whole path.
-    settled : bool, default=False
-        Whether the last round changed no label, so that the cutting planes already have these labels.
     """
 
     labels: Labels
@@ -76,7 +73,6 @@ class CCCPResult:
     status: str
     training_set: TrainingSet
     quantile_steps: int = 0
-    settled: bool = False
 
 
 def path_to(C: float) -> tuple[float, ...]:
@@ -115,7 +111,6 @@ def rounds(
     limits: CCCPLimits,
     record: Record,
     budget: SweepBudget,
-    signed: bool = False,
 ) -> CCCPResult | None:
     """CCCP rounds at one C until the labels no longer change.
 
@@ -135,77 +130,29 @@ def rounds(
         Called with one dict per sweep.
     budget : SweepBudget
         Sweeps that are left.
-    signed : bool, default=False
-        Whether the cutting planes have these labels already.
 
     Returns
     -------
     CCCPResult or None
-        None where the first round degenerates: the labels cannot be separated at this C.
+        None if the first round degenerates: the labels cannot be separated at this C.
     """
     state: CCCPResult | None = None
     steps = 0
     for number in range(limits.max_rounds):
-        if not (signed and number == 0):
-            budget.spend()
-            working_set.relabel(labels)
-        solution = cutting_plane(working_set, labels, objective, C, eta, tag(record, round=number), budget)
+        tagged = tag(record, round=number)
+        solution = working_set.cutting_plane(labels, objective, C, eta, tagged, budget)
         if solution.status == "degenerate":
+            working_set.labels = None  # what is left of its planes is no start
             return state
         training_set = working_set.training_set
         step = training_set.label_step(labels, solution.hyperplane, solution.statistics, limits.least)
-        labels = step.labels
+        if step.changed or not step.counted:  # otherwise the planes have these labels
+            labels = step.labels
         steps += bool(np.any(step.threshold))
         still = step.changed <= limits.changed or (not step.counted and state is not None)
         status = solution.status if still or solution.status == "sweeps" else "rounds"
-        settled = step.counted and step.changed == 0
-        state = CCCPResult(
-            labels, step.boundary, solution, step.threshold, status, training_set, steps, settled
-        )
+        state = CCCPResult(labels, step.boundary, solution, step.threshold, status, training_set, steps)
         if still or status == "sweeps":
-            break
-    return state
-
-
-def sample_rounds(
-    working_set: SampleWorkingSet,
-    labels: Labels,
-    objective: Objective,
-    C: float,
-    eta: float,
-    limits: CCCPLimits,
-    record: Record,
-) -> CCCPResult | None:
-    """As `rounds`, in compiled code but for the shift of labels that leave a cluster too small.
-
-    The threshold is adaptive, without a balance.
-    """
-    training_set = working_set.training_set
-    state: CCCPResult | None = None
-    steps = done = 0
-    while done < limits.max_rounds:
-        given = limits.max_rounds - done, limits.changed, limits.least
-        found = working_set.rounds(labels, objective, C, eta, *given)
-        solution = found.solution
-        for row in found.history:
-            record(row | {"round": done + row["round"]})
-        if solution is None:
-            break
-        outside = not limits.least <= solution.statistics.positive <= 1 - limits.least
-        if outside:
-            step = training_set.label_step(labels, solution.hyperplane, solution.statistics, limits.least)
-        else:
-            step = LabelStep(found.labels, solution.hyperplane, 0.0, solution.statistics.changed, True)
-        labels, steps = step.labels, steps + outside
-        later = state is not None or found.rounds > 1
-        still = step.changed <= limits.changed or (not step.counted and later)
-        status = solution.status if still else "rounds"
-        settled = step.counted and step.changed == 0
-        state = CCCPResult(
-            labels, step.boundary, solution, step.threshold, status, training_set, steps, settled
-        )
-        done += found.rounds
-        if still or not outside:
             break
     return state
 
@@ -249,7 +196,7 @@ def continuation(
     CCCPResult or None
         The last result that did not degenerate; None where there is none.
     """
-    budget = budget or SweepBudget()
+    budget, working_set.labels = budget or SweepBudget(), None
     state: CCCPResult | None = None
     few = PASSING_SHARE * working_set.training_set.total_weight
     for C in path:
@@ -259,12 +206,7 @@ def continuation(
         last = path[-1] == C and not passing
         tolerance = eta if last else max(eta, LOOSE_GAP / C)
         bounds = limits if last else replace(limits, changed=max(limits.changed, few))
-        plain = objective.threshold == "adaptive" and not objective.balance
-        if plain and isinstance(working_set, SampleWorkingSet):
-            reached = sample_rounds(working_set, labels, form, C, tolerance, bounds, record)
-        else:
-            signed = state is not None and state.settled
-            reached = rounds(working_set, labels, form, C, tolerance, bounds, record, budget, signed)
+        reached = rounds(working_set, labels, form, C, tolerance, bounds, record, budget)
         if reached is None:
             return state
         steps = reached.quantile_steps + (0 if state is None else state.quantile_steps)

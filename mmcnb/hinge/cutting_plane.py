@@ -1,116 +1,32 @@
-"""The cutting-plane loop: for fixed labels, add planes until none is violated beyond the tolerance.
+"""The cutting-plane loop and its working set: for fixed labels, planes are added until none is violated.
 
 Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13). Each subset c of the rows is a constraint on
 the mean of c_i (rho - y_i f(x_i)). The most violated one takes the rows with y_i f(x_i) <= rho, eq. (12):
-a single sweep finds it (`MostViolatedPass`).
+a single sweep finds it. Plane k is P_k = Σ_i a_ki (φ_i - φ̄) with a_k = c_k∘y/n, in centred features. It is
+stored as inner products with the basis (``centred``) and as coefficients on the basis (``coefs``). The Gram
+matrix of the planes is the product of the two. Labels stay fixed while planes are added; the papers update
+them inside the loop, which loses convexity. When labels change, all planes are rebuilt.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from mmcnb.engine.passes import SumPass
 from mmcnb.engine.session import Record
 from mmcnb.features.rules import Hyperplane, Labels
-from mmcnb.hinge.qp import PlaneQPError, PlaneSolution, Threshold
+from mmcnb.hinge.qp import NO_SOLUTION, PlaneQPError, PlaneSolution, Threshold, solve_planes
+from mmcnb.hinge.training_set import ConstraintStatistics, TrainingSet
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.samples import CSRBlock
+from mmcnb.samples.matrix import row_shares
 
 DEGENERATE = 1e-6  # |w|² below this share of the total variance: the labels cannot be separated
-
-
-@dataclass(frozen=True)
-class ConstraintStatistics:
-    """Statistics of a hyperplane and the labels from one sweep: means over the weight of all rows.
-
-    Parameters
-    ----------
-    active : float
-        Share of the rows in the most violated constraint (s).
-    signed : float
-        The same, signed by the labels (t).
-    violation : float
-        Mean of c (rho - y f): the true slack.
-    positive : float
-        Share of the rows with f >= 0; 0 with more than two clusters.
-    changed : float
-        Weight of the rows whose label the hyperplane would change.
-    hinge : float
-        Mean of max(0, rho - |f|): the slack under the hyperplane's own labels.
-    """
-
-    active: float
-    signed: float
-    violation: float
-    positive: float
-    changed: float
-    hinge: float
-
-
-@dataclass(frozen=True)
-class MostViolatedPass(SumPass):
-    """The most violated constraint of a hyperplane: the rows with y f(x) <= rho, and the sum of their y F(x).
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n,) or None
-        Sample weights.
-    labels : Labels
-        The labels y.
-    hyperplane : Hyperplane
-        f(x) = F(x)·w + b.
-    rho : float
-        Threshold of the margin.
-    keep_rows : bool, default=False
-        Whether to return which rows are in the constraint, one byte per row.
-    """
-
-    labels: Labels
-    hyperplane: Hyperplane
-    rho: float
-    keep_rows: bool = False
-
-    def start(self) -> list[Any]:
-        """Zero totals."""
-        return [0.0, 0.0, []]
-
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Totals of one block."""
-        y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
-        sparse = isinstance(rows, CSRBlock)
-        sweep = kernels.most_violated_constraint_csr if sparse else kernels.most_violated_constraint
-        features, plane = rows[:3] if sparse else (rows,), self.hyperplane
-        active, row_sum, totals = sweep(*features, y, weights, plane.coef, plane.offset, self.rho)
-        return [row_sum, totals, [active] if self.keep_rows else []]
-
-
-class CuttingPlanes(Protocol):
-    """What the loop needs from a working set of cutting planes."""
-
-    s: np.ndarray
-    max_planes: int
-
-    def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
-        """Solve the QP of the cutting planes."""
-
-    def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
-        """The hyperplane that combines the cutting planes."""
-
-    def find_most_violated(
-        self, labels: Labels, hyperplane: Any, rho: float
-    ) -> tuple[Any, ConstraintStatistics]:
-        """One sweep: the most violated constraint of a hyperplane, not yet added, and its statistics."""
-
-    def add(self, found: Any) -> None:
-        """Add a constraint that was found."""
-
-    def keep(self, kept: np.ndarray) -> None:
-        """Drop all cutting planes but those marked."""
-
-    @property
-    def history_columns(self) -> dict[str, float]:
-        """Further columns of a row of the history."""
+STATUS = (
+    "converged",
+    "stalled",
+    "degenerate",
+    "unsolved",
+)  # as numbered by `mmcnb.kernels.sample_subproblem`
 
 
 @dataclass(frozen=True)
@@ -130,10 +46,6 @@ class Objective:
     threshold: Threshold
     balance: float
     total_variance: float
-
-    def solve(self, working_set: CuttingPlanes, C: float) -> PlaneSolution:
-        """Solve the QP of the cutting planes, or the SOCP of several kernels."""
-        return working_set.solve(C, self.balance, self.threshold)
 
     def value(self, solution: PlaneSolution, C: float, slack: float) -> float:
         """1/2|w|² - rho + C slack, or without rho in the fixed form."""
@@ -157,7 +69,7 @@ class SubproblemResult:
 
     Parameters
     ----------
-    hyperplane : Hyperplane
+    hyperplane : Hyperplane or Scores
         The hyperplane.
     quadratic : PlaneSolution
         Solution of the last QP.
@@ -173,7 +85,7 @@ class SubproblemResult:
         Why the loop ended.
     """
 
-    hyperplane: Hyperplane
+    hyperplane: Any
     quadratic: PlaneSolution
     C: float
     statistics: ConstraintStatistics
@@ -198,81 +110,258 @@ class SweepBudget:
         self.left -= 1
 
 
-def cutting_plane(
-    working_set: CuttingPlanes,
-    labels: Labels,
-    objective: Objective,
-    C: float,
-    eta: float,
-    record: Record,
-    budget: SweepBudget,
-) -> SubproblemResult:
-    """Solve the convex subproblem for fixed labels.
+class WorkingSet:
+    """The working set Ω of the cutting-plane loop, on a fixed basis or on the columns of the rows themselves.
+
+    A plane stores the hyperplane that generated it, p + 1 numbers, and nothing of size n. One
+    sweep rebuilds all planes under new labels.
 
     Parameters
     ----------
-    working_set : CuttingPlanes
-        Cutting planes are added to it, and idle ones dropped.
-    labels : Labels
-        The labels, fixed.
-    objective : Objective
-        Form of the problem.
-    C : float
-        Weight of the slack.
-    eta : float
-        Tolerance: stop when no constraint is violated by more than xi + eta rho.
-    record : callable
-        Called with one dict per sweep.
-    budget : SweepBudget
-        Sweeps that are left.
-
-    Returns
-    -------
-    SubproblemResult
-        With ``gap <= eta`` where the status is "converged".
+    training_set : TrainingSet
+        The rows.
     """
-    idle = np.zeros(working_set.s.shape[0], np.int64)
-    solution: SubproblemResult | None = None
-    lowers: list[float] = []
-    while True:
-        try:
-            quadratic = objective.solve(working_set, C)
-        except PlaneQPError:
-            if solution is None:
-                raise
-            return replace(solution, status="stalled")  # the last plane was too close to the others
-        hyperplane = working_set.hyperplane(quadratic.multipliers, quadratic.beta)
-        budget.spend()
-        found, statistics = working_set.find_most_violated(labels, hyperplane, quadratic.rho)
-        lower, upper = (
-            objective.value(quadratic, C, slack) for slack in (quadratic.xi, statistics.violation)
-        )
-        solution = SubproblemResult(hyperplane, quadratic, C, statistics, lower, upper, "converged")
-        record(_row(solution, working_set))
-        if objective.threshold == "adaptive" and quadratic.norm2 < DEGENERATE * objective.total_variance:
-            return replace(solution, status="degenerate")
-        if statistics.violation <= max(quadratic.xi, 0.0) + eta * quadratic.rho:
-            return solution
-        lowers.append(lower)
-        if len(lowers) > working_set.max_planes or kernels.stalls(np.array(lowers)):
-            return replace(solution, status="stalled")
-        if budget.left <= 0:
-            return replace(solution, status="sweeps")
-        kept = kernels.count_idle(idle, quadratic.multipliers, float(C))
-        working_set.keep(kept)
-        working_set.add(found)
-        idle = np.append(idle[kept], 0)
+
+    max_planes, random_planes = 1000, 200  # most cutting planes added in one loop; for random labels
+
+    def __init__(self, training_set: TrainingSet) -> None:
+        self.training_set = training_set
+        self.generators: list[Any] = [training_set.all_rows()]  # the only one that is always feasible
+        self.labels: Labels | None = None  # that the planes have
+        self.s = self.t = np.empty(0)
+        self.centred = self.coefs = np.empty((0, 0))
+
+    def over(self, training_set: Any) -> "WorkingSet":
+        """The same generators on other rows in the same features."""
+        other = type(self)(training_set)
+        other.generators = list(self.generators)
+        return other
+
+    def relabel(self, labels: Labels) -> None:
+        """Compute all cutting planes under the labels, in one sweep."""
+        self.labels = labels
+        self.s, self.t, centred = self.training_set.plane_sums(labels, self.generators)
+        self.centred, self.coefs = self._represent(centred, len(self.generators))
+
+    def find_most_violated(
+        self, labels: Labels, hyperplane: Any, rho: float
+    ) -> tuple[Any, ConstraintStatistics]:
+        """One sweep: the most violated constraint of a hyperplane, not yet added, and its statistics."""
+        centred, statistics, _ = self.training_set.most_violated(labels, hyperplane, rho)
+        return ((hyperplane, rho), statistics, *self._represent(centred, 1)), statistics
+
+    def add(self, found: Any) -> None:
+        """Add a cutting plane that `find_most_violated` returned."""
+        generator, statistics, centred, coef = found
+        self.generators.append(generator)
+        self.s, self.t = np.append(self.s, statistics.active), np.append(self.t, statistics.signed)
+        shared = self.coefs is self.centred and coef is centred  # rows are their own features
+        self.centred = np.vstack([self.centred, centred])
+        self.coefs = self.centred if shared else np.vstack([self.coefs, coef])
+
+    def keep(self, kept: np.ndarray) -> None:
+        """Drop all cutting planes but those marked; basis vectors stay."""
+        self.generators = [generator for generator, keep in zip(self.generators, kept, strict=True) if keep]
+        shared = self.coefs is self.centred
+        self.s, self.t = self.s[kept], self.t[kept]
+        self.centred = self.centred[kept]
+        self.coefs = self.centred if shared else self.coefs[kept]
+
+    def _represent(self, centred: np.ndarray, planes: int) -> tuple[np.ndarray, np.ndarray]:
+        """Cutting planes as rows: inner products with the basis, and coefficients on it."""
+        flat, coefs = centred.reshape(planes, -1), self.training_set.represent(centred)
+        return flat, flat if coefs is centred else coefs.reshape(planes, -1)
+
+    @property
+    def evaluations(self) -> int:
+        """Kernel evaluations so far, in units of the number of rows."""
+        return 0 if self.training_set.basis is None else self.training_set.basis.shape[0]
+
+    @property
+    def gram(self) -> np.ndarray:
+        """Inner products of the cutting planes, of shape (planes, planes)."""
+        product = self.centred @ self.coefs.T
+        return (product + product.T) / 2
+
+    @property
+    def history_columns(self) -> dict[str, float]:
+        """Further columns of a row of the history."""
+        return {}
+
+    def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
+        """Solve the QP of the cutting planes."""
+        return solve_planes(self.gram, self.s, self.t, C, balance, threshold)
+
+    def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
+        """w = Σ λ_k P_k with mean decision value beta."""
+        return self.training_set.hyperplane(multipliers @ self.coefs, beta)
+
+    def cutting_plane(
+        self,
+        labels: Labels,
+        objective: Objective,
+        C: float,
+        eta: float,
+        record: Record,
+        budget: SweepBudget,
+    ) -> SubproblemResult:
+        """Solve the convex subproblem for fixed labels.
+
+        Planes of other labels are rebuilt first. Planes are added, and idle ones dropped.
+
+        Parameters
+        ----------
+        labels : Labels
+            The labels, fixed.
+        objective : Objective
+            Form of the problem.
+        C : float
+            Weight of the slack.
+        eta : float
+            Tolerance: stop when no constraint is violated by more than xi + eta rho.
+        record : callable
+            Called with one dict per sweep.
+        budget : SweepBudget
+            Sweeps that are left.
+
+        Returns
+        -------
+        SubproblemResult
+            With ``gap <= eta`` if the status is "converged".
+        """
+        if labels is not self.labels:
+            budget.spend()
+            self.relabel(labels)
+        idle, lowers = np.zeros(self.s.shape[0], np.int64), list[float]()
+        solution: SubproblemResult | None = None
+        while True:
+            try:
+                quadratic = self.solve(C, objective.balance, objective.threshold)
+            except PlaneQPError:
+                if solution is None:
+                    raise
+                return replace(solution, status="stalled")  # the last plane was too close to the others
+            hyperplane = self.hyperplane(quadratic.multipliers, quadratic.beta)
+            budget.spend()
+            found, statistics = self.find_most_violated(labels, hyperplane, quadratic.rho)
+            solution = _result(objective, hyperplane, quadratic, C, statistics, "converged")
+            record(self._row(solution, self.s.shape[0]))
+            if objective.threshold == "adaptive" and quadratic.norm2 < DEGENERATE * objective.total_variance:
+                return replace(solution, status="degenerate")
+            if statistics.violation <= max(quadratic.xi, 0.0) + eta * quadratic.rho:
+                return solution
+            lowers.append(solution.objective)
+            if len(lowers) > self.max_planes or kernels.stalls(np.array(lowers)):
+                return replace(solution, status="stalled")
+            if budget.left <= 0:
+                return replace(solution, status="sweeps")
+            kept = kernels.count_idle(idle, quadratic.multipliers, float(C))
+            self.keep(kept)
+            self.add(found)
+            idle = np.append(idle[kept], 0)
+
+    def _row(self, solution: SubproblemResult, planes: int) -> dict[str, Any]:
+        """The row of a sweep in the history."""
+        return {
+            "C": solution.C,
+            "objective": solution.objective,
+            "primal": solution.primal,
+            "norm": solution.quadratic.norm2**0.5,
+            "rho": solution.quadratic.rho,
+            "violation": solution.statistics.violation - solution.quadratic.xi,
+            "planes": planes,
+            "changed": solution.statistics.changed,
+            **self.history_columns,
+        }
 
 
-def _row(solution: SubproblemResult, working_set: CuttingPlanes) -> dict[str, Any]:
-    return {
-        "C": solution.C,
-        "objective": solution.objective,
-        "primal": solution.primal,
-        "norm": solution.quadratic.norm2**0.5,
-        "rho": solution.quadratic.rho,
-        "violation": solution.statistics.violation - solution.quadratic.xi,
-        "planes": working_set.s.shape[0],
-        "changed": solution.statistics.changed,
-        **working_set.history_columns,
-    }
+def _result(
+    objective: Objective,
+    hyperplane: Any,
+    quadratic: PlaneSolution,
+    C: float,
+    statistics: ConstraintStatistics,
+    status: str,
+) -> SubproblemResult:
+    """The result at a solution, between its lower and its upper bound."""
+    lower, upper = (objective.value(quadratic, C, slack) for slack in (quadratic.xi, statistics.violation))
+    return SubproblemResult(hyperplane, quadratic, C, statistics, lower, upper, status)
+
+
+class ExactWorkingSet(WorkingSet):
+    """Cutting planes with all rows as the basis: the features are the kernel matrix itself (Alg. 2).
+
+    The coefficients of a plane are its signed rows, so no inverse of the kernel matrix is needed.
+    """
+
+    def __init__(self, training_set: TrainingSet) -> None:
+        super().__init__(training_set)
+        self.row_shares = row_shares(training_set.n_samples, training_set.weights)
+
+    def relabel(self, labels: Labels) -> None:
+        """Rebuild all cutting planes under the labels."""
+        self.labels, n = labels, self.training_set.n_samples
+        gram = self.training_set.features.block(0, n)
+        y = labels.block(gram, 0, n)
+        decisions = np.array([gram @ plane.coef + plane.offset for plane, _ in self.generators])
+        active = y * decisions <= np.array([rho for _, rho in self.generators])[:, None]
+        signed = active * y * self.row_shares
+        self.s, self.t = active @ self.row_shares, signed.sum(axis=1)
+        self.centred = signed @ gram - np.outer(self.t, self.training_set.mean)
+        self.coefs = signed - np.outer(self.t, self.row_shares)
+
+    def find_most_violated(
+        self, labels: Labels, hyperplane: Hyperplane, rho: float
+    ) -> tuple[Any, ConstraintStatistics]:
+        """One sweep of the kernel matrix."""
+        centred, statistics, active = self.training_set.most_violated(labels, hyperplane, rho)
+        y = labels.block(self.training_set.features.block(0, active.shape[0]), 0, active.shape[0])
+        coef = (active * y - statistics.signed) * self.row_shares
+        return ((hyperplane, rho), statistics, centred, coef), statistics
+
+
+class SampleWorkingSet(WorkingSet):
+    """Cutting planes of a dense sample in memory, whose loop is compiled (`mmcnb.kernels.sample_subproblem`).
+
+    A plane also stores which rows it has, one byte per row. So new labels change it by the rows whose label
+    changes. The threshold is adaptive, without a balance; other forms use the plain loop, and so do rows that
+    are streamed.
+    """
+
+    signs: np.ndarray | None = None  # the labels that the planes have
+
+    def cutting_plane(
+        self,
+        labels: Labels,
+        objective: Objective,
+        C: float,
+        eta: float,
+        record: Record,
+        budget: SweepBudget,
+    ) -> SubproblemResult:
+        """As `WorkingSet.cutting_plane`; the budget bounds passes over rows that are not in memory."""
+        own, p = self.training_set, self.training_set.mean.shape[0]
+        if objective.threshold == "fixed" or objective.balance or not own.hold_labels:
+            return super().cutting_plane(labels, objective, C, eta, record, budget)
+        n, count = own.n_samples, len(self.generators)
+        if self.signs is None:
+            self.signs, self.members = np.zeros(n, np.int8), np.zeros((count, n), np.int8)
+            self.planes = np.zeros((count, 3 * p + 3))
+            for plane, (hyperplane, rho) in zip(self.planes, self.generators, strict=True):
+                plane[:p], plane[p], plane[p + 1] = hyperplane.coef, hyperplane.offset, rho
+        F, shares = np.ascontiguousarray(own.features.block(0, n)), row_shares(n, own.weights)
+        rows = F, labels.block(None, 0, n), shares, own.mean, own.inverses[0]
+        limits = float(C), float(eta), DEGENERATE * objective.total_variance, self.max_planes
+        found = kernels.sample_subproblem(*rows, self.planes, self.members, self.signs, *limits)
+        self.planes, self.members, self.signs, multipliers, w, sweeps, status = found
+        self.generators = [(Hyperplane(one[:p], float(one[p])), float(one[p + 1])) for one in self.planes]
+        if STATUS[status] == "unsolved":
+            raise PlaneQPError(NO_SOLUTION)
+        hyperplane = Hyperplane(w[:-1], float(w[-1]))
+        for planes, rho, xi, norm2, _, active, signed, violation, above, changed, hinge in sweeps.tolist():
+            moved = changed * own.total_weight
+            statistics = ConstraintStatistics(active, signed, violation, above, moved, hinge)
+            quadratic = PlaneSolution(multipliers, rho, xi, 0.0, norm2)
+            solution = _result(objective, hyperplane, quadratic, C, statistics, STATUS[status])
+            record(self._row(solution, int(planes)))
+        return solution

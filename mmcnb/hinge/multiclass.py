@@ -2,26 +2,34 @@
 
 Labels come from the sample and from passes of least squares over all rows. Hinge rounds on all rows would
 undo what these passes improve. The labels are then fixed, and one cutting-plane loop finds the scores that
-separate them by the widest margin (Crammer and Singer). These scores are the model.
+separate them by the widest margin (Crammer and Singer). These scores are the model. Each row is set against
+its runner-up cluster. W has one row a cluster, f_h = W_h·z in centred features z. The hinge of a row of
+cluster c is max(0, rho - (f_c - max_{r != c} f_r)), and
+
+    min  1/2 |W|² - rho + C mean_i max(0, rho - (f_c - f_r))
+
+is the two-cluster problem with other planes: P = mean over the active rows of (e_c - e_r) z', a k x r matrix
+that is stored flattened. So the QP, the cutting-plane loop and the CCCP rounds are the same. With two
+clusters W = (w, -w), and rho and the objective are twice those of the two-cluster form.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mmcnb.engine.passes import GatherPass, sample_rows
+from mmcnb.engine.passes import SumPass, WeightedPass, first_rows
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, tag, whole_numbers
 from mmcnb.features.graph import NodeGraph
 from mmcnb.features.model import Model
-from mmcnb.features.rules import GivenLabels, RuleLabels, Scores
+from mmcnb.features.rules import GivenLabels, Labels, RuleLabels, Scores
 from mmcnb.hinge.cccp import continuation
-from mmcnb.hinge.crammer_singer import CrammerSingerWorkingSet, MarginPass, MulticlassTrainingSet
-from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, cutting_plane
+from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, WorkingSet
 from mmcnb.hinge.needs import larger_sample
 from mmcnb.hinge.sample_search import SearchConfig, solve_random
-from mmcnb.hinge.two_clusters import separation
+from mmcnb.hinge.training_set import ConstraintStatistics, LabelStep, TrainingSet
+from mmcnb.hinge.two_clusters import draw_larger_sample, falling, separation
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.all_rows import LabelledRows, MappedSample, label_all_rows
 from mmcnb.least_squares.graph_partition import GraphSample
@@ -30,11 +38,167 @@ from mmcnb.least_squares.objective import Partition
 from mmcnb.least_squares.partition import REFINED, PartitionConfig, Refine, random_labels
 from mmcnb.least_squares.search import LandmarkSample, SampleClusters, SearchSettings, search
 from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
-from mmcnb.samples.matrix import stack
+from mmcnb.samples.matrix import as_matrix
 
 PASSES = 3  # of least squares over all rows: `python -m benchmarks peers`
 ROUNDS = 5  # at one C on the sample: later ones improve nothing (`python -m benchmarks mkc`)
 LEAST_SQUARES = "least squares"
+
+
+@dataclass(frozen=True)
+class MarginPass(WeightedPass):
+    """Margins of rows, the largest score minus the second, with the sizes of the clusters."""
+
+    rule: Scores
+    rho: float
+
+    def start(self) -> list[Any]:
+        """Zero totals: weighted max(0, rho - margin), sizes, first row of each cluster."""
+        return [0.0, 0.0, first_rows(np.empty(0, np.int64), self.rule.offset.shape[0])]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Totals of one block."""
+        scores, weights, k = self.rule.decide(rows), self.weights_of(start, stop), self.rule.offset.shape[0]
+        labels = scores.argmax(axis=1)
+        sizes, first = np.bincount(labels, weights, k), first_rows(labels, k, start)
+        ranked = np.sort(scores, axis=1)
+        hinge = np.maximum(0.0, self.rho - (ranked[:, -1] - ranked[:, -2])) if k > 1 else np.zeros(1)
+        return [float((weights * hinge).sum()), sizes, first]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Totals of both."""
+        return [total[0] + other[0], total[1] + other[1], np.minimum(total[2], other[2])]
+
+
+@dataclass(frozen=True)
+class RunnerUpPass(SumPass):
+    """The constraints that some scores violate most: one cutting plane for each of them.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    labels : Labels
+        Cluster of each row.
+    generators : sequence of (Scores, float)
+        Scores and their rho. With an infinite rho all rows are active, and all other clusters count equally
+        as runners-up.
+    """
+
+    labels: Labels
+    generators: Any
+    n_sums: ClassVar[int] = 3
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Totals of one block."""
+        rows, labels = as_matrix(rows), self.labels.block(rows, start, stop)
+        weights = self.weights_of(start, stop)
+        parts = []
+        for scores, rho in self.generators:
+            if np.isinf(rho):
+                parts.append(_all_runner_ups(rows, labels, weights, scores.offset.shape[0]))
+            else:
+                values = scores.decide(rows)
+                parts.append(kernels.most_violated_runner_ups(rows, values, labels, weights, rho))
+        return [np.array(one) for one in zip(*parts, strict=True)]
+
+
+def _all_runner_ups(rows: Any, labels: np.ndarray, weights: np.ndarray, k: int) -> tuple[Any, ...]:
+    """The cutting plane of all rows: it needs no scores, and holds for any labels."""
+    sums, sizes = kernels.cluster_row_sums(rows, labels, k, weights)
+    others = max(k - 1, 1)
+    row_sums = sums - (sums.sum(axis=0) - sums) / others
+    return row_sums, sizes - (sizes.sum() - sizes) / others, np.array([weights.sum(), 0.0, 0.0, 0.0])
+
+
+@dataclass(eq=False)
+class MulticlassTrainingSet(TrainingSet):
+    """Rows as features, to be partitioned into k clusters.
+
+    Parameters
+    ----------
+    engine, features, normalization, weights, hold_labels, basis, row_sum
+        As in `TrainingSet`.
+    sketch : MulticlassTrainingSet or None, default=None
+        A uniform sample of the rows whose cluster sizes stay within the bounds; None counts all rows.
+    bounds : pair of ndarray of shape (k,)
+        Least and most rows (or weight) of each cluster; of the sketch where there is one.
+    """
+
+    bounds: tuple[np.ndarray, np.ndarray] = field(kw_only=True)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters, k."""
+        return self.bounds[0].shape[0]
+
+    def all_rows(self) -> tuple[Scores, float]:
+        """Scores of 0 and an infinite threshold."""
+        k, p = self.n_clusters, self.mean.shape[0]
+        return Scores(np.zeros((p, k)), np.zeros(k)), np.inf
+
+    def hyperplane(self, coef: np.ndarray, beta: float) -> Scores:
+        """Scores of mean 0, from the coefficients of all clusters."""
+        coef = coef.reshape(self.n_clusters, -1)
+        return Scores(np.ascontiguousarray(coef.T), coef @ self.mean)
+
+    def plane_sums(self, labels: Labels, generators: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The cutting planes that some scores generate under the labels: s, zeros and centred means."""
+        means, centred = self._runner_ups(labels, generators)
+        return means[:, 0], np.zeros(means.shape[0]), centred
+
+    def most_violated(
+        self, labels: Labels, hyperplane: Any, rho: float
+    ) -> tuple[np.ndarray, ConstraintStatistics, np.ndarray]:
+        """The most violated constraint of some scores, and the statistics of the sweep."""
+        means, centred = self._runner_ups(labels, [(hyperplane, rho)])
+        active, violation, changed, hinge = means[0].tolist()
+        statistics = ConstraintStatistics(active, 0.0, violation, 0.0, changed * self.total_weight, hinge)
+        return centred, statistics, np.empty(0, np.int8)
+
+    def _runner_ups(self, labels: Labels, generators: Any) -> tuple[np.ndarray, np.ndarray]:
+        """For each of some scores the means of its sweep, and its cutting plane, of shape (k, p)."""
+        totals = self._sweep(RunnerUpPass(self.weights, labels, generators))
+        row_sums, shares, means = (total / self.total_weight for total in totals)
+        return means, row_sums - shares[:, :, None] * self.mean
+
+    def over(self, features: Samples, weights: np.ndarray | None, **given: Any) -> Self:
+        """The same problem on other rows; where labels are not held, this set serves as the sketch."""
+        sketch = given.pop("sketch", None) or (None if given.get("hold_labels") else self)
+        other = super().over(features, weights, sketch=sketch, **given)
+        if sketch is None:
+            share, (low, high) = other.total_weight / self.total_weight, self.bounds
+            other.bounds = np.floor(low * share).astype(np.int64), np.ceil(high * share).astype(np.int64)
+        return other
+
+    def labels_of(self, hyperplane: Any) -> Labels:
+        """The cluster of the largest score."""
+        if not self.hold_labels:
+            return RuleLabels(hyperplane)
+        return GivenLabels(hyperplane.label(self.features.block(0, self.n_samples)))
+
+    def label_step(
+        self, labels: Labels, hyperplane: Any, statistics: ConstraintStatistics, least: float
+    ) -> LabelStep:
+        """The largest score of each row, minus the multipliers that keep cluster sizes within bounds."""
+        b = (self.sketch or self).size_multipliers(hyperplane)
+        boundary = hyperplane.shifted(b)
+        new = self.labels_of(boundary)
+        if not self.hold_labels:
+            return LabelStep(new, boundary, b, statistics.changed, not b.any())
+        every = None, 0, self.n_samples
+        changed = new.block(*every) != labels.block(*every)
+        weight = changed.sum() if self.weights is None else self.weights[changed].sum()
+        return LabelStep(new, boundary, b, float(weight), True)
+
+    def size_multipliers(self, hyperplane: Any) -> np.ndarray:
+        """What to subtract from the scores so that cluster sizes stay within their bounds."""
+        weights = np.ones(self.n_samples) if self.weights is None else self.weights
+        start = np.zeros(self.n_clusters)
+        return kernels.size_multipliers(self.decide(hyperplane), *self.bounds, weights, start)
+
+
+# -- the sample --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -63,13 +227,13 @@ class HingeRefinement:
         """What is minimised."""
         return Objective("adaptive", 0.0, float(self.sample.features.variances.sum()))
 
-    def working_set(self, labels: np.ndarray) -> CrammerSingerWorkingSet:
+    def working_set(self, labels: np.ndarray) -> WorkingSet:
         """A working set whose size bounds are those of the given labels."""
         weights = self.sample.features.weights
         bounds = self.partition.bounds_by_size(np.bincount(labels, weights, self.partition.n_clusters))
         values = open_samples(self.sample.values)
         given = self.engine, values, self.sample.normalization, weights
-        return CrammerSingerWorkingSet(MulticlassTrainingSet(*given, hold_labels=True, bounds=bounds))
+        return WorkingSet(MulticlassTrainingSet(*given, hold_labels=True, bounds=bounds))
 
     def run_start(self, start: Partition, record: Record) -> np.ndarray | None:
         """The labels at the last C that separates them; None where there is none."""
@@ -168,17 +332,15 @@ def widest_margin(
     """
     config, sample, objective = refinement.config, refinement.sample, refinement.objective
     labels, generators = RuleLabels(labelled.rule), None
-    bare = replace(objective, total_variance=0.0)  # with which nothing is degenerate
-    steps = [*((C, objective) for C in reversed(config.path)), (config.path[0], bare)]
     for stage, features, weights in _stages(session, config, sample, rows):
         given = session.engine, features, sample.normalization, weights
-        working_set = CrammerSingerWorkingSet(MulticlassTrainingSet(*given, bounds=labelled.bounds))
+        working_set = WorkingSet(MulticlassTrainingSet(*given, bounds=labelled.bounds))
         working_set.generators = generators or working_set.generators
         record = tag(session.record, stage=stage)
         budget = SweepBudget(session.plan.needs.sweeps if stage == "all rows" else None)
         working_set.relabel(labels)
-        for C, form in steps:
-            solution = cutting_plane(working_set, labels, form, C, config.eta, record, budget)
+        for C, form in falling(config, objective):
+            solution = working_set.cutting_plane(labels, form, C, config.eta, record, budget)
             if solution.status != "degenerate":
                 break
         generators = working_set.generators
@@ -194,10 +356,8 @@ def _stages(
     ]
     more = larger_sample(rows.n_samples)
     if more:
-        chosen = sample_rows(rows.n_samples, more, session.weights, np.random.RandomState(config.seed))
-        gathered = session.engine.run(GatherPass(chosen), rows, "larger sample")
-        weights = None if session.weights is None else session.weights[chosen]
-        stages.append(("larger sample", open_samples(stack(gathered)), weights))
+        drawn, weights, _ = draw_larger_sample(session, rows, more, config.seed)
+        stages.append(("larger sample", drawn, weights))
     elif rows.n_samples > sample.values.shape[0]:
         stages.append(("all rows", rows, session.weights))
     return stages

@@ -19,15 +19,12 @@ from mmcnb.features.kernel import KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import normalization_of, principal_features, total_variance_of
 from mmcnb.features.rules import GivenLabels
 from mmcnb.hinge.cccp import continuation
-from mmcnb.hinge.crammer_singer import CrammerSingerWorkingSet, MulticlassTrainingSet
-from mmcnb.hinge.cutting_plane import Objective
-from mmcnb.hinge.multiclass import ROUNDS, multiclass_result
-from mmcnb.hinge.qp import PlaneSolution, Threshold
-from mmcnb.hinge.sample_search import TIE, RestartResult, SearchConfig, fit_random_labels
-from mmcnb.hinge.socp import solve_kernel_planes
+from mmcnb.hinge.cutting_plane import Objective, WorkingSet
+from mmcnb.hinge.multiclass import ROUNDS, MulticlassTrainingSet, multiclass_result
+from mmcnb.hinge.qp import PlaneSolution, Threshold, solve_kernel_planes
+from mmcnb.hinge.sample_search import TIE, KernelFeatures, RestartResult, SearchConfig, fit_random_labels
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.two_clusters import model_of, refine_on_all_rows
-from mmcnb.hinge.working_set import FixedBasisWorkingSet, KernelFeatures, WorkingSet
+from mmcnb.hinge.two_clusters import refined
 from mmcnb.least_squares.all_rows import relative_weights
 from mmcnb.least_squares.partition import PartitionConfig, canonical_labels, partition_sample, random_labels
 from mmcnb.samples import Samples
@@ -35,8 +32,8 @@ from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix
 
 
-class MultipleKernelMixin(WorkingSet):
-    """What working sets of two and of more clusters share under several kernels.
+class MultipleKernelWorkingSet(WorkingSet):
+    """Cutting planes of any number of clusters, on a fixed basis for each of several kernels.
 
     Parameters
     ----------
@@ -49,7 +46,13 @@ class MultipleKernelMixin(WorkingSet):
     ----------
     kernel_weights : ndarray of shape (kernels,)
         Weights from the last SOCP: non-negative, of Euclidean norm 1. They are equal before the first.
+
+    References
+    ----------
+    B. Zhao, J. T. Kwok and C. Zhang, Multiple kernel clustering, Alg. 1 and sec. 4.
     """
+
+    random_planes = 50  # an SOCP costs many times a QP
 
     def __init__(self, training_set: TrainingSet, columns: Sequence[slice]) -> None:
         super().__init__(training_set)
@@ -85,48 +88,18 @@ class MultipleKernelMixin(WorkingSet):
         self.kernel_weights = solution.kernel_weights
         return solution
 
-    def combine(self, multipliers: np.ndarray) -> np.ndarray:
+    def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
         """v_k = weight_k Σ λ_p P_pk for each kernel."""
-        coef = super().combine(multipliers).reshape(-1, self.training_set.mean.shape[0])
+        coef = (multipliers @ self.coefs).reshape(-1, self.training_set.mean.shape[0])
         for weight, one in zip(self.kernel_weights, self.columns, strict=True):
             coef[:, one] *= weight
-        return coef.ravel()
+        return self.training_set.hyperplane(coef.ravel(), beta)
 
-    def over(self, training_set: Any) -> "MultipleKernelMixin":
+    def over(self, training_set: Any) -> "MultipleKernelWorkingSet":
         """The same generators on other rows."""
         other = type(self)(training_set, self.columns)
         other.generators = list(self.generators)
         return other
-
-
-class MultipleKernelWorkingSet(MultipleKernelMixin, FixedBasisWorkingSet):
-    """Cutting planes of two clusters on a fixed basis for each of several kernels.
-
-    Parameters
-    ----------
-    training_set, columns
-        As in `MultipleKernelMixin`.
-
-    References
-    ----------
-    B. Zhao, J. T. Kwok and C. Zhang, Multiple kernel clustering, Alg. 1.
-    """
-
-
-class MultipleKernelCrammerSingerWorkingSet(MultipleKernelMixin, CrammerSingerWorkingSet):
-    """Cutting planes of k clusters on a fixed basis for each of several kernels.
-
-    Parameters
-    ----------
-    training_set : MulticlassTrainingSet
-        The rows.
-    columns
-        As in `MultipleKernelMixin`.
-
-    References
-    ----------
-    B. Zhao, J. T. Kwok and C. Zhang, Multiple kernel clustering, sec. 4.
-    """
 
 
 @dataclass(frozen=True)
@@ -159,23 +132,14 @@ class MultipleKernelSample:
     z: np.ndarray
     weights: np.ndarray | None
 
-    def candidate(self, engine: Engine) -> KernelFeatures:
-        """Features of the search for two clusters."""
-        given = engine, self.features, self.normalization, self.weights
-        training_set = TrainingSet(*given, hold_labels=True, basis=self.basis)
+    def candidate(
+        self, engine: Engine, bounds: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> KernelFeatures:
+        """Features of the search: for two clusters, or for as many as there are bounds on their sizes."""
+        given = engine, self.features, self.normalization, self.weights, True, self.basis
+        training_set = TrainingSet(*given) if bounds is None else MulticlassTrainingSet(*given, bounds=bounds)
         return KernelFeatures(
             self.kernels, self.z, self.weights, lambda: MultipleKernelWorkingSet(training_set, self.columns)
-        )
-
-    def clusters_candidate(self, engine: Engine, bounds: tuple[np.ndarray, np.ndarray]) -> KernelFeatures:
-        """Features of the search for more clusters, with bounds on their sizes."""
-        given = engine, self.features, self.normalization, self.weights
-        training_set = MulticlassTrainingSet(*given, hold_labels=True, basis=self.basis, bounds=bounds)
-        return KernelFeatures(
-            self.kernels,
-            self.z,
-            self.weights,
-            lambda: MultipleKernelCrammerSingerWorkingSet(training_set, self.columns),
         )
 
 
@@ -276,7 +240,7 @@ def search_clusters(
     distinct = {canonical_labels(one.labels).tobytes(): one.labels for one in partitions}
     starts = list(enumerate(distinct.values()))[: config.n_init]
     bounds = partition.floor(features.total if sample.weights is None else float(sample.weights.sum()))
-    candidate = sample.clusters_candidate(session.engine, bounds)
+    candidate = sample.candidate(session.engine, bounds)
     total_variance = total_variance_of(sample.z, sample.weights) if separable else 0.0
     objective = Objective(config.threshold, config.balance, total_variance)
 
@@ -332,12 +296,9 @@ def fit_clusters(
     given = session, sample, partition, config
     restart = search_clusters(*given) or search_clusters(*given, separable=False)
     assert restart is not None  # without separability no search fails
-    state, model = restart.state, model_of(session, restart)
-    if session.has_more_rows:  # sizes are counted in rows
-        counted = replace(session, weights=relative_weights(session.weights))
-        state, model = refine_on_all_rows(counted, restart, model, config)
+    counted = replace(session, weights=relative_weights(session.weights))  # sizes are counted in rows
+    state, model = refined(counted, restart, config)
     solution, objective = state.solution, restart.objective
-    model = replace(model, rule=state.boundary, kernel_weights=solution.quadratic.kernel_weights)
     random_state = np.random.RandomState(config.seed)
     labels = random_labels(restart.training_set.n_samples, partition.shares, random_state)
     random = fit_random_labels(restart, config, GivenLabels(labels))

@@ -9,7 +9,7 @@ from mmcnb.least_squares.search import SearchSettings, search_needs
 from mmcnb.samples import GROUP_ROWS
 from mmcnb.samples.matrix import FREED_BYTES
 
-MARGIN_ROUTINES, ROUND_ROUTINES = {"most_violated_constraint": 8.0}, {"cccp_rounds": 6.5}
+MARGIN_ROUTINES, ROUND_ROUTINES = {"most_violated_constraint": 8.0}, {"sample_subproblem": 6.5}
 HELD_ROWS = 2**14  # up to which the rounds of compiled methods run on all rows in memory
 MANY_SWEEPS, FEW_SWEEPS, LIKELY_SWEEPS = 300, 5, 20  # `python -m benchmarks engine`
 LINEAR_PLANES = 80  # cutting planes of a linear method that are in memory at once, each with its hyperplane

@@ -8,12 +8,76 @@ import numpy as np
 from mmcnb.engine.passes import RowSumPass, SumPass
 from mmcnb.engine.run import Engine, Pass
 from mmcnb.features.rules import DecisionPass, GivenLabels, Hyperplane, Labels, RuleLabels, signs
-from mmcnb.hinge.cutting_plane import ConstraintStatistics, MostViolatedPass
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 
 BINS = 4096  # of a histogram; five passes find a quantile to the last bit
 Total = TypeVar("Total")
+
+
+@dataclass(frozen=True)
+class ConstraintStatistics:
+    """Statistics of a hyperplane and the labels from one sweep: means over the weight of all rows.
+
+    Parameters
+    ----------
+    active : float
+        Share of the rows in the most violated constraint (s).
+    signed : float
+        The same, signed by the labels (t).
+    violation : float
+        Mean of c (rho - y f): the true slack.
+    positive : float
+        Share of the rows with f >= 0; 0 with more than two clusters.
+    changed : float
+        Weight of the rows whose label the hyperplane would change.
+    hinge : float
+        Mean of max(0, rho - |f|): the slack under the hyperplane's own labels.
+    """
+
+    active: float
+    signed: float
+    violation: float
+    positive: float
+    changed: float
+    hinge: float
+
+
+@dataclass(frozen=True)
+class MostViolatedPass(SumPass):
+    """The most violated constraint of a hyperplane: the rows with y f(x) <= rho, and the sum of their y F(x).
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    labels : Labels
+        The labels y.
+    hyperplane : Hyperplane
+        f(x) = F(x)·w + b.
+    rho : float
+        Threshold of the margin.
+    keep_rows : bool, default=False
+        Whether to return which rows are in the constraint, one byte per row.
+    """
+
+    labels: Labels
+    hyperplane: Hyperplane
+    rho: float
+    keep_rows: bool = False
+
+    def start(self) -> list[Any]:
+        """Zero totals."""
+        return [0.0, 0.0, []]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Totals of one block."""
+        y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
+        sparse = isinstance(rows, CSRBlock)
+        sweep = kernels.most_violated_constraint_csr if sparse else kernels.most_violated_constraint
+        features, plane = rows[:3] if sparse else (rows,), self.hyperplane
+        active, row_sum, totals = sweep(*features, y, weights, plane.coef, plane.offset, self.rho)
+        return [row_sum, totals, [active] if self.keep_rows else []]
 
 
 @dataclass(frozen=True)
@@ -103,38 +167,47 @@ class TrainingSet:
         fresh = {"hold_labels": False, "basis": None, "row_sum": None, "sketch": None}
         return replace(self, features=features, weights=weights, **fresh | given)
 
+    def all_rows(self) -> tuple[Any, float]:
+        """A zero hyperplane and an infinite threshold: they generate the plane of all rows."""
+        return Hyperplane(np.zeros(self.mean.shape[0]), 0.0), np.inf
+
+    def hyperplane(self, coef: np.ndarray, beta: float) -> Any:
+        """The hyperplane of some coefficients with mean decision value beta."""
+        return Hyperplane(coef, beta - float(self.mean @ coef))
+
     def most_violated(
-        self, labels: Labels, hyperplane: Hyperplane, rho: float
-    ) -> tuple[np.ndarray, ConstraintStatistics]:
-        """The mean of y F over the most violated constraint, and the statistics of the sweep."""
-        row_sum, totals, _ = self._sweep(MostViolatedPass(self.weights, labels, hyperplane, rho))
-        return row_sum / self.total_weight, self.statistics_of(totals)
+        self, labels: Labels, hyperplane: Any, rho: float
+    ) -> tuple[np.ndarray, ConstraintStatistics, np.ndarray]:
+        """The most violated constraint of a hyperplane.
 
-    def most_violated_rows(
-        self, labels: Labels, hyperplane: Hyperplane, rho: float
-    ) -> tuple[np.ndarray, np.ndarray, ConstraintStatistics]:
-        """As `most_violated`, preceded by which rows are in the constraint: one byte per row."""
-        sweep = MostViolatedPass(self.weights, labels, hyperplane, rho, keep_rows=True)
-        row_sum, totals, active = self._sweep(sweep)
-        return np.concatenate(active), row_sum / self.total_weight, self.statistics_of(totals)
-
-    def statistics_of(self, totals: np.ndarray) -> ConstraintStatistics:
-        """The totals of a sweep as named means over the weight of all rows."""
+        Returns
+        -------
+        centred : ndarray of shape (p,)
+            Mean of y F over its rows, in centred features.
+        statistics : ConstraintStatistics
+            The statistics of the sweep.
+        active : ndarray of shape (n,), int8
+            1 for each of its rows; empty if labels are not stored.
+        """
+        sweep = MostViolatedPass(self.weights, labels, hyperplane, rho, self.hold_labels)
+        row_sum, totals, parts = self._sweep(sweep)
         active, signed, violation, positive, changed, hinge, _ = totals.tolist()
         total = self.total_weight
         shares = active / total, signed / total, violation / total, positive / total
-        return ConstraintStatistics(*shares, changed, hinge / total)
+        statistics = ConstraintStatistics(*shares, changed, hinge / total)
+        centred = row_sum / total - statistics.signed * self.mean
+        return centred, statistics, np.concatenate([np.empty(0, np.int8), *parts])
 
     def plane_sums(
-        self, labels: Labels, generators: list[tuple[Hyperplane, float]]
+        self, labels: Labels, generators: list[tuple[Any, float]]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The cutting planes that some hyperplanes generate under the labels: s, t and means of y F."""
+        """The planes that some hyperplanes generate under the labels: s, t and centred means of y F."""
         coefs = np.ascontiguousarray(np.column_stack([plane.coef for plane, _ in generators]))
         offsets = np.array([plane.offset for plane, _ in generators])
         rhos = np.array([rho for _, rho in generators], np.float64)
         totals = self._sweep(PlaneSumsPass(self.weights, labels, coefs, offsets, rhos))
         s, t, row_sums = (total / self.total_weight for total in totals)
-        return s, t, row_sums
+        return s, t, row_sums - np.outer(t, self.mean)
 
     def decide(self, hyperplane: Hyperplane) -> np.ndarray:
         """Decision values of all rows."""
@@ -167,15 +240,11 @@ class TrainingSet:
         LabelStep
             The new labels, their threshold and how many changed.
         """
-        q = self.label_threshold(hyperplane, statistics.positive, least)
+        q, positive = 0.0, statistics.positive
+        if not least <= positive <= 1 - least:
+            q = self.quantile(hyperplane, 1 - least if positive < least else least)
         boundary = hyperplane.shifted(q)
         return LabelStep(self.labels_of(boundary), boundary, q, statistics.changed, q == 0.0)
-
-    def label_threshold(self, hyperplane: Hyperplane, positive: float, least: float) -> float:
-        """0 where both clusters hold their least share; otherwise the quantile that ensures it."""
-        if least <= positive <= 1 - least:
-            return 0.0
-        return self.quantile(hyperplane, 1 - least if positive < least else least)
 
     def quantile(self, hyperplane: Hyperplane, share: float) -> float:
         """A threshold that leaves about a given share of the weight of the decision values below it.
@@ -185,8 +254,8 @@ class TrainingSet:
         """
         if self.sketch is not None:
             return self.sketch.quantile(hyperplane, share)
-        low, high = self._sweep(RangePass(hyperplane))
-        high = np.nextafter(high, np.inf)
+        least, largest = self._sweep(ExtremesPass(hyperplane))
+        low, high = float(least.min()), float(np.nextafter(largest.max(), np.inf))
         for _ in range(5):
             edges = np.linspace(low, high, BINS + 1)
             (counts,) = self._sweep(HistogramPass(self.weights, hyperplane, edges))
@@ -198,7 +267,7 @@ class TrainingSet:
             if high <= np.nextafter(low, np.inf):
                 break
         q = low if sides[0] > sides[1] or (sides[0] == sides[1] and share > 0.5) else high
-        under, above = self._sweep(GapPass(hyperplane, q))
+        (_, above), (under, _) = self._sweep(ExtremesPass(hyperplane, q)).tolist()
         # The middle of the gap, where rounding cannot move a row to the other side.
         return under + (above - under) / 2 if np.isfinite(above - under) else q
 
@@ -224,45 +293,27 @@ class PlaneSumsPass(SumPass):
 
 
 @dataclass(frozen=True)
-class RangePass:
-    """Least and largest decision value."""
+class ExtremesPass:
+    """Least and largest decision value of the rows below q, and of the others; infinite if there is none."""
 
     hyperplane: Hyperplane
+    q: float = 0.0
 
-    def start(self) -> tuple[float, float]:
-        """The empty range."""
-        return np.inf, -np.inf
+    def start(self) -> np.ndarray:
+        """The values of no rows."""
+        return np.array([[np.inf, np.inf], [-np.inf, -np.inf]])
 
-    def block(self, rows: Any, start: int, stop: int) -> tuple[float, float]:
-        """Range of one block."""
+    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+        """The values of one block."""
         f = self.hyperplane.decide(rows)
-        return float(f.min()), float(f.max())
+        sides = f[f < self.q], f[f >= self.q]
+        return np.array(
+            [[one.min(initial=np.inf) for one in sides], [one.max(initial=-np.inf) for one in sides]]
+        )
 
-    def combine(self, total: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-        """Range of both."""
-        return min(total[0], other[0]), max(total[1], other[1])
-
-
-@dataclass(frozen=True)
-class GapPass:
-    """Largest decision value below q, and least at or above it."""
-
-    hyperplane: Hyperplane
-    q: float
-
-    def start(self) -> tuple[float, float]:
-        """An empty gap."""
-        return -np.inf, np.inf
-
-    def block(self, rows: Any, start: int, stop: int) -> tuple[float, float]:
-        """The two values of one block."""
-        f = self.hyperplane.decide(rows)
-        below = f < self.q
-        return float(f[below].max(initial=-np.inf)), float(f[~below].min(initial=np.inf))
-
-    def combine(self, total: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-        """The two values of both."""
-        return max(total[0], other[0]), min(total[1], other[1])
+    def combine(self, total: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """The values of both."""
+        return np.array([np.minimum(total[0], other[0]), np.maximum(total[1], other[1])])
 
 
 @dataclass(frozen=True)

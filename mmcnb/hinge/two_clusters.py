@@ -12,22 +12,28 @@ from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, tag,
 from mmcnb.features.model import Model
 from mmcnb.features.rules import GivenLabels, Hyperplane, Labels, RuleLabels
 from mmcnb.hinge.cccp import CCCPResult, continuation
-from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget
+from mmcnb.hinge.cutting_plane import (
+    Objective,
+    SampleWorkingSet,
+    SubproblemResult,
+    SweepBudget,
+    WorkingSet,
+)
 from mmcnb.hinge.needs import FEW_SWEEPS, larger_sample
 from mmcnb.hinge.sample_search import (
     CLEAN_SCORE,
+    KernelFeatures,
     RestartResult,
     SearchConfig,
     fit_random_labels,
+    linear_features,
     search_config,
     search_sample,
 )
-from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.working_set import KernelFeatures, SampleWorkingSet, WorkingSet, linear_features
 from mmcnb.least_squares.graph_partition import GraphSample
 from mmcnb.least_squares.normalized_cut import relative_cut
 from mmcnb.least_squares.search import SampleClusters
-from mmcnb.samples import open_samples
+from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import stack
 
 # Share of the labels that may change in the last round after the sample: `python -m benchmarks engine`.
@@ -38,53 +44,7 @@ AGREEMENT = 0.9  # of the labels at two bandwidths; below it the criteria disagr
 NO_CLUSTERS = "no clusters found: |w| is no larger than random labels give; try another gamma."
 DISAGREE = "the judges of the width disagree"
 Refined = tuple[CCCPResult, Model]  # where a refinement ended, and the model without its hyperplane
-
-
-def fit_two_clusters(
-    session: FitSession,
-    candidates: Sequence[Callable[[], KernelFeatures]],
-    config: SearchConfig,
-    refine: Callable[[FitSession, RestartResult, Model, SearchConfig], Refined] | None = None,
-    **attributes: Any,
-) -> FitResult:
-    """Search starts on the sample, and refine the best one on all rows.
-
-    Parameters
-    ----------
-    session : FitSession
-        The fit.
-    candidates : sequence of callable
-        Each makes the sample under one kernel.
-    config : SearchConfig
-        Settings of the search.
-    refine : callable or None, default=None
-        The refinement where there are more rows than the sample; None is `refine_on_all_rows`.
-    **attributes
-        Fitted attributes that take the place of gamma.
-
-    Returns
-    -------
-    FitResult
-        Cluster 0 is where f is below 0.
-    """
-    return fit_from(session, search_starts(session, candidates, config), config, refine, **attributes)
-
-
-def fit_from(
-    session: FitSession,
-    restarts: list[RestartResult],
-    config: SearchConfig,
-    refine: Callable[[FitSession, RestartResult, Model, SearchConfig], Refined] | None = None,
-    **attributes: Any,
-) -> FitResult:
-    """As `fit_two_clusters`, from the first of some results on the sample."""
-    restart = restarts[0]
-    state, model = restart.state, model_of(session, restart)
-    if session.has_more_rows:
-        state, model = (refine or refine_on_all_rows)(session, restart, model, config)
-    weights = state.solution.quadratic.kernel_weights
-    model = replace(model, rule=state.boundary, kernel_weights=weights)
-    return _result(session, restarts, state, model, config, attributes or {"gamma": restart.gamma})
+Refine = Callable[[FitSession, RestartResult, Model, SearchConfig], Refined]
 
 
 def search_starts(
@@ -100,13 +60,6 @@ def search_starts(
     return restarts or search_sample(session.engine, candidates[:1], *given, accept_degenerate=True)
 
 
-def model_of(session: FitSession, restart: RestartResult) -> Model:
-    """The model of a start on the sample, without its hyperplane."""
-    training_set, empty = restart.training_set, Hyperplane(np.empty(0), 0.0)
-    dtype = training_set.features.dtype.name
-    return Model(empty, restart.kernel, training_set.basis, session.mean, session.deviation, dtype)
-
-
 # -- all rows ----------------------------------------------------------------------------------
 
 
@@ -119,36 +72,38 @@ def refine_on_all_rows(
     """
     features = session.cached(model.features(session.samples))
     n, compiled = session.samples.n_samples, isinstance(restart.working_set, SampleWorkingSet)
-    size = larger_sample(n, compiled)
+    over, working_set, state = restart.training_set.over, restart.working_set, restart.state
+    size, row_sum, few = larger_sample(n, compiled), None, None
     if size:
-        larger, row_sum = _larger_sample(session, restart, features, size, config.seed)
-        working_set = restart.working_set.over(larger)
-        labels = larger.labels_of(restart.state.boundary)
+        drawn, weights, row_sum = draw_larger_sample(session, features, size, config.seed)
+        larger = over(drawn, weights, hold_labels=True)
+        working_set, labels = working_set.over(larger), larger.labels_of(state.boundary)
         stage = "all rows" if size == n else "larger sample"
         state = last_steps(session, restart, working_set, labels, config, None, stage)
         if size == n:
-            whole = restart.training_set.over(features, session.weights, row_sum=row_sum)
-            return replace(state, training_set=whole), model
-        # Where reads are limited, the larger sample gives the quantiles.
+            return replace(state, training_set=over(features, session.weights, row_sum=row_sum)), model
+        # If reads are limited, the larger sample gives the quantiles.
         few = larger if session.plan.needs.sweeps <= FEW_SWEEPS else None
-        training_set = restart.training_set.over(features, session.weights, row_sum=row_sum, sketch=few)
-    else:
-        training_set = restart.training_set.over(features, session.weights)
-        working_set, state = restart.working_set, restart.state
-    labels = training_set.labels_of(state.boundary)
-    working_set = working_set.over(training_set)
+    training_set = over(features, session.weights, row_sum=row_sum, sketch=few)
+    labels, working_set = training_set.labels_of(state.boundary), working_set.over(training_set)
     return last_steps(session, restart, working_set, labels, config, session.plan.needs.sweeps), model
 
 
-def _larger_sample(
-    session: FitSession, restart: RestartResult, features: Any, size: int, seed: int
-) -> tuple[TrainingSet, tuple[np.ndarray, float]]:
-    """A larger sample, and the sum of all rows from the same pass."""
+def draw_larger_sample(
+    session: FitSession, features: Samples, size: int, seed: int
+) -> tuple[Samples, np.ndarray | None, tuple[np.ndarray, float]]:
+    """A larger sample with its weights, and the sum of all rows from the same pass."""
     rows = sample_rows(session.samples.n_samples, size, session.weights, np.random.RandomState(seed))
     both = CombinedPass((GatherPass(rows), RowSumPass(session.weights)))
     gathered, row_sum = session.engine.run(both, features, "larger sample")
     weights = None if session.weights is None else session.weights[rows]
-    return restart.training_set.over(open_samples(stack(gathered)), weights, hold_labels=True), row_sum
+    return open_samples(stack(gathered)), weights, row_sum
+
+
+def falling(config: SearchConfig, objective: Objective) -> list[tuple[float, Objective]]:
+    """C from the last to the first, and then the first with an objective for which nothing is degenerate."""
+    bare = config.path[0], replace(objective, total_variance=0.0)
+    return [*((C, objective) for C in reversed(config.path)), bare]
 
 
 def last_steps(
@@ -169,13 +124,73 @@ def last_steps(
     still = STILL_SHARE * training_set.total_weight
     limits = replace(config.limits, changed=still, max_rounds=min(most, config.limits.max_rounds))
     record = tag(session.record, stage=stage, gamma=restart.gamma)
-    steps = [(C, restart.objective.total_variance) for C in reversed(config.path)]
-    for C, total_variance in [*steps, (config.path[0], 0.0)]:
-        objective = replace(restart.objective, total_variance=total_variance)
+    for C, objective in falling(config, restart.objective):
         state = continuation(working_set, labels, objective, (C,), config.eta, limits, record, budget)
         if state is not None:
             return state
     raise AssertionError("unreachable: without a total variance nothing is degenerate")
+
+
+def refined(
+    session: FitSession,
+    restart: RestartResult,
+    config: SearchConfig,
+    refine: Refine = refine_on_all_rows,
+) -> Refined:
+    """Where a start on the sample ends on all rows, and its model."""
+    training_set, empty = restart.training_set, Hyperplane(np.empty(0), 0.0)
+    dtype = training_set.features.dtype.name
+    model = Model(empty, restart.kernel, training_set.basis, session.mean, session.deviation, dtype)
+    state = restart.state
+    if session.has_more_rows:
+        state, model = refine(session, restart, model, config)
+    weights = state.solution.quadratic.kernel_weights
+    return state, replace(model, rule=state.boundary, kernel_weights=weights)
+
+
+# -- the fit -----------------------------------------------------------------------------------
+
+
+def fit_two_clusters(
+    session: FitSession,
+    candidates: Sequence[Callable[[], KernelFeatures]],
+    config: SearchConfig,
+    refine: Refine = refine_on_all_rows,
+    **attributes: Any,
+) -> FitResult:
+    """Search starts on the sample, and refine the best one on all rows.
+
+    Parameters
+    ----------
+    session : FitSession
+        The fit.
+    candidates : sequence of callable
+        Each makes the sample under one kernel.
+    config : SearchConfig
+        Settings of the search.
+    refine : callable, default=refine_on_all_rows
+        The refinement if there are more rows than the sample.
+    **attributes
+        Fitted attributes that take the place of gamma.
+
+    Returns
+    -------
+    FitResult
+        Cluster 0 is where f is below 0.
+    """
+    return fit_from(session, search_starts(session, candidates, config), config, refine, **attributes)
+
+
+def fit_from(
+    session: FitSession,
+    restarts: list[RestartResult],
+    config: SearchConfig,
+    refine: Refine = refine_on_all_rows,
+    **attributes: Any,
+) -> FitResult:
+    """As `fit_two_clusters`, from the first of some results on the sample."""
+    state, model = refined(session, restarts[0], config, refine)
+    return _result(session, restarts, state, model, config, attributes or {"gamma": restarts[0].gamma})
 
 
 # -- on a graph --------------------------------------------------------------------------------
@@ -245,7 +260,7 @@ def _result(
     if state.threshold != 0.0:  # the statistics are those of another threshold
         training_set = restart.training_set.over(model.features(session.samples), session.weights)
         labels = RuleLabels(state.boundary)
-        _, statistics = training_set.most_violated(labels, state.boundary, solution.quadratic.rho)
+        _, statistics, _ = training_set.most_violated(labels, state.boundary, solution.quadratic.rho)
     separated, warnings = separation(restart.objective, solution, fit_random_labels(restart, config))
     share = statistics.positive
     above_cut, small_cluster = _above_cut(restart), _small_cluster(share)

@@ -14,13 +14,10 @@ from mmcnb.kernels import unchecked
 from mmcnb.kernels._checks import checked
 
 __all__ = [
-    "basis_fixed_point_sums",
     "cluster_row_sums",
     "cluster_scores",
     "decision_values",
     "evolve_labels",
-    "flip_labels",
-    "linear_kernel_block_into",
     "most_violated_constraint",
     "most_violated_runner_ups",
     "nearest_nodes_into",
@@ -29,13 +26,11 @@ __all__ = [
     "plane_sums",
     "polynomial_kernel_block_into",
     "rbf_kernel_block_into",
-    "refine",
     "shake",
     "size_multipliers",
     "squared_norms",
     "steepest_moves",
     "stochastic_moves",
-    "weighted_row_sum",
 ]
 
 
@@ -46,10 +41,8 @@ def _twin_of_csr(name: str) -> Callable | None:
         return None
     routine = getattr(unchecked, twin)
 
-    def call(data: Any, indices: Any, indptr: Any, n_features: int, *others: Any) -> Any:
-        if name == "weighted_row_sum":
-            others = *others, n_features
-        elif "kernel_block" in name:
+    def call(data: Any, indices: Any, indptr: Any, *others: Any) -> Any:
+        if "kernel_block" in name:
             B, *others = others
             prepared = (unchecked.squared_norms(B), unchecked.column_tiles(B)) if "rbf" in name else ()
             others = np.ascontiguousarray(B.T), *prepared, *others

@@ -77,10 +77,6 @@ class Array:
             return f"in [{self.least}, {self.below})"
         return "" if self.least is None else f"at least {self.least}"
 
-    def __str__(self) -> str:
-        use = "overwritten" if self.written else ""
-        return ", ".join(filter(None, [f"ndarray of shape {self.shape}", self.dtype, self.bounds, use]))
-
     def fit(self, name: str, value: Any, sizes: Sizes) -> Any:
         """Compare type, dtype, order and shape; the value as the routine takes it."""
         if type(value) is not np.ndarray and (
@@ -131,9 +127,6 @@ class Array:
 class Rows(Array):
     """A block of rows: an array, or CSR rows with the attributes ``data``, ``indices`` and ``indptr``."""
 
-    def __str__(self) -> str:
-        return f"{super().__str__()}, or rows in CSR form"
-
     def of_csr(self, name: str, block: Any, sizes: Sizes) -> tuple[dict[str, Array], tuple[Any, ...]]:
         """Descriptions of the three arrays of CSR rows, and the arrays; remembers their number of columns."""
         columns, _ = self.axes[1]
@@ -179,9 +172,6 @@ class Number:
     least: float = -math.inf
     finite: bool = True
 
-    def __str__(self) -> str:
-        return "float" + (f", at least {self.least}" if self.least > -math.inf else "")
-
     def fit(self, name: str, value: Any, sizes: Sizes) -> float:
         # An int would compile the routine anew.
         number = float(value) if isinstance(value, numbers.Real) else math.nan
@@ -199,9 +189,6 @@ class Whole:
     least: int = 0
     size: str = ""
 
-    def __str__(self) -> str:
-        return f"int, at least {self.least}"
-
     def fit(self, name: str, value: Any, sizes: Sizes) -> int:
         if not isinstance(value, numbers.Integral) or not self.least <= value <= LARGEST:
             raise InputError(
@@ -217,9 +204,6 @@ class Whole:
 @dataclass(frozen=True)
 class Flag:
     """True or False."""
-
-    def __str__(self) -> str:
-        return "bool"
 
     def fit(self, name: str, value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, (bool, np.bool_)):
@@ -258,7 +242,7 @@ def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
     routine : callable
         Decorated with `takes`.
     of_csr : callable or None, default=None
-        Called with the three arrays of the rows, their number of columns and the other arguments.
+        Called with the three arrays of the rows and the other arguments.
     """
     function = getattr(routine, "py_func", routine)
     takes, rule, signature = function.takes, function.rule, inspect.signature(function)
@@ -284,10 +268,7 @@ def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
                 kind.check(name, given[name], sizes, given)
         if rule:
             rule(given)
-        if of_csr is not None and sparse:
-            columns, values = sizes[takes[first].axes[1][0]][0], tuple(given.values())
-            return of_csr(*values[:3], columns, *values[3:])
-        return routine(*given.values())
+        return (of_csr if of_csr is not None and sparse else routine)(*given.values())
 
     check_and_call.__module__ = __package__  # where it is imported from, so that it can be pickled
     check_and_call.__doc__ = re.sub(r"(?=Examples\n +-----)", RAISES, function.__doc__ or "")

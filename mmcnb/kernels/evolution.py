@@ -12,7 +12,7 @@ import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
 from mmcnb.errors import InputError
-from mmcnb.kernels._checks import INTEGERS, Array, Flag, Signs, Whole, takes
+from mmcnb.kernels._checks import Array, Flag, Signs, Whole, takes
 
 GOLDEN, MIX_1, MIX_2 = map(np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 DIGITS = 10  # to which a fitness must differ to be better
@@ -25,13 +25,6 @@ def _check_matrix(given):
         raise InputError(
             f"M has {M.shape[1]} columns; a matrix R needs as many as it has rows, {M.shape[0]}."
         )
-
-
-def _check_flips(given):
-    _check_matrix(given)
-    numbers, times = np.unique(given["flips"], return_counts=True)
-    if (times > 1).any():
-        raise InputError(f"flips holds {numbers[times > 1][0]} more than once; give different coordinates.")
 
 
 def _check_population(given):
@@ -83,58 +76,6 @@ def _flip(M, matrix, y, product, flips, step, scratch):
         _add_scaled(scratch, M[i], -2.0 * sign)
     y[i] = -y[i]
     return change
-
-
-@njit()
-@takes(
-    _check_flips,
-    M=Array("(n, r)", "float64"),
-    matrix=Flag(),
-    y=Signs("(n,)", "int8"),
-    product=Array("(r,)", "float64"),
-    flips=Array("(flips,)", INTEGERS, least=0, below="n"),
-)
-def flip_labels(M, matrix, y, product, flips):
-    """Flip some coordinates of a label vector: the change of y'Ry, by Gieseke et al., Theorem 1.
-
-    Parameters
-    ----------
-    M : ndarray of shape (n, r), float64
-        R, symmetric, of r = n columns, or features Z with R = ZZ'.
-    matrix : bool
-        Whether M is R itself.
-    y : ndarray of shape (n,), int8, -1 or +1
-        Labels -1 or +1.
-    product : ndarray of shape (r,), float64
-        ``y @ M``.
-    flips : ndarray of shape (flips,), int32 or int64, in [0, n)
-        The coordinates, all different.
-
-    Returns
-    -------
-    change : float
-        What y'Ry gains.
-    y : ndarray of shape (n,), int8
-        The new labels.
-    product : ndarray of shape (n,) or (r,), float64
-        Their product.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.kernels import flip_labels
-    >>> Z, y = np.array([[1.0], [2.0]]), np.array([1, -1], np.int8)
-    >>> change, y, product = flip_labels(Z, False, y, y @ Z, np.array([1]))
-    >>> change, y.tolist(), product.tolist()
-    (8.0, [1, 1], [3.0])
-    """
-    y, product, scratch = y.copy(), product.copy(), product.copy()
-    change = 0.0
-    for step in range(flips.shape[0]):
-        change += _flip(M, matrix, y, product, flips, step, scratch)
-    for i in flips:
-        _add_scaled(product, M[i], 2.0 * y[i])
-    return change, y, product
 
 
 @njit()

@@ -9,7 +9,7 @@ dropped, and the mean form J = Σ_h e_h'R e_h / n_h. Among equal gains the first
 import numpy as np
 
 from mmcnb._numba import njit
-from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Number, Whole, takes
+from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Flag, Number, Whole, takes
 
 LANES = 64  # gains that are compared at once with the largest so far
 LEAST_GAIN = 1e-9  # far above rounding, far below what a move is worth
@@ -231,7 +231,42 @@ def _allowed(counts, low, high, may_leave, may_enter):
 
 
 @njit()
-def _steepest(R, labels, low, high, most, by_mean):
+@takes(**SMOOTHED, **SIZES, most=Whole(), by_mean=Flag())
+def steepest_moves(R, labels, low, high, most, by_mean):
+    """Steepest descent by single moves: Pahikkala et al., Algorithm 2, with bounds on sizes.
+
+    Parameters
+    ----------
+    R : ndarray of shape (m, m), float64
+        The smoother, symmetric.
+    labels : ndarray of shape (m,), int32 or int64, in [0, k)
+        Where to start; sizes out of bounds are brought inside first, by the best moves that do so.
+    low : ndarray of shape (k,), int32 or int64, at least 1
+        Least rows of each cluster.
+    high : ndarray of shape (k,), int32 or int64, at least low
+        Most rows of each cluster. The published form has 1 and m.
+    most : int, at least 0
+        Most moves.
+    by_mean : bool
+        Whether the objective is the mean form J, or Q as published.
+
+    Returns
+    -------
+    labels : ndarray of shape (m,), int64
+        The labels reached.
+    moves : int
+        Rows moved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import steepest_moves
+    >>> R = np.kron(np.eye(2), np.full((2, 2), 0.4)) - 0.2
+    >>> bounds = np.array([1, 1]), np.array([3, 3])
+    >>> labels, moves = steepest_moves(R, np.array([0, 0, 1, 0]), *bounds, 9, True)
+    >>> labels.tolist(), moves
+    ([0, 0, 1, 1], 1)
+    """
     labels = labels.astype(np.int64)
     m, k = R.shape[0], low.shape[0]
     T, counts, diagonal = _start(R, labels, k)
@@ -257,82 +292,6 @@ def _steepest(R, labels, low, high, most, by_mean):
         _move(R, labels, T, counts, i, d)
         own[i] = T[d, i]
     return labels, most
-
-
-@njit()
-@takes(**SMOOTHED, **SIZES, most=Whole())
-def steepest_moves(R, labels, low, high, most):
-    """Steepest descent on Q by single moves: Pahikkala et al., Algorithm 2, with bounds on sizes.
-
-    Parameters
-    ----------
-    R : ndarray of shape (m, m), float64
-        The smoother, symmetric.
-    labels : ndarray of shape (m,), int32 or int64, in [0, k)
-        Where to start; sizes out of bounds are brought inside first, by the best moves that do so.
-    low : ndarray of shape (k,), int32 or int64, at least 1
-        Least rows of each cluster.
-    high : ndarray of shape (k,), int32 or int64, at least low
-        Most rows of each cluster. The published form has 1 and m.
-    most : int, at least 0
-        Most moves.
-
-    Returns
-    -------
-    labels : ndarray of shape (m,), int64
-        The labels reached.
-    moves : int
-        Rows moved.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.kernels import steepest_moves
-    >>> R = np.kron(np.eye(2), np.full((2, 2), 0.4)) - 0.2
-    >>> labels, moves = steepest_moves(R, np.array([0, 0, 1, 0]), np.array([1, 1]), np.array([3, 3]), 9)
-    >>> labels.tolist(), moves
-    ([0, 0, 1, 1], 1)
-    """
-    return _steepest(R, labels, low, high, most, False)
-
-
-@njit()
-@takes(**SMOOTHED, **SIZES, most=Whole())
-def refine(R, labels, low, high, most):
-    """Steepest single moves on the mean form J = Σ_h e_h'R e_h / n_h, with bounds on sizes.
-
-    The search is Algorithm 2 of Pahikkala et al.; their objective is the sum without the division by n_h.
-
-    Parameters
-    ----------
-    R : ndarray of shape (m, m), float64
-        The smoother of a centred kernel, symmetric.
-    labels : ndarray of shape (m,), int32 or int64, in [0, k)
-        Where to start; sizes out of bounds are brought inside first, by the best moves that do so.
-    low : ndarray of shape (k,), int32 or int64, at least 1
-        Least rows of each cluster.
-    high : ndarray of shape (k,), int32 or int64, at least low
-        Most rows of each cluster.
-    most : int, at least 0
-        Most moves.
-
-    Returns
-    -------
-    labels : ndarray of shape (m,), int64
-        The labels reached.
-    moves : int
-        Rows moved.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.kernels import refine
-    >>> R = np.kron(np.eye(2), np.full((2, 2), 0.4)) - 0.2
-    >>> labels, moves = refine(R, np.array([0, 0, 1, 0]), np.array([1, 1]), np.array([3, 3]), 9)
-    >>> labels.tolist(), moves
-    ([0, 0, 1, 1], 1)
-    """
-    return _steepest(R, labels, low, high, most, True)
 
 
 @njit()

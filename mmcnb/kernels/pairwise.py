@@ -1,4 +1,4 @@
-"""Values of kernel functions between a block of rows and a few basis vectors: Gaussian, linear, polynomial.
+"""Values of kernel functions between a block of rows and a few basis vectors: Gaussian and polynomial.
 
 X is (rows, d) and B is (p, d), float32 or float64; ``out`` is (rows, p), float32 or float64, and is
 overwritten. All arrays are C-ordered. Rows in CSR form may have their columns in any order. Their twins take
@@ -344,65 +344,6 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
 
 
 @njit()
-@takes(X=Rows("(rows, d)", FLOATS), B=Array("(p, d)", FLOATS), out=Array("(rows, p)", FLOATS, written=True))
-def linear_kernel_block_into(X, B, out):
-    """Inner products of the rows of a block with the basis, x·b, into ``out``: the linear kernel.
-
-    Parameters
-    ----------
-    X : ndarray of shape (rows, d), float32 or float64, or rows in CSR form
-    B : ndarray of shape (p, d), float32 or float64
-    out : ndarray of shape (rows, p), float32 or float64, overwritten
-        Products are computed in the dtype of X.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.kernels import linear_kernel_block_into
-    >>> out = np.empty((1, 2))
-    >>> linear_kernel_block_into(np.array([[3.0, 1.0]]), np.eye(2), out)
-    >>> out
-    array([[3., 1.]])
-    """
-    B_T = B.T.astype(X.dtype)
-    for start in range(0, X.shape[0], TILE_ROWS):
-        stop = min(start + TILE_ROWS, X.shape[0])
-        out[start:stop] = np.dot(X[start:stop], B_T)
-
-
-@njit()
-def linear_kernel_block_csr_into(data, indices, indptr, B_T, out):
-    """Inner products of the rows of a CSR block with the basis, x·b, into ``out``.
-
-    Parameters
-    ----------
-    data : ndarray of shape (stored,), float32 or float64
-        Values of the rows in CSR form, row after row.
-    indices : ndarray of shape (stored,), int32 or int64, in [0, d)
-        Their columns, in any order.
-    indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
-        Where each row starts in ``data``, and where the last one ends.
-    B_T : ndarray of shape (d, p), float32 or float64
-        The basis, transposed.
-    out : ndarray of shape (rows, p), float32 or float64, overwritten
-        Products are computed in float64.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.kernels.unchecked import linear_kernel_block_csr_into
-    >>> out = np.empty((1, 2))
-    >>> linear_kernel_block_csr_into(np.array([3.0]), np.array([1]), np.array([0, 1]), np.eye(2), out)
-    >>> out
-    array([[0., 3.]])
-    """
-    products = np.empty(B_T.shape[1])
-    for i in range(indptr.size - 1):
-        _csr_products(data, indices, indptr[i], indptr[i + 1], B_T, products)
-        out[i] = products
-
-
-@njit()
 def _power(products, gamma, coef0, degree, out):
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
@@ -425,7 +366,8 @@ def _power(products, gamma, coef0, degree, out):
 def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
     """Polynomial kernel between the rows of a block and the basis, (gamma x·b + coef0)^degree.
 
-    That of Zhao, Kwok and Zhang, *Multiple kernel clustering*, has gamma = coef0 = 1.
+    That of Zhao, Kwok and Zhang, *Multiple kernel clustering*, has gamma = coef0 = 1. With gamma = degree = 1
+    and coef0 = 0 it is the linear kernel, x·b.
 
     Parameters
     ----------

@@ -9,20 +9,17 @@ from importlib import import_module
 from typing import Any
 
 _MODULES = {
-    "basis": "basis_fixed_point_sums basis_fixed_point_sums_csr weighted_row_sum weighted_row_sum_csr",
-    "cccp": "cccp_rounds count_idle plane_qp stalls",
     "chebyshev": "chebyshev_filter",
-    "evolution": "evolve_labels flip_labels",
+    "cutting_plane": "count_idle decision_values decision_values_csr most_violated_constraint "
+    "most_violated_constraint_csr plane_qp plane_sums plane_sums_csr sample_subproblem stalls",
+    "evolution": "evolve_labels",
     "linkage": "average_linkage",
-    "moves": "cluster_row_sums refine shake steepest_moves stochastic_moves",
+    "moves": "cluster_row_sums shake steepest_moves stochastic_moves",
     "neighbours": "calibrated_weights cluster_cuts nearest_nodes_into node_averages_into",
-    "pairwise": "column_tiles linear_kernel_block_csr_into linear_kernel_block_into "
-    "polynomial_kernel_block_csr_into polynomial_kernel_block_into rbf_kernel_block_csr_into "
-    "rbf_kernel_block_into squared_norms",
+    "pairwise": "column_tiles polynomial_kernel_block_csr_into polynomial_kernel_block_into "
+    "rbf_kernel_block_csr_into rbf_kernel_block_into squared_norms",
     "runner_up": "cluster_scores most_violated_runner_ups",
     "sizes": "size_multipliers",
-    "sweeps": "decision_values decision_values_csr most_violated_constraint most_violated_constraint_csr "
-    "plane_sums plane_sums_csr",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 

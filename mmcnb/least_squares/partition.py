@@ -40,7 +40,7 @@ PATH_STARTS = 4
 REGULARIZATION_PATH = (np.inf, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3)  # λ/n
 REFINED = 2  # partitions that the hinge form refines: `python -m benchmarks peers`
 LEADING = 50  # principal axes that k-means sees
-PARTITION_ROUTINES = {"size_multipliers": 5.0, "refine": 3.5}
+PARTITION_ROUTINES = {"size_multipliers": 5.0, "steepest_moves": 3.5}
 Refine = Callable[[Partition, Record], np.ndarray | None]
 
 
@@ -282,13 +282,15 @@ def _ends(
     """Labels that the search of one start ends with, for each target proportion."""
     (number, labels, order), most = start, MOST_MOVES * R.shape[0]
     if config.search == "steepest":
-        return [kernels.steepest_moves(R, labels, *bounds, most)[0]]
+        return [kernels.steepest_moves(R, labels, *bounds, most, False)[0]]
     if config.search == "stochastic":
         # The sweeps end long before 1,000.
         return [kernels.stochastic_moves(R, labels, *bounds, order, 1000)[0]]
     schedule = schedule_of(config.schedule, number)
     ends = [kernels.shake(R, labels, target, *schedule)[0] for target in targets]
-    return ends if config.schedule == "paper" else [kernels.refine(R, end, *bounds, most)[0] for end in ends]
+    if config.schedule == "paper":
+        return ends
+    return [kernels.steepest_moves(R, end, *bounds, most, True)[0] for end in ends]
 
 
 # -- the whole search ------------------------------------------------------------------------------
@@ -340,7 +342,7 @@ def partition_sample(
         if R is None:
             return Partition(labels, features.objective(labels, k, alpha), start)
         sizes = config.bounds_by_size(np.bincount(labels, minlength=k))
-        labels = kernels.refine(R, labels, *sizes, MOST_MOVES * m)[0]
+        labels = kernels.steepest_moves(R, labels, *sizes, MOST_MOVES * m, True)[0]
         return Partition(labels, mean_objective(R, labels, k), start)
 
     def run_start(start: int, record: Record) -> Partition:

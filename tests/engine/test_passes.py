@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from mmcnb.engine.passes import draw_sample
+from mmcnb.engine.passes import draw_sample, row_sum
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.samples import open_samples
+from mmcnb.samples.matrix import as_csr_block
 from tests.engine.fakes import FakeSamples
 
 
@@ -53,3 +54,18 @@ def test_moments_have_the_same_bits_for_any_chunks_and_threads(X, rows):
     for other in found[1:]:
         np.testing.assert_array_equal(other.mean, found[0].mean)
         np.testing.assert_array_equal(other.deviation, found[0].deviation)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_row_sums_are_added_in_float64_of_dense_and_csr_rows(dtype):
+    X = np.full((100_000, 2), 0.1, dtype)
+    X[::2, 1] = 0
+    weights = np.random.default_rng(0).random(len(X))
+    expected = [weights.sum() * float(X[0, 0]), weights[1::2].sum() * float(X[0, 0])]
+    for rows in (X, as_csr_block(scipy.sparse.csr_array(X))):
+        total, weight = row_sum(rows, weights)
+        np.testing.assert_allclose(total, expected, rtol=1e-11)
+        assert weight == weights.sum()
+    X[3, 1] = np.nan
+    assert np.isnan(row_sum(X, weights)[0][1])
+    assert np.isnan(row_sum(as_csr_block(scipy.sparse.csr_array(X)), weights)[0][1])

@@ -206,9 +206,9 @@ def test_more_landmarks_than_memory_are_refused_with_a_number_that_works():
 
 
 def test_the_plan_counts_compilation_unless_routines_are_compiled(monkeypatch):
-    routines = {"size_multipliers": 5.0, "refine": 3.5, "cccp_rounds": 6.5}
+    routines = {"size_multipliers": 5.0, "steepest_moves": 3.5, "sample_subproblem": 6.5}
     plans = []
-    for cold in ((), ("refine", "cccp_rounds")):
+    for cold in ((), ("steepest_moves", "sample_subproblem")):
         monkeypatch.setattr(
             "mmcnb._numba.is_compiled", lambda routine, cold=cold: routine.__name__ not in cold
         )

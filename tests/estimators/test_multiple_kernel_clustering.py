@@ -13,7 +13,7 @@ from mmcnb import MultipleKernelClustering
 from mmcnb.engine.session import open_engine
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.rules import GivenLabels
-from mmcnb.hinge.cutting_plane import Objective, SweepBudget, cutting_plane
+from mmcnb.hinge.cutting_plane import Objective, SweepBudget
 from mmcnb.hinge.multiple_kernels import MultipleKernelWorkingSet
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.metrics import balanced_clustering_error
@@ -150,8 +150,7 @@ def best_objective(X, kernels, C):
             if min((y > 0).sum(), (y < 0).sum()) < 2:
                 continue
             planes, labels = MultipleKernelWorkingSet(training_set, columns), GivenLabels(y)
-            planes.relabel(labels)
-            found = cutting_plane(planes, labels, form, C, 1e-5, lambda row: None, SweepBudget())
+            found = planes.cutting_plane(labels, form, C, 1e-5, lambda row: None, SweepBudget())
             best = min(best, (found.primal, y.tolist()))
     return best
 

@@ -5,8 +5,8 @@ import numpy as np
 from mmcnb.features.kernel import BasisMap, Kernel, KernelSamples
 from mmcnb.features.nystroem import normalization_of
 from mmcnb.features.rules import GivenLabels
+from mmcnb.hinge.cutting_plane import ExactWorkingSet, SampleWorkingSet, WorkingSet
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.working_set import ExactWorkingSet, FixedBasisWorkingSet, SampleWorkingSet
 from mmcnb.samples import open_samples
 
 
@@ -30,9 +30,9 @@ def make_planes(kind, engine, X, gamma=0.5, weights=None, hold_labels=True):
     """Planes of a kind, and the kernel matrix (or inner products) of the rows they stand for."""
     samples, kernel = open_samples(X), Kernel("rbf", gamma)
     if kind == "linear":
-        return FixedBasisWorkingSet(TrainingSet(engine, samples, None, weights, hold_labels)), X @ X.T
+        return WorkingSet(TrainingSet(engine, samples, None, weights, hold_labels)), X @ X.T
     if kind in ("landmarks", "sample"):
-        make = SampleWorkingSet if kind == "sample" else FixedBasisWorkingSet
+        make = SampleWorkingSet if kind == "sample" else WorkingSet
         basis = X[: max(2, len(X) // 2)]
         features = KernelSamples(samples, BasisMap(kernel, basis), np.float64)
         normalization = normalization_of(kernel(basis, basis))
@@ -43,7 +43,7 @@ def make_planes(kind, engine, X, gamma=0.5, weights=None, hold_labels=True):
     if kind == "exact":
         return ExactWorkingSet(TrainingSet(engine, features, None, weights, hold_labels)), gram
     normalization = normalization_of(gram, 1e-13)
-    return FixedBasisWorkingSet(TrainingSet(engine, features, normalization, weights, hold_labels)), gram
+    return WorkingSet(TrainingSet(engine, features, normalization, weights, hold_labels)), gram
 
 
 def given(y):

@@ -7,13 +7,8 @@ import pytest
 
 from mmcnb.features.rules import GivenLabels, Scores
 from mmcnb.hinge.cccp import CCCPLimits, continuation
-from mmcnb.hinge.crammer_singer import (
-    CrammerSingerWorkingSet,
-    MarginPass,
-    MulticlassTrainingSet,
-    RunnerUpPass,
-)
-from mmcnb.hinge.cutting_plane import Objective, SweepBudget, cutting_plane
+from mmcnb.hinge.cutting_plane import Objective, SweepBudget, WorkingSet
+from mmcnb.hinge.multiclass import MarginPass, MulticlassTrainingSet, RunnerUpPass
 from mmcnb.samples import open_samples
 from tests import reference
 from tests.hinge.problems import given, ignore, make_planes, two_groups
@@ -29,14 +24,11 @@ def groups(n, k, seed=0, d=3, gap=2.0):
 
 def planes_of(engine, X, k, weights=None, low=1, high=None):
     bounds = np.full(k, low), np.full(k, high or len(X) * 4)
-    return CrammerSingerWorkingSet(
-        MulticlassTrainingSet(engine, open_samples(X), None, weights, True, bounds=bounds)
-    )
+    return WorkingSet(MulticlassTrainingSet(engine, open_samples(X), None, weights, True, bounds=bounds))
 
 
 def solve(planes, labels, C, eta=1e-6, objective=ADAPTIVE):
-    planes.relabel(labels)
-    return cutting_plane(planes, labels, objective, C, eta, ignore, SweepBudget())
+    return planes.cutting_plane(labels, objective, C, eta, ignore, SweepBudget())
 
 
 def centred(X):
@@ -49,7 +41,7 @@ def test_two_clusters_have_twice_the_objective_of_the_two_cluster_form(engine, k
     X, y = two_groups(80, gap=4.0)
     pair, _ = make_planes(kind, engine, X)
     one = solve(pair, given(y), C)
-    two = CrammerSingerWorkingSet(
+    two = WorkingSet(
         MulticlassTrainingSet(
             engine,
             pair.training_set.features,
@@ -106,7 +98,7 @@ def test_the_first_plane_is_feasible_and_gives_the_sums_of_the_clusters(engine):
         Z = centred(X)
         sums = np.array([Z[labels == h].sum(axis=0) for h in range(k)]) / 60
         np.testing.assert_allclose(planes.centred[0].reshape(k, -1), sums * k / (k - 1), atol=1e-12)
-        quadratic = ADAPTIVE.solve(planes, 1.01)  # raises where it is infeasible
+        quadratic = planes.solve(1.01, 0.0, "adaptive")  # raises where it is infeasible
         f = Z @ planes.hyperplane(quadratic.multipliers, 0.0).coef
         others = (f.sum(axis=1, keepdims=True) - f) / (k - 1)
         mean = (f - others)[np.arange(60), labels].mean()  # its margin is a mean over the rivals

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from mmcnb.features.rules import Hyperplane
-from mmcnb.hinge.cutting_plane import Objective, SweepBudget, cutting_plane
+from mmcnb.hinge.cutting_plane import Objective, SweepBudget
 from tests import reference
 from tests.hinge.problems import given, ignore, make_planes, two_groups
 
@@ -11,9 +11,8 @@ KINDS = ["exact", "landmarks", "linear"]
 
 def solve(engine, kind, X, y, C, eta, threshold="adaptive", balance=0.0, weights=None, record=ignore):
     planes, K = make_planes(kind, engine, X, weights=weights)
-    planes.relabel(given(y))
     objective = Objective(threshold, balance, 1.0)
-    return cutting_plane(planes, given(y), objective, C, eta, record, SweepBudget()), planes, K
+    return planes.cutting_plane(given(y), objective, C, eta, record, SweepBudget()), planes, K
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -57,9 +56,10 @@ def test_violation_is_the_largest_over_all_constraints(engine, seed, weighted):
     shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
     planes, _ = make_planes("exact", engine, X, weights=weights)
     hyperplane, rho = Hyperplane(rng.standard_normal(n) / n, 0.1), 0.2
-    _, sums = planes.training_set.most_violated(given(y), hyperplane, rho)
+    _, sums, active = planes.training_set.most_violated(given(y), hyperplane, rho)
     f = planes.training_set.decide(hyperplane)
     assert sums.violation == pytest.approx(reference.largest_violation(f, y, rho, shares))
+    np.testing.assert_array_equal(active, y * f <= rho)
     assert sums.active == pytest.approx(shares @ (y * f <= rho))
     assert sums.signed == pytest.approx((shares * y) @ (y * f <= rho))
     assert sums.positive == pytest.approx(shares @ (f >= 0))
@@ -99,11 +99,8 @@ def test_labels_without_margin_are_degenerate(engine):
 def test_loop_ends_where_the_sweeps_are_spent(engine):
     X, y = two_groups(60)
     planes, _ = make_planes("exact", engine, X)
-    planes.relabel(given(y))
-    rows = []
-    found = cutting_plane(
-        planes, given(y), Objective("adaptive", 0.0, 1.0), 4.3, 1e-6, rows.append, SweepBudget(3)
-    )
+    rows, budget = [], SweepBudget(4)  # one of them makes the plane of all rows
+    found = planes.cutting_plane(given(y), Objective("adaptive", 0.0, 1.0), 4.3, 1e-6, rows.append, budget)
     assert found.status == "sweeps"
     assert len(rows) == 3
 
@@ -111,11 +108,8 @@ def test_loop_ends_where_the_sweeps_are_spent(engine):
 def test_loop_stalls_where_the_working_set_takes_no_more_planes(engine):
     X, y = two_groups(60)
     planes, _ = make_planes("exact", engine, X)
-    planes.relabel(given(y))
-    planes.max_planes, rows = 3, []
-    found = cutting_plane(
-        planes, given(y), Objective("adaptive", 0.0, 1.0), 4.3, 1e-6, rows.append, SweepBudget()
-    )
+    planes.max_planes, rows, budget = 3, [], SweepBudget()
+    found = planes.cutting_plane(given(y), Objective("adaptive", 0.0, 1.0), 4.3, 1e-6, rows.append, budget)
     assert found.status == "stalled"
     assert len(rows) == 4  # three planes are added to that of all rows
 

@@ -5,7 +5,7 @@ import pytest
 
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.nystroem import normalization_of
-from mmcnb.hinge.growing import GrowingWorkingSet, Rows
+from mmcnb.hinge.landmarks import GrowingWorkingSet
 from mmcnb.samples import open_samples
 from tests.hinge.problems import given, two_groups
 
@@ -14,7 +14,7 @@ GAMMA = 0.5
 
 def grown(engine, X, y, weights=None, count=4):
     """Planes of random hyperplanes, and the 0/1 vectors and coefficients of the planes they stand for."""
-    planes = GrowingWorkingSet(Rows(engine, open_samples(X), Kernel("rbf", GAMMA), weights, 0))
+    planes = GrowingWorkingSet(engine, open_samples(X), Kernel("rbf", GAMMA), weights, 0)
     shares = np.full(len(X), 1 / len(X)) if weights is None else weights / weights.sum()
     planes.relabel(given(y))
     rng = np.random.default_rng(1)

@@ -9,11 +9,10 @@ from mmcnb.features.kernel import Kernel
 from mmcnb.features.nystroem import normalization_of
 from mmcnb.features.rules import GivenLabels, coin_flip
 from mmcnb.hinge.cccp import CCCPLimits, continuation
-from mmcnb.hinge.crammer_singer import CrammerSingerWorkingSet, MulticlassTrainingSet
-from mmcnb.hinge.cutting_plane import Objective, SweepBudget, cutting_plane
-from mmcnb.hinge.multiple_kernels import MultipleKernelCrammerSingerWorkingSet, MultipleKernelWorkingSet
+from mmcnb.hinge.cutting_plane import Objective, SweepBudget, WorkingSet
+from mmcnb.hinge.multiclass import MulticlassTrainingSet
+from mmcnb.hinge.multiple_kernels import MultipleKernelWorkingSet
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.working_set import FixedBasisWorkingSet
 from mmcnb.least_squares.objective import floor_bounds
 from mmcnb.samples import open_samples
 from tests import reference
@@ -40,15 +39,13 @@ def make(engine, X, kernels):
 
 
 def solve(planes, y, C=3.0, eta=1e-3):
-    labels = given(y)
-    planes.relabel(labels)
-    return cutting_plane(planes, labels, FORM, C, eta, ignore, SweepBudget())
+    return planes.cutting_plane(given(y), FORM, C, eta, ignore, SweepBudget())
 
 
 def test_one_kernel_is_the_loop_of_one_kernel(engine):
     X, y = two_groups(60)
     planes, parts = make(engine, X, KERNELS[:1])
-    alone = FixedBasisWorkingSet(TrainingSet(engine, open_samples(parts[0]), None, hold_labels=True))
+    alone = WorkingSet(TrainingSet(engine, open_samples(parts[0]), None, hold_labels=True))
     several, one = solve(planes, y), solve(alone, y)
     assert several.primal == pytest.approx(one.primal, rel=1e-3)
     np.testing.assert_allclose(
@@ -76,7 +73,7 @@ def test_two_copies_of_a_kernel_are_one_that_is_larger_by_the_root_of_two(engine
     X, y = two_groups(60)
     twice, _ = make(engine, X, [KERNELS[1]] * 2)
     (part,) = make(engine, X, [KERNELS[1]])[1]
-    larger = FixedBasisWorkingSet(TrainingSet(engine, open_samples(2**0.25 * part), None, hold_labels=True))
+    larger = WorkingSet(TrainingSet(engine, open_samples(2**0.25 * part), None, hold_labels=True))
     assert solve(twice, y).primal == pytest.approx(solve(larger, y).primal, rel=1e-3)
     np.testing.assert_allclose(twice.kernel_weights, [0.5**0.5] * 2, atol=1e-6)
 
@@ -113,7 +110,7 @@ def three_groups(n, seed=0):
     return centres[labels] + 0.7 * rng.standard_normal((n, 2)), labels
 
 
-def make_clusters(engine, X, kernels, kind=MultipleKernelCrammerSingerWorkingSet, k=3):
+def make_clusters(engine, X, kernels, kind=MultipleKernelWorkingSet, k=3):
     parts = [embedding(X, kernel) for kernel in kernels]
     ends = np.cumsum([0, *(part.shape[1] for part in parts)])
     columns = [slice(start, stop) for start, stop in pairwise(ends)]
@@ -121,15 +118,11 @@ def make_clusters(engine, X, kernels, kind=MultipleKernelCrammerSingerWorkingSet
     training_set = MulticlassTrainingSet(
         engine, open_samples(np.hstack(parts)), None, hold_labels=True, bounds=bounds
     )
-    return (
-        kind(training_set, columns) if kind is MultipleKernelCrammerSingerWorkingSet else kind(training_set)
-    ), parts
+    return (kind(training_set, columns) if kind is MultipleKernelWorkingSet else kind(training_set)), parts
 
 
 def solve_clusters(planes, labels, form=FORM, C=3.0, eta=1e-3):
-    given_labels = GivenLabels(labels)
-    planes.relabel(given_labels)
-    return cutting_plane(planes, given_labels, form, C, eta, ignore, SweepBudget())
+    return planes.cutting_plane(GivenLabels(labels), form, C, eta, ignore, SweepBudget())
 
 
 @pytest.mark.parametrize("threshold", ["fixed", "adaptive"])
@@ -137,9 +130,8 @@ def solve_clusters(planes, labels, form=FORM, C=3.0, eta=1e-3):
 def test_two_clusters_reach_the_objective_of_the_primal_with_a_slack_a_row(engine, threshold, seed):
     X, y = two_groups(24, seed=seed)
     planes, parts = make(engine, X, KERNELS[1:])
-    planes.relabel(given(y))
     form = Objective(threshold, 0.0, 2.0)
-    found = cutting_plane(planes, given(y), form, 3.0, 1e-8, ignore, SweepBudget())
+    found = planes.cutting_plane(given(y), form, 3.0, 1e-8, ignore, SweepBudget())
     # Of two scores W = (w, -w)/2 has the margin of w and half its |w|².
     smaller = [part / 2**0.5 for part in parts]
     rho = found.quadratic.rho
@@ -166,7 +158,7 @@ def test_k_clusters_reach_the_objective_of_the_primal_with_a_slack_a_row(engine,
 def test_k_clusters_under_one_kernel_are_those_of_the_loop_of_one_kernel(engine):
     X, labels = three_groups(60)
     several, _ = make_clusters(engine, X, KERNELS[:1])
-    one, _ = make_clusters(engine, X, KERNELS[:1], CrammerSingerWorkingSet)
+    one, _ = make_clusters(engine, X, KERNELS[:1], WorkingSet)
     assert solve_clusters(several, labels, eta=1e-6).primal == pytest.approx(
         solve_clusters(one, labels, eta=1e-6).primal, rel=1e-5
     )
@@ -190,8 +182,7 @@ def test_planes_over_the_same_rows_are_the_same_planes(engine, kind):
         X, y = three_groups(60)
         planes, _ = make_clusters(engine, X, KERNELS)
         labels = GivenLabels(y)
-    planes.relabel(labels)
-    cutting_plane(planes, labels, FORM, 3.0, 1e-3, ignore, SweepBudget())
+    planes.cutting_plane(labels, FORM, 3.0, 1e-3, ignore, SweepBudget())
     again = planes.over(planes.training_set.over(planes.training_set.features, None, hold_labels=True))
     planes.relabel(labels)
     again.relabel(labels)

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +16,12 @@ IDENTITY = Hyperplane(np.ones(1), 0.0)
 def problem_of(engine, f, weights=None):
     """Rows whose decision values are f."""
     return TrainingSet(engine, open_samples(np.asarray(f, np.float64)[:, None]), None, weights)
+
+
+def threshold_of(training_set, f, least):
+    """The shift that leaves each cluster its least share."""
+    statistics = SimpleNamespace(positive=np.mean(f >= 0), changed=0.0)
+    return training_set.label_step(None, IDENTITY, statistics, least).threshold
 
 
 def share_below(f, q, weights=None):
@@ -44,7 +52,7 @@ def test_label_step_on_ties_keeps_two_clusters_and_the_least_share_where_one_can
     f = np.repeat(np.array(sorted(values)) + 0.25, counts[: len(values)])
     with ThreadEngine(1) as engine:
         training_set = problem_of(engine, f)
-        q = training_set.label_threshold(IDENTITY, np.mean(f >= 0), least)
+        q = threshold_of(training_set, f, least)
     below = share_below(f, q)
     assert 0 < below < 1
     possible = [share_below(f, value) for value in np.unique(f)[1:]]
@@ -55,5 +63,5 @@ def test_label_step_on_ties_keeps_two_clusters_and_the_least_share_where_one_can
 @pytest.mark.parametrize("few", [-1.0, 1.0])
 def test_two_values_of_which_one_is_rare_stay_two_clusters(engine, few):
     f = np.r_[np.full(98, -few / 2), np.full(2, few)]
-    q = problem_of(engine, f).label_threshold(IDENTITY, np.mean(f >= 0), 0.05)
+    q = threshold_of(problem_of(engine, f), f, 0.05)
     assert 0 < share_below(f, q) < 1

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from mmcnb.errors import InputError
-from mmcnb.hinge.qp import PlaneQPError, solve_planes
-from mmcnb.hinge.socp import solve_kernel_planes
+from mmcnb.hinge.qp import PlaneQPError, solve_kernel_planes, solve_planes
 from tests import reference
 
 CASES = [

@@ -18,7 +18,7 @@ CSR = {
 INTERNAL = {
     "average_linkage": {"distances": Array("(m, m)", FLOATS, least=0, written=True)},
     "calibrated_weights": {"distances": Array("(rows, r)", "float64")},
-    "cccp_rounds": {
+    "sample_subproblem": {
         "F": Array("(rows, p)", FLOATS),
         "y": Signs("(rows,)", "int8"),
         "shares": Array("(rows,)", "float64", least=0),
@@ -28,8 +28,7 @@ INTERNAL = {
         "members": Array("(planes, rows)", "int8"),
         "signs": Array("(rows,)", "int8"),
         **dict.fromkeys(("C", "eta", "norm2"), Number(least=0)),
-        **dict.fromkeys(("most_planes", "max_rounds"), Whole(1)),
-        **dict.fromkeys(("moved", "share"), Number(least=0)),
+        "most_planes": Whole(1),
     },
     "chebyshev_filter": CSR
     | {"values": Array("(rows, c)", FLOATS), "low": Number(), "high": Number(), "degree": Whole(1)},
@@ -121,12 +120,6 @@ def _sized(given, rng):
     given |= {"low": np.zeros(k, np.int64), "high": np.full(k, -(-n // k)), "weights": np.ones(n)}
 
 
-def _flipped(given, rng):
-    n, A = len(given["y"]), given["M"]
-    given["M"] = A @ A.T if given["matrix"] else A
-    given["product"], given["flips"] = given["y"] @ given["M"], rng.permutation(n)[: n // 2]
-
-
 def _evolved(given, rng):
     mu, n = given["population"].shape
     n, A = n + n % 2, rng.standard_normal((n + n % 2, 3))
@@ -162,7 +155,7 @@ def _without_planes(given, rng):
     given["planes"], given["members"] = np.zeros((1, 3 * p + 3)), np.zeros((1, n), np.int8)
     given["planes"][0, p + 1], given["signs"] = 1.0, np.zeros(n, np.int8)
     # In few rows a plane holds one of them, whose margin is then rho but for rounding.
-    given |= {"C": 2.0, "share": 0.1, "most_planes": 1, "max_rounds": 1}
+    given |= {"C": 2.0, "most_planes": 1}
 
 
 def _planes(given, rng):
@@ -177,15 +170,13 @@ def _interval(given, rng):
 
 SPECIAL = {
     "chebyshev_filter": _interval,
-    "cccp_rounds": _without_planes,
+    "sample_subproblem": _without_planes,
     "plane_qp": _planes,
     "average_linkage": _far,
     "shake": _symmetric,
-    "refine": _bounded,
     "steepest_moves": _bounded,
     "stochastic_moves": _ordered,
     "size_multipliers": _sized,
-    "flip_labels": _flipped,
     "evolve_labels": _evolved,
     "nearest_nodes_into": _nearest,
     "calibrated_weights": _rising,
@@ -206,9 +197,7 @@ def _matrix(data, indices, indptr, *others):
 # What each routine writes or returns, from arguments in their order, with dense rows.
 TWINS = {
     "average_linkage": reference.average_linkage,
-    "basis_fixed_point_sums": reference.basis_fixed_point_sums,
     "calibrated_weights": reference_graph.calibrated_weights,
-    "cccp_rounds": reference.cccp_rounds,
     "chebyshev_filter": lambda *a: reference_graph.chebyshev_filter(*_matrix(*a)),
     "cluster_cuts": lambda *a: reference_graph.cluster_cuts(*_matrix(*a)),
     "cluster_row_sums": reference.cluster_row_sums,
@@ -217,8 +206,6 @@ TWINS = {
     "count_idle": lambda *a: reference.count_idle(*a)[1],
     "decision_values": reference.decision_values,
     "evolve_labels": lambda M, matrix, *a: reference.evolve_labels(M if matrix else M @ M.T, *a),
-    "flip_labels": reference.flip_labels,
-    "linear_kernel_block_into": lambda X, B, out: reference.linear_kernel_block(X, B),
     "most_violated_constraint": reference.most_violated_constraint,
     "most_violated_runner_ups": reference.most_violated_runner_ups,
     "nearest_nodes_into": lambda X, nodes, halves, starts, probes, numbers, distances: (
@@ -229,12 +216,13 @@ TWINS = {
     "plane_sums": reference.plane_sums,
     "polynomial_kernel_block_into": lambda *a: reference.polynomial_kernel_block(*a[:-1]),
     "rbf_kernel_block_into": lambda *a: reference.rbf_kernel_block(*a[:-1]),
-    "refine": lambda *a: reference.steepest(*a, reference.mean_objective),
+    "sample_subproblem": reference.sample_subproblem,
     "shake": reference.shake,
     "size_multipliers": lambda scores, low, high, *_: reference.best_sizes_partition(scores, low, high),
     "squared_norms": reference.squared_norms,
     "stalls": reference.stalls,
-    "steepest_moves": lambda *a: reference.steepest(*a, reference.sum_objective),
+    "steepest_moves": lambda *a: reference.steepest(
+        *a[:-1], reference.mean_objective if a[-1] else reference.sum_objective
+    ),
     "stochastic_moves": reference.stochastic_moves,
-    "weighted_row_sum": reference.weighted_row_sum,
 }

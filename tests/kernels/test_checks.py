@@ -15,7 +15,7 @@ from numpydoc.docscrape import FunctionDoc
 import mmcnb
 from mmcnb import kernels
 from mmcnb.kernels import unchecked
-from mmcnb.kernels._checks import Array, Flag, Number, Signs, Starts, Whole, checked, takes
+from mmcnb.kernels._checks import Array, Flag, Number, Rows, Signs, Starts, Whole, checked, takes
 from mmcnb.samples import CSRBlock
 from tests.kernels.arguments import BY_ROWS, good_arguments
 from tests.kernels.inputs import DTYPES
@@ -238,16 +238,12 @@ def test_rules_over_several_arguments():
         with pytest.raises(mmcnb.InputError, match=match):
             getattr(kernels, name)(**good_arguments(name, 1) | wrong)
 
-    y = np.array([1, -1, 1], np.int8)
-    features = {"M": np.ones((3, 2)), "y": y, "product": np.ones(2), "flips": np.array([0, 1])}
-    refused("flip_labels", "^M has 2 columns; .* 3\\.$", **features, matrix=True)
-    refused(
-        "flip_labels", "^flips holds 1 more than once", **features | {"flips": np.array([1, 1])}, matrix=False
-    )
+    four = np.ones((1, 4), np.int8)
+    refused("evolve_labels", "^M has 2 columns; .* 4\\.$", M=np.ones((4, 2)), population=four, matrix=True)
     refused("evolve_labels", "^limit=0 is below 3", M=np.eye(3), population=np.ones((1, 3), np.int8), limit=0)
     refused("size_multipliers", "^low adds up to", low=np.full(4, 9), high=np.full(4, 9), **_scores())
     refused(
-        "refine",
+        "steepest_moves",
         r"^high\[0\] is 1; give values at least low",
         low=np.full(2, 2),
         high=np.full(2, 1),
@@ -266,6 +262,18 @@ def _pairs():
 # -- what is said ------------------------------------------------------------------------------
 
 
+def text_of(kind):
+    """A type as docstrings write it."""
+    if isinstance(kind, Flag):
+        return "bool"
+    if isinstance(kind, Whole):
+        return f"int, at least {kind.least}"
+    if isinstance(kind, Number):
+        return f"float, at least {kind.least}" if kind.least > -math.inf else "float"
+    use = "overwritten" if kind.written else "or rows in CSR form" if isinstance(kind, Rows) else ""
+    return ", ".join(filter(None, [f"ndarray of shape {kind.shape}", kind.dtype, kind.bounds, use]))
+
+
 @pytest.mark.parametrize("name", kernels.__all__)
 def test_docstrings_say_what_is_checked(name):
     routine = getattr(kernels, name)
@@ -274,7 +282,7 @@ def test_docstrings_say_what_is_checked(name):
     doc = FunctionDoc(routine)
     said = {one: entry.type for entry in doc["Parameters"] for one in entry.name.split(", ")}
     assert {key: text.partition(", default=")[0] for key, text in said.items()} == {
-        key: str(kind) for key, kind in routine.takes.items()
+        key: text_of(kind) for key, kind in routine.takes.items()
     }
     assert {key: text.partition(", default=")[2] for key, text in said.items()} == {
         key: "" if one.default is one.empty else str(one.default) for key, one in parameters.items()

@@ -1,9 +1,12 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
 from mmcnb import kernels
 from tests import reference
 
+OBJECTIVES = {True: reference.mean_objective, False: reference.sum_objective}  # by mean, or as published
 FREE = {"low": np.ones(3, np.int64), "high": np.full(3, 1000)}
 
 
@@ -53,8 +56,8 @@ def test_shaking_equals_the_plain_form(seed, schedule, shares):
 def test_of_equal_gains_the_first_row_moves(m):
     R, labels = np.kron(np.eye(m // 4 + 1), np.full((4, 4), 0.2))[:m, :m].copy(), np.arange(m) % 2
     bounds = np.ones(2, np.int64), np.full(2, m)
-    for search in (kernels.refine, kernels.steepest_moves):
-        found, moves = search(R, labels, *bounds, 1)
+    for by_mean in (True, False):
+        found, moves = kernels.steepest_moves(R, labels, *bounds, 1, by_mean)
         assert moves == 1
         assert np.flatnonzero(found != labels)[0] == 0
 
@@ -70,15 +73,12 @@ def test_of_equal_gains_the_first_row_moves(m):
         ([5, 1, 1], [14, 4, 5]),  # one is too small, one is full and one too large
     ],
 )
-@pytest.mark.parametrize(
-    ("search", "objective"),
-    [(kernels.steepest_moves, reference.sum_objective), (kernels.refine, reference.mean_objective)],
-)
-def test_steepest_moves_equal_the_plain_form(seed, bounds, search, objective):
+@pytest.mark.parametrize("by_mean", [True, False])
+def test_steepest_moves_equal_the_plain_form(seed, bounds, by_mean):
     low, high = map(np.array, bounds)
     R, labels = make_smoother(14, seed), np.repeat([0, 1, 2], [4, 4, 6])
-    found, moves = search(R, labels, low, high, 50)
-    expected, expected_moves = reference.steepest(R, labels, low, high, 50, objective)
+    found, moves = kernels.steepest_moves(R, labels, low, high, 50, by_mean)
+    expected, expected_moves = reference.steepest(R, labels, low, high, 50, OBJECTIVES[by_mean])
     np.testing.assert_array_equal(found, expected)
     assert moves == expected_moves > 0
 
@@ -99,7 +99,7 @@ def test_labels_given_are_left_alone():
     R, labels = make_smoother(20), make_labels(20)
     before = labels.copy()
     kernels.shake(R, labels, np.full(3, 1 / 3), 1.0, 0.5, 5)
-    kernels.refine(R, labels, **FREE, most=9)
+    kernels.steepest_moves(R, labels, **FREE, most=9, by_mean=True)
     kernels.stochastic_moves(R, labels, **FREE, order=np.arange(20), sweeps=9)
     np.testing.assert_array_equal(labels, before)
 
@@ -107,19 +107,17 @@ def test_labels_given_are_left_alone():
 def test_steps_of_one_move_raise_the_objective_and_end_where_all_at_once_do():
     """Sums kept through many moves lead where fresh ones lead."""
     R, labels = make_smoother(120), make_labels(120)
-    for search, objective in (
-        (kernels.refine, reference.mean_objective),
-        (kernels.steepest_moves, reference.sum_objective),
-    ):
-        at_once, moves = search(R, labels, **FREE, most=10_000)
+    for by_mean, objective in OBJECTIVES.items():
+        search = partial(kernels.steepest_moves, by_mean=by_mean, **FREE)
+        at_once, moves = search(R, labels, most=10_000)
         step, values = labels, [objective(R, labels, 3)]
         for _ in range(moves):
-            step, moved = search(R, step, **FREE, most=1)
+            step, moved = search(R, step, most=1)
             assert moved == 1
             values.append(objective(R, step, 3))
         np.testing.assert_array_equal(step, at_once)
         assert (np.diff(values) > 0).all()
-        assert search(R, step, **FREE, most=1)[1] == 0
+        assert search(R, step, most=1)[1] == 0
 
 
 def test_gain_of_a_move_is_the_difference_of_objectives():
@@ -136,11 +134,12 @@ def test_gain_of_a_move_is_the_difference_of_objectives():
             assert q == pytest.approx(-4 * gain, abs=1e-11)
 
 
-@pytest.mark.parametrize("search", [kernels.refine, kernels.steepest_moves])
+@pytest.mark.parametrize("by_mean", [True, False])
 @pytest.mark.parametrize("bounds", [([20, 20, 20], [20, 20, 20]), ([5, 25, 10], [10, 40, 15])])
-def test_sizes_come_into_their_bounds_and_stay(search, bounds):
+def test_sizes_come_into_their_bounds_and_stay(by_mean, bounds):
     low, high = map(np.array, bounds)
-    labels, _ = search(make_smoother(60), np.repeat([0, 1, 2], [50, 5, 5]), low, high, 1000)
+    start = np.repeat([0, 1, 2], [50, 5, 5])
+    labels, _ = kernels.steepest_moves(make_smoother(60), start, low, high, 1000, by_mean)
     assert (low <= sizes(labels)).all()
     assert (sizes(labels) <= high).all()
 
@@ -162,8 +161,8 @@ def test_rows_that_change_places_take_their_labels_along():
     np.testing.assert_array_equal(
         kernels.shake(turned, labels[order], shares, 1.0, 0.5, 21)[0], straight[order]
     )
-    straight = kernels.refine(R, labels, **FREE, most=500)[0]
-    np.testing.assert_array_equal(kernels.refine(turned, labels[order], **FREE, most=500)[0], straight[order])
+    search = partial(kernels.steepest_moves, by_mean=True, most=500, **FREE)
+    np.testing.assert_array_equal(search(turned, labels[order])[0], search(R, labels)[0][order])
 
 
 def test_published_shaking_forgets_a_start_of_two_clusters():

@@ -43,5 +43,5 @@ def test_routines_equal_their_twins(name, sparse, dtype):
         ]
         expected, found = TWINS[name](*copies), results(name, given)
         for one, other in zip(found, expected if isinstance(expected, tuple) else [expected], strict=True):
-            tolerance = max(TOLERANCE[dtype], QP_TOLERANCE * (name in ("cccp_rounds", "plane_qp")))
+            tolerance = max(TOLERANCE[dtype], QP_TOLERANCE * (name in ("sample_subproblem", "plane_qp")))
             np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)

@@ -45,10 +45,10 @@ TESTS = {
     "mmcnb.kernels.neighbours": f"tests/kernels/test_neighbours.py {TWINS}",
     "mmcnb.kernels.runner_up": f"tests/kernels/test_runner_up.py {TWINS}",
     "mmcnb.kernels.sizes": f"tests/kernels/test_sizes.py {TWINS}",
-    "mmcnb.kernels.sweeps": f"tests/kernels/test_sweeps.py {TWINS}",
+    "mmcnb.kernels.cutting_plane": f"tests/kernels/test_sweeps.py tests/kernels/test_subproblem.py {TWINS}",
     "mmcnb.hinge.cutting_plane": "tests/hinge/test_cutting_plane.py tests/hinge/test_working_set.py "
     "tests/hinge/test_cccp.py tests/hinge/test_growing.py",
-    "mmcnb.hinge.qp": "tests/hinge/test_qp.py",
+    "mmcnb.hinge.qp": "tests/hinge/test_qp.py tests/hinge/test_socp.py",
     "mmcnb.least_squares.partition": "tests/least_squares",
     "mmcnb.least_squares.graph_partition": "tests/least_squares/test_graph_partition.py "
     "tests/estimators/test_graph_kernel.py",
