@@ -38,7 +38,6 @@ TWINS = "tests/kernels/test_twins.py tests/kernels/test_checks.py"
 CHECKPOINT = "tests/engine/test_checkpoint.py tests/estimators/test_checkpoint.py"
 TESTS = {
     "mmcnb.kernels._checks": "tests/kernels/test_checks.py",
-    "mmcnb.kernels.basis": f"tests/kernels/test_basis.py {TWINS}",
     "mmcnb.kernels.evolution": f"tests/kernels/test_evolution.py {TWINS}",
     "mmcnb.kernels.pairwise": f"tests/kernels/test_pairwise.py {TWINS}",
     "mmcnb.kernels.moves": f"tests/kernels/test_moves.py {TWINS}",
