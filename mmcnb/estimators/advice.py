@@ -16,7 +16,7 @@ from mmcnb._config import configured, format_bytes, is_client
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import ClusterWarning
 from mmcnb.features.bandwidth import candidate_gammas
-from mmcnb.samples._chunks import chunk_advice
+from mmcnb.samples._zarr import chunk_advice
 from mmcnb.samples.matrix import moments
 
 SHIPPED_BYTES = 2**26  # of rows in memory that a cluster is sent: fewer travel in no time

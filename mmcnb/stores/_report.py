@@ -10,9 +10,9 @@ from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import _zarr, matrix, open_samples
 from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, Samples
-from mmcnb.samples._chunks import chunk_advice
 from mmcnb.samples._inventory import REMEDY, Inventory, PathLike, damaged_chunks, find_inventory, join
 from mmcnb.samples._stored import StoredArray
+from mmcnb.samples._zarr import chunk_advice
 from mmcnb.samples.matrix import n_bytes_of
 from mmcnb.stores._labels import array_beside, class_names
 

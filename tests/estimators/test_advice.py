@@ -17,7 +17,7 @@ import mmcnb
 from mmcnb.estimators import advice
 from mmcnb.estimators.advice import count_advice, engine_advice, gamma_advice, place_of_work, spread_advice
 from mmcnb.samples import open_samples
-from mmcnb.samples._chunks import chunk_advice
+from mmcnb.samples._zarr import chunk_advice
 from mmcnb.stores import describe_store
 from mmcnb.synthetic import make_block
 
@@ -159,7 +159,7 @@ def test_chunks_that_make_reading_slow_are_told_of_with_the_command(tmp_path, ch
 def test_chunks_larger_than_memory_are_told_of(tmp_path, monkeypatch):
     path = stored(tmp_path, (6000, 40))
     assert chunk_advice(open_samples(path)) is None
-    monkeypatch.setattr("mmcnb.samples._chunks.available_memory", lambda: 2**20)
+    monkeypatch.setattr("mmcnb.samples._zarr.available_memory", lambda: 2**20)
     assert "decoded whole" in chunk_advice(open_samples(path))
 
 
