@@ -10,29 +10,14 @@ import numpy as np
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.errors import InputError
+from mmcnb.features import nystroem
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.graph import GraphKernel
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
-from mmcnb.features.nystroem import (
-    PrincipalFeatures,
-    RidgeMap,
-    check_places,
-    choose_landmarks,
-    landmark_values,
-    principal_features,
-    ridge_map,
-    scaled_landmarks,
-)
 from mmcnb.features.rules import Scores
-from mmcnb.least_squares.all_rows import (
-    check_clusters,
-    label_all_rows,
-    matrix_bytes,
-    relative_weights,
-    rows_of_sample,
-)
+from mmcnb.least_squares import all_rows
 from mmcnb.least_squares.graph_partition import (
     GraphSample,
     agreed_first,
@@ -78,11 +63,11 @@ class LandmarkSample:
     basis: np.ndarray
     values: np.ndarray
     normalization: np.ndarray
-    features: PrincipalFeatures
+    features: nystroem.PrincipalFeatures
 
-    def ridge_map(self, alpha: float) -> RidgeMap:
+    def ridge_map(self, alpha: float) -> nystroem.RidgeMap:
         """The coordinates in which a ridge is the identity."""
-        return ridge_map(self.features, self.normalization, alpha)
+        return nystroem.ridge_map(self.features, self.normalization, alpha)
 
     def model(self, session: FitSession, alpha: float) -> Model:
         """The model of these landmarks, still without a rule."""
@@ -112,19 +97,18 @@ def landmark_sample(
         raise InputError(
             f"n_landmarks={n_landmarks} is smaller than n_clusters={n_clusters}; give more landmarks."
         )
-    basis = given
-    if basis is None:
-        basis = choose_landmarks(sample, n_landmarks, random_state, weights, may_be_sparse=True)
-        check_places(basis.shape[0], n_clusters)
-    return sample_on_landmarks(sample, weights, kernel, basis)
+    if given is None:
+        given = nystroem.choose_landmarks(sample, n_landmarks, random_state, weights, may_be_sparse=True)
+        nystroem.check_places(given.shape[0], n_clusters)
+    return sample_on_landmarks(sample, weights, kernel, given)
 
 
 def sample_on_landmarks(
     sample: Any, weights: np.ndarray | None, kernel: Kernel, basis: np.ndarray
 ) -> LandmarkSample:
     """Map a sample to the features of given landmarks."""
-    values, normalization = landmark_values(sample, kernel, basis)
-    features = principal_features(values @ normalization, weights)
+    values, normalization = nystroem.landmark_values(sample, kernel, basis)
+    features = nystroem.principal_features(values @ normalization, weights)
     return LandmarkSample(kernel, basis, values, normalization, features)
 
 
@@ -165,7 +149,7 @@ class SearchSettings:
 
     def searched_rows(self, n_samples: int) -> int:
         """Rows of the sample that is searched, or of each sample of the nodes of a graph."""
-        default = rows_of_draw if isinstance(self.kernel, GraphKernel) else rows_of_sample
+        default = rows_of_draw if isinstance(self.kernel, GraphKernel) else all_rows.rows_of_sample
         return min(self.sample_size or default(self.partition.n_clusters), n_samples)
 
 
@@ -201,7 +185,7 @@ def search_needs(rows: RowShape, settings: SearchSettings, max_passes: int = 3) 
     needs = landmark_needs(rows, n_landmarks, searched, candidates=2, stays_sparse=own is None)
     return replace(
         needs,
-        work_bytes=needs.work_bytes + matrix_bytes(searched),
+        work_bytes=needs.work_bytes + all_rows.matrix_bytes(searched),
         sweeps=max_passes,  # the first pass reads, one more labels
         likely_sweeps=max_passes,
         search_seconds=partition_seconds(searched, k),
@@ -235,13 +219,12 @@ def search(
     InputError
         If there are fewer rows, distinct rows or landmarks than clusters.
     """
-    kernel, weights = settings.kernel, relative_weights(session.sample_weights)
-    given = settings.partition.n_clusters, session.sample, session.samples.n_samples
+    kernel, weights = settings.kernel, all_rows.relative_weights(session.sample_weights)
+    size = "n_nodes" if isinstance(kernel, GraphKernel) else "sample_size"
+    all_rows.check_clusters(settings.partition.n_clusters, session.sample, session.samples.n_samples, size)
     if isinstance(kernel, GraphKernel):
-        check_clusters(*given, "n_nodes")
         clusters = _search_graph(session, settings, kernel, weights)
     else:
-        check_clusters(*given)
         gamma = default_gamma(settings.gamma, kernel, session.sample, weights)
         function = Kernel(kernel, gamma, settings.degree, settings.coef0)
         clusters = _search_landmarks(session, settings, function, weights, refine)
@@ -274,13 +257,11 @@ def _search_landmarks(
     config, rows, random_state = settings.partition, session.sample, session.random_state
     own = settings.landmarks
     if own is not None:
-        own = scaled_landmarks(own, rows, session.mean, session.deviation)
+        own = nystroem.scaled_landmarks(own, rows, session.mean, session.deviation)
     size = min(rows.shape[0], settings.n_landmarks)
 
     def smoother() -> np.ndarray | None:
-        if weights is not None:
-            return None
-        return config.smoother(kernel_matrix(rows, kernel), overwrite=True)
+        return None if weights is not None else config.smoother(kernel_matrix(rows, kernel), overwrite=True)
 
     landmarks = partial(landmark_sample, rows, weights, kernel, size, config.n_clusters, random_state, own)
     R, sample = session.engine.each(lambda make: make(), [smoother, landmarks])
@@ -319,7 +300,9 @@ def label(session: FitSession, clusters: SampleClusters, max_passes: int = 3) ->
     if session.sample.shape[0] > sample.values.shape[0]:
         larger = replace(model, mean=None, deviation=None).features(open_samples(session.sample))
     passes, kept = 1 if once else max_passes, session.kept_labels
-    labelled = label_all_rows(session, config, sample, model.ridge, rows, best.labels, passes, kept, larger)
+    labelled = all_rows.label_all_rows(
+        session, config, sample, model.ridge, rows, best.labels, passes, kept, larger
+    )
     attributes = {
         "objective": labelled.mean_objective,
         "gamma": clusters.report["gamma"],
