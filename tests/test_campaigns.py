@@ -14,6 +14,7 @@ def frame():
     return runner.run(broken, range(6), jobs=2)
 
 
+@pytest.mark.slow
 def test_every_try_has_its_row(frame):
     assert frame["seed"].tolist() == list(range(6))
     assert frame["failure"].isna().tolist() == [True, True, False, False, False, False]
@@ -47,6 +48,7 @@ def test_no_try_begins_after_the_time_is_up():
     assert runner.run(broken, range(2), minutes=1e-9).empty
 
 
+@pytest.mark.slow
 def test_command_writes_the_frame_and_fails_with_the_tries(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "CAMPAIGNS", ("broken",))
     assert command.main(["broken", "--tries", "2", "--out", str(tmp_path / "out")]) == 0

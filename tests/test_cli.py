@@ -107,6 +107,7 @@ def test_fit_words_its_verdict(store, tmp_path, capsys):
     assert "kernel " not in out  # the method has told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "kernel", "loss"),
     [

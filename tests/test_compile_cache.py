@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 MODULE = """
 from mmcnb._numba import njit
 
@@ -37,6 +39,7 @@ print(halved(3.0), halved(5), len(set(cache._load_index().values())), sum(halved
 """
 
 
+@pytest.mark.slow
 def test_processes_that_save_at_once_do_not_take_each_others_place(tmp_path):
     (tmp_path / "halves.py").write_text(MODULE)
     path = os.pathsep.join([str(tmp_path), *sys.path])

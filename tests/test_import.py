@@ -35,6 +35,7 @@ def test_a_name_loads_its_module_on_first_use():
     assert "zarr" in _modules_after("import mmcnb; mmcnb.open_samples")
 
 
+@pytest.mark.slow
 def test_the_solver_of_several_kernels_is_loaded_by_their_fits_alone():
     every = "import mmcnb; [getattr(mmcnb, name) for name in mmcnb.__all__]"
     assert "clarabel" not in _modules_after(every)

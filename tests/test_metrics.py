@@ -54,6 +54,7 @@ def test_both_are_the_best_over_every_matching(case):
     assert clustering_accuracy(y, labels) == pytest.approx(_best_over_all_matchings(y, labels, agreement))
 
 
+@pytest.mark.slow
 @given(two_labelings)
 def test_the_rand_index_is_that_of_scikit_learn_at_any_size_of_blocks(case):
     y, labels = map(np.asarray, case)

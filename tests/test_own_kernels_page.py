@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 import zarr
 from scipy.spatial.distance import cdist
 
@@ -17,6 +18,7 @@ own.np.savez("found.npz", K=own.K, rows=own.rows.toarray(), basis=own.B_sparse, 
 """
 
 
+@pytest.mark.slow
 def test_its_code_runs(tmp_path):
     # A file, because numba keeps no cache for code that has none; a process, because prange starts threads.
     codes = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

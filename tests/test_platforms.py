@@ -84,6 +84,7 @@ print((mmcnb.load("model").predict(X) == first.labels_).all(), mmcnb._config.res
     assert {path.name for path in tmp_path.iterdir()} == {"table.csv", "model"}
 
 
+@pytest.mark.slow
 @LINUX
 def test_the_play_refuses_what_windows_refuses(tmp_path):
     code = """

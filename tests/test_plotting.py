@@ -206,7 +206,7 @@ def test_the_map_reads_no_more_than_its_sample(three_blobs):
             asked.append(len(rows))
             return super().gather(rows)
 
-    rows = Watched(X)
+    rows = Watched(X, "X")
     asked.clear()
     ClusterMapDisplay.from_estimator(model, rows, sample_size=37)
     assert asked == [37]
@@ -369,6 +369,7 @@ def test_history_of_evolutions_is_a_line_for_each():
 # The pages
 
 
+@pytest.mark.slow
 def test_the_figures_of_the_guide_are_drawn_by_their_command(monkeypatch, tmp_path):
     folder = Path(__file__).parent.parent / "docs"
     spec = importlib.util.spec_from_file_location("figures", folder / "figures.py")
@@ -382,6 +383,7 @@ def test_the_figures_of_the_guide_are_drawn_by_their_command(monkeypatch, tmp_pa
     assert all((folder / "pictures" / name).exists() for name in made)
 
 
+@pytest.mark.slow
 def test_what_the_guide_says_of_several_kernels_holds(monkeypatch, tmp_path):
     """Its example runs, and ends as it tells."""
     page = (Path(__file__).parent.parent / "docs/several_kernels.md").read_text()

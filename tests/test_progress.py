@@ -167,6 +167,7 @@ def test_the_command_line_tells_lines_where_its_output_is_piped(eager, X, tmp_pa
     assert mmcnb.load(tmp_path / "model").verbose == 0
 
 
+@pytest.mark.slow
 def test_a_fit_on_dask_shows_its_stages_here(eager, X, capsys, dask_client, tmp_path):
     with create_dense_store(tmp_path / "rows.zarr", 3) as writer:
         writer.append(X)

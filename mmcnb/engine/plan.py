@@ -233,7 +233,7 @@ class FitPlan:
         features, size = n * self.needs.row_seconds, max(self._features, n * 8.0)
         sweep = size / SWEEP_RATE
         if self.store == "recompute":
-            return (2 * read + sweeps * (features + read + sweep)) / self.threads
+            return (2 * read + features + sweeps * (features + read + sweep)) / self.threads
         scratch = size / SCRATCH_RATE if self.store == "scratch" else 0.0
         return (2 * read + features + sweeps * sweep) / self.threads + (1 + sweeps) * scratch
 

@@ -141,7 +141,7 @@ def graph_needs(
         needs,
         work_bytes=max(needs.work_bytes, search),
         sweeps=sweeps,
-        likely_sweeps=sweeps,
+        likely_sweeps=sweeps - 1,
         search_seconds=seconds + partition_seconds(min(draw_rows, p), n_clusters),
         routines={**needs.routines, **PARTITION_ROUTINES},
     )

@@ -186,8 +186,8 @@ def search_needs(rows: RowShape, settings: SearchSettings, max_passes: int = 3) 
     return replace(
         needs,
         work_bytes=needs.work_bytes + all_rows.matrix_bytes(searched),
-        sweeps=max_passes,  # the first pass reads, one more labels
-        likely_sweeps=max_passes,
+        sweeps=max_passes,
+        likely_sweeps=max_passes - 1,  # the last pass labels, too
         search_seconds=partition_seconds(searched, k),
         routines={**needs.routines, **PARTITION_ROUTINES},
     )

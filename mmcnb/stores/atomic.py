@@ -356,7 +356,11 @@ def _looked_at(path: Path, clean: bool = True) -> dict[str, Any] | None:
 
 def _remove(process: int, folder: Path, lock: Any) -> None:
     """Remove a folder that this process has locked, unless this is a fork of it."""
-    if os.getpid() != process or not lock.is_locked:
+    if os.getpid() != process:
+        return
+    if not lock.is_locked:
+        with suppress(OSError):  # a writer that is stopped before it has the lock may have made the folder
+            folder.rmdir()
         return
     if sys.exc_info()[0] is not None:  # threads of Zarr, which end later, may still write there
         atexit.register(_looked_at, folder)

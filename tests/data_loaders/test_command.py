@@ -103,6 +103,7 @@ def test_list_shows_every_name(tiny, data_dir, capsys):
     assert {fact["name"] for fact in json.loads(capsys.readouterr().out)} >= set(DATASETS)
 
 
+@pytest.mark.slow
 def test_the_package_runs_as_a_command():
     done = subprocess.run(
         [sys.executable, "-m", "data_loaders", "nothing", "--out", "x.zarr"],

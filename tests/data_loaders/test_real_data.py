@@ -83,6 +83,7 @@ def test_adult_has_ones_alone():
     assert X.nnz / X.shape[0] == pytest.approx(13.87, abs=0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "images"), [("usps-extended", 2199), ("usps-extended-test", 623)])
 def test_the_extended_usps_is_121_images_of_each_zero_and_one(name, images):
     need(name)

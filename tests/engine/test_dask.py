@@ -72,6 +72,7 @@ def wait_until(condition, seconds=20):
         time.sleep(0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_same_bits_and_block_order_as_threads(dask_client, path, workers):
     samples = open_samples(path)
@@ -103,6 +104,7 @@ def test_rows_in_memory_are_not_sent(dask_client, X):
         assert cluster.run(Local(), samples)[1].tobytes() == threads.run(Local(), samples)[1].tobytes()
 
 
+@pytest.mark.slow
 def test_features_are_cached_where_they_were_computed_and_dropped_at_the_end(dask_client, path, tmp_path):
     client = dask_client(2)
     copy = tmp_path / "copy.zarr"
@@ -150,6 +152,7 @@ def test_what_does_not_fit_is_computed_anew(dask_client, path, groups):
         assert here.cached_bytes == here.capacity
 
 
+@pytest.mark.slow
 def test_weights_are_sent_once_and_by_group(dask_client, path, monkeypatch):
     samples, rng = open_samples(path), np.random.default_rng(1)
     weights, rows = rng.random(N), np.sort(rng.choice(N, 1000, replace=False))
@@ -238,6 +241,7 @@ def test_a_worker_killed_in_a_pass_changes_nothing(own_cluster, path, tmp_path, 
         assert engine.run(OrderedSum(), cached)[1].tobytes() == expected[0][1].tobytes()
 
 
+@pytest.mark.slow
 def test_data_that_died_with_a_worker_is_sent_again(own_cluster, path, monkeypatch):
     client, samples = own_cluster(2), open_samples(path)
     monkeypatch.setattr(dask_engine, "GRAPH_BYTES", 0)  # all is scattered, and Dask cannot make it again
@@ -276,6 +280,7 @@ def test_results_lost_while_they_are_gathered_are_noticed(dask_client, monkeypat
         engine.results({0: ("tcp://127.0.0.1:1", SimpleNamespace(status="pending"))})
 
 
+@pytest.mark.slow
 def test_a_task_that_times_out_is_not_waited_for(dask_client):
     client = dask_client(1)
     task = client.submit(open_late, pure=False)
@@ -283,6 +288,7 @@ def test_a_task_that_times_out_is_not_waited_for(dask_client):
         engine.results({0: (next(iter(client.nthreads())), task)})
 
 
+@pytest.mark.slow
 def test_rows_that_kill_every_worker_end_in_one_sentence(own_cluster, path, tmp_path, monkeypatch):
     monkeypatch.setattr(dask_engine, "TRIES", 2)
     for name in range(50):
@@ -330,6 +336,7 @@ def test_groups_are_shared_out_evenly_and_few_move(groups, before, after):
         assert all(assigned[start] == old[start] for start in starts if old[start] in after)
 
 
+@pytest.mark.slow
 def test_a_worker_of_another_version_ends_in_one_sentence(own_cluster, path):
     def pretend():
         checkpoint.version = lambda name: "0.1"
@@ -407,6 +414,7 @@ def test_an_address_is_connected_once_and_left_at_the_end(dask_client, path):
     assert outer.status == "closed"
 
 
+@pytest.mark.slow
 def test_a_cluster_of_processes_here_ends_with_the_block(path):
     with open_engine("local:1") as engine:
         (pid,) = {pid for _, pid in engine.run(Processes(), open_samples(path))}

@@ -146,6 +146,7 @@ def test_no_more_threads_than_asked_for(n_jobs):
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("mmcnb")]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # newer Pythons warn of any fork
 @pytest.mark.parametrize("method", [pytest.param("fork", marks=FORKS), "spawn"])
 def test_a_child_process_fits_after_its_parent_did(expected, store, method):

@@ -142,6 +142,7 @@ def stored(folder, chunks, shape=(6000, 40)):
     return folder / "rows.zarr"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chunks", "what"), [((16, 40), "most of a read is overhead"), ((512, 1), "1 of 40")]
 )
@@ -196,6 +197,7 @@ def test_the_plan_says_where_the_work_will_run():
 # -- the verdict -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_verdict_has_a_line_for_each(tmp_path):
     X = np.random.default_rng(0).standard_normal((6000, 40)) * np.r_[100.0, np.ones(39)]
     array = zarr.create_array(tmp_path / "rows.zarr", shape=X.shape, chunks=(16, 40), dtype="f4")

@@ -310,6 +310,7 @@ def test_threads_are_a_whole_number_wherever_they_are_given(X, value):
     refused(lambda: mmcnb.config(n_jobs=value), "n_jobs", InputError)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit", [mmcnb.MaximumMarginClustering, mmcnb.UnsupervisedRLS])
 def test_values_near_the_largest_of_float32_are_refused_or_clustered(fit):
     rng = np.random.default_rng(0)

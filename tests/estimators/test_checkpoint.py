@@ -151,6 +151,7 @@ def test_a_fit_that_was_stopped_ends_as_if_it_had_not_been(case, tmp_path, folde
     assert list(files(folder)) == list(files(other))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_search")
 @pytest.mark.parametrize("case", FITS)
 def test_a_finished_fit_is_answered_without_reading_a_row(case, tmp_path, folder):
@@ -199,6 +200,7 @@ def test_finished_rounds_are_told_from_those_that_were_run(store, whole, folder,
     assert on_all["sweeps"].iloc[-1] < whole.history_["sweeps"].iloc[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes", [{"n_jobs": 1}, {"n_jobs": 2}, {"memory_limit": "700MiB"}, {"verbose": 1}]
 )
@@ -210,6 +212,7 @@ def test_the_manner_of_the_fit_may_change(store, whole, folder, stop_after, chan
     assert_same_fit(estimator("SparseKernelMMC", checkpoint=folder, **changes).fit(store), whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", ["memory", "scratch", "recompute"])
 def test_the_place_of_the_kernel_columns_may_change(
     store, whole, folder, stop_after, keep_columns_in, columns
@@ -247,6 +250,7 @@ def test_sparse_rows_go_on(tmp_path, folder, stop_after):
         assert resumed.history_["resumed"].any()
 
 
+@pytest.mark.slow
 def test_another_engine_goes_on(store, whole, folder, stop_after, dask_client):
     client = dask_client(1)
     for first, then in ((None, client), (client, None)):

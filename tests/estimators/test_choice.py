@@ -61,6 +61,7 @@ def test_the_number_is_chosen_for_a_given_kernel_too(kernel):
     assert adjusted_rand_score(y, model.labels_) == 1
 
 
+@pytest.mark.slow
 def test_known_labels_are_the_least_number_that_is_tried():
     X, y = make_shape("seven-blobs", random_state=0)
     rows = {int(np.flatnonzero(y == one)[0]): one for one in range(5)}
@@ -71,6 +72,7 @@ def test_known_labels_are_the_least_number_that_is_tried():
 # -- the report --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_clusters", [2, None])
 def test_what_is_told_does_not_depend_on_storage_threads_or_weights_of_one(tmp_path, n_clusters):
     X, _ = make_shape("three-bars", 900, random_state=0)
@@ -158,6 +160,7 @@ def test_confidence_rises_with_the_margin():
     assert model.confidence(new).shape == (100,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_confidence_is_the_share_that_fits_to_new_samples_keep(seed):
     rng = np.random.default_rng(seed)

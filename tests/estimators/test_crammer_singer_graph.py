@@ -115,6 +115,7 @@ def test_a_plan_names_the_coordinates_and_fits_the_limit():
 # -- storages, files and checkpoints -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_storages_chunks_threads_and_workers_give_the_same_bits(tmp_path, dask_client):
     X, _ = blobs(9000, dtype=np.float32)
     zarr.create_array(tmp_path / "bare.zarr", data=X, chunks=(777, 2))

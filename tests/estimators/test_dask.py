@@ -40,6 +40,7 @@ def fitted(name, X, sample_weight=None, **parameters):
     return make(name, **QUICK | PARAMETERS[name] | parameters).fit(X, sample_weight=sample_weight)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ["SparseKernelMMC", "CPMMC"])
 def test_a_cluster_gives_the_bits_and_the_history_of_threads(dask_client, path, name, weighted):

@@ -93,6 +93,7 @@ def test_standard_scale_is_a_standard_scaler_before(name, sparse):
     np.testing.assert_array_equal(one.labels_, other.labels_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_same_seed_same_bits_and_random_state_is_accepted(name):
     X = make_blobs(300, gap=2.0)
@@ -103,6 +104,7 @@ def test_same_seed_same_bits_and_random_state_is_accepted(name):
     assert set(model.labels_.tolist()) == {0, 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_n_jobs_changes_nothing(name):
     X = make_blobs(400, gap=2.0)

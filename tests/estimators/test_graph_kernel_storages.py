@@ -172,6 +172,7 @@ def test_settings_in_a_file_are_those_that_can_be(tmp_path, fitted, kernel, sent
         mmcnb.load(tmp_path / "odd")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["graph", nodes(300, filter="cut-off")])
 def test_a_checkpoint_of_some_passes_leads_to_the_same_end(tmp_path, kernel):
     X, _ = blobs(5000, dtype=np.float32)

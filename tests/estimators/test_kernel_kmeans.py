@@ -184,6 +184,7 @@ def facts(model):
 
 
 # Full passes are weighted with the scaled rows.
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "weighted"), [("full", False), ("mini-batch", True), ("scaled", True)])
 def test_storages_threads_and_clusters_give_the_same_bits(dense, stores, dask_client, case, weighted):
     omega = np.random.default_rng(1).integers(0, 4, N).astype(float) if weighted else None
@@ -209,6 +210,7 @@ def test_dense_and_csr_rows_agree(dense):
     assert np.mean(one.labels_ == other.labels_) > 0.999
 
 
+@pytest.mark.slow
 @cases
 def test_the_place_of_the_features_decides_the_reads_and_no_bit(stores, dense, keep_columns_in, case):
     expected = facts(fitted(case, dense))
@@ -220,6 +222,7 @@ def test_the_place_of_the_features_decides_the_reads_and_no_bit(stores, dense, k
         assert model.history_["reads"].iloc[-1] == (1 + passes if store == "recompute" else 2), store
 
 
+@pytest.mark.slow
 @cases
 def test_a_checkpoint_of_some_passes_is_gone_on_from(stores, dense, tmp_path, case):
     expected = facts(fitted(case, stores["ours"], checkpoint=tmp_path / "kept"))

@@ -27,6 +27,7 @@ def crossed():
     return X, side, height
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["auto", "graph", "rbf"])
 @pytest.mark.parametrize("form", ["labels", "dict"])
 def test_labels_of_some_rows_pick_between_two_ways_to_cluster(crossed, kernel, form):
@@ -42,6 +43,7 @@ def test_labels_of_some_rows_pick_between_two_ways_to_cluster(crossed, kernel, f
         assert [one["broken"] for one in model.report_["candidates"] if one["taken"]] == [0.0]
 
 
+@pytest.mark.slow
 def test_kernels_are_compared_on_samples_of_their_own():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 3000)

@@ -43,6 +43,7 @@ def test_sparse_rows_take_them_too(name):
     np.testing.assert_allclose(model.model_.basis, X[:30].toarray() / deviation, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_memory_and_zarr_give_the_same_bits(name, tmp_path):
     X = make_blobs(5000)

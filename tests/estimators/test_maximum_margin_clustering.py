@@ -122,6 +122,7 @@ def test_size_constraints_take_the_squared_loss():
     assert abs(min(model.report_["sizes"]) - 120) <= 12  # rows at one distance cross together
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["graph", mmcnb.GraphKernel(n_nodes=500), "rbf"])
 @pytest.mark.parametrize(("n_clusters", "loss"), [(3, "squared"), (2, "hinge"), (3, "hinge")])
 def test_a_given_kernel_and_loss_are_one_of_the_other_estimators(kernel, n_clusters, loss):
@@ -267,6 +268,7 @@ def test_a_column_with_nearly_all_of_the_variance_is_told():
     assert model.report_["warnings"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [200, 3000])
 def test_scaling_leaves_the_rows_of_the_caller_as_they_are(n, dtype):

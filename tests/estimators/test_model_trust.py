@@ -50,6 +50,7 @@ def listener():
         yield f"tcp://127.0.0.1:{server.getsockname()[1]}", came
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [2, FORMAT])
 @pytest.mark.parametrize("place", ["parameters", "header"])
 def test_a_model_file_decides_nothing_about_whom_we_connect_to(

@@ -18,6 +18,7 @@ from tests.estimators.several_kernels import KERNELS, everything, fitted, groups
 STREAMED = {"sample_size": 200, "n_landmarks": 20, "C": 2.0}
 
 
+@pytest.mark.slow
 @two_and_three
 def test_dense_storages_and_threads_give_the_same_bits(dense_storages, k):
     X = groups(k, 9000, dtype=np.float32)
@@ -32,6 +33,7 @@ def test_dense_storages_and_threads_give_the_same_bits(dense_storages, k):
     assert [key for key, value in found.items() if value != first] == []
 
 
+@pytest.mark.slow
 @two_and_three
 def test_csr_storages_give_the_same_bits_and_agree_with_dense_rows(csr_storages, k):
     X = make_sparse(5000, dtype=np.float32)
@@ -46,6 +48,7 @@ def test_csr_storages_give_the_same_bits_and_agree_with_dense_rows(csr_storages,
     assert np.mean(sparse.labels_ == dense.labels_) > 0.99
 
 
+@pytest.mark.slow
 @two_and_three
 @pytest.mark.parametrize("store", ["scratch", "recompute"])
 def test_kernel_columns_elsewhere_or_nowhere_give_the_same_bits(dense_storages, keep_columns_in, k, store):
@@ -55,6 +58,7 @@ def test_kernel_columns_elsewhere_or_nowhere_give_the_same_bits(dense_storages, 
     assert everything(fitted(dense_storages(X)["zarr, 777 x 2"], k, n_jobs=2, **STREAMED), X) == expected
 
 
+@pytest.mark.slow
 @two_and_three
 def test_a_cluster_of_machines_gives_the_bits_of_threads(dask_client, tmp_path, k):
     X = groups(k, 2 * GROUP_ROWS + 5000, dtype=np.float32)
@@ -75,6 +79,7 @@ class Stop(Exception):
     """Stands for a kill."""
 
 
+@pytest.mark.slow
 @two_and_three
 def test_a_fit_that_was_stopped_ends_as_if_it_had_not_been(tmp_path, monkeypatch, k):
     X, path, folder = groups(k, 6000), tmp_path / "rows.zarr", tmp_path / "run"
@@ -114,6 +119,7 @@ def test_weights_are_repetitions():
     assert sum(one.report_["sizes"]) == sum(other.report_["sizes"]) == weights.sum()
 
 
+@pytest.mark.slow
 @two_and_three
 @pytest.mark.parametrize("sample_size", [None, 80])
 def test_the_unit_of_the_weights_does_not_matter(k, sample_size):

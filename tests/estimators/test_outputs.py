@@ -42,6 +42,7 @@ def read(path):
     return frame.set_index(frame.columns[0])
 
 
+@pytest.mark.slow
 def test_the_frame_has_the_labels_and_what_they_follow_from(X, two, three):
     frame = two.to_frame(X)
     assert frame.columns.tolist() == ["cluster", "margin", "confidence"]

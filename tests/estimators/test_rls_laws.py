@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
+from mmcnb.engine.plan import RowShape
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
 from mmcnb.features.kernel import Kernel, kernel_matrix
@@ -421,18 +422,9 @@ def test_a_limit_below_the_libraries_names_the_least_that_works():
 
 def test_many_rows_need_no_room_for_a_second_sample():
     """1e6 rows of 300 landmarks under a limit that a larger sample of 65,536 rows would break."""
-    samples = SimpleNamespace(
-        n_samples=10**6,
-        n_features=4,
-        row_bytes=16.0,
-        dtype=np.dtype("f4"),
-        is_sparse=False,
-        is_reopenable=True,
-        chunk_rows=4096,
-        edge_bytes=0.0,
-    )
+    rows = RowShape(10**6, 4, chunk_bytes=4096 * 16.0)
     settings = {"n_landmarks": 300, "sample_size": 1000, "memory_limit": "450MiB", "n_jobs": 1}
-    plan = mmcnb.UnsupervisedRLS(2, **settings)._plan(samples)
+    plan = mmcnb.UnsupervisedRLS(2, **settings)._plan(rows)
     assert (plan.needs.sweeps, plan.reads <= 5) == (3, True)
     with pytest.raises(MemoryLimitError):
-        mmcnb.SparseKernelMMC(**settings)._plan(samples)
+        mmcnb.SparseKernelMMC(**settings)._plan(rows)

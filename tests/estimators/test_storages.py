@@ -32,6 +32,7 @@ def fitted(name, storage, parameters, n_jobs=1):
 
 
 # Each case in one precision: either estimator sees both, plain and scaled.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "data", "parameters", "dtype", "held_rows"),
     [

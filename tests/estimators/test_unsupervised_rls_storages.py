@@ -76,6 +76,7 @@ def facts(model, probe):
 
 
 # Each case is weighted either here or below, on CSR rows.
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "weighted"), [("free", False), ("held", True), ("shares", False)])
 def test_dense_storages_threads_and_clusters_give_the_same_bits(
     dense, dense_stores, weights, dask_client, case, weighted
@@ -92,6 +93,7 @@ def test_dense_storages_threads_and_clusters_give_the_same_bits(
         np.testing.assert_array_equal(model.predict(storage), model.labels_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "weighted"), [("free", True), ("held", False), ("shares", True)])
 def test_csr_storages_threads_and_clusters_give_the_same_bits(
     csr, csr_store, weights, dask_client, case, weighted

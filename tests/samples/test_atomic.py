@@ -277,6 +277,7 @@ with together(outputs):
 """
 
 
+@pytest.mark.slow
 def test_two_outputs_are_always_those_of_one_process(tmp_path):
     """One replaces both while the other is between its two, if nothing keeps them apart."""
     processes = [
@@ -335,6 +336,7 @@ def found(folder, clean=False):
     return [(one["of"], one["owner"], one["done"]) for one in leftovers(folder, clean)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["locking", "writing"])
 def test_what_a_killed_process_left_is_named_and_removed(tmp_path, moment):
     kill(tmp_path / "rows.zarr", moment)
@@ -360,6 +362,7 @@ def test_the_next_writer_clears_away_what_a_killed_one_left(tmp_path):
     assert read(tmp_path / "rows.zarr") == "new"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["doctor", "the next writer"])
 def test_an_old_output_that_a_killed_process_had_moved_away_is_put_back(tmp_path, by):
     write(tmp_path / "rows.zarr", "old", "folder")

@@ -146,6 +146,7 @@ def test_malformed_libsvm_names_the_line(libsvm_text, tmp_path, line, match):
 DATA = os.environ.get("MMCNB_DATA_DIR", "")
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.skipif(not DATA, reason="MMCNB_DATA_DIR does not name the real data")
 @pytest.mark.parametrize(("name", "width"), [("adult/a9a.xz", 123), ("usps/usps.t.bz2", 256)])
@@ -161,6 +162,7 @@ def test_real_libsvm_equals_naive_parse(tmp_path, name, width):
 # --- CSV -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("ending", COMPRESS)
 @pytest.mark.parametrize("header", [True, False])
@@ -301,6 +303,7 @@ def test_npz_that_cannot_be_used(csr, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == set(faults)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["auto", "dense", "csr"])
 def test_foreign_stores_get_checksums(X, csr, write_csr, tmp_path, layout):
     array = zarr.create_array(

@@ -54,6 +54,7 @@ def files_of(path):
     return sorted(file for file in path.rglob("*") if file.is_file())
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_is_never_silently_wrong(store, tmp_path):
     rng = np.random.default_rng(1)
     good = contents(store)

@@ -139,6 +139,7 @@ def refusal(ask, match):
     return str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("manner", [endless, promised, zipped])
 @pytest.mark.parametrize("path", [CHUNK, "/a.zarr/zarr.json"])
 def test_a_body_longer_than_it_can_be_is_not_read(server, manner, path):
@@ -240,6 +241,7 @@ def test_chunks_of_more_than_the_memory_are_refused(tmp_path):
     refusal(lambda: open_samples(tmp_path / "a.zarr"), r"one chunk has 120,000,000,000,000 bytes")
 
 
+@pytest.mark.slow
 def test_a_zipped_store_with_a_bomb_is_refused(tmp_path):
     with zarr.storage.ZipStore(tmp_path / "a.zip", mode="w") as store:
         array = zarr.create_array(store, shape=(10, 3), chunks=(10, 3), dtype="f4", compressors=None)

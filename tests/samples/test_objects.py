@@ -439,6 +439,7 @@ FRAMES_OF_CELLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FRAMES_OF_CELLS)
 def test_a_frame_among_the_coordinates_of_cells_is_its_numbers_and_names(X, files, kind):
     folder, data = files

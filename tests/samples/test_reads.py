@@ -125,6 +125,7 @@ def is_index(key):
     return isinstance(key, tuple) and "Suffix" in key[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chunks", "zarr_format"),
     [(1000, 2), (1000, 3), (BLOCK_ROWS, 2), (BLOCK_ROWS + 1, 3), (10_000, 2), (10**6, 3)],
@@ -215,6 +216,7 @@ class CountedRows(_stored.ChunkedRows):
         )
 
 
+@pytest.mark.slow
 @given(
     cuts=st.lists(st.integers(1, 60), min_size=1, max_size=12),
     chunk=st.integers(1, 50),

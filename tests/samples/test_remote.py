@@ -111,6 +111,7 @@ def spans_agree(samples, reference):
     assert samples.digest == reference.digest
 
 
+@pytest.mark.slow
 def test_our_stores(X, csr, tmp_path, publish):
     y = np.arange(9000) % 3
     with create_dense_store(tmp_path / "d.zarr", 7, chunk_rows=1000) as writer:

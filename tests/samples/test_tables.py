@@ -244,6 +244,7 @@ def test_tabs(taken):
         assert taken("a\tb\n1\t2\n", delimiter=delimiter, overwrite=True)[0] == [[1, 2]]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_a_row_group(tmp_path):
     """In a process of its own, as pyarrow's memory is not Python's."""
     measure = (
@@ -360,6 +361,7 @@ def test_options_of_tables_are_of_tables(tmp_path):
         convert(np.eye(3), tmp_path / "a.zarr", drop="a")
 
 
+@pytest.mark.slow
 def test_the_command_tells_what_it_took(tmp_path):
     (tmp_path / "a.csv").write_text("id,a,kind,note\nx,1,p,n\ny,,q,n\n")
     options = [
