@@ -23,6 +23,7 @@ from mmcnb.samples._inventory import PathLike, is_store_folder
 
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's quota, the process's limit
 PART, NEW, OLD, LOCK = ".part-", "new", "old", "lock"
+PROBE = ".filelock-"  # how names of files begin by which filelock tests a disk
 ALIVE, GONE, UNKNOWN = "works", "is gone", "is unknown"
 
 
@@ -337,7 +338,8 @@ def _looked_at(path: Path, clean: bool = True) -> dict[str, Any] | None:
 
     lock, owner, done = FileLock(path / LOCK), UNKNOWN, None
     with suppress(OSError):  # of another user, or of version 0.2, which had no locks
-        if {entry.name for entry in path.iterdir()} <= {NEW, OLD, LOCK}:
+        names = {entry.name for entry in path.iterdir() if not entry.name.startswith(PROBE)}
+        if names <= {NEW, OLD, LOCK}:
             try:
                 lock.acquire(blocking=False)
             except TimeoutError:
@@ -376,7 +378,7 @@ def _clear(folder: Path) -> bool:
     is_back = os.path.lexists(old) and not os.path.lexists(target)
     if is_back:
         old.rename(target)
-    for path in (folder / NEW, old):
+    for path in (folder / NEW, old, *folder.glob(f"{PROBE}*")):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
@@ -386,11 +388,13 @@ def _clear(folder: Path) -> bool:
 
 def _unlock(folder: Path, lock: Any) -> None:
     """Release a lock; its file goes first, so that nobody who has waited for that one takes it."""
-    file, is_windows = folder / LOCK, os.name == "nt"  # which removes no open file
-    if not is_windows:
+    file, is_open = folder / LOCK, False
+    try:
         file.unlink(missing_ok=True)
+    except PermissionError:  # Windows removes no open file
+        is_open = True
     lock.release()
     with suppress(OSError):  # another process may have begun there
-        if is_windows:
-            file.unlink()
+        if is_open:
+            file.unlink(missing_ok=True)
         folder.rmdir()
