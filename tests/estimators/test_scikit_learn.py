@@ -23,22 +23,31 @@ EXPECTED_FAILURES = {
         mmcnb.KernelCPMMC(),
         mmcnb.CPMMC(),
         mmcnb.UnsupervisedRLS(),
-        mmcnb.UnsupervisedRLS(kernel="graph"),
-        mmcnb.SparseKernelMMC(kernel="graph"),
-        mmcnb.CrammerSingerMMC(n_clusters=3, kernel="graph", n_init=1),
         mmcnb.MaximumMarginClustering(),
-        mmcnb.MaximumMarginClustering(n_clusters=3),
-        mmcnb.MaximumMarginClustering(n_clusters=None, max_clusters=3, n_refits=2),
         mmcnb.GraphFeatures(),
         mmcnb.EvolutionaryMMC(),
         mmcnb.MultipleKernelClustering(),
-        mmcnb.MultipleKernelClustering(n_clusters=3, n_init=1),
         mmcnb.KernelKMeans(n_clusters=3),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
-# Some checks fit a dozen rows of noise.
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        mmcnb.UnsupervisedRLS(kernel="graph"),
+        mmcnb.SparseKernelMMC(kernel="graph"),
+        mmcnb.CrammerSingerMMC(n_clusters=3, kernel="graph", n_init=1),
+        mmcnb.MaximumMarginClustering(n_clusters=3),
+        mmcnb.MaximumMarginClustering(n_clusters=None, max_clusters=3, n_refits=2),
+        mmcnb.MultipleKernelClustering(n_clusters=3, n_init=1),
+    ],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+)
+def test_scikit_learn_checks_with_other_parameters(estimator, check):
     check(estimator)
 
 
