@@ -8,6 +8,8 @@ import pytest
 from tests.campaigns import __main__ as command
 from tests.campaigns import broken, runner
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def frame():

@@ -12,6 +12,7 @@ from data_loaders import Source, usps
 from data_loaders._registry import DATASETS, PAPER_PAIRS, find_dataset
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.real_data,
     pytest.mark.skipif(
         "MMCNB_DATA_DIR" not in os.environ, reason="MMCNB_DATA_DIR does not name the real data"

@@ -32,7 +32,10 @@ from tests.engine.fakes import OrderedSum
 
 N = 5 * GROUP_ROWS + 4321
 GROUPS = range(0, N, GROUP_ROWS)
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # sockets of workers that were killed
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of workers that were killed
+]
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ from mmcnb.stores import create_dense_store
 from mmcnb.synthetic import make_shape
 from tests.estimators.graph_fits import QUICK, blobs, graph_rls, nodes
 
+pytestmark = pytest.mark.slow
+
 
 def graph_hinge(n_clusters=3, kernel="graph", **parameters):
     return mmcnb.CrammerSingerMMC(n_clusters, kernel=kernel, **QUICK | {"n_init": 1} | parameters)

@@ -20,7 +20,10 @@ from tests.estimators.conftest import bits, make, make_blobs
 N = 2 * GROUP_ROWS + 5000  # more than two groups: the larger sample is used
 QUICK = {"n_init": 1, "C": 2.0, "sample_size": 300, "n_jobs": 1}
 PARAMETERS = {"SparseKernelMMC": {"gamma": 0.2, "n_landmarks": 8}, "CPMMC": {}}
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # sockets of workers that were killed
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of workers that were killed
+]
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,8 @@ from sklearn.preprocessing import StandardScaler
 import mmcnb
 from tests.estimators.conftest import ESTIMATORS, bits, make, make_blobs, make_sparse, same_clusters
 
+pytestmark = pytest.mark.slow
+
 # One hill, so coin flips, one a row, cannot lead to different partitions.
 SMOOTH = {"C": 1.3, "eta": 1e-6}
 

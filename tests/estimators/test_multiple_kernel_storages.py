@@ -15,6 +15,8 @@ from mmcnb.stores import create_dense_store
 from tests.estimators.conftest import make_blobs, make_sparse, same_clusters
 from tests.estimators.several_kernels import KERNELS, everything, fitted, groups, one_time, two_and_three
 
+pytestmark = pytest.mark.slow
+
 STREAMED = {"sample_size": 200, "n_landmarks": 20, "C": 2.0}
 
 

@@ -67,6 +67,7 @@ def X():
     ("name", "parameter"),
     [(name, parameter) for name in ESTIMATORS for parameter in parameters_of(name) if parameter in CHANGED],
 )
+@pytest.mark.slow
 def test_changing_a_parameter_changes_the_fit(X, base_history, name, parameter):
     base = BASE.get(parameter, {})
     changed = base | {parameter: CHANGED[parameter]}
@@ -74,6 +75,7 @@ def test_changing_a_parameter_changes_the_fit(X, base_history, name, parameter):
 
 
 @pytest.mark.parametrize("parameter", [one for one in parameters_of("CrammerSingerMMC") if one in CHANGED])
+@pytest.mark.slow
 def test_changing_a_parameter_changes_the_fit_of_three_clusters(X, base_history, parameter):
     base = {"n_clusters": 3, "gamma": 0.02} | BASE.get(parameter, {})
     base.pop("init", None)

@@ -19,15 +19,9 @@ EXPECTED_FAILURES = {
 @parametrize_with_checks(
     [
         mmcnb.SparseKernelMMC(),
-        mmcnb.CrammerSingerMMC(n_clusters=3, n_init=1),
-        mmcnb.KernelCPMMC(),
         mmcnb.CPMMC(),
         mmcnb.UnsupervisedRLS(),
         mmcnb.MaximumMarginClustering(),
-        mmcnb.GraphFeatures(),
-        mmcnb.EvolutionaryMMC(),
-        mmcnb.MultipleKernelClustering(),
-        mmcnb.KernelKMeans(n_clusters=3),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
@@ -38,6 +32,12 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.slow
 @parametrize_with_checks(
     [
+        mmcnb.CrammerSingerMMC(n_clusters=3, n_init=1),
+        mmcnb.KernelCPMMC(),
+        mmcnb.GraphFeatures(),
+        mmcnb.EvolutionaryMMC(),
+        mmcnb.MultipleKernelClustering(),
+        mmcnb.KernelKMeans(n_clusters=3),
         mmcnb.UnsupervisedRLS(kernel="graph"),
         mmcnb.SparseKernelMMC(kernel="graph"),
         mmcnb.CrammerSingerMMC(n_clusters=3, kernel="graph", n_init=1),
@@ -47,7 +47,7 @@ def test_scikit_learn_checks(estimator, check):
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
-def test_scikit_learn_checks_with_other_parameters(estimator, check):
+def test_scikit_learn_checks_of_others(estimator, check):
     check(estimator)
 
 

@@ -10,6 +10,8 @@ from mmcnb.hinge.needs import HELD_ROWS
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
 from tests.estimators.conftest import bits, make, make_blobs, make_rings, make_sparse, same_clusters
 
+pytestmark = pytest.mark.slow
+
 N = 10_000  # two reduction blocks and a half
 STREAMED = {"sample_size": 300, "n_init": 2, "C": 3.5}
 CASES = [

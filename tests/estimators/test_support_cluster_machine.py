@@ -17,6 +17,8 @@ from mmcnb.hinge import shrinking
 from mmcnb.hinge.shrinking import Part, drawn_members, train
 from mmcnb.stores import create_csr_store, create_dense_store, open_class_labels
 
+pytestmark = pytest.mark.slow
+
 GAMMA = 0.5
 
 

@@ -15,6 +15,8 @@ from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
 from mmcnb.stores import create_csr_store, create_dense_store
 from tests.samples.test_reads import RecordingStore
 
+pytestmark = pytest.mark.slow
+
 N = 2 * GROUP_ROWS + 3001  # three groups of blocks, so that workers share them
 QUICK = {"n_init": 1, "sample_size": 300, "n_landmarks": 12, "max_passes": 3, "random_state": 0, "n_jobs": 1}
 CASES = {

@@ -13,6 +13,8 @@ from mmcnb.features.kernel import Kernel
 from mmcnb.features.nystroem import choose_landmarks, principal_directions
 from mmcnb.samples.matrix import as_csr_block
 
+pytestmark = pytest.mark.slow
+
 MIB = 2**20
 WIDE = """
 import json, sys

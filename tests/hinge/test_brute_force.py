@@ -4,6 +4,8 @@ import pytest
 import mmcnb
 from tests import reference
 
+pytestmark = pytest.mark.slow
+
 GAMMA, LEAST = 0.5, 2
 
 

@@ -27,6 +27,8 @@ from mmcnb.stores import _write as writers
 from mmcnb.stores._labels import read_column
 from mmcnb.stores.classes import read_classes
 
+pytestmark = pytest.mark.slow
+
 ROWS, CHUNK = 600, 100
 KEPT = Path(__file__).parents[1] / "data/stores/0.2.0"
 MATCH = (
