@@ -356,6 +356,8 @@ def printed(one):
     return program.value / 2
 
 
+# On some processors the peer doubts its last digits; the bounds below say how many of them count.
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize("weights", [None, some_weights(12)])
 @pytest.mark.parametrize(("C", "balance"), [(0.05, 0.4), (1.0, 0.4), (1.0, 0.0), (50.0, 0.1)])
 def test_the_optimum_is_that_of_the_printed_form(C, balance, weights):
