@@ -60,11 +60,11 @@ def _list(source: Source, as_json: bool) -> None:
     if as_json:
         print(json.dumps(facts, indent=2))
         return
-    print(f"{'name':<20}{'rows':>8}{'features':>10}  {'here':<6}classes")
+    print(f"{'name':<26}{'rows':>8}{'features':>10}  {'here':<6}classes")
     for fact in facts:
         here = "yes" if fact["found"] else "no"
         classes = _classes(fact["class_counts"])
-        print(f"{fact['name']:<20}{fact['n_samples']:>8}{fact['n_features']:>10}  {here:<6}{classes}")
+        print(f"{fact['name']:<26}{fact['n_samples']:>8}{fact['n_features']:>10}  {here:<6}{classes}")
     print("Two digits of mnist, usps and optdigits are called mnist-1v7, optdigits-tes-3v8 and so on.")
     print(f"Made, with --rows and --features: {', '.join(SYNTHETIC)}.")
 

@@ -27,14 +27,17 @@ class File:
         Its path below the data folder.
     url : str or None
         Address at which its publisher serves exactly this file; None if it is served only in a form that
-        must be unpacked by hand.
+        must be unpacked by hand, or by nobody.
     sha256 : str or None
         Of the file as it is served; None if that is not known.
+    made : bool, default=False
+        It was made from a publisher's files, so that nobody serves it.
     """
 
     path: str
     url: str | None
     sha256: str | None = None
+    made: bool = False
 
 
 Part = tuple[tuple[int, ...], tuple[File, ...]]

@@ -146,8 +146,11 @@ class Source:
         missing = (
             f"{file.path} is not in the data folder ({self._folder or DATA_DIR_VARIABLE + ' is not set'})"
         )
-        remedy = f"get it from {page} and set {DATA_DIR_VARIABLE} to a folder that contains {file.path}"
+        folder = f"set {DATA_DIR_VARIABLE} to a folder that contains {file.path}"
+        remedy = f"get it from {page} and {folder}"
         url = f"{self.base_url.rstrip('/')}/{file.path}" if self.base_url else file.url
+        if url is None and file.made:
+            raise InputError(f"{missing}, and nobody serves it, as it was made from {page}: {folder}.")
         if url is None:
             raise InputError(f"{missing}, and its publisher serves it only packed (.Z): {remedy}, unpacked.")
         cache = self._cache

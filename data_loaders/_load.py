@@ -62,14 +62,14 @@ def load(
     random_state : int, default=0
         Seed of the draw or of the synthetic set.
     layout : {"dense", "csr"} or None, default=None
-        None is CSR for the adult data, dense for the others.
+        None is CSR for the adult data and the words of texts, dense for the others.
     source : Source or None, default=None
         Folder of the files; None is MMCNB_DATA_DIR, then the publisher.
 
     Returns
     -------
     X : ndarray or csr_matrix of shape (n_samples, n_features)
-        float32 for images, adult and synthetic data, float64 for the others; features are raw.
+        float32 for most images, adult and synthetic data, float64 for most others; features are raw.
     y : ndarray of shape (n_samples,), dtype int64
         The classes, numbered as the module of the set says.
 

@@ -6,10 +6,25 @@ import re
 
 from mmcnb import InputError
 
-from . import adult, mnist, optdigits, ringnorm, uci, uci_copies, usps
+from . import (
+    adult,
+    made,
+    mnist,
+    optdigits,
+    ringnorm,
+    scikit_feature,
+    svmguide1,
+    texts,
+    uci,
+    uci_copies,
+    usps,
+)
 from ._dataset import DataSet
 
-_MODULES = (adult, mnist, optdigits, ringnorm, uci, uci_copies, usps)
+_MODULES = (
+    *(adult, mnist, optdigits, ringnorm, uci, uci_copies, usps),
+    *(svmguide1, scikit_feature, texts, made),
+)
 DATASETS = {dataset.name: dataset for module in _MODULES for dataset in module.DATASETS}
 SYNTHETIC = ("rings", "moons", "blobs")
 _PAIR = re.compile(r"(?P<name>.+)-(?P<first>\d)v(?P<second>\d)")
@@ -56,7 +71,7 @@ def find_dataset(name: str) -> DataSet:
     if name in DATASETS:
         return DATASETS[name]
     pair = _PAIR.fullmatch(name)
-    if pair and len(getattr(DATASETS.get(pair["name"]), "class_counts", ())) == 10:
+    if pair and set(getattr(DATASETS.get(pair["name"]), "class_counts", ())) == set(range(10)):
         first, second = int(pair["first"]), int(pair["second"])
         if first != second:
             return DATASETS[pair["name"]].pair(first, second)

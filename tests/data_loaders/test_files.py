@@ -138,6 +138,29 @@ def test_a_file_that_is_served_only_packed_is_to_be_unpacked_by_hand(tmp_path):
         Source(tmp_path).content(FILE, PAGE)
 
 
+def test_a_file_that_nobody_serves_is_to_be_put_into_the_data_folder(server, tmp_path):
+    made = replace(FILE, made=True)
+    with pytest.raises(InputError) as caught:
+        Source().content(made, PAGE)
+    assert str(caught.value) == (
+        "folder/name.data is not in the data folder (MMCNB_DATA_DIR is not set), and nobody serves it, as it "
+        f"was made from {PAGE}: set MMCNB_DATA_DIR to a folder that contains folder/name.data."
+    )
+    put(server.folder, CONTENT)
+    assert Source(base_url=server.url, cache_dir=tmp_path / "cache").content(made, PAGE) == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("mecs", "mecs/mecs.npz"), ("tweet-embedded", r"text/tweet\.sentence-embeddings\.float16\.npz")],
+)
+def test_sets_that_nobody_serves_name_their_file(tmp_path, name, path):
+    with pytest.raises(
+        InputError, match=rf"^{path} is not in .*: set MMCNB_DATA_DIR to a folder .* {path}\.$"
+    ):
+        data_loaders.load(name, source=Source(tmp_path))
+
+
 def test_loading_takes_the_source(tiny, server, data_dir, tmp_path):
     (data_dir / "tiny").rename(server.folder / "tiny")
     X, y = data_loaders.load("tiny", source=Source(base_url=server.url, cache_dir=tmp_path / "cache"))
@@ -150,5 +173,7 @@ def test_every_address_is_a_file_of_the_same_name():
         for file in dataset.files:
             if file.url is not None:
                 assert file.url.startswith("https://")
-                assert Path(file.url).name == Path(file.path).name
+                # The texts have names of their own, which say that they are texts.
+                named = file.path.startswith("text/") or Path(file.url).name == Path(file.path).name
+                assert named, file.path
             assert file.sha256 is None or len(bytes.fromhex(file.sha256)) == 32

@@ -1,12 +1,27 @@
 """Each reader on a few lines in the publisher's form."""
 
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 import data_loaders
-from data_loaders import Source, adult, mnist, optdigits, ringnorm, uci, uci_copies, usps
+from data_loaders import (
+    Source,
+    adult,
+    made,
+    mnist,
+    optdigits,
+    ringnorm,
+    scikit_feature,
+    svmguide1,
+    texts,
+    uci,
+    uci_copies,
+    usps,
+)
 from mmcnb.errors import InputError
 
 
@@ -131,6 +146,87 @@ def test_magic_numbers_gammas_and_hadrons():
     X, y = only(uci_copies.read_magic(b"28.7967,-8.2027,g\n93.7035,-1.5,h\n"))
     assert X.tolist() == [[28.7967, -8.2027], [93.7035, -1.5]]
     assert y.tolist() == [1, 0]
+
+
+def test_letter_numbers_the_capitals():
+    X, y = only(uci_copies.read_letter(b"T,2,8\nA,5,12\nZ,4,11\n"))
+    assert X.tolist() == [[2, 8], [5, 12], [4, 11]]
+    assert y.tolist() == [19, 0, 25]
+
+
+def test_landsat_has_all_classes_of_both_files():
+    (X1, y1), (X2, y2) = uci_copies.read_landsat(b"92 115 3\n84 102 1\n", b"76 1 7\n")
+    assert (X1.tolist(), y1.tolist()) == ([[92, 115], [84, 102]], [3, 1])
+    assert (X2.tolist(), y2.tolist()) == ([[76, 1]], [7])
+
+
+def test_the_class_is_the_first_column():
+    X, y = only(uci_copies.read_class_first(b"1,107,10.1\n3,113,9.9\n"))
+    assert (X.tolist(), y.tolist()) == ([[107, 10.1], [113, 9.9]], [1, 3])
+
+
+def test_dermatology_drops_the_age():
+    X, y = only(uci_copies.read_dermatology(line([*range(33), "?", 6])))
+    assert (X.tolist(), y.tolist()) == ([list(range(33))], [6])
+
+
+def test_faults_numbers_the_column_that_is_1():
+    flags = np.eye(7, dtype=int)[[6, 0]]
+    X, y = only(uci_copies.read_faults(b"".join(line([*range(27), *row], "\t") for row in flags)))
+    assert X.tolist() == 2 * [list(range(27))]
+    assert y.tolist() == [7, 1]
+
+
+def test_svmguide1_is_one_file_or_both():
+    (X1, y1), (X2, y2) = svmguide1.read_svmguide1(b"1 1:26.173 4:125.1225\n", b"0 2:21.98210\n")
+    assert (X1.tolist(), y1.tolist()) == ([[26.173, 0, 0, 125.1225]], [1])
+    assert (X2.tolist(), y2.tolist()) == ([[0, 21.9821, 0, 0]], [0])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wanted"),
+    [("uint8", np.array([[1, 0], [0.2, 1]], np.float32)), ("int16", [[255, 0], [51, 255]])],
+)
+def test_mat_files_divide_bytes_by_255_and_keep_other_numbers(dtype, wanted):
+    file = BytesIO()
+    savemat(file, {"X": np.array([[255, 0], [51, 255]], dtype), "Y": np.array([[-1], [1]], "int16")})
+    X, y = only(scikit_feature.read_mat(file.getvalue()))
+    np.testing.assert_array_equal(X, wanted)
+    assert X.flags.c_contiguous
+    assert (y.tolist(), y.dtype) == ([-1, 1], np.int64)
+
+
+def test_texts_weigh_frequent_words_to_length_1():
+    X, y = only(
+        texts.read_texts(
+            "3\tgrün tea\r\n8\tthe tea\tof\r\n3\ttea grün grün\r\n3\tgrün\r\n8\tice\r\n".encode()
+        )
+    )
+    assert y.tolist() == [3, 8, 3, 3, 8]
+    assert X.shape == (5, 2)  # grün, tea
+    assert X.has_sorted_indices
+    assert np.sqrt(X.multiply(X).sum(axis=1)).ravel().tolist()[0] == pytest.approx([1, 1, 1, 1, 0])
+
+
+def npz(**arrays):
+    file = BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def test_cells_and_embeddings():
+    rows = np.array([[0.25, 1.5], [0, 3]], "float16")
+    X, y = only(made.read_cells(npz(X=rows, y=np.array(["3", "1"]))))
+    assert (X.tolist(), y.tolist()) == (rows.tolist(), [3, 1])
+    X, y = only(made.read_embedded(npz(X=rows), b"7\tred rose\r\n2\twine\r\n"))
+    assert (X.tolist(), y.tolist()) == (rows.tolist(), [7, 2])
+
+
+def test_vowels_come_in_turn_and_nothing_is_unpickled():
+    rows = np.arange(22 * 13).reshape(22, 13)
+    X, y = only(made.read_vowel(npz(X=rows, y=np.array([print] * 22, object))))
+    np.testing.assert_array_equal(X, rows[:, 3:])
+    assert y.tolist() == 2 * list(range(11))
 
 
 def idx(magic, array):

@@ -144,3 +144,44 @@ def test_columns_differ_in_spread(name, constant, ratio):
     spread = data_loaders.load(name)[0].std(axis=0)
     assert np.count_nonzero(spread == 0) == constant
     assert spread.max() > ratio * spread[spread > 0].min()
+
+
+def test_satellite_has_the_rows_of_the_papers_pair():
+    need("satellite", "satellite-1v2")
+    X, y = data_loaders.load("satellite")
+    X_pair, y_pair = data_loaders.load("satellite-1v2")
+    np.testing.assert_array_equal(X[y <= 2], X_pair)
+    np.testing.assert_array_equal(y[y <= 2], y_pair)
+
+
+@pytest.mark.parametrize("name", ["coil20", "yale", "pixraw10p"])
+def test_pixels_are_from_0_to_1(name):
+    need(name)
+    X, _ = data_loaders.load(name)
+    assert X.min() == 0
+    assert X.max() == (np.float32(62 / 255) if name == "pixraw10p" else 1)
+
+
+@pytest.mark.parametrize("name", ["lymphoma", "nci9", "leukemia"])
+def test_expression_is_in_few_steps(name):
+    need(name)
+    assert set(np.unique(data_loaders.load(name)[0])) <= {-2, -1, 0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "empty"), [("agnews", 0), ("tweet", 3), ("stackoverflow", 32), ("search-snippets", 5)]
+)
+def test_texts_have_length_1_or_no_word(name, empty):
+    need(name)
+    X, _ = data_loaders.load(name)
+    length = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+    assert np.count_nonzero(length == 0) == empty
+    assert length[length > 0] == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["agnews", "tweet", "search-snippets"])
+def test_embedded_texts_have_length_1_and_the_classes_of_the_texts(name):
+    need(name, f"{name}-embedded")
+    X, y = data_loaders.load(f"{name}-embedded")
+    assert np.linalg.norm(X, axis=1) == pytest.approx(1, abs=1e-4)
+    np.testing.assert_array_equal(y, data_loaders.load(name)[1])

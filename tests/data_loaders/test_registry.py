@@ -57,6 +57,13 @@ def test_the_facts_are_those_of_the_papers_tables(name):
         ("wdbc", 569, 30, 2),
         ("magic", 19020, 10, 2),
         ("waveform", 5000, 40, 3),
+        ("letter", 20000, 16, 26),
+        ("satellite", 6435, 36, 6),
+        ("cnae9", 1080, 856, 9),
+        ("dermatology", 366, 33, 6),  # of 34 features, the age is dropped
+        ("new-thyroid", 215, 5, 3),
+        ("faults", 1941, 27, 7),
+        ("shuttle-test", 14500, 9, 7),
     ],
 )
 def test_the_facts_are_those_of_the_repository(name, n_samples, n_features, n_classes):
@@ -96,7 +103,9 @@ def test_pen_digits_can_be_taken_in_pairs():
     assert find_dataset("pendigits-3v8").class_counts == {3: 719 + 336, 8: 719 + 336}
 
 
-@pytest.mark.parametrize("name", ["mnits", "mnist-1v1", "mnist-1v", "a9a-1v7", "iris-1v2", ""])
+@pytest.mark.parametrize(
+    "name", ["mnits", "mnist-1v1", "pixraw10p-0v1", "mnist-1v", "a9a-1v7", "iris-1v2", ""]
+)
 def test_an_unknown_name_is_answered_with_the_names(name):
     with pytest.raises(
         InputError, match=rf"no data set called '{name}'; choose one of adult, a1a.*, rings, moons"
