@@ -86,8 +86,8 @@ RIDGE = [{"search": "steepest"}, {"search": "stochastic"}, {"schedule": "paper"}
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     FRONT: [
         *({"kernel": kernel} for kernel in ("graph", "rbf", "linear")),
-        *({"loss": loss} for loss in ("hinge", "squared")),
-        *({"cluster_sizes": "equal"}, {"scale": "standard"}, {"n_refits": 2}, {"n_clusters": 3}),
+        *({"metric": "cosine"}, {"cluster_sizes": "equal"}, {"scale": "standard"}, {"n_clusters": 3}),
+        *({"n_nodes": 150}, {"n_clusters": 3, "kernel": "rbf"}),
     ],
     "SparseKernelMMC": [*KERNELS, *WIDTHS, *HINGE, {"basis": "shared"}, {"basis": "own"}, {"n_jobs": 2}],
     "KernelCPMMC": [*KERNELS, *WIDTHS, *HINGE],

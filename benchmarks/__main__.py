@@ -24,7 +24,7 @@ from mmcnb import InputError
 # In the order in which `all` runs them.
 ALL = (
     *("small", "mnist", "adult", "usps", "eta", "evolutionary", "rls", "mkc", "scm", "engine", "routines"),
-    *("peers", "graph"),
+    "peers",
 )
 STUDIES = (
     *ALL,

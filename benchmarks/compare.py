@@ -55,7 +55,7 @@ from mmcnb.synthetic import write_synthetic
 kept = tempfile.TemporaryDirectory()  # goes with the process
 folder = kept.name
 write_synthetic("blobs", folder + "/rows.zarr", {rows}, 50)
-model = mmcnb.UnsupervisedRLS(2, random_state=0, n_jobs=1, {options})
+model = mmcnb.{estimator}
 model.fit(make_block("blobs", 0, {fitted}, 50)[0])
 
 
@@ -81,17 +81,21 @@ WORK = {
     "least squares, 20,000 x 50, 10 clusters": FIT.format(
         rows=BLOBS.format(rows=20000, features=50, k=10), estimator=LEAST_SQUARES.format(k=10)
     ),
-    "least squares on the graph, 20,000 x 50, 10 clusters": FIT.format(
+    "the graph alone, 20,000 x 50, 10 clusters": FIT.format(
         rows=BLOBS.format(rows=20000, features=50, k=10),
-        estimator='UnsupervisedRLS(10, kernel="graph", random_state=0, n_jobs=1)',
+        estimator='MaximumMarginClustering(10, kernel="graph", random_state=0, n_jobs=1)',
     ),
     "default fit, 20,000 x 50, 10 clusters, two threads": FIT.format(
         rows=BLOBS.format(rows=20000, features=50, k=10),
         estimator="MaximumMarginClustering(10, random_state=0, n_jobs=2)",
     ),
-    "predict, 500,000 x 50 of a store": PREDICT.format(rows=500_000, fitted=5000, options="gamma=0.01"),
+    "predict, 500,000 x 50 of a store": PREDICT.format(
+        rows=500_000, fitted=5000, estimator="UnsupervisedRLS(2, gamma=0.01, random_state=0, n_jobs=1)"
+    ),
     "predict on the graph, 50,000 x 50 of a store": PREDICT.format(
-        rows=50_000, fitted=20_000, options='kernel="graph"'
+        rows=50_000,
+        fitted=20_000,
+        estimator='MaximumMarginClustering(2, kernel="graph", random_state=0, n_jobs=1)',
     ),
     "rbf_kernel_block_into": ROUTINE.format(call="kernels.rbf_kernel_block_into(X, B, 0.01, out)"),
     "shake": ROUTINE.format(call="kernels.shake(R, labels, np.full(2, 0.5), 1.0, 0.5, 21)"),

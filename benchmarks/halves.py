@@ -1,46 +1,37 @@
 """The half of each data set: constants are chosen on one half, and the other tells whether they are good.
 
-``halves.csv`` has a row for every data set of `data_loaders`, every family of shapes of `mmcnb.synthetic`,
-and all else made there. Sets that share rows or are of one kind stand in the same half; ``reason`` says
-which.
+A checksum of the name decides, so nobody chooses it. All that is made of a set is in one half: its parts, its
+pairs of classes, and its texts as words and as embeddings; so are all shapes of a family.
 """
 
 import re
-from functools import cache
-from pathlib import Path
+from zlib import crc32
 
-import pandas as pd
-
-from mmcnb import InputError
 from mmcnb.synthetic import SHAPES
 
-__all__ = ["CONFIRMATION", "TUNING", "half_of", "halves"]
+__all__ = ["CONFIRMATION", "TUNING", "half_of", "whole_of"]
 
 TUNING, CONFIRMATION = "tuning", "confirmation"
+PARTS = re.compile(r"(-(\d+v\d+|train|test|tra|tes|extended|embedded))+$")
+ADULT = re.compile(r"a\da(\.t)?")
 
 
-def halves() -> pd.DataFrame:
-    """Every set and its half.
-
-    Returns
-    -------
-    DataFrame
-        One row a set, with columns set, kind ("data", "shapes" for a family of shapes, "made" for other
-        synthetic data), half ("tuning" or "confirmation"), reason ("" if there is none).
+def whole_of(name: str) -> str:
+    """The set that a data set is a part or a form of, or the family of a shape.
 
     Examples
     --------
-    >>> from benchmarks.halves import halves
-    >>> frame = halves()
-    >>> frame.loc[frame["kind"] == "shapes", "set"].tolist()[:3]
-    ['rings', 'moons', 'noise']
+    >>> from benchmarks.halves import whole_of
+    >>> [whole_of(name) for name in ("usps-extended-test", "a9a.t", "two-moons", "heart")]
+    ['usps', 'adult', 'moons', 'heart']
     """
-    path = Path(__file__).with_suffix(".csv")
-    return pd.read_csv(path, keep_default_na=False, encoding="utf-8")
+    if name in SHAPES:
+        return SHAPES[name].family
+    return "adult" if ADULT.fullmatch(name) else PARTS.sub("", name)
 
 
 def half_of(name: str) -> str:
-    """The half of a data set, a shape, a family of shapes, or two digits of a set.
+    """The half of a data set, a shape, a family of shapes, or two classes of a set.
 
     Parameters
     ----------
@@ -50,30 +41,12 @@ def half_of(name: str) -> str:
     Returns
     -------
     {"tuning", "confirmation"}
-        The half.
-
-    Raises
-    ------
-    InputError
-        If the set has no half.
+        The half: tuning if the checksum of the set's name is even.
 
     Examples
     --------
     >>> from benchmarks.halves import half_of
-    >>> half_of("optdigits-3v8"), half_of("two-spirals")
+    >>> half_of("optdigits-3v8"), half_of("usps-train")
     ('tuning', 'confirmation')
     """
-    known = _half_by_set()
-    whole = SHAPES[name].family if name in SHAPES else re.sub(r"-\dv\d$", "", name)
-    for candidate in (name, whole):
-        if candidate in known:
-            return known[candidate]
-    raise InputError(
-        f"{name!r} has no half; add it to benchmarks/halves.csv, beside the sets it is related to."
-    )
-
-
-@cache
-def _half_by_set() -> dict[str, str]:
-    frame = halves()
-    return dict(zip(frame["set"], frame["half"], strict=True))
+    return (TUNING, CONFIRMATION)[crc32(whole_of(name).encode()) % 2]

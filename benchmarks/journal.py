@@ -34,11 +34,7 @@ COLUMNS = [
 ]
 RECORDED = (*KEYS, "settings", "code", "status", "reason", "found", "versions")
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas", "zarr", "piqp")
-MAKES_TABLES = (  # and decides no run
-    "benchmarks.tables",
-    "benchmarks.studies._choice_rules",
-    "benchmarks.studies._choice_number_rules",
-)
+MAKES_TABLES = ("benchmarks.tables", "benchmarks.studies._choice_tables")  # and decides no run
 Record = dict[str, Any]
 Identity = tuple[Any, ...]
 

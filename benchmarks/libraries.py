@@ -1,21 +1,28 @@
 """Clusterers of other libraries, at the settings that their makers advise; each library is optional.
 
-genieclust is under the AGPL, so it stays a peer of the studies: `mmcnb` never imports it.
+genieclust and lumbermark are under the AGPL and igraph is under the GPL, so they stay peers of the studies:
+`mmcnb` never imports them.
 """
 
+import random
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
 
 GENIE, MIXTURE, EVOC = "Genie", "Gaussian mixture", "EVoC"
+GIC, LUMBERMARK, LEIDEN = "GIc", "Lumbermark", "Leiden"
 UMAP_DENSITY, UMAP_KMEANS = "UMAP, HDBSCAN", "UMAP, k-means"
+OTHER_GINI = {f"Genie, {bound}": bound for bound in (0.1, 0.5, 0.7)}  # thresholds; its default is 0.3
+DRAW_NOTHING = (GENIE, *OTHER_GINI, GIC, LUMBERMARK)
 PACKAGES = {
-    GENIE: ("genieclust", "genieclust"),
+    **dict.fromkeys((GENIE, *OTHER_GINI, GIC), ("genieclust", "genieclust")),
+    LUMBERMARK: ("lumbermark", "lumbermark"),
+    LEIDEN: ("igraph", "igraph"),
     EVOC: ("evoc", "evoc"),
     UMAP_DENSITY: ("umap", "umap-learn"),
     UMAP_KMEANS: ("umap", "umap-learn"),
@@ -25,6 +32,7 @@ FIRST_ROWS = 4200, 10  # UMAP compiles other routines for less than 4,096 rows
 AXES = 50  # principal axes in place of more columns, as in the graph kernel
 # UMAP's guide to clustering has 30 neighbours, no least distance, and for 70,000 rows clusters of 500.
 NEIGHBOURS, SPACING, CORE, LEAST_CLUSTER = 30, 0.0, 10, 500 / 70_000
+LEIDEN_NEIGHBOURS, RESOLUTIONS, HALVINGS = 15, (1e-3, 1e3), 30
 
 
 class DenseClusterer:
@@ -72,11 +80,59 @@ def first_seconds(method: str) -> float:
     return time.perf_counter() - started
 
 
-def _genie(k: int, given: Mapping[str, Any]) -> DenseClusterer:
+def _genie(k: int, given: Mapping[str, Any], gini_threshold: float = 0.3) -> DenseClusterer:
     """It draws nothing."""
     from genieclust import Genie
 
-    return DenseClusterer(Genie(n_clusters=k).fit_predict, AXES)
+    return DenseClusterer(Genie(k, gini_threshold=gini_threshold).fit_predict, AXES)
+
+
+def _gic(k: int, given: Mapping[str, Any]) -> DenseClusterer:
+    """It draws nothing."""
+    from genieclust import GIc
+
+    return DenseClusterer(GIc(k).fit_predict, AXES)
+
+
+def _lumbermark(k: int, given: Mapping[str, Any]) -> DenseClusterer:
+    """It draws nothing."""
+    from lumbermark import Lumbermark
+
+    return DenseClusterer(Lumbermark(k).fit_predict, AXES)
+
+
+def _leiden(k: int, given: Mapping[str, Any]) -> DenseClusterer:
+    """Modularity of the graph of nearest neighbours, at the resolution that gives k communities."""
+    import igraph
+    from sklearn.neighbors import kneighbors_graph
+
+    def label_rows(X: np.ndarray) -> np.ndarray:
+        near = kneighbors_graph(X, min(LEIDEN_NEIGHBOURS, len(X) - 1))
+        graph = igraph.Graph(len(X), np.c_[near.nonzero()]).simplify()
+        igraph.set_random_number_generator(random.Random(given["random_state"]))
+        return at_count(lambda one: graph.community_leiden("modularity", resolution=one).membership, k)
+
+    return DenseClusterer(label_rows, AXES)
+
+
+def at_count(find: Callable[[float], Any], k: int) -> np.ndarray:
+    """Labels at a resolution that gives k clusters, or as nearly so many as a search of it finds.
+
+    Examples
+    --------
+    >>> from benchmarks.libraries import at_count
+    >>> at_count(lambda resolution: range(int(resolution)), 3).tolist()
+    [0, 1, 2]
+    """
+    (low, high), tried = RESOLUTIONS, list[np.ndarray]()
+    for _ in range(HALVINGS):
+        middle = float(np.sqrt(low * high))
+        tried.append(np.asarray(find(middle)))
+        count = np.unique(tried[-1]).size
+        if count == k:
+            break
+        low, high = (middle, high) if count < k else (low, middle)
+    return min(tried, key=lambda labels: abs(np.unique(labels).size - k))
 
 
 def _mixture(k: int, given: Mapping[str, Any]) -> DenseClusterer:
@@ -122,6 +178,10 @@ def _umap_kmeans(k: int, given: Mapping[str, Any]) -> DenseClusterer:
 
 METHODS: dict[str, Callable[[int, Mapping[str, Any]], Any]] = {
     GENIE: _genie,
+    **{name: partial(_genie, gini_threshold=bound) for name, bound in OTHER_GINI.items()},
+    GIC: _gic,
+    LUMBERMARK: _lumbermark,
+    LEIDEN: _leiden,
     UMAP_DENSITY: _umap_density,
     UMAP_KMEANS: _umap_kmeans,
     EVOC: _evoc,

@@ -14,8 +14,8 @@ from benchmarks.protocol import Data, Score, blocks_of, clustering, of_store, sc
 KMEANS, CUT, SVR, CPMMC, LGMMC = "k-means", "normalised cut", "IterSVR", "CPMMC", "LG-MMC"
 SKMMC, SKMMC2 = "SKMMC", "SKMMCv2"
 LEAST_SQUARES, HINGE, EVOLUTION = "UnsupervisedRLS", "SparseKernelMMC", "EvoMMC"
-GRAPH = "UnsupervisedRLS, graph"
 FRONT_DOOR = "MaximumMarginClustering"
+GRAPH, MARGIN = f"{FRONT_DOOR}, graph", f"{FRONT_DOOR}, rbf"
 MULTIPLE = "MultipleKernelClustering"
 MINIBATCH, BISECTING, DENSITY = "MiniBatchKMeans", "BisectingKMeans", "HDBSCAN"
 NYSTROEM, SPECTRAL = "Nyström k-means", "spectral, extended"
@@ -150,8 +150,9 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     SKMMC: _hinge,
     SKMMC2: lambda k, given: mmcnb.SparseKernelMMC(threshold="fixed", **given),
     LEAST_SQUARES: lambda k, given: mmcnb.UnsupervisedRLS(k, **given),
-    GRAPH: lambda k, given: mmcnb.UnsupervisedRLS(k, **{"kernel": "graph", **given}),
     FRONT_DOOR: lambda k, given: mmcnb.MaximumMarginClustering(k, **given),
+    GRAPH: lambda k, given: mmcnb.MaximumMarginClustering(k, kernel="graph", **given),
+    MARGIN: lambda k, given: mmcnb.MaximumMarginClustering(k, kernel="rbf", **given),
     HINGE: _hinge,
     EVOLUTION: lambda k, given: mmcnb.EvolutionaryMMC(**given),
     MULTIPLE: lambda k, given: mmcnb.MultipleKernelClustering(k, **given),

@@ -239,7 +239,8 @@ def compile_seconds(X: Any, estimator: Any) -> float:
     if kind not in _compiled:
         rows = X[: min(WARM_UP_ROWS, X.shape[0])]
         # A sample smaller than the data, so that the passes over all rows are compiled as well.
-        few = {"sample_size": max(2, rows.shape[0] // 2), "eta": 1.0}
+        half = max(2, rows.shape[0] // 2)
+        few = {"sample_size": half, "n_nodes": half, "eta": 1.0}
         few |= {name: given.get(name) for name in ("n_clusters", "kernel")}
         first = type(estimator)(**{name: few[name] for name in few.keys() & given.keys()}, random_state=0)
         started = time.perf_counter()
@@ -365,8 +366,8 @@ def fit_store(store: str, seed: int, *words: object, score: Score = clustering) 
     Returns
     -------
     dict
-        `of_store`, seconds of the fit and of the labels, peak memory, reads, passes, and if the method has
-        them sweeps, gap and the weights of kernels.
+        `of_store`, seconds of the fit and of the labels, peak memory, passes, and if the method has them
+        reads, sweeps, gap and the weights of kernels.
     """
     import zarr
 
@@ -374,17 +375,22 @@ def fit_store(store: str, seed: int, *words: object, score: Score = clustering) 
     options = ["--model", path, "--labels", labels, "--random-state", seed, *words, "--overwrite", "--json"]
     report, polled = run_and_watch([sys.executable, "-m", "mmcnb", "fit", store, *map(str, options)])
     model = mmcnb.load(path)
-    last = model.history_.iloc[-1]
     measures = {
         "seconds": report["fit_seconds"],
         "label_seconds": report["labels_seconds"],
         "peak_mib": max(report["peak_memory_bytes"], polled) / MIB,
         "passes": report["passes"],
     }
-    measures |= {name: int(last[name]) for name in ("reads", "sweeps")}
+    measures |= sweeps_of(model)
     measures |= {"gap": report["gap"]} if report["gap"] is not None else {}
     measures |= {"weights": weights_of(model)} if hasattr(model, "kernel_weights_") else {}
     return of_store(store, zarr.open_array(str(labels), mode="r")[:], score) | measures
+
+
+def sweeps_of(model: Any) -> dict[str, int]:
+    """How often a fit read and swept its rows; nothing if no step of it sweeps, as on the graph."""
+    last = model.history_.tail(1).to_dict("records")
+    return {name: int(last[0][name]) for name in ("reads", "sweeps")} if last else {}
 
 
 def weights_of(model: Any) -> str:

@@ -6,17 +6,16 @@ from mmcnb.estimators.annotate import annotate as annotate
 from mmcnb.estimators.cpmmc import CPMMC as CPMMC
 from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC as CrammerSingerMMC
 from mmcnb.estimators.evolutionary_mmc import EvolutionaryMMC as EvolutionaryMMC
-from mmcnb.estimators.graph_features import GraphFeatures as GraphFeatures
 from mmcnb.estimators.kernel_cpmmc import KernelCPMMC as KernelCPMMC
 from mmcnb.estimators.kernel_kmeans import KernelKMeans as KernelKMeans
 from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering as MaximumMarginClustering
 from mmcnb.estimators.multiple_kernel_clustering import MultipleKernelClustering as MultipleKernelClustering
+from mmcnb.estimators.partition_score import partition_score as partition_score
 from mmcnb.estimators.persistence import load as load
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC as SparseKernelMMC
 from mmcnb.estimators.support_cluster_machine import SupportClusterMachine as SupportClusterMachine
 from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS as UnsupervisedRLS
 from mmcnb.estimators.warmup import warmup as warmup
-from mmcnb.features.graph import GraphKernel as GraphKernel
 from mmcnb.samples import open_samples as open_samples
 from mmcnb.samples.tables import read_table as read_table
 
@@ -26,8 +25,6 @@ __all__ = [
     "ClusterWarning",
     "CrammerSingerMMC",
     "EvolutionaryMMC",
-    "GraphFeatures",
-    "GraphKernel",
     "InputError",
     "KernelCPMMC",
     "KernelKMeans",
@@ -42,6 +39,7 @@ __all__ = [
     "datasets",
     "load",
     "open_samples",
+    "partition_score",
     "read_table",
     "warmup",
 ]

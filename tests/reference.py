@@ -429,19 +429,6 @@ def stochastic_moves(R, labels, low, high, order, sweeps):
     return labels, moves
 
 
-def average_linkage(distances):
-    """The closest two clusters merge, by the mean of the distances of all pairs of their rows."""
-    D, clusters = distances.astype(float), [[i] for i in range(len(distances))]
-    merges, heights = [], []
-    while len(clusters) > 1:
-        pairs = itertools.combinations(range(len(clusters)), 2)
-        height, a, b = min((D[np.ix_(clusters[a], clusters[b])].mean(), a, b) for a, b in pairs)
-        merges.append(sorted([max(clusters[a]), max(clusters[b])]))
-        heights.append(height)
-        clusters[a] += clusters.pop(b)
-    return np.array(merges), np.array(heights)
-
-
 def best_sizes_partition(scores, low, high):
     """The largest sum of scores over all partitions with sizes in bounds, by linear programming."""
     n, k = scores.shape

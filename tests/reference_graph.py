@@ -1,6 +1,5 @@
-"""Slow, plain twins of what makes the graph kernel: the formula in float64, and nothing else."""
+"""Slow, plain twins of the neighbour graph and its votes: the formula in float64, and nothing else."""
 
-import itertools
 import math
 
 import numpy as np
@@ -53,7 +52,7 @@ def components(W):
     return component
 
 
-def connected_graph(nodes, count, weights_of=calibrated_weights):
+def connected_graph(nodes, count):
     """Dense weights a + b - ab of the nearest neighbours, and bridges until there is one component."""
     p = len(nodes)
     D = np.array([[math.dist(a, b) for b in nodes] for a in nodes])
@@ -61,7 +60,7 @@ def connected_graph(nodes, count, weights_of=calibrated_weights):
     for i in range(p):
         order = sorted((D[i, j], j) for j in range(p) if j != i)[:count]
         near = np.array([distance for distance, _ in order])
-        A[i, [j for _, j in order]] = weights_of(near[None])[0]
+        A[i, [j for _, j in order]] = calibrated_weights(near[None])[0]
         scales[i] = near[min(7, count) - 1]
     W = A + A.T - A * A.T
     component = components(W)
@@ -77,44 +76,3 @@ def connected_graph(nodes, count, weights_of=calibrated_weights):
             W[a, b] = W[b, a] = weight
         component = components(W)
     return W, n_components
-
-
-def spectrum(W, count):
-    """Eigenvalues and eigenvectors of D^-½ W D^-½ beside the trivial one, by a dense solver."""
-    degrees = W.sum(axis=1)
-    S = W / np.sqrt(np.outer(degrees, degrees))
-    values, vectors = np.linalg.eigh(S - 4 * np.outer(np.sqrt(degrees), np.sqrt(degrees)) / degrees.sum())
-    values, vectors = values[::-1][:count], vectors[:, ::-1][:, :count] / np.sqrt(degrees)[:, None]
-    return values, vectors / np.sqrt((vectors**2).mean(axis=0))
-
-
-def chebyshev_filter(S, values, low, high, degree):
-    """The Chebyshev polynomial of a matrix on an interval, times vectors, scaled to 1 at 1."""
-    middle, half = (low + high) / 2, (high - low) / 2
-    X, at_one = (S - middle * np.eye(len(S))) / half, (1 - middle) / half
-    before, now = values, X @ values
-    for _ in range(degree - 1):
-        before, now = now, 2 * X @ now - before
-    return now / math.cosh(degree * math.acosh(at_one))
-
-
-def cluster_cuts(W, labels, n_clusters):
-    """Weight of the edges between each cluster and the others, and of all edges at its nodes."""
-    pairs = list(itertools.product(range(len(W)), repeat=2))
-    cuts = [sum(W[i, j] for i, j in pairs if labels[i] == h != labels[j]) for h in range(n_clusters)]
-    volumes = [sum(W[i, j] for i, j in pairs if labels[i] == h) for h in range(n_clusters)]
-    return np.array(cuts), np.array(volumes)
-
-
-def cut_score(W, labels, n_clusters):
-    """-log of the normalised cut, less k times the sum of squared shares of the volume."""
-    degrees = W.sum(axis=1)
-    cut, shares = 0.0, []
-    for h in range(n_clusters):
-        inside = labels == h
-        volume = degrees[inside].sum()
-        if volume == 0:
-            return -math.inf
-        cut += W[np.ix_(inside, ~inside)].sum() / volume
-        shares.append(volume / degrees.sum())
-    return -math.log(cut) - n_clusters * sum(share**2 for share in shares)

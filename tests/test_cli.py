@@ -109,33 +109,32 @@ def test_fit_words_its_verdict(store, tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("options", "kernel", "loss"),
+    ("options", "kernel", "candidates"),
     [
-        ([], "graph", "hinge"),
-        (["--kernel", "graph"], "graph", "hinge"),
-        (["--kernel", "rbf"], "rbf", "squared"),
-        (["--kernel", "linear", "--cluster-sizes", "equal"], "linear", "squared"),
-        (["--loss", "squared"], "graph", "squared"),
+        ([], None, {"communities 15", "linkage 0.3", "margin"}),
+        (["--kernel", "graph"], "graph", {"communities 15", "linkage 0.3"}),
+        (["--kernel", "rbf"], "rbf", {"margin"}),
+        (["--kernel", "linear"], "linear", {"margin"}),
+        (["--cluster-sizes", "equal"], "rbf", {"least squares"}),
     ],
 )
-def test_the_verdict_names_the_kernel_and_the_loss_that_were_taken(
-    options, kernel, loss, store, tmp_path, capsys
+def test_the_verdict_names_the_candidate_that_was_taken_and_its_trust(
+    options, kernel, candidates, store, tmp_path, capsys
 ):
     words = ["fit", str(store), "--random-state", "0", "--model"]
     report = run(capsys, *words, tmp_path / "m", *options)
     model = mmcnb.load(tmp_path / "m")
-    assert (report["kernel"], report["loss"]) == (model.kernel_, model.loss_) == (kernel, loss)
-    assert report["choice"] == model.report_["choice"]
+    for name in ("candidate", "kernel", "objective"):
+        assert report[name] == getattr(model, f"{name}_")
+    assert {one["candidate"] for one in report["candidates"]} >= candidates
+    assert report["candidates"] == model.report_["candidates"]
+    assert kernel in (None, report["kernel"])
     assert main([*words, str(tmp_path / "again"), *options]) == 0
     out = capsys.readouterr().out.splitlines()
-    assert f"kernel           {kernel}" in out
-    assert f"loss             {loss}" in out
-    told = [line for line in out if line.startswith("choice ")]
-    assert told == [f"choice           {report['choice']}"] * bool(report["choice"])
+    assert f"candidate        {report['candidate']}" in out
     trust = model.report_["trust"]
     assert f"trust            {trust['level']}: {trust['reason']}" in out
-    if kernel == "graph":
-        assert not any(line.startswith("gamma") for line in out)
+    assert not any(line.startswith("gamma") for line in out)
 
 
 def test_options_of_fit_reach_the_estimator(store, tmp_path):
@@ -153,15 +152,21 @@ def test_options_of_fit_reach_the_estimator(store, tmp_path):
 
 def test_options_of_fit_reach_the_default_method(store, tmp_path):
     options = (
-        "--n-clusters 3 --kernel graph --loss squared --cluster-sizes .5,.3,.2 --size-tolerance .2 "
-        "--min-share .3 --scale standard --random-state 5"
+        "--n-clusters 3 --kernel rbf --cluster-sizes .5,.3,.2 --size-tolerance .2 --n-nodes 700 "
+        "--max-clusters 5 --scale standard --random-state 5"
     )
     assert main(["fit", str(store), "--model", str(tmp_path / "m"), *options.split()]) == 0
     model = mmcnb.load(tmp_path / "m")
     assert isinstance(model, mmcnb.MaximumMarginClustering)
-    expected = {"n_clusters": 3, "kernel": "graph", "loss": "squared", "cluster_sizes": [0.5, 0.3, 0.2]}
-    expected |= {"size_tolerance": 0.2, "min_share": 0.3, "scale": "standard", "random_state": 5}
+    expected = {"n_clusters": 3, "kernel": "rbf", "cluster_sizes": [0.5, 0.3, 0.2], "size_tolerance": 0.2}
+    expected |= {"n_nodes": 700, "max_clusters": 5, "scale": "standard", "random_state": 5}
     assert {name: model.get_params()[name] for name in expected} == expected
+
+
+def test_the_metric_reaches_the_default_method(store, tmp_path):
+    words = ["fit", str(store), "--metric", "cosine", "--model", str(tmp_path / "m")]
+    assert main(words) == 0
+    assert mmcnb.load(tmp_path / "m").metric == "cosine"
 
 
 def test_info_and_verify_tell_the_shape(store, capsys):
@@ -297,7 +302,9 @@ def test_fit_of_a_store_that_is_not_there_leaves_nothing(tmp_path, capsys):
     [
         *((f"--set {words}", HINGE, words) for words in ("C=-1", "gamma=0", "gamma='wide'", "balance=-3")),
         *((f"--set {words}", HINGE, words) for words in ("n_init=0", "n_init='many'", "continuation='off'")),
-        *(("--min-share 2", method, "min_share=2") for method in (HINGE, ())),
+        ("--min-share 2", HINGE, "min_share=2"),
+        ("--metric manhattan", (), "metric='manhattan'"),
+        ("--n-nodes 1", (), "n_nodes=1"),
         *(("--kernel cubic", method, "kernel='cubic'") for method in (HINGE, ())),
         ("--kernel poly", (), "kernel='poly'"),
         ("--n-clusters some", (), "n_clusters='some'"),

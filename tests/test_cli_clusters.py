@@ -74,7 +74,8 @@ def test_the_number_of_clusters_is_chosen_and_told(blobs, tmp_path, capsys):
     assert main([*map(str, words), str(tmp_path / "b")]) == 0
     told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("number ")]
     assert len(told) == 1
-    assert told[0].startswith("number           3 of 2 to 5: searches agree by ")
+    largest = max(one["J"] for one in report["numbers"])
+    assert told[0] == f"number           3 of 2 to 5: J is {largest:.2f}, the largest"
 
 
 @pytest.mark.slow
@@ -100,6 +101,20 @@ def test_each_method_fits_and_predicts_as_its_estimator(method, blobs, tmp_path,
 
 def test_each_parameter_of_the_default_method_is_an_option():
     assert parameters_of(DEFAULT) == set(OPTIONS)
+
+
+def former_parameters():
+    return list(estimator_class(DEFAULT).removed.items())
+
+
+@pytest.mark.parametrize("verb", ["fit", "plan"])
+@pytest.mark.parametrize(("name", "remedy"), former_parameters())
+def test_a_former_parameter_is_refused_with_its_remedy(name, remedy, verb, blobs, tmp_path, capsys):
+    given = [verb, blobs, *(["--model", tmp_path / "m"] if verb == "fit" else [])]
+    for words in ([f"--{name.replace('_', '-')}", "hinge"], settings({name: "hinge"})):
+        said = refuse(capsys, *given, *words)
+        assert said == f"mmcnb: {name} is no longer a parameter of MaximumMarginClustering: {remedy}.\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -190,14 +205,18 @@ def test_options_reach_the_estimator(blobs, tmp_path):
             "--method sparse-kernel-mmc --n-clusters 3",
             "sparse-kernel-mmc has no parameter n_clusters; leave it out, or choose --method maximum-margin",
         ),
-        ("--loss hinge --n-clusters 601", "n_clusters=601 is more than the 600 rows"),
+        ("--kernel rbf --n-clusters 601", "n_clusters=601 is more than the 600 rows"),
         ("--cluster-sizes auto", "cluster_sizes='auto' is unknown; give None, 'equal' or shares"),
         ("--kernel poly", "kernel='poly' is unknown"),
         (
             "--set gamma=1",
             "clustering has no parameter gamma; leave it out, or choose --method sparse-kernel-mmc",
         ),
-        ("--method unsupervised-rls --loss squared", "leave it out, or choose --method maximum-margin-clus"),
+        ("--method unsupervised-rls --metric cosine", "leave it out, or choose --method maximum-margin-clu"),
+        (
+            "--method kernel-kmeans --loss squared",
+            'has no parameter loss; leave it out, or see "--method ker',
+        ),
         ("--method unsupervised-rls --n-clusters 3 --cluster-sizes .5,.3,.3", "sum to 1, not to 1.1"),
         ("--method unsupervised-rls --n-clusters 3 --cluster-sizes .5,.5", "each of the 3 clusters"),
         ("--method unsupervised-rls --cluster-sizes most", "cluster_sizes='most' is unknown"),
@@ -328,8 +347,8 @@ def test_sizes_are_written_alike_for_every_method_that_keeps_them(method, sizes,
         *({}, {"n_clusters": 5}, {"kernel": "graph", "n_clusters": 5}, {"kernel": "rbf"}),
         *(
             {"kernel": "linear"},
-            {"loss": "hinge"},
-            {"loss": "hinge", "n_clusters": 5},
+            {"metric": "cosine"},
+            {"n_nodes": 200, "n_clusters": "auto"},
             {"kernel": "rbf", "cluster_sizes": "equal"},
         ),
     ],

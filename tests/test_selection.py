@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse
 import zarr
 from matplotlib import pyplot as plt
+from matplotlib.colors import to_rgba
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -173,18 +174,40 @@ def test_frames_without_figures_and_too_few_axes_are_refused(frame):
         SelectionDisplay.from_frame(frame, axes=[plt.subplots()[1]])
 
 
-def test_a_fit_that_chose_its_number_is_drawn_with_the_choice():
+@pytest.fixture(scope="module")
+def chosen():
     X, _ = make_shape("four-moons", 400, random_state=0)
-    model = mmcnb.MaximumMarginClustering(None, max_clusters=5, random_state=0).fit(X)
-    display = SelectionDisplay.from_estimator(model)
-    assert [ax.get_ylabel() for ax in display.axes_] == [
-        "relative cut",
-        "agreement (ARI)",
-        "weakest valley",
-        "score",
-    ]
-    values, marked = display.axes_[-1].get_lines()
-    np.testing.assert_array_equal(values.get_ydata(), [one["score"] for one in model.report_["numbers"]])
-    assert set(marked.get_xdata()) == {model.n_clusters_} == {4}
+    return mmcnb.MaximumMarginClustering(None, max_clusters=5, random_state=0).fit(X)
+
+
+def test_a_fit_that_chose_its_number_is_drawn_with_the_choice(chosen):
+    display = SelectionDisplay.from_estimator(chosen)
+    (ax,) = display.axes_
+    assert ax.get_ylabel() == "J"
+    values, marked = ax.get_lines()
+    numbers = pd.DataFrame(chosen.report_["numbers"])
+    np.testing.assert_array_equal(values.get_xdata(), numbers["n_clusters"])
+    np.testing.assert_array_equal(values.get_ydata(), numbers["J"])
+    assert set(marked.get_xdata()) == {chosen.n_clusters_} == {4}
+
+
+def test_a_fit_that_chose_no_number_is_refused():
+    model = mmcnb.MaximumMarginClustering(2, random_state=0).fit(four_blobs(100))
     with pytest.raises(InputError, match="this fit chose no number of clusters; fit with n_clusters=None"):
-        SelectionDisplay.from_estimator(mmcnb.MaximumMarginClustering(2, random_state=0).fit(X))
+        SelectionDisplay.from_estimator(model)
+
+
+def test_each_candidate_has_a_bar_and_the_one_that_was_taken_its_colour(chosen):
+    _, given = plt.subplots()
+    display = SelectionDisplay.from_candidates(chosen, ax=given, height=0.5)
+    (ax,) = display.axes_
+    assert ax is given
+    assert ax.figure is display.figure_
+    assert ax.get_xlabel() == "J"
+    found = {one["candidate"]: one["J"] for one in chosen.report_["candidates"]}
+    bars = dict(zip((text.get_text() for text in ax.get_yticklabels()), ax.patches, strict=True))
+    assert {name: bar.get_width() for name, bar in bars.items()} == found
+    assert [name for name, bar in bars.items() if bar.get_facecolor() == to_rgba("C0")] == [chosen.candidate_]
+    assert all(bar.get_height() == 0.5 for bar in bars.values())
+    highest = max(bars, key=lambda name: ax.transData.transform((0, bars[name].get_y()))[1])
+    assert found[highest] == max(found.values())

@@ -59,6 +59,7 @@ CALLS = {
     "sampled_silhouette": small(
         metrics.sampled_silhouette, X=ROWS, labels=HALVES, sample_size=20, scale=None, random_state=0
     ),
+    "partition_score": small(mmcnb.partition_score, X=ROWS, labels=HALVES, random_state=0),
     "config": small(mmcnb.config, memory_limit=None, n_jobs=None, engine=None),
     "warmup": small(mmcnb.warmup, estimator=None),
     "ClusterDisplay": drawn(plotting.ClusterDisplay),
@@ -70,6 +71,7 @@ OPTIONS = [
     *(("make_shape", name) for name in ("name", "n_samples", "random_state")),
     *(("make_block", n) for n in ("kind", "start", "stop", "n_features", "random_state", "n_clusters")),
     *(("sampled_silhouette", name) for name in ("sample_size", "scale", "random_state")),
+    *(("partition_score", name) for name in ("sample_weight", "metric", "n_nodes", "random_state")),
     *(("config", name) for name in ("memory_limit", "n_jobs", "engine")),
     ("warmup", "estimator"),
     *(("ClusterDisplay", name) for name in ("features", "sample_size", "random_state")),
@@ -114,10 +116,3 @@ def test_a_value_is_shown_on_one_line_that_can_be_read(value):
 def test_a_checkpoint_that_can_be_no_path_is_one_sentence(path):
     with pytest.raises(InputError, match=r"^checkpoint [^\n]*\.$"):
         mmcnb.CPMMC(checkpoint=path).fit(ROWS)
-
-
-def test_more_neighbours_than_can_be_counted_are_named_and_not_the_memory():
-    with pytest.raises(InputError, match="n_neighbors=1000000 is not below the"):
-        mmcnb.GraphFeatures(n_neighbors=10**6).fit(ROWS)
-    with pytest.raises(InputError, match=r"n_neighbors=1000.* is out of range; .* at most"):
-        mmcnb.GraphFeatures(n_neighbors=10**30).fit(ROWS)

@@ -72,7 +72,7 @@ VIEWS = {
     ),
     "scm": View(("SCM",), metric="average_precision", sweeps={"spaces": "clusters", "rounds": "rounds"}),
     "peers": View(metric="ari"),
-    "graph": View(("UnsupervisedRLS, graph", "UnsupervisedRLS"), metric="ari"),
+    "choice": View(("MaximumMarginClustering",), metric="ari"),
     "basis": View(metric="agreement", sweeps={"": "landmarks"}),
 }
 

@@ -206,7 +206,7 @@ def search(run: Run) -> dict[str, Any]:
 
 @frame_of_runs
 def fit_grid(options: Options) -> Runs:
-    """The hinge form, least squares, and the graph."""
+    """The hinge form, least squares, and the default on the graph alone."""
     for seed, method in pairs_of(options.repeats(1), (HINGE, LEAST_SQUARES, GRAPH)):
         settings = {"rows": options.sized(2000, 300), "turns": options.pick(TURNS, QUICK_TURNS, 1)}
         yield Run("groups, in memory", method, seed, settings=settings)

@@ -34,6 +34,7 @@ from benchmarks.protocol import (
     compile_seconds,
     of_store,
     run_and_watch,
+    sweeps_of,
     timed,
     written_once,
 )
@@ -90,14 +91,14 @@ def machine(run: Run) -> dict[str, Any]:
     planned = estimator(run.method, ARCS, memory_limit=LIMIT).plan(store).seconds
     lost = killed_after(words, MIDDLE * planned)
     report, polled = run_and_watch(words)
-    last = mmcnb.load(folder / f"{name}.model").history_.iloc[-1]
+    model = mmcnb.load(folder / f"{name}.model")
     seconds, scan = report["fit_seconds"] + report["labels_seconds"], best_bare_scan(store, SCANS)
     return of_store(store, zarr.open_array(str(labels), mode="r")[:], clustering) | {
         "fit_seconds": report["fit_seconds"],
         "label_seconds": report["labels_seconds"],
         "killed_after": lost,
         "resumed": report["resumed"],
-        "reads": int(last["reads"]),  # after the kill, without labels
+        "reads": sweeps_of(model).get("reads", np.nan),  # after the kill, without labels
         "peak_mib": max(report["peak_memory_bytes"], polled) / MIB,
         "scan_seconds": scan,
         "scans": (seconds + lost) / scan,

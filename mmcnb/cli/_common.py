@@ -8,8 +8,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "element": {"help": 'element of the store that has the rows, such as "layers/counts" (default: X)'},
     "labels": {
         "metavar": "OUT",
-        "help": "path of the labels: OUT.csv or OUT.parquet with the row, its cluster, margin and "
-        "confidence, or a Zarr array of one integer a row, from 0",
+        "help": "path of the labels: OUT.csv or OUT.parquet with the row, its cluster and margin, or a "
+        "Zarr array of one integer a row, from 0",
     },
     "overwrite": {"action": "store_true", "help": "replace outputs that exist"},
     "memory-limit": {

@@ -16,9 +16,10 @@ CLASSES = (
 METHODS = {re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower(): name for name in CLASSES}
 DEFAULT = "maximum-margin-clustering"
 OPTIONS = (
-    *("n_clusters", "kernel", "loss", "cluster_sizes", "size_tolerance", "min_share", "max_clusters"),
-    *("n_refits", "scale", "random_state"),
+    *("n_clusters", "kernel", "metric", "cluster_sizes", "size_tolerance", "max_clusters", "n_nodes"),
+    *("scale", "random_state"),
 )
+FORMER = "loss", "min_share", "n_refits"  # options of other methods, or of none any more; help is silent
 
 
 def method_name(text: str) -> str:
@@ -71,9 +72,10 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     help_ = "a parameter of the method: n_init=3, gamma=median, cluster_sizes=0.5,0.3,0.2; repeatable"
     parser.add_argument("--set", action="append", type=setting, default=[], metavar="NAME=VALUE", help=help_)
     of_default = parser.add_argument_group("parameters with an option of their own")
-    for name in OPTIONS:
-        option = f"--{name.replace('_', '-')}"
-        of_default.add_argument(option, type=value_of, metavar="VALUE", default=argparse.SUPPRESS)
+    for name in (*OPTIONS, *FORMER):
+        shown: Any = {"help": argparse.SUPPRESS} if name in FORMER else {}
+        option = {"type": value_of, "metavar": "VALUE", "default": argparse.SUPPRESS, **shown}
+        of_default.add_argument(f"--{name.replace('_', '-')}", **option)
 
 
 def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
@@ -82,14 +84,14 @@ def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
     Raises
     ------
     InputError
-        If the method has no such parameter.
+        If the method has no such parameter, or no longer has it.
     """
     method, named = arguments.method, vars(arguments)
-    given = {name: named[name] for name in OPTIONS if name in named} | dict(arguments.set)
+    given = {name: named[name] for name in (*OPTIONS, *FORMER) if name in named} | dict(arguments.set)
     known = parameters_of(method)
     if given.get("n_clusters") == 2 and "n_clusters" not in known:
         del given["n_clusters"]  # it finds two, and has no such parameter
-    for name in given.keys() - known:
+    for name in given.keys() - known - estimator_class(method).removed.keys():
         able = [other for other in METHODS if name in parameters_of(other)][:4]
         remedy = f"choose --method {' or '.join(able)}" if able else f'see "--method {method} --help"'
         raise InputError(f"{method} has no parameter {name}; leave it out, or {remedy}.")

@@ -87,7 +87,7 @@ def _compare(
     labels["k_means"] = _k_means(samples, estimator.n_clusters)
     report = {
         **{name: getattr(samples, name) for name in ("n_samples", "n_features")},
-        **{name: getattr(estimator, f"{name}_") for name in ("kernel", "loss")},
+        **{name: getattr(estimator, f"{name}_") for name in ("kernel", "candidate")},
         "bytes_on_disk": describe_store(store)["bytes_on_disk"],
         "memory_limit": limit,
         "peak_memory_bytes": memory if limit else None,  # Python and its libraries included

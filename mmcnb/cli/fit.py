@@ -13,9 +13,11 @@ from mmcnb.cli._common import add_options, add_store, words
 from mmcnb.cli._methods import add_method, make_estimator
 from mmcnb.cli._outputs import check_paths, whole_outputs
 
-OF_ESTIMATOR = ("n_clusters", "objective", "converged", "kernel_names", "kernel_weights")
+OF_ESTIMATOR = (
+    *("n_clusters", "objective", "converged", "candidate", "kernel", "kernel_names", "kernel_weights"),
+)
 OF_SOME_METHODS = (
-    *("sizes", "sample_sizes", "labels_seconds", "kernel", "loss", "choice", "numbers", "trust"),
+    *("sizes", "sample_sizes", "labels_seconds", "numbers", "trust"),
     *("gamma", "w_norm", "w_norm_random", "score", "gap"),
 )
 
@@ -91,7 +93,7 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
 def _entries(report: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
     """Names and texts of the lines; those without text are left out."""
     yield "cluster sizes", _sizes(report)
-    yield from ((name, report[name]) for name in ("kernel", "loss", "choice"))
+    yield "candidate", report["candidate"]
     yield "number", report["numbers"] and _number(report)
     yield "trust", report["trust"] and f"{report['trust']['level']}: {report['trust']['reason']}"
     yield "gamma", report["gamma"] and words(report["gamma"])
@@ -114,12 +116,9 @@ def _entries(report: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
 
 def _number(report: dict[str, Any]) -> str:
     """Why this number of clusters."""
-    tried = {one["n_clusters"]: one for one in report["numbers"]}
-    taken = tried[report["n_clusters"]]
-    return (
-        f"{report['n_clusters']} of {min(tried)} to {max(tried)}: searches agree by "
-        f"{taken['agreement']:.2g}, weakest valley {taken['weakest_valley']:.2g}"
-    )
+    tried = {one["n_clusters"]: one["J"] for one in report["numbers"]}
+    taken = report["n_clusters"]
+    return f"{taken} of {min(tried)} to {max(tried)}: J is {tried[taken]:.2f}, the largest"
 
 
 def _sizes(report: dict[str, Any]) -> str:

@@ -46,8 +46,8 @@ def annotate(
 
         ``obs[key_added]``
             Cluster of each observation: a categorical of "0", "1", ….
-        ``obs[f"{key_added}_margin"]``, ``obs[f"{key_added}_confidence"]``
-            Margin (float64), and confidence if there is one; see ``to_frame`` of the estimator.
+        ``obs[f"{key_added}_margin"]``
+            Margin (float64); see ``to_frame`` of the estimator.
         ``uns[key_added]``
             "params", "objective", "n_clusters" and, of `MaximumMarginClustering`, "trust".
 

@@ -68,7 +68,7 @@ class Estimator(FittedAttributes, BaseEstimator):
     """Base of all estimators: parameters are fields, and parameters that all classes share are here.
 
     ``constraints`` has the values of parameters beside those of `SHARED`, ``fitted_names`` the attributes in
-    its model file. See `estimator`.
+    its model file, ``removed`` the parameters of earlier versions with what replaces each. See `estimator`.
     """
 
     memory_limit: str | int | None = None
@@ -79,6 +79,14 @@ class Estimator(FittedAttributes, BaseEstimator):
 
     constraints: ClassVar[Mapping[str, Constraint]] = {}
     fitted_names: ClassVar[tuple[str, ...]] = FITTED
+    removed: ClassVar[Mapping[str, str]] = {}
+
+    def __new__(cls, *_: Any, **parameters: Any) -> Self:
+        """Refuse parameters of earlier versions in one sentence that names their remedy."""
+        for name in parameters:
+            if name in cls.removed:
+                raise InputError(f"{name} is no longer a parameter of {cls.__name__}: {cls.removed[name]}.")
+        return super().__new__(cls)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -166,7 +174,7 @@ class DecisionEstimator(Estimator):
         return values
 
     def to_frame(self, X: Any = None, *, element: str | None = None) -> Any:
-        """Cluster, margin and confidence of rows, as a pandas frame.
+        """Cluster and margin of rows, as a pandas frame.
 
         The margin of a row is the score of its cluster minus the best other score; with one decision function
         f for two clusters it is abs(f). It is 0 on a boundary.
@@ -181,10 +189,10 @@ class DecisionEstimator(Estimator):
 
         Returns
         -------
-        DataFrame of shape (n_samples, 1 to 3)
-            ``cluster`` (int32; of a classifier ``class``), ``margin`` (float64), and ``confidence`` (float64)
-            if the model was fitted with refits. The index is that of a pandas frame, the ``obs_names`` of
-            an AnnData object, the index that a store keeps beside its rows, or the row numbers.
+        DataFrame of shape (n_samples, 1 or 2)
+            ``cluster`` (int32; of a classifier ``class``) and ``margin`` (float64). The index is that of a
+            pandas frame, the ``obs_names`` of an AnnData object, the index that a store keeps beside its
+            rows, or the row numbers.
 
         Raises
         ------

@@ -60,8 +60,8 @@ class CPMMC(StreamedClusterer):
 
     See Also
     --------
-    SparseKernelMMC : With a kernel, or on the graph of the nearest rows.
-    GraphFeatures : Coordinates on that graph, for ``make_pipeline(GraphFeatures(), CPMMC())``.
+    SparseKernelMMC : With a kernel.
+    MaximumMarginClustering : Clusters of any shape.
 
     References
     ----------

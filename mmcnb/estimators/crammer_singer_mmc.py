@@ -7,14 +7,14 @@ from mmcnb._constraints import Constraint
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelName, graph_kernel, parameters_of
-from mmcnb.hinge.multiclass import ROUNDS, fit_on_graph, fit_on_landmarks
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, parameters_of
+from mmcnb.hinge.multiclass import ROUNDS, fit_on_landmarks
 from mmcnb.hinge.needs import needs_of_search
 from mmcnb.hinge.sample_search import search_config
 from mmcnb.least_squares.all_rows import check_matrices
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
-from mmcnb.least_squares.search import LANDMARKS, SearchSettings, search
+from mmcnb.least_squares.search import LANDMARKS, SearchSettings
 
 
 @estimator
@@ -23,10 +23,9 @@ class CrammerSingerMMC(StreamedClusterer):
 
     Each cluster has a score, and the margin of a row is its largest score minus the second (Crammer and
     Singer). Least squares clusters the sample, as in `UnsupervisedRLS`. CCCP rounds at rising C refine the
-    best two partitions, and a refinement is accepted if it raises the objective of least squares, or on a
-    graph if it improves the cut. Three passes of least squares then label all rows; one if a graph has fewer
-    nodes. The scores are those that separate these labels by the widest margin. Size constraints hold
-    throughout.
+    best two partitions, and a refinement is accepted if it raises the objective of least squares. Three
+    passes of least squares then label all rows. The scores are those that separate these labels by the widest
+    margin. Sizes stay within their constraints throughout.
 
     Parameters
     ----------
@@ -37,9 +36,8 @@ class CrammerSingerMMC(StreamedClusterer):
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
         Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
         sigma = 0.55 times the root mean squared distance; the other names are those of `SparseKernelMMC`.
-    kernel : {"rbf", "linear", "poly", "graph"} or GraphKernel, default="rbf"
-        Kernel function; "graph" are coordinates on the graph of the nearest rows, for clusters of any shape.
-        It takes neither gamma nor landmarks. A `GraphKernel` contains its settings.
+    kernel : {"rbf", "linear", "poly"}, default="rbf"
+        Kernel function.
     n_landmarks : int or None, default=None
         Number of basis vectors; None is 300.
     continuation : bool, default=True
@@ -47,16 +45,14 @@ class CrammerSingerMMC(StreamedClusterer):
     n_init : int, default=6
         Number of starts on the sample: n_init + 2 local searches, and four regularisation paths.
     sample_size : int or None, default=None
-        Rows of the sample; None is max(2000, 100 n_clusters). With the graph kernel, rows of each of eight
-        samples of its nodes; None is then 1,000, or up to 150 n_clusters.
+        Rows of the sample; None is max(2000, 100 n_clusters).
     cluster_sizes : {"auto", "equal"}, None or array of shape (n_clusters,), default="auto"
-        Size constraints, as proportions of the rows. None is a minimum size only. "auto" is that for the
-        graph kernel, and equal sizes otherwise.
+        Size constraints, as proportions of the rows. None is a minimum size only. "auto" is equal sizes.
     size_tolerance : float, default=0.1
         Relative tolerance of the size constraints.
     min_share : float or None, default=None
         Minimum size of a cluster if there is no other constraint, as a fraction of n/n_clusters; None is
-        0.5, and with the graph kernel 0.1, or up to 0.2 while that is fewer than 30 rows.
+        0.5.
     scale : {None, "standard"}, default=None
         "standard" scales the columns block by block (sparse columns are not centred).
     eta : float, default=0.01
@@ -77,8 +73,8 @@ class CrammerSingerMMC(StreamedClusterer):
         1/2|W|² - rho + C mean(max(0, rho - m)), where |W|² is the sum over the clusters. The margin m is the
         largest column of `decision_function` minus the second.
     rho_, gamma_, converged_, history_, report_, n_features_in_, feature_names_in_
-        As in `SparseKernelMMC`. Rows of the history for least squares have its objective, J; on a graph those
-        of partitions have the score of their cut. The report has no leave-one-out score.
+        As in `SparseKernelMMC`. Rows of the history for least squares have its objective, J. The report has
+        no leave-one-out score.
 
     See Also
     --------
@@ -120,7 +116,6 @@ class CrammerSingerMMC(StreamedClusterer):
     coef0: float = 1.0
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
-        "kernel": KernelName(graph=True),
         "min_share": OPTIONAL_SHARE,
     }
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
@@ -137,20 +132,17 @@ class CrammerSingerMMC(StreamedClusterer):
     def _fit(self, session: FitSession) -> FitResult:
         settings = self._settings()
         parameters = parameters_of(self, "C", "continuation", "n_init", "eta", "max_rounds")
-        if graph_kernel(self.kernel) is None:
-            return fit_on_landmarks(session, settings, search_config(session, **parameters))
-        clusters = search(session, settings)
-        return fit_on_graph(session, clusters, search_config(session, **parameters))
+        return fit_on_landmarks(session, settings, search_config(session, **parameters))
 
     def _settings(self) -> SearchSettings:
         """How least squares clusters the sample."""
         sizes = parameters_of(self, "n_clusters", "cluster_sizes", "size_tolerance", "min_share")
-        if graph_kernel(self.kernel) is None and isinstance(self.cluster_sizes, str):
+        if isinstance(self.cluster_sizes, str):
             sizes["cluster_sizes"] = "equal"
         partition = PartitionConfig(n_init=int(self.n_init) + 2, **sizes)
         return SearchSettings(
             partition,
-            graph_kernel(self.kernel) or self.kernel,
+            self.kernel,
             n_landmarks=self.n_landmarks or LANDMARKS,
             **parameters_of(self, "gamma", "degree", "coef0", "sample_size"),
         )

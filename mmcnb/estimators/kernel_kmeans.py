@@ -15,9 +15,14 @@ from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.estimators.parameters import default_kernel
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
-from mmcnb.features.nystroem import RidgeMap, check_places, choose_landmarks, landmark_values
+from mmcnb.features.nystroem import (
+    RidgeMap,
+    check_clusters,
+    check_places,
+    choose_landmarks,
+    landmark_values,
+)
 from mmcnb.features.rules import DecisionPass, Scores
-from mmcnb.least_squares.all_rows import check_clusters
 from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd, mini_batches, pseudo_centre_pass
 from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.least_squares.search import LANDMARKS

@@ -1,7 +1,6 @@
-"""Maximum margin clustering with its kernel and its loss chosen from the rows."""
+"""Maximum margin clustering: the partition with the widest gap between its clusters, of a few candidates."""
 
-from collections.abc import Mapping
-from copy import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -9,74 +8,72 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr
-from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
-from mmcnb.engine.session import FitResult, FitSession, connected
+from mmcnb.choice.candidates import LEAST_SQUARES, MARGIN, Candidate, candidates, makers, with_known
+from mmcnb.choice.number import best_number
+from mmcnb.choice.pick import REPAIRED, pick
+from mmcnb.choice.read_known import read_known_rows
+from mmcnb.choice.trust import trust
+from mmcnb.engine.passes import first_rows
+from mmcnb.engine.plan import FitNeeds, RowShape
+from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
 from mmcnb.errors import InputError, shown
-from mmcnb.estimators.base import (
-    FITTED,
-    StreamedClusterer,
-    estimator,
-    first_row_order,
-    label_rows,
-    read_input,
-)
-from mmcnb.estimators.choice import Candidate, Chosen, trust_in, why
-from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC
-from mmcnb.estimators.known_rows import read_known_rows
-from mmcnb.estimators.parameters import COUNT, OPTIONAL_SHARE, KernelName, graph_kernel
-from mmcnb.estimators.refits import confidence_of_refits
-from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC
-from mmcnb.features.confidence import Confidence, ConfidenceRule
-from mmcnb.features.graph import NODE_LIBRARIES
-from mmcnb.features.needs import bytes_of_rows
-from mmcnb.features.rules import DecisionPass, KeptLabels
-from mmcnb.hinge import multiclass, two_clusters
-from mmcnb.hinge.landmarks import needs_of_landmarks
-from mmcnb.hinge.needs import MARGIN_LIBRARIES, needs_of_search
-from mmcnb.hinge.sample_search import search_config
-from mmcnb.least_squares.all_rows import relative_weights, rows_of_sample
-from mmcnb.least_squares.cluster_numbers import TriedNumber, best_number, try_numbers
-from mmcnb.least_squares.graph_partition import GraphSample, mean_agreement
-from mmcnb.least_squares.known import compared, searched
-from mmcnb.least_squares.normalized_cut import relative_cut
+from mmcnb.estimators.base import StreamedClusterer, estimator, label_rows, read_input
+from mmcnb.estimators.parameters import COUNT, KernelName
+from mmcnb.features.directions import unit_rows
+from mmcnb.features.model import Model
+from mmcnb.features.needs import PRODUCT_RATE, bytes_of_rows
+from mmcnb.features.nystroem import check_clusters, check_places
+from mmcnb.features.rules import DecisionPass, KeptLabels, Scores, label_once, probabilities
+from mmcnb.graph.neighbours import N_NODES, NodeGraph, axes_of, node_graph
+from mmcnb.graph.nodes import LEADING_AXES, search_flops
+from mmcnb.graph.vote import vote
+from mmcnb.hinge.on_sample import margin_needs, margin_on_sample
+from mmcnb.least_squares import search as least_squares
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
-from mmcnb.least_squares.search import SampleClusters, SearchSettings, label, search, search_needs
+from mmcnb.samples import open_samples
+
+# Up to so many clusters the widest margin is a candidate beside those of the graph. With more it was never
+# taken on any of the sets of `python -m benchmarks choice`.
+MOST_MARGIN_CLUSTERS = 2
+ALONE = ("rbf", "linear")  # kernels under which the widest margin is the only candidate
+# Bytes of a node with its neighbours, edges and communities; and seconds of one core for it.
+NODE_BYTES, NODE_SECONDS = 5000.0, 5e-5
+GRAPH_ROUTINES = {"nearest_nodes_into": 18.0}  # with the loops of the candidates
+REMOVED = {
+    "loss": 'kernel="graph" leaves the hinge loss out, and "rbf" or "linear" take it alone',
+    "min_share": "the judge of the partitions decides on small clusters",
+    "n_refits": "predict_proba gives the probabilities of each row",
+}
 
 
 @estimator
 class MaximumMarginClustering(StreamedClusterer):
-    """Clusters with the widest margin between them, in data of any size.
+    """The partition with the widest gap between its clusters, of a few candidates of different kinds.
 
-    The kernel and the loss are chosen from a sample without labels. The other estimators of the package give
-    each of them by itself, with all its settings.
+    The rows of a sample, or all of few, are nodes of a graph of their nearest neighbours. Communities of this
+    graph, a linkage along its shortest edges and the widest margin of a support vector machine each give a
+    partition of the nodes. The partition with the largest J is taken: it says much about the graph, and a gap
+    lies between its clusters. Then one pass labels all rows by the vote of their nearest nodes.
 
     Parameters
     ----------
     n_clusters : int, None or "auto", default=2
-        Number of clusters. None and "auto" choose one from 2 to ``max_clusters``: searches of the graph agree
-        on it, and there are deep valleys between all clusters.
-    kernel : {"auto", "graph", "rbf", "linear"} or GraphKernel, default="auto"
-        "graph" follows the nearest neighbours of the rows: clusters of any shape with few rows between them.
-        "rbf" and "linear" are the Gaussian and the linear kernel: clusters that overlap. "auto" takes the
-        graph where its best partition cuts few of its edges and other searches agree with it, or it cuts
-        hardly any, and otherwise the Gaussian kernel.
-    loss : {"auto", "hinge", "squared"}, default="auto"
-        "squared" is `UnsupervisedRLS`. "hinge" is `SparseKernelMMC` for two clusters without size
-        constraints, and `CrammerSingerMMC` otherwise. "auto" is "hinge" for two clusters without size
-        constraints on the graph or with the linear kernel, and "squared" otherwise.
+        Number of clusters. None and "auto" choose one from 2 to ``max_clusters``: the one with the largest J.
+    kernel : {"auto", "graph", "rbf", "linear"}, default="auto"
+        Which candidates there are. "graph" leaves out the support vector machine. "rbf" and "linear" take it
+        alone, with the Gaussian or the linear kernel. "auto" takes all, the machine for two clusters.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        "cosine" divides rows by their lengths. Rows that have length 1 already are compared on all columns,
+        others on the 50 leading principal axes.
     cluster_sizes : None, "equal" or array of n_clusters proportions, default=None
-        Size constraints. None is a minimum size only.
+        Size constraints. With them `UnsupervisedRLS` finds the only candidate.
     size_tolerance : float, default=0.1
         How far constrained sizes may lie from their proportions, relatively.
-    min_share : float or None, default=None
-        Minimum size of a cluster without other constraints, as a fraction of n/n_clusters; None is the
-        default of each method.
     max_clusters : int, default=12
-        Most clusters to try where their number is chosen.
-    n_refits : int, default=0
-        Fits to random parts of the sample, three fifths each, from which `confidence` is learned; at least
-        two. Each takes about as long as the search on the sample.
+        Most clusters to try if their number is chosen.
+    n_nodes : int, default=20000
+        Most nodes of the graph: rows drawn at random.
     scale : {None, "standard"}, default=None
         "standard" divides columns by their deviation (and centres dense ones).
     {runtime}
@@ -87,28 +84,28 @@ class MaximumMarginClustering(StreamedClusterer):
         Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
     n_clusters_ : int
         Number of clusters, given or chosen.
-    kernel_, loss_ : str
-        The kernel and the loss that were taken.
+    candidate_ : str
+        The candidate that was taken.
+    kernel_ : {"graph", "rbf", "linear"}
+        What labels the rows: the vote of the nodes, or a support vector machine.
     objective_ : float
-        Objective of the method; see `SparseKernelMMC`, `CrammerSingerMMC` and `UnsupervisedRLS`.
-    gamma_ : float or None
-        Gamma of the Gaussian kernel.
-    converged_ : bool
-        Whether the labels no longer changed.
+        J of the partition of the nodes, 4 MI / log k + gap.
     history_ : DataFrame
-        One row per start and per sweep.
+        One row per sweep of the candidates that sweep, and one of the labels.
     report_ : dict
-        Entries of the method, and what the choice was made from. "choice" is a sentence, empty with a given
-        kernel. "candidates" has a row for each kernel that was tried, and "numbers" one for each number of
-        clusters. "trust" is a dict with the "level" ("low", "medium" or "high") and the "reason".
+        "sizes" of the clusters. "candidates" has a row for each, by falling J: its name, J, the two parts of
+        J, the shares of its clusters, the share of what is known that it breaks, and seconds. "left_out" says
+        why a candidate is missing. "numbers" has J for each number of clusters that was tried. "trust" is a
+        dict with the "level" ("low", "medium" or "high"), the "reason" and the "agreement".
     n_features_in_, feature_names_in_ : int, ndarray of object
-        Number of columns; their names, where they have names.
+        Number of columns; their names, if they have names.
 
     See Also
     --------
+    partition_score : J of any partition, by whatever program.
+    SparseKernelMMC : Two clusters by the widest margin, with all settings.
+    CrammerSingerMMC : Any number of clusters by the widest margin, with all settings.
     UnsupervisedRLS : Any number of clusters by the squared loss, with all settings.
-    SparseKernelMMC : Two clusters by the hinge loss, with all settings.
-    CrammerSingerMMC : Any number of clusters by the hinge loss, with all settings.
 
     Examples
     --------
@@ -116,32 +113,31 @@ class MaximumMarginClustering(StreamedClusterer):
     >>> from mmcnb.synthetic import make_shape
     >>> X, y = make_shape("three-rings", random_state=0)
     >>> model = mmcnb.MaximumMarginClustering(n_clusters=3, random_state=0).fit(X)
-    >>> model.kernel_, model.loss_
-    ('graph', 'squared')
+    >>> model.kernel_, model.report_["trust"]["level"]
+    ('graph', 'high')
     >>> from sklearn.metrics import adjusted_rand_score
     >>> adjusted_rand_score(y, model.labels_)
     1.0
     """
 
     n_clusters: Any = 2
-    kernel: Any = "auto"
-    loss: str = "auto"
+    kernel: str = "auto"
+    metric: str = "euclidean"
     cluster_sizes: Any = None
     size_tolerance: float = 0.1
-    min_share: float | None = None
     max_clusters: int = 12
-    n_refits: int = 0
+    n_nodes: int = N_NODES
     scale: str | None = None
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
         "n_clusters": IntervalOr(COUNT, ("auto",), optional=True),
-        "kernel": KernelName(("auto", "rbf", "linear"), graph=True),
-        "loss": Choice(("auto", "hinge", "squared")),
-        "min_share": OPTIONAL_SHARE,
+        "kernel": KernelName(("auto", "graph", *ALONE)),
+        "metric": Choice(("euclidean", "cosine")),
         "max_clusters": Interval(2, integer=True),
-        "n_refits": Interval(0, integer=True),
+        "n_nodes": Interval(2, integer=True),
     }
-    fitted_names: ClassVar[tuple[str, ...]] = (*FITTED, "n_clusters", "kernel", "loss")
+    fitted_names: ClassVar[tuple[str, ...]] = ("objective", "n_clusters", "candidate", "kernel", "report")
+    removed: ClassVar[Mapping[str, str]] = REMOVED
 
     def fit(
         self,
@@ -156,15 +152,15 @@ class MaximumMarginClustering(StreamedClusterer):
     ) -> Self:
         """Find the clusters.
 
-        What is known of some rows picks among the partitions that the search finds, and labels of all
-        clusters start one more. ``report_["candidates"]`` says what share of it is broken.
+        Known labels and pairs select among the candidates: those that break least of them come first, and
+        then the largest J counts. Labels of all clusters start one more candidate.
 
         Parameters
         ----------
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             The rows.
         y : None
-            Ignored, also where labels are given; for compatibility with scikit-learn.
+            Ignored, also if labels are given; for compatibility with scikit-learn.
         sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
             Weight of each row: 2 has the effect of a duplicate row. Only proportions count.
         partial_labels : array-like of shape (n_samples,), dict or None, default=None
@@ -197,19 +193,17 @@ class MaximumMarginClustering(StreamedClusterer):
         """
         samples = read_input(self, X, reset=True, least_rows=2, element=element)
         self._check_parameters()
-        most = self.n_clusters if self._number_is_given else self.max_clusters
-        known = read_known_rows(partial_labels, must_link, cannot_link, samples.n_samples, int(most))
-        if known is not None and self.loss == "hinge":
-            raise InputError("loss='hinge' takes no known labels or pairs; use loss='squared' or 'auto'.")
+        most = self._most_clusters
+        known = read_known_rows(partial_labels, must_link, cannot_link, samples.n_samples, most)
         with connected(self.engine):  # one cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels(), known)
         return self
 
-    def confidence(self, X: Any, *, element: str | None = None) -> np.ndarray:
-        """How often rows keep their cluster when the fit is repeated on another sample.
+    def predict_proba(self, X: Any, *, element: str | None = None) -> np.ndarray:
+        """Probability of each cluster for each row, the largest for the cluster that `predict` gives.
 
-        It follows from the margin of a row, by what became of rows of that margin in fits to random parts of
-        the sample. It does not tell whether clusters are known classes.
+        With the vote of the graph it is the share of each cluster among the nearest nodes. With a support
+        vector machine it is the softmax of the scores, in units of the margin.
 
         Parameters
         ----------
@@ -220,36 +214,108 @@ class MaximumMarginClustering(StreamedClusterer):
 
         Returns
         -------
-        ndarray of shape (n_samples,), float64
-            Shares in [0, 1].
-
-        Raises
-        ------
-        InputError
-            If the model was fitted without refits.
+        ndarray of shape (n_samples, n_clusters), float64
+            Each row sums to 1.
 
         Examples
         --------
         >>> import mmcnb
-        >>> from mmcnb.synthetic import make_shape
-        >>> X, y = make_shape("two-moons", 400, random_state=0)
-        >>> model = mmcnb.MaximumMarginClustering(n_refits=2, random_state=0).fit(X)
-        >>> bool(model.confidence(X).mean() > 0.95)
-        True
+        >>> X = [[0.0], [0.1], [0.2], [2.0], [2.1], [2.2]]
+        >>> model = mmcnb.MaximumMarginClustering(random_state=0).fit(X)
+        >>> model.predict_proba([[0.05]]).argmax()
+        np.int64(0)
         """
         features, rule = self._features(X, element)
-        knots = self.report_["confidence"]
-        if knots is None:
-            raise InputError("confidence needs refits of the sample; fit with n_refits=2 or more.")
-        return self._run(DecisionPass(ConfidenceRule(rule, Confidence.from_dict(knots))), features, "labels")
+        values = self._run(DecisionPass(rule), features, "probabilities")
+        return values if self.model_.graph is not None else probabilities(values)
+
+    # -- the fit -------------------------------------------------------------------------------
+
+    def _fit(self, session: FitSession) -> FitResult:
+        if self.metric == "cosine":
+            if session.samples.n_features == 1:
+                raise InputError("metric='cosine' has no use for n_features=1; give metric='euclidean'.")
+            session = replace(session, sample=unit_rows(session.sample))
+        each, seed, known = session.engine.each, session.seed(), session.known
+        given = session.sample, session.sample_weights, session.random_state
+        graph = node_graph(*given, each, axes_of(self._most_clusters))
+        k, numbers = self._number(session, graph, seed)
+        found, left_out = candidates(graph, k, self._makers(session, graph, k, seed), each)
+        found = with_known(graph, known, k, found)
+        best = pick(graph, found, seed, known.tolerance if known else 0.0)
+        result = self._labelled(session, graph, best)
+        return with_report(result, graph, best, found, left_out, numbers)
+
+    def _makers(
+        self, session: FitSession, graph: NodeGraph, n_clusters: int, seed: int
+    ) -> list[tuple[str, Any]]:
+        """The candidates of the fit, by name."""
+        k, given = n_clusters, open_samples(session.sample)
+
+        def of_model(make: Any) -> tuple[np.ndarray, Any]:
+            made = make()
+            model = made.model if isinstance(made, FitResult) else made
+            bare = replace(model, mean=None, deviation=None, is_unit=False)
+            labels = bare.rule.label(bare.features(given).block(0, given.n_samples))
+            return graph.of_nodes(labels.astype(np.int64)), made
+
+        if k == 1:
+            return [("one cluster", lambda: np.zeros(graph.n_nodes, np.int64))]
+        if self.cluster_sizes is not None:
+            return [(LEAST_SQUARES, partial(of_model, partial(self._sized, session, k)))]
+        kernel = self.kernel if self.kernel in ALONE else "rbf"
+        margin = (MARGIN, partial(of_model, partial(margin_on_sample, session, k, kernel, seed)))
+        of_graph = [] if self.kernel in ALONE else makers(graph, k, seed)
+        return [*of_graph, margin] if self._takes_margin(k) else of_graph
+
+    def _takes_margin(self, n_clusters: int) -> bool:
+        """Whether the widest margin is a candidate."""
+        return self.kernel in ALONE or (self.kernel == "auto" and n_clusters <= MOST_MARGIN_CLUSTERS)
+
+    def _sized(self, session: FitSession, n_clusters: int) -> FitResult:
+        """All rows by least squares, with the sizes asked for."""
+        settings = self._sized_settings(n_clusters)
+        searched = session.of_size(settings.searched_rows(session.samples.n_samples))
+        return least_squares.label(session, least_squares.search(searched, settings))
+
+    def _sized_settings(self, n_clusters: int) -> least_squares.SearchSettings:
+        sizes = {"cluster_sizes": self.cluster_sizes, "size_tolerance": float(self.size_tolerance)}
+        return least_squares.SearchSettings(PartitionConfig(n_clusters, **sizes))
+
+    def _number(self, session: FitSession, graph: NodeGraph, seed: int) -> tuple[int, list[dict[str, float]]]:
+        """The number of clusters, and J of each number that was tried."""
+        if self._number_is_given:
+            k = int(self.n_clusters)
+            check_clusters(k, session.sample, session.samples.n_samples, "n_nodes")
+            check_places(graph.n_nodes, k, "n_nodes")
+            return k, []
+        least = 2 if session.known is None else session.known.least_clusters
+        return best_number(graph, range(least, int(self.max_clusters) + 1), seed, session.engine.each)
+
+    def _labelled(self, session: FitSession, graph: NodeGraph, best: Candidate) -> FitResult:
+        """All rows labelled by a candidate: by its model, or by the vote of the nodes."""
+        made, k = best.model, int(best.labels.max()) + 1
+        if not isinstance(made, FitResult):
+            model = replace(made or _voting(session, graph, best.labels), is_unit=self.metric == "cosine")
+            rows = model.features(session.samples)
+            likely = np.argsort(first_rows(best.labels[graph.node_of], k), kind="stable")
+            rule, sizes, kept = label_once(session, model.rule.ordered(likely.tolist()), rows)
+            session.record({"stage": "labels"})
+            report = {"sizes": whole_numbers(sizes.tolist())}
+            made = FitResult(replace(model, rule=rule), rows, {}, report, kept_labels=kept)
+        attributes = {"objective": best.score.J, "n_clusters": k, "candidate": best.name}
+        attributes["kernel"] = _kernel_of(made.model)
+        return replace(made, attributes=attributes, report={"sizes": made.report["sizes"]})
+
+    # -- parameters and needs ------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         sizes = self.cluster_sizes
         if isinstance(sizes, str) and sizes != "equal":
             raise InputError(f"cluster_sizes={shown(sizes)} is unknown; give None, 'equal' or shares.")
-        if self.n_refits == 1:
-            raise InputError("n_refits=1 leaves nothing to compare; give 0, or at least 2.")
+        if sizes is not None and self.metric == "cosine":
+            raise InputError("cluster_sizes takes metric='euclidean' alone; divide rows by their lengths.")
         if self._number_is_given:
             target_shares(sizes, self.n_clusters)
         elif sizes is not None and not isinstance(sizes, str):
@@ -260,167 +326,67 @@ class MaximumMarginClustering(StreamedClusterer):
             )
 
     @property
+    def _most_clusters(self) -> int:
+        """The number of clusters, or the most that are tried."""
+        return int(self.n_clusters if self._number_is_given else self.max_clusters)
+
+    @property
     def _number_is_given(self) -> bool:
         return self.n_clusters is not None and not isinstance(self.n_clusters, str)
 
-    @property
-    def _chooses(self) -> bool:
-        """Whether the kernel is chosen from the rows."""
-        return isinstance(self.kernel, str) and self.kernel == "auto"
-
-    def _of_number(self, n_clusters: int) -> "MaximumMarginClustering":
-        """The same estimator with a given number of clusters."""
-        other = copy(self)
-        other.n_clusters = n_clusters
-        return other
-
-    _two_free = property(lambda self: self.n_clusters == 2 and self.cluster_sizes is None)
-
-    def _loss_of(self, kernel: Any, known: Any = None) -> str:
-        """The loss to take under a kernel; with the Gaussian one the squared loss was better on tables."""
-        if self.loss != "auto":
-            return self.loss
-        squared = known is not None or not self._two_free or str(kernel) == "rbf"
-        return "squared" if squared else "hinge"
-
-    def _by_hinge(self, kernel: Any) -> SparseKernelMMC | CrammerSingerMMC:
-        """The method by the hinge loss under one kernel."""
-        if self._two_free:
-            return SparseKernelMMC(kernel=kernel, **self._least_share())
-        names = "n_clusters", "cluster_sizes", "size_tolerance", "min_share"
-        return CrammerSingerMMC(**{name: getattr(self, name) for name in names}, kernel=kernel)
-
-    def _least_share(self) -> dict[str, Any]:
-        return {} if self.min_share is None else {"min_share": self.min_share}
-
-    def _settings(self, kernel: Any) -> SearchSettings:
-        """How least squares searches a sample under a kernel."""
-        partition = PartitionConfig(
-            n_clusters=int(self.n_clusters),
-            cluster_sizes=self.cluster_sizes,
-            size_tolerance=float(self.size_tolerance),
-            min_share=None if self.min_share is None else float(self.min_share),
-        )
-        return SearchSettings(partition, graph_kernel(kernel) or kernel)
-
     def _needs(self, rows: RowShape) -> FitNeeds:
-        return self._all_needs(rows)[0]
+        """The nodes and their graph, and the candidate that needs most beside them."""
+        k = self._most_clusters
+        p = min(int(self.n_nodes), rows.n_samples)
+        nodes = NODE_BYTES * p + 2.0 * bytes_of_rows(rows, p)
+        if self.metric == "cosine":  # a layout, and nodes of all columns
+            nodes += NODE_BYTES * p + 2.0 * bytes_of_rows(rows, p)
+        if self.cluster_sizes is not None:
+            own = least_squares.search_needs(rows, self._sized_settings(k))
+            return replace(own, sample_size=p, sample_bytes=own.sample_bytes + nodes)
+        needs = FitNeeds(k, p, nodes, sweeps=0, likely_sweeps=0, routines=GRAPH_ROUTINES)
+        least = k if self._number_is_given else 2
+        if self._takes_margin(least):
+            alone = self.kernel in ALONE
+            given = (k, self.kernel) if alone else (MOST_MARGIN_CLUSTERS, "rbf")
+            own = margin_needs(replace(rows, n_samples=p, is_reopenable=False), *given)
+            work = own.sample_bytes + own.work_bytes + own.larger_bytes
+            routines = {**needs.routines, **own.routines}
+            needs = replace(needs, work_bytes=work, search_seconds=own.search_seconds, routines=routines)
+        per_row = (2.0 * rows.n_features * LEADING_AXES + search_flops(p)) / PRODUCT_RATE
+        return replace(needs, search_seconds=NODE_SECONDS * p + needs.search_seconds, row_seconds=per_row)
 
-    def _all_needs(self, rows: RowShape) -> list[FitNeeds]:
-        """The needs of each method that may be taken; that of the graph first."""
-        if not self._number_is_given:
-            most = self._of_number(self.max_clusters)._all_needs(rows)
-            return [replace(one, search_seconds=3.0 * one.search_seconds) for one in most]  # of all numbers
-        if not self._chooses:
-            return [self._needs_of(self.kernel, rows)]
-        graph, function = (self._needs_of(kernel, rows) for kernel in ("graph", "rbf"))
-        libraries = NODE_LIBRARIES + (MARGIN_LIBRARIES if self._loss_of("graph") == "hinge" else 0)
-        nodes = bytes_of_rows(rows, graph.sample_size) + libraries
-        function = replace(function, sample_bytes=function.sample_bytes + nodes)
-        seconds, routines = graph.search_seconds + function.search_seconds, graph.routines | function.routines
-        return [replace(one, search_seconds=seconds, routines=routines) for one in (graph, function)]
 
-    def _needs_of(self, kernel: Any, rows: RowShape) -> FitNeeds:
-        """The needs of the method under a kernel, with no more rows drawn than it searches."""
-        settings = self._settings(kernel)
-        if self._loss_of(kernel) == "squared":
-            return search_needs(rows, settings)
-        if self._two_free and graph_kernel(kernel) is None:
-            return needs_of_landmarks(rows, None, None)
-        return needs_of_search(rows, settings)
+def _voting(session: FitSession, graph: NodeGraph, labels: np.ndarray) -> Model:
+    """The model of the vote, whose scores are the shares of the clusters."""
+    k = int(labels.max()) + 1
+    rule, voting = Scores(np.eye(k), np.zeros(k)), vote(graph, labels, k)
+    return Model(rule, None, None, session.mean, session.deviation, "float64", graph=voting)
 
-    def _plan(self, rows: RowShape) -> FitPlan:
-        """The plan of the method that needs most."""
-        plans = [self._plan_of(rows, needs) for needs in self._all_needs(rows)]
-        threads = min(plan.threads for plan in plans)
-        return replace(max(plans, key=lambda plan: plan.peak), threads=threads)
 
-    def _plan_of(self, rows: RowShape, needs: FitNeeds) -> FitPlan:
-        return plan_fit(rows, needs, self.memory_limit, self.n_jobs)
+def _kernel_of(model: Model) -> str:
+    return "graph" if model.graph is not None else str(getattr(model.kernel, "name", "linear"))
 
-    # -- the fit -------------------------------------------------------------------------------
 
-    def _fit(self, session: FitSession) -> FitResult:
-        if self._number_is_given:
-            return self._fit_number(session, [])
-        numbers = int(self.max_clusters), 2 if session.known is None else session.known.least_clusters
-        given = session.sample, relative_weights(session.sample_weights), *numbers
-        tried = try_numbers(session.engine, *given, np.random.RandomState(session.seed()))
-        return self._of_number(best_number(tried))._fit_number(session, tried)
-
-    def _fit_number(self, session: FitSession, tried: list[TriedNumber]) -> FitResult:
-        """The fit with a given number of clusters."""
-        fit = self._choose if self._chooses else partial(self._under, self.kernel)
-        chosen = fit(session)
-        report = {
-            **{"kernel": chosen.taken.kernel, "loss": chosen.taken.loss},
-            "choice": why(chosen.candidates, chosen.taken) if self._chooses else "",
-            "candidates": [one.to_dict(chosen.taken) for one in chosen.candidates],
-            "numbers": [one.to_dict() for one in tried],
-        }
-        return self._told(session, chosen, report)
-
-    def _under(self, kernel: Any, session: FitSession) -> Chosen:
-        """The fit under one kernel."""
-        name = "graph" if graph_kernel(kernel) is not None else str(kernel)
-        taken = Candidate(int(self.n_clusters), name, self._loss_of(kernel, session.known))
-        if taken.loss == "hinge":
-            return Chosen(self._by_hinge(kernel)._fit(session), taken, [taken])
-        clusters = search(session, self._settings(kernel))
-        if session.known is not None:
-            taken = self._candidate(name, session, clusters)
-        return Chosen(label(session, clusters), taken, [taken])
-
-    def _choose(self, session: FitSession) -> Chosen:
-        """The fit by the graph where it is clear, and by the Gaussian kernel otherwise."""
-        rows = session.plan.rows
-        plans = [self._plan_of(rows, one) for one in self._all_needs(rows)]
-        session = replace(session, plan=plans[0])
-        clusters = search(session, self._settings("graph"))
-        graph = self._candidate("graph", session, clusters)
-        smaller = replace(session.of_size(rows_of_sample(graph.n_clusters)), plan=plans[1])
-        if session.known is None:
-            if graph.is_clear:
-                return Chosen(self._on_graph(session, clusters), graph, [graph])
-            result, function, _ = self._under("rbf", smaller)
-            if result.attributes["converged"] or not graph.agrees:
-                return Chosen(result, function, [graph, function])
-            return Chosen(self._on_graph(session, clusters), graph, [graph, function])
-        others = search(smaller, self._settings("rbf"))
-        function = self._candidate("rbf", smaller, others)
-        better = compared((session.known, clusters.found), (smaller.known, others.found))
-        if better > 0 or (better == 0 and graph.is_clear):
-            return Chosen(self._on_graph(session, clusters), graph, [graph, function])
-        return Chosen(label(smaller, others), function, [graph, function])
-
-    def _candidate(self, kernel: str, session: FitSession, clusters: SampleClusters) -> Candidate:
-        """The signs of a clustered sample."""
-        known, sample, found = session.known, clusters.sample, searched(clusters.found)
-        graph = sample.graph if isinstance(sample, GraphSample) else None
-        cut = None if graph is None else relative_cut(graph, found[0].labels, int(self.n_clusters))
-        signs = cut, mean_agreement(found), known and known.broken(clusters.found[0].labels)
-        return Candidate(int(self.n_clusters), kernel, self._loss_of(kernel, known), *signs)
-
-    def _on_graph(self, session: FitSession, clusters: SampleClusters) -> FitResult:
-        """The fit on the graph whose nodes have been clustered."""
-        if self._loss_of("graph", session.known) == "squared":
-            return label(session, clusters)
-        if self._two_free:
-            return two_clusters.fit_on_graph(session, clusters, self._least_share())
-        config = search_config(session, max_rounds=multiclass.ROUNDS)
-        return multiclass.fit_on_graph(session, clusters, config)
-
-    def _told(self, session: FitSession, chosen: Chosen, report: dict[str, Any]) -> FitResult:
-        """The result with what was taken, how far to trust it, and its confidence."""
-        result, taken, candidates = chosen
-        attributes = {name: result.attributes.get(name) for name in ("objective", "gamma", "converged")}
-        attributes |= {name: getattr(taken, name) for name in ("kernel", "loss", "n_clusters")}
-        rule = result.model.rule.ordered(first_row_order(session, result))
-        model = replace(result.model, rule=rule, mean=None, deviation=None)
-        trusted, warnings = trust_in(model, session, candidates), list(result.warnings)
-        if trusted["level"] == "low":
-            warnings.append(f"the clusters may be none: {trusted['reason']}")
-        settings = self._settings(taken.kernel if self._chooses else self.kernel)
-        refits = confidence_of_refits(settings, session, model, self.n_refits) if self.n_refits else None
-        report = report | {"trust": trusted, "confidence": refits} | result.report
-        return replace(result, attributes=attributes, report=report, warnings=warnings)
+def with_report(
+    result: FitResult,
+    graph: NodeGraph,
+    best: Candidate,
+    found: Sequence[Candidate],
+    left_out: Mapping[str, str],
+    numbers: Sequence[Mapping[str, float]],
+) -> FitResult:
+    """The result of a fit with the candidates, the numbers that were tried, and the trust in its report."""
+    others = [one for one in found if one is not best and one.name != best.name.removesuffix(REPAIRED)]
+    judged = sorted([best, *others], key=lambda one: -one.score.J)
+    trusted = trust(best, others)
+    report = {
+        "candidates": [one.to_dict(graph.sizes) for one in judged],
+        "left_out": dict(left_out),
+        "numbers": list(numbers),
+        "trust": trusted,
+    }
+    warnings = [*result.warnings]
+    if trusted["level"] == "low":
+        warnings.append(f"the clusters may be none: {trusted['reason']}")
+    return replace(result, report=result.report | report, warnings=warnings)

@@ -22,14 +22,13 @@ from mmcnb.features.base_kernels import (
     kernel_names,
     n_kernels,
 )
-from mmcnb.features.nystroem import check_places, choose_landmarks
+from mmcnb.features.nystroem import check_clusters, check_places, choose_landmarks
 from mmcnb.hinge.landmarks import basis_size
 from mmcnb.hinge.multiple_kernels import MultipleKernelSample, fit_clusters, map_by_kernels
 from mmcnb.hinge.needs import hinge_needs
 from mmcnb.hinge.sample_search import search_config
 from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.least_squares.all_rows import (
-    check_clusters,
     check_matrices,
     matrix_bytes,
     relative_weights,

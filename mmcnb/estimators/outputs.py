@@ -13,13 +13,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mmcnb._compiling import times
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Report
-from mmcnb.features.confidence import Confidence, TablePass
-from mmcnb.features.rules import KeptLabels, LabelsPass
+from mmcnb.features.rules import KeptLabels, LabelsPass, TablePass
 from mmcnb.samples import Samples
 from mmcnb.stores import LabelsWriter
 from mmcnb.stores._label_table import INDEX, TableWriter, is_table, names_of
 
-SHOWN = ("sizes", "kernel", "loss", "choice", "trust", "clusters_found", "warnings")  # of the report
+SHOWN = ("sizes", "candidate", "trust", "clusters_found", "warnings")  # of the report
 
 
 class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -130,8 +129,7 @@ def in_report(write: Callable[..., None]) -> Callable[..., None]:
 def _write_table(
     table: TableWriter, estimator: Any, engine: Engine, features: Samples, rule: Any, _labels: None = None
 ) -> None:
-    sweep = TablePass(rule, confidence_of(estimator))
-    for group in engine.stream(sweep, features, "labels"):
+    for group in engine.stream(TablePass(rule), features, "labels"):
         table.append(columns_of(estimator, group))
 
 
@@ -148,19 +146,13 @@ def _write_labels(
 
 
 def table_of_rows(estimator: Any, engine: Engine, X: Any, features: Samples, rule: Any) -> Any:
-    """Cluster, margin and confidence of rows in the features of a rule, as a pandas frame."""
+    """Cluster and margin of rows in the features of a rule, as a pandas frame."""
     import pandas as pd
 
-    blocks = engine.run(TablePass(rule, confidence_of(estimator)), features, "labels")
+    blocks = engine.run(TablePass(rule), features, "labels")
     names = index_of(X, features.root)
     names = np.asarray(names(0, features.n_samples)).astype(object) if callable(names) else names
     return pd.DataFrame(columns_of(estimator, blocks), index=names)
-
-
-def confidence_of(estimator: Any) -> Confidence | None:
-    """The confidence of a model that was fitted with refits."""
-    knots = estimator.report_.get("confidence")
-    return None if knots is None else Confidence.from_dict(knots)
 
 
 def columns_of(estimator: Any, blocks: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

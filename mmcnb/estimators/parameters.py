@@ -13,9 +13,8 @@ from mmcnb._config import check_verbose, generator, parse_bytes
 from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr, Parsed
 from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment, fingerprint
 from mmcnb.engine.run import n_threads
-from mmcnb.errors import InputError, shown
+from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma
-from mmcnb.features.graph import GraphKernel
 from mmcnb.features.kernel import KERNELS, Kernel
 from mmcnb.features.nystroem import check_landmarks
 from mmcnb.hinge.cccp import greatest_balance
@@ -29,28 +28,20 @@ Class = TypeVar("Class")
 
 @dataclass(frozen=True)
 class KernelName:
-    """One of some kernel functions; with ``graph`` also the graph kernel."""
+    """One of some kernel functions."""
 
     choices: tuple[str, ...] = KERNELS
-    graph: bool = False
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError for other values, and for a kernel matrix if a sample of its rows would not do."""
-        graph = graph_kernel(value)
-        if graph is not None and self.graph:
-            graph.check()
-        elif graph is not None:
-            raise InputError(
-                f"{name}={shown(value)} is not for this method, which takes a kernel function; use "
-                "MaximumMarginClustering, UnsupervisedRLS, SparseKernelMMC or CrammerSingerMMC."
-            )
-        elif isinstance(value, str) and value == PRECOMPUTED and value not in self.choices:
+        if isinstance(value, str) and value == PRECOMPUTED and value not in self.choices:
             raise InputError(
                 f"{name}={value!r} needs the kernel values of all rows; use KernelCPMMC, or give rows and a "
                 "kernel function."
             )
-        else:
-            Choice((*self.choices, "graph") if self.graph else self.choices).check(name, value)
+        if isinstance(value, str) and value == "graph" and value not in self.choices:
+            raise InputError(f"{name}={value!r} is not for this method; use MaximumMarginClustering.")
+        Choice(self.choices).check(name, value)
 
 
 COUNT, POSITIVE = Interval(1, integer=True), Interval(0.0, open_low=True)
@@ -126,8 +117,6 @@ def check_parameters(estimator: Any) -> None:
     for name, value in parameters.items():
         if name in constraints:
             constraints[name].check(name, value)
-    if parameters.get("landmarks") is not None and graph_kernel(estimator.kernel) is not None:
-        raise InputError("landmarks are of a kernel function; leave them out with the graph kernel.")
     if parameters.get("threshold") != "adaptive":
         return
     most = greatest_balance(estimator.C)
@@ -147,13 +136,6 @@ def parameters_of(estimator: Any, *names: str) -> dict[str, Any]:
 def search_parameters(estimator: Any) -> dict[str, Any]:
     """The parameters that `mmcnb.hinge.sample_search.search_config` takes, by name."""
     return parameters_of(estimator, *SEARCH)
-
-
-def graph_kernel(kernel: Any) -> GraphKernel | None:
-    """The settings that a parameter ``kernel`` asks for; None if it names a kernel function."""
-    if isinstance(kernel, str) and kernel == "graph":
-        return GraphKernel()
-    return kernel if isinstance(kernel, GraphKernel) else None
 
 
 def default_kernel(estimator: Any, sample: Any, weights: np.ndarray | None) -> Kernel:

@@ -14,8 +14,6 @@ from sklearn.base import BaseEstimator, is_clusterer
 from mmcnb.engine.session import Report
 from mmcnb.errors import InputError
 from mmcnb.estimators.parameters import RUNTIME_NAMES
-from mmcnb.features.confidence import Confidence
-from mmcnb.features.graph import GraphKernel
 from mmcnb.features.model import Model, check_shapes, n_clusters_of, read_model, write_model
 from mmcnb.samples._arrays import check_feature_names
 
@@ -56,7 +54,7 @@ _is_number, _is_text = _is_a(int, float), _is_a(str)  # an objective may be infi
 
 FITTED_VALUES: Mapping[str, Callable[[Any], bool]] = {  # of the attributes in a file
     **dict.fromkeys(("alpha", "inertia", "objective", "rho"), _is_number),
-    **dict.fromkeys(("kernel", "loss"), _is_text),
+    **dict.fromkeys(("kernel", "candidate"), _is_text),
     **dict.fromkeys(("n_clusters", "n_features_in"), lambda value: _is_count(value) and bool(value)),
     "converged": _is_a(bool),
     "gamma": lambda value: value is None or _is_size(value),
@@ -100,8 +98,6 @@ def _plain(value: Any) -> Any:
     """Numbers of NumPy, arrays and tuples, also within others, as JSON stores them."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    if isinstance(value, GraphKernel):
-        return value.to_dict()
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
@@ -146,11 +142,23 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     header, arrays = read_model(path)
     try:
+        _check_readable(path, header, arrays)
         name, parameters = _upgraded(header)
         estimator = _estimator(path, name, parameters)
         return _restore(path, estimator, header, arrays)
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} is no whole model of mmcnb; fit again to write it anew.") from error
+
+
+def _check_readable(path: Any, header: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Refuse models of 0.2 on the graph, and those of its front door, which has other scores today."""
+    name = header["class"]
+    is_front_door = name == "MaximumMarginClustering" and "loss" in header["parameters"]
+    if is_front_door or "graph_coordinates" in arrays:
+        raise InputError(
+            f"{path} contains a {name} of mmcnb 0.2 that this version cannot read; fit again with "
+            "MaximumMarginClustering, or install mmcnb 0.2 to use this file."
+        )
 
 
 def _upgraded(header: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -194,10 +202,6 @@ def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
             )
         if key == "random_state" and not isinstance(value, int | None):
             raise InputError(f"{path} has random_state={value!r}, which is no seed; fit again.")
-    kernel = parameters.get("kernel")
-    if isinstance(kernel, dict) and kernel.get("name") == "graph":
-        settings = {key: value for key, value in kernel.items() if key != "name"}
-        parameters = parameters | {"kernel": GraphKernel(**settings)}
     estimator = cls(**parameters)
     try:
         estimator._check_parameters()
@@ -245,11 +249,6 @@ def _check_report(path: Any, report: dict[str, Any], n_clusters: int) -> None:
     for name in ("sizes", "classes"):
         if len(report.get(name) or [None] * n_clusters) != n_clusters:
             raise _no_such(path, f"{len(report[name])} {name} for {n_clusters} clusters")
-    if report.get("confidence") is not None:
-        try:
-            Confidence.from_dict(report["confidence"])
-        except InputError as error:
-            raise _no_such(path, "confidence in its report") from error
 
 
 def _check_counts(path: Any, estimator: Any) -> None:

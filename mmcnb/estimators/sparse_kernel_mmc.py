@@ -9,17 +9,10 @@ from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import (
-    KernelName,
-    graph_kernel,
     search_parameters,
 )
-from mmcnb.features.graph import GraphKernel
 from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
-from mmcnb.hinge.needs import needs_of_search
 from mmcnb.hinge.sample_search import search_config
-from mmcnb.hinge.two_clusters import fit_on_graph
-from mmcnb.least_squares.partition import PartitionConfig
-from mmcnb.least_squares.search import SearchSettings, search
 
 
 @estimator
@@ -40,9 +33,8 @@ class SparseKernelMMC(StreamedClusterer):
         Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" chooses
         among seven bandwidths without labels. "mean" and "median" are 1/(2 mean or median squared
         distance). "scale" is that of scikit-learn.
-    kernel : {"rbf", "linear", "poly", "graph"} or GraphKernel, default="rbf"
-        Kernel function; "graph" are coordinates on the graph of the nearest rows, for clusters of any shape.
-        It takes neither gamma nor landmarks. A `GraphKernel` contains its settings.
+    kernel : {"rbf", "linear", "poly"}, default="rbf"
+        Kernel function.
     threshold : {"adaptive", "fixed"}, default="adaptive"
         "adaptive" makes the margin's threshold rho a variable (SKMMC); "fixed" sets it to 1 (SKMMCv2).
     basis : {"landmarks", "shared"}, default="landmarks"
@@ -61,8 +53,7 @@ class SparseKernelMMC(StreamedClusterer):
         regularisation path and the result of a local search.
     n_init : int, default=6
         Number of starts, all on the sample. The start with the largest geometric mean of |w|² at C = 2 and
-        at the last C wins. On a graph `UnsupervisedRLS` takes as many, and its best partition is the start
-        if it cuts less of the graph.
+        at the last C wins.
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000.
     balance : float, default=0.0
@@ -139,7 +130,6 @@ class SparseKernelMMC(StreamedClusterer):
     coef0: float = 1.0
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
-        "kernel": KernelName(graph=True),
         "basis": Choice(("landmarks", "shared")),
     }
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
@@ -151,22 +141,11 @@ class SparseKernelMMC(StreamedClusterer):
                 f"basis={self.basis!r} needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
             )
 
-    def _graph_settings(self, graph: GraphKernel) -> SearchSettings:
-        """How least squares clusters the nodes of a graph."""
-        partition = PartitionConfig(2, n_init=int(self.n_init), min_share=float(self.min_share))
-        return SearchSettings(partition, graph, sample_size=self.sample_size)
-
     def _needs(self, rows: RowShape) -> FitNeeds:
-        graph, growing = graph_kernel(self.kernel), self.basis == "shared"
-        if graph is not None:
-            return needs_of_search(rows, self._graph_settings(graph))
+        growing = self.basis == "shared"
         return needs_of_landmarks(rows, self.sample_size, self.n_landmarks, self.landmarks, growing)
 
     def _fit(self, session: FitSession) -> FitResult:
-        graph = graph_kernel(self.kernel)
-        if graph is not None:
-            clusters = search(session, self._graph_settings(graph))
-            return fit_on_graph(session, clusters, search_parameters(self), self.sample_size)
         config = search_config(session, **search_parameters(self))
         rows, weights, growing = session.sample, session.sample_weights, self.basis == "shared"
         kernels = candidate_kernels(self.kernel, self.gamma, rows, weights, self.degree, self.coef0)

@@ -11,7 +11,7 @@ from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelName, graph_kernel, parameters_of
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, parameters_of
 from mmcnb.features.needs import bytes_of_rows
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import check_matrices
@@ -43,9 +43,8 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
         `SparseKernelMMC`.
     alpha : float, default=1e-3
         Ridge a row: the papers' lambda divided by n.
-    kernel : {"rbf", "linear", "poly", "graph"} or GraphKernel, default="rbf"
-        Kernel function; "graph" are coordinates on the graph of the nearest rows, for clusters of any shape.
-        It takes neither gamma nor landmarks. A `GraphKernel` contains its settings.
+    kernel : {"rbf", "linear", "poly"}, default="rbf"
+        Kernel function.
     search : {"shaking", "steepest", "stochastic"}, default="shaking"
         Local search on the sample: Alg. 3, 2 or 1 of the paper.
     schedule : {"mixed", "paper"}, default="mixed"
@@ -54,24 +53,23 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     n_init : int, default=8
         Starts of the local search.
     cluster_sizes : {"auto", "equal"}, None or array of n_clusters proportions, default="auto"
-        Size constraints. None is a minimum size only. "auto" is that for two clusters and for the graph
-        kernel, and equal sizes otherwise. Proportions are in any order: the largest is that of the largest
+        Size constraints. None is a minimum size only. "auto" is that for two clusters, and equal
+        sizes otherwise. Proportions are in any order: the largest is that of the largest
         cluster.
     size_tolerance : float, default=0.1
         How far constrained sizes may lie from their proportions, relatively.
     min_share : float or None, default=None
         Minimum size of a cluster if there is no other constraint, as a fraction of n/n_clusters; None is
-        0.5, and with the graph kernel 0.1, or up to 0.2 while that is fewer than 30 rows.
+        0.5.
     sample_size : int or None, default=None
-        Rows of the sample; None is max(2000, 100 n_clusters). With the graph kernel, rows of each of eight
-        samples of its nodes; None is then 1,000, or up to 150 n_clusters.
+        Rows of the sample; None is max(2000, 100 n_clusters).
     n_landmarks : int, default=300
         Basis vectors of the model.
     landmarks : ndarray of shape (p, n_features) or None, default=None
         Basis vectors of your own, in the units of the rows, in place of ``n_landmarks`` from the sample.
     max_passes : int, default=3
-        Passes over all rows after the sample. There is one if a graph has fewer nodes than there are
-        rows, and if the labels of a larger sample, drawn from more than 131,072 rows, have settled.
+        Passes over all rows after the sample. There is one if the labels of a larger sample, drawn from more
+        than 131,072 rows, have settled.
     scale : {None, "standard"}, default=None
         "standard" divides columns by their deviation (and centres dense ones).
     degree : int, default=3
@@ -142,7 +140,6 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     coef0: float = 1.0
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
-        "kernel": KernelName(graph=True),
         "search": Choice(("shaking", "steepest", "stochastic")),
         "schedule": Choice(("mixed", "paper")),
         "min_share": OPTIONAL_SHARE,
@@ -189,7 +186,7 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
         check_matrices(searched, self.n_clusters, self.memory_limit)
         needs = search_needs(rows, settings, int(self.max_passes))
         many = rows.n_samples > 2 * GROUP_ROWS > 4 * searched
-        if graph_kernel(self.kernel) is not None or not many:
+        if not many:
             return needs
         # Fewer of wide rows. Columns alone decide, or the sample would depend on the storage of the rows.
         drawn = min(GROUP_ROWS, DRAWN_NUMBERS // rows.n_features)
@@ -199,13 +196,11 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
         return replace(needs, likely_sweeps=1)
 
     def _fit(self, session: FitSession) -> FitResult:
-        settings, drawn = self._settings(), session
-        if graph_kernel(self.kernel) is None:
-            drawn = session.of_size(settings.searched_rows(session.samples.n_samples))
+        settings = self._settings()
+        drawn = session.of_size(settings.searched_rows(session.samples.n_samples))
         return label(session, search(drawn, settings), int(self.max_passes))
 
     def _settings(self) -> SearchSettings:
         partition = PartitionConfig(**parameters_of(self, *(field.name for field in fields(PartitionConfig))))
         names = "gamma", "degree", "coef0", "n_landmarks", "landmarks", "sample_size"
-        kernel = graph_kernel(self.kernel) or self.kernel
-        return SearchSettings(partition, kernel, **parameters_of(self, *names))
+        return SearchSettings(partition, self.kernel, **parameters_of(self, *names))

@@ -13,14 +13,13 @@ def warmup(estimator: Any = None) -> float:
 
     The first fit of a new installation compiles for a while, and so does the first one after an upgrade. This
     does it ahead, for instance in the build of a container. It fits 300 made rows, once in float32 and once
-    in float64; with a graph it also finds the eigenvectors of a larger one. The estimator that is given stays
-    as it is.
+    in float64. The estimator that is given stays as it is.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
-        The estimator that will be fitted; None is `MaximumMarginClustering`, with all kernels that it chooses
-        from.
+        The estimator that will be fitted; None is `MaximumMarginClustering` with two clusters, with three
+        and with directions.
 
     Returns
     -------
@@ -52,21 +51,17 @@ def warmup(estimator: Any = None) -> float:
     y = np.arange(ROWS) % 2
     X = np.random.default_rng(0).normal(size=(ROWS, FEATURES)) + 6 * y[:, None]
     kinds = [clone(MaximumMarginClustering() if estimator is None else estimator)]
-    if isinstance(kinds[0], MaximumMarginClustering) and str(kinds[0].kernel) == "auto":
-        kinds.append(clone(kinds[0]).set_params(kernel="rbf"))  # made rows lead to the graph
+    if estimator is None:
+        kinds += [MaximumMarginClustering(3), MaximumMarginClustering(3, metric="cosine", kernel="graph")]
     for kind in kinds:
         given = kind.get_params()
         # A sample smaller than the data, so that the passes over all rows are compiled as well.
         few = {"checkpoint": None, "engine": None, "landmarks": None, "verbose": 0, "random_state": 0}
         few |= {} if given.get("sample_size") else {"sample_size": SAMPLE}
+        few |= {"n_nodes": min(given.get("n_nodes", SAMPLE), SAMPLE)}
         kind.set_params(**{name: few[name] for name in few.keys() & given.keys()})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # faults of made rows are nobody's concern
             for dtype in ("float32", "float64"):
                 kind.fit(X.astype(dtype), y)
-        if getattr(getattr(kind, "model_", None), "graph", None) is not None:
-            # The eigenvectors of a small graph need no filters.
-            from mmcnb.features.neighbour_graph import DENSE_NODES, connected_graph, spectrum
-
-            spectrum(connected_graph(np.arange(DENSE_NODES + 1.0)[:, None], 2)[0], 2)
     return times()[1] - compiled

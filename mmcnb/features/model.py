@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from mmcnb.errors import InputError
-from mmcnb.features.graph import GraphMap
+from mmcnb.features.directions import UnitSamples
 from mmcnb.features.kernel import (
     KERNELS,
     ExpansionMap,
@@ -22,6 +22,7 @@ from mmcnb.features.kernel import (
 )
 from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.rules import Hyperplane, Scores
+from mmcnb.graph.vote import Vote
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import ScaledSamples
 from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archive
@@ -31,9 +32,10 @@ FLOATS, INTEGERS = ("float32", "float64"), ("int32", "int64")
 KINDS = {  # numbers of axes and types, and the arrays of a model that have them
     ((1, 2), FLOATS): "coef",
     ((0, 1), FLOATS): "offset",
-    ((1,), FLOATS): "basis_data mean deviation ridge_centre kernel_weights graph_mean",
+    ((1,), FLOATS): "basis_data mean deviation ridge_centre kernel_weights graph_mean graph_data graph_sizes",
     ((2,), FLOATS): "basis ridge_matrix graph_axes graph_nodes graph_centres graph_coordinates",
-    ((1,), INTEGERS): "basis_indices basis_indptr basis_shape graph_starts graph_search",
+    ((1,), INTEGERS): "basis_indices basis_indptr basis_shape graph_starts graph_search graph_labels "
+    "graph_indices graph_indptr graph_shape",
 }
 ARRAYS = {name: kind for kind, names in KINDS.items() for name in names.split()}
 
@@ -58,8 +60,10 @@ class Model:
         Coordinates in which the ridge is the identity, for least squares.
     kernel_weights : ndarray of shape (M,) or None, default=None
         The weights of several kernels.
-    graph : GraphMap or None, default=None
-        Coordinates on a graph, in place of kernel values.
+    graph : Vote or None, default=None
+        The vote of the nodes of a graph, in place of kernel values.
+    is_unit : bool, default=False
+        Whether rows are divided by their lengths first.
     """
 
     rule: Hyperplane | Scores
@@ -70,13 +74,14 @@ class Model:
     feature_dtype: str = "float32"
     ridge: RidgeMap | None = None
     kernel_weights: np.ndarray | None = None
-    graph: GraphMap | None = None
+    graph: Vote | None = None
+    is_unit: bool = False
 
     def scaled(self, samples: Samples) -> Samples:
         """The rows with their columns scaled as in the fit."""
-        if self.mean is None or self.deviation is None:
-            return samples
-        return ScaledSamples(samples, self.mean, self.deviation)
+        if self.mean is not None and self.deviation is not None:
+            samples = ScaledSamples(samples, self.mean, self.deviation)
+        return UnitSamples(samples) if self.is_unit else samples
 
     def features(self, samples: Samples) -> Samples:
         """The rows in the features of the rule."""
@@ -116,7 +121,7 @@ class Model:
     def to_dict(self) -> dict[str, Any]:
         """The model without its arrays, as a JSON object."""
         kernel = None if self.kernel is None else self.kernel.to_dict()
-        return {"kernel": kernel, "feature_dtype": self.feature_dtype}
+        return {"kernel": kernel, "feature_dtype": self.feature_dtype, "is_unit": self.is_unit}
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray], header: dict[str, Any]) -> "Model":
@@ -140,7 +145,8 @@ class Model:
             header["feature_dtype"],
             RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if has_ridge else None,
             arrays.get("kernel_weights"),
-            GraphMap.restore(arrays) if has_graph else None,
+            Vote.restore(arrays) if has_graph else None,
+            header.get("is_unit", False) is True,
         )
         for kernel in getattr(model.kernel, "kernels", (model.kernel,) if model.kernel else ()):
             check_kernel(kernel)
@@ -252,13 +258,18 @@ def check_shapes(model: Model, n_features: int) -> None:
     if (model.kernel is None) != (model.basis is None):
         raise InputError("kernel and basis go together, and one is missing")
     if model.graph is not None:
-        _check_shape("graph_mean", model.graph.axes.mean, (n_features,))
+        _check_columns(model.graph, n_features)
     if model.feature_dtype not in FLOATS:
         raise InputError(f"feature_dtype is {model.feature_dtype!r} and none of {', '.join(FLOATS)}")
     columns = _n_columns(model, n_features)
     _check_shape("coef", model.rule.coef, (columns, *np.shape(model.rule.offset)))
     if model.ridge is not None:
         _check_shape("ridge_matrix", model.ridge.matrix, (columns, *model.ridge.centre.shape))
+
+
+def _check_columns(graph: Vote, n_features: int) -> None:
+    if graph.n_columns != n_features:
+        raise InputError(f"the graph is of {graph.n_columns} columns, and {n_features} would fit the rest")
 
 
 def n_clusters_of(model: Model) -> int:

@@ -1,8 +1,6 @@
 """The Nyström map: landmarks, the normalization of their kernel matrix, and principal axes of features."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +10,7 @@ from scipy.sparse import issparse
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import FEATURE_DTYPE, Kernel, KernelSamples
 from mmcnb.features.rules import Scores
+from mmcnb.graph.nodes import finite
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import open_samples
 from mmcnb.samples._arrays import plain_values
@@ -78,6 +77,16 @@ def check_places(n_places: int, n_clusters: int, size: str = "sample_size") -> N
             f"the sample has {n_places} rows that differ, fewer than n_clusters={n_clusters}; "
             f"give fewer clusters, or a larger {size}."
         )
+
+
+def check_clusters(n_clusters: int, sample: Any, n_samples: int, size: str = "sample_size") -> None:
+    """Refuse more clusters than rows; ``size`` is the parameter that gives the rows of the sample."""
+    if n_clusters > n_samples:
+        raise InputError(
+            f"n_clusters={n_clusters} is more than the {n_samples} rows there are; give fewer clusters."
+        )
+    if n_clusters > sample.shape[0]:
+        raise InputError(f"{size}={sample.shape[0]} is smaller than n_clusters={n_clusters}; give more rows.")
 
 
 def kernel_values(sample: Any, kernel: Kernel, basis: Any, dtype: Any = FEATURE_DTYPE) -> np.ndarray:
@@ -152,20 +161,6 @@ def _distinct_sparse(rows: Any) -> Any:
     for number, (start, stop) in enumerate(pairwise(rows.indptr)):
         first.setdefault((rows.indices[start:stop].tobytes(), rows.data[start:stop].tobytes()), number)
     return rows[list(first.values())]
-
-
-def finite(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """A function of rows that refuses rows whose values are so large that what it gives overflows."""
-
-    @wraps(function)
-    def checked(*given: Any) -> np.ndarray:
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = function(*given)
-        if not np.isfinite(values).all():
-            raise InputError("differences or sums of the values overflow; divide the columns by a constant.")
-        return values
-
-    return checked
 
 
 @finite

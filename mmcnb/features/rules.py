@@ -1,14 +1,15 @@
 """Decision rules on features, and the labels they give."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
-from mmcnb.engine.passes import CollectingPass
+from mmcnb.engine.passes import CollectingPass, WeightedPass, first_rows
+from mmcnb.engine.session import FitSession
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.samples import CSRBlock
+from mmcnb.samples import BLOCK_ROWS, CSRBlock, Samples
 from mmcnb.samples.matrix import as_matrix
 from mmcnb.stores._labels import LabelsSink
 
@@ -117,6 +118,20 @@ def margins_of(values: np.ndarray) -> np.ndarray:
     return np.asarray(two[:, 1] - two[:, 0])
 
 
+def probabilities(scores: np.ndarray) -> np.ndarray:
+    """Softmax of scores, of shape (m, k).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.rules import probabilities
+    >>> probabilities(np.array([[1.0, 1.0]]))
+    array([[0.5, 0.5]])
+    """
+    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
 class Labels(Protocol):
     """Labels of the rows of a block: -1 or +1, or the number of the cluster where there are scores."""
 
@@ -182,6 +197,18 @@ class DecisionPass(CollectingPass):
         return [self.rule.decide(rows)]
 
 
+@dataclass(frozen=True)
+class TablePass(CollectingPass):
+    """Cluster and margin of each row, as the columns of a table."""
+
+    rule: Hyperplane | Scores
+
+    def block(self, rows: Any, start: int, stop: int) -> list[dict[str, np.ndarray]]:
+        """The columns of one block."""
+        values = self.rule.decide(rows)
+        return [{"cluster": clusters_of(values), "margin": margins_of(values)}]
+
+
 def coin_flip(n_samples: int, random_state: np.random.RandomState) -> GivenLabels:
     """Random labels -1 and +1, both of which occur."""
     y = np.where(random_state.uniform(size=n_samples) < 0.5, -1, 1).astype(np.int8)
@@ -221,3 +248,62 @@ class LabelsPass(CollectingPass):
     def group(self, total: list[Any], start: int) -> list[Any]:
         """Keep the labels of a group."""
         return self.kept.of_group(total, start)
+
+
+@dataclass(frozen=True)
+class SizesPass(WeightedPass):
+    """Label the rows: sizes and first rows of the clusters, and what is kept of the labels."""
+
+    rule: Scores
+    kept: KeptLabels | None = field(default=None, compare=False, kw_only=True)
+
+    def start(self) -> list[Any]:
+        """Nothing yet."""
+        k = self.rule.offset.shape[0]
+        return [np.zeros(k), first_rows(np.empty(0, np.int64), k), []]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """Sizes, first rows and labels of one block."""
+        labels, k = self.rule.label(rows), self.rule.offset.shape[0]
+        sizes = np.bincount(labels, self.weights_of(start, stop), k)
+        return [sizes, first_rows(labels, k, start), [] if self.kept is None else [labels]]
+
+    def group(self, total: list[Any], start: int) -> list[Any]:
+        """Keep the labels of a group."""
+        return total if self.kept is None else [*total[:2], self.kept.of_group(total[2], start)]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """Both together."""
+        return [total[0] + other[0], np.minimum(total[1], other[1]), total[2] + other[2]]
+
+
+def label_once(session: FitSession, rule: Any, rows: Samples) -> tuple[Scores, np.ndarray, list[Any] | None]:
+    """Label all rows in one pass, the clusters in the order of their first rows.
+
+    Parameters
+    ----------
+    session : FitSession
+        The fit.
+    rule : Scores
+        Labels the rows.
+    rows : Samples
+        All rows in its features.
+
+    Returns
+    -------
+    rule : Scores
+        The same with its clusters in order.
+    sizes : ndarray of shape (k,)
+        Weight of each cluster.
+    kept : list or None
+        What was kept of the labels; None if the first rows came in another order than expected.
+    """
+    head = rule.label(rows.block(0, min(BLOCK_ROWS, rows.n_samples)))
+    rule = rule.ordered(np.argsort(first_rows(head, rule.offset.shape[0]), kind="stable"))
+    sweep = SizesPass(session.weights, rule, kept=session.kept_labels)
+    sizes, first, labels = session.engine.run(sweep, rows, "labels")
+    order = np.argsort(first, kind="stable")
+    # What a checkpoint recalls may be of labels that were kept elsewhere.
+    is_kept = session.kept_labels is not None and not session.engine.traffic.resumed
+    is_kept = is_kept and bool((np.diff(order) > 0).all())
+    return rule.ordered(order), sizes[order], labels if is_kept else None

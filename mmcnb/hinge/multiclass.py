@@ -20,8 +20,7 @@ import numpy as np
 
 from mmcnb.engine.passes import SumPass, WeightedPass, first_rows
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, tag, whole_numbers
-from mmcnb.features.graph import NodeGraph
+from mmcnb.engine.session import FitResult, FitSession, Record, tag, whole_numbers
 from mmcnb.features.model import Model
 from mmcnb.features.rules import GivenLabels, Labels, RuleLabels, Scores
 from mmcnb.hinge.cccp import continuation
@@ -32,12 +31,10 @@ from mmcnb.hinge.training_set import ConstraintStatistics, LabelStep, TrainingSe
 from mmcnb.hinge.two_clusters import draw_larger_sample, falling, separation
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.all_rows import LabelledRows, MappedSample, label_all_rows
-from mmcnb.least_squares.graph_partition import GraphSample
-from mmcnb.least_squares.normalized_cut import cut_score
 from mmcnb.least_squares.objective import Partition
-from mmcnb.least_squares.partition import REFINED, PartitionConfig, Refine, random_labels
-from mmcnb.least_squares.search import LandmarkSample, SampleClusters, SearchSettings, search
-from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
+from mmcnb.least_squares.partition import PartitionConfig, Refine, random_labels
+from mmcnb.least_squares.search import LandmarkSample, SearchSettings, search
+from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import as_matrix
 
 PASSES = 3  # of least squares over all rows: `python -m benchmarks peers`
@@ -210,7 +207,7 @@ class HingeRefinement:
     engine : Engine
         Runs the passes.
     sample : MappedSample
-        The sample in landmark features, or in the coordinates of a graph.
+        The sample in landmark features.
     partition : PartitionConfig
         Bounds of the cluster sizes.
     config : SearchConfig
@@ -249,21 +246,6 @@ class HingeRefinement:
         return solve_random(self.working_set(labels), GivenLabels(labels), self.objective, C)
 
 
-def refined_by_cut(
-    refinement: HingeRefinement, graph: NodeGraph, found: list[Partition], record: Record
-) -> list[Partition]:
-    """Partitions of a graph with refinements of the best two that improve its cut; the best comes first."""
-    engine, k = refinement.engine, refinement.partition.n_clusters
-    chosen, in_threads = found[:REFINED], refinement.config.sample_size <= BLOCK_ROWS
-    for one, labels in zip(
-        chosen, run_starts(engine, refinement.run_start, chosen, record, in_threads), strict=True
-    ):
-        if labels is not None:
-            score = cut_score(graph.weights, graph.node_labels(labels), k)
-            found = [*found, Partition(labels, score, one.start)] if score > one.objective else found
-    return sorted(found, key=lambda one: -one.objective)
-
-
 def fit_on_landmarks(session: FitSession, settings: SearchSettings, config: SearchConfig) -> FitResult:
     """Scores on landmarks of the sample, which separate the clusters that refinement leads to."""
 
@@ -273,15 +255,6 @@ def fit_on_landmarks(session: FitSession, settings: SearchSettings, config: Sear
     clusters = search(session, settings, refine)
     refinement = HingeRefinement(session.engine, clusters.sample, clusters.config, config)
     return separate(session, refinement, clusters.found, clusters.report)
-
-
-def fit_on_graph(session: FitSession, clusters: SampleClusters, config: SearchConfig) -> FitResult:
-    """Scores that separate clusters of the nodes of a graph, refined if that improves the cut."""
-    sample = clusters.sample
-    assert isinstance(sample, GraphSample)
-    refinement = HingeRefinement(session.engine, sample, clusters.config, config)
-    found = refined_by_cut(refinement, sample.graph, clusters.found, session.record)
-    return separate(session, refinement, found, clusters.report)
 
 
 # -- all rows ----------------------------------------------------------------------------------
@@ -297,13 +270,12 @@ def separate(
     model = sample.model(session, partition.alpha)
     features = session.cached(model.features(session.samples))
     least_squares = replace(session, record=least_squares_record(session.record))
-    once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
-    ridge, passes = sample.ridge_map(partition.alpha), 1 if once else PASSES
-    labelled = label_all_rows(least_squares, partition, sample, ridge, features, found[0].labels, passes)
+    ridge = sample.ridge_map(partition.alpha)
+    labelled = label_all_rows(least_squares, partition, sample, ridge, features, found[0].labels, PASSES)
     solution = widest_margin(session, refinement, labelled, features)
     model = replace(model, rule=size_constrained(solution, sample, labelled.bounds), ridge=None)
     random = refinement.random_solution(solution.C)
-    converged = (labelled.settled or once) and solution.status == "converged"
+    converged = labelled.settled and solution.status == "converged"
     return multiclass_result(
         *(session, model, features, refinement.objective, solution, random),
         {"gamma": report["gamma"], "converged": converged},

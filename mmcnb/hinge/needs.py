@@ -14,7 +14,7 @@ HELD_ROWS = 2**14  # up to which the rounds of compiled methods run on all rows 
 MANY_SWEEPS, FEW_SWEEPS, LIKELY_SWEEPS = 300, 5, 20  # `python -m benchmarks engine`
 LINEAR_PLANES = 80  # cutting planes of a linear method that are in memory at once, each with its hyperplane
 SUMMED_PLANES = 40  # of them, for whose sums a block of rows waits
-MARGIN_LIBRARIES = 40 * 2**20  # compiled routines of the hinge loss, beside those of the graph
+MARGIN_LIBRARIES = 40 * 2**20  # compiled routines of the hinge loss, beside others
 
 
 def larger_sample(n_samples: int, compiled: bool = False) -> int:
@@ -93,7 +93,7 @@ def hinge_needs(
 
 
 def needs_of_search(rows: RowShape, settings: SearchSettings) -> FitNeeds:
-    """The needs of the hinge loss on clusters that least squares finds, on landmarks or on a graph."""
+    """The needs of the hinge loss on clusters that least squares finds."""
     needs = on_all_rows(search_needs(rows, settings), rows, larger_sample(rows.n_samples))
     searched, k = settings.searched_rows(rows.n_samples), settings.partition.n_clusters
     return replace(

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mmcnb.engine.passes import SAMPLE_ROWS, CombinedPass, GatherPass, RowSumPass, sample_rows
-from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, tag, whole_numbers
+from mmcnb.engine.passes import CombinedPass, GatherPass, RowSumPass, sample_rows
+from mmcnb.engine.session import FitResult, FitSession, tag, whole_numbers
 from mmcnb.features.model import Model
-from mmcnb.features.rules import GivenLabels, Hyperplane, Labels, RuleLabels
+from mmcnb.features.rules import Hyperplane, Labels, RuleLabels
 from mmcnb.hinge.cccp import CCCPResult, continuation
 from mmcnb.hinge.cutting_plane import (
     Objective,
@@ -26,13 +25,8 @@ from mmcnb.hinge.sample_search import (
     RestartResult,
     SearchConfig,
     fit_random_labels,
-    linear_features,
-    search_config,
     search_sample,
 )
-from mmcnb.least_squares.graph_partition import GraphSample
-from mmcnb.least_squares.normalized_cut import relative_cut
-from mmcnb.least_squares.search import SampleClusters
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import stack
 
@@ -191,56 +185,6 @@ def fit_from(
     """As `fit_two_clusters`, from the first of some results on the sample."""
     state, model = refined(session, restarts[0], config, refine)
     return _result(session, restarts, state, model, config, attributes or {"gamma": restarts[0].gamma})
-
-
-# -- on a graph --------------------------------------------------------------------------------
-
-
-def fit_on_graph(
-    session: FitSession,
-    clusters: SampleClusters,
-    parameters: dict[str, Any],
-    sample_size: int | None = None,
-) -> FitResult:
-    """Fit to the coordinates of the rows on a graph, in which the kernel is linear.
-
-    The best partition of the nodes by least squares leads to one hyperplane. The search of the hinge form,
-    which finds smaller clusters, leads to another. The one that cuts less of the graph counts.
-    ``parameters`` are those of `search_config` for that search.
-    """
-    assert isinstance(clusters.sample, GraphSample)
-    graph = clusters.sample.graph
-    size = min(sample_size or SAMPLE_ROWS, session.sample.shape[0])
-    rows = np.sort(session.random_state.permutation(session.sample.shape[0])[:size])
-    empty = Hyperplane(np.empty(0), 0.0)
-    model = Model(empty, mean=session.mean, deviation=session.deviation, graph=graph.map)
-    on_graph = replace(
-        session,
-        samples=model.features(session.samples),
-        sample=graph.map.block(session.sample[rows], np.float32),
-        sample_weights=None if session.sample_weights is None else session.sample_weights[rows],
-        mean=None,
-        deviation=None,
-    )
-    sample = open_samples(on_graph.sample)
-    features = [partial(linear_features, session.engine, sample, on_graph.sample_weights)]
-    config = search_config(on_graph, **parameters)
-    partition = GivenLabels(np.where(clusters.found[0].labels[rows] == 0, -1, 1).astype(np.int8))
-
-    def search_from(init: Any, record: Record) -> RestartResult:
-        return search_starts(replace(on_graph, record=record), features, replace(config, init=init))[0]
-
-    found = run_starts(session.engine, search_from, [partition, config.init], session.record)
-
-    def cut(restart: RestartResult) -> float:
-        above = restart.state.boundary.decide(graph.map.coordinates) >= 0
-        if above.all() or not above.any():
-            return np.inf
-        return relative_cut(graph, above[graph.node_of].astype(np.int64), 2)
-
-    result = fit_from(on_graph, [min(found, key=cut)], config)
-    model, report = replace(model, rule=result.model.rule), {**result.report, "graph": graph.to_dict()}
-    return replace(result, model=model, report=report)
 
 
 # -- the result --------------------------------------------------------------------------------

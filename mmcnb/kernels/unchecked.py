@@ -9,13 +9,11 @@ from importlib import import_module
 from typing import Any
 
 _MODULES = {
-    "chebyshev": "chebyshev_filter",
     "cutting_plane": "count_idle decision_values decision_values_csr most_violated_constraint "
     "most_violated_constraint_csr plane_qp plane_sums plane_sums_csr sample_subproblem stalls",
     "evolution": "evolve_labels",
-    "linkage": "average_linkage",
     "moves": "cluster_row_sums shake steepest_moves stochastic_moves",
-    "neighbours": "calibrated_weights cluster_cuts nearest_nodes_into node_averages_into",
+    "neighbours": "calibrated_weights nearest_nodes_into node_averages_into",
     "pairwise": "column_tiles polynomial_kernel_block_csr_into polynomial_kernel_block_into "
     "rbf_kernel_block_csr_into rbf_kernel_block_into squared_norms",
     "runner_up": "cluster_scores most_violated_runner_ups",

@@ -14,7 +14,7 @@ import numpy as np
 from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb.engine.passes import SAMPLE_ROWS, WeightedPass, first_rows
 from mmcnb.engine.session import FitSession
-from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb.errors import MemoryLimitError
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap
 from mmcnb.features.rules import KeptLabels, Scores
@@ -58,16 +58,6 @@ def check_matrices(rows: int, n_clusters: int, memory_limit: str | int | None) -
             f"{MATRICES} such are held, of {format_bytes(limit)} allowed; give sample_size={fits} or "
             "raise memory_limit."
         )
-
-
-def check_clusters(n_clusters: int, sample: Any, n_samples: int, size: str = "sample_size") -> None:
-    """Refuse more clusters than rows; ``size`` is the parameter that gives the rows of the sample."""
-    if n_clusters > n_samples:
-        raise InputError(
-            f"n_clusters={n_clusters} is more than the {n_samples} rows there are; give fewer clusters."
-        )
-    if n_clusters > sample.shape[0]:
-        raise InputError(f"{size}={sample.shape[0]} is smaller than n_clusters={n_clusters}; give more rows.")
 
 
 def relative_weights(weights: np.ndarray | None) -> np.ndarray | None:

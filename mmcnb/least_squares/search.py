@@ -12,22 +12,11 @@ from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.errors import InputError
 from mmcnb.features import nystroem
 from mmcnb.features.bandwidth import default_gamma
-from mmcnb.features.graph import GraphKernel
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
 from mmcnb.features.rules import Scores
 from mmcnb.least_squares import all_rows
-from mmcnb.least_squares.graph_partition import (
-    GraphSample,
-    agreed_first,
-    graph_least_share,
-    graph_needs,
-    graph_sample,
-    partition_graph,
-    rows_of_draw,
-)
-from mmcnb.least_squares.known import ranked_by_known
 from mmcnb.least_squares.objective import Partition
 from mmcnb.least_squares.partition import (
     PARTITION_ROUTINES,
@@ -119,10 +108,9 @@ class SearchSettings:
     Parameters
     ----------
     partition : PartitionConfig
-        Number of clusters, ridge, local search and sizes. On a graph, sizes of "auto" have a minimum only,
-        and a ``min_share`` of None is `graph_least_share`.
-    kernel : {"rbf", "linear", "poly"} or GraphKernel, default="rbf"
-        Kernel function, or the settings of a graph.
+        Number of clusters, ridge, local search and sizes.
+    kernel : {"rbf", "linear", "poly"}, default="rbf"
+        Kernel function.
     gamma : float or str, default="auto"
         Gamma of the kernel function: a number or the name of a rule of thumb.
     degree : int, default=3
@@ -130,16 +118,15 @@ class SearchSettings:
     coef0 : float, default=1.0
         Constant of the polynomial kernel.
     n_landmarks : int, default=300
-        Basis vectors, of a kernel function.
+        Basis vectors.
     landmarks : ndarray of shape (p, d) or None, default=None
         Basis vectors in the units of the rows, in place of ``n_landmarks`` from the sample.
     sample_size : int or None, default=None
-        Rows that are searched, or of a graph those of each sample of its nodes; None is the default for the
-        number of clusters.
+        Rows that are searched; None is the default for the number of clusters.
     """
 
     partition: PartitionConfig
-    kernel: str | GraphKernel = "rbf"
+    kernel: str = "rbf"
     gamma: float | str = "auto"
     degree: int = 3
     coef0: float = 1.0
@@ -148,9 +135,8 @@ class SearchSettings:
     sample_size: int | None = None
 
     def searched_rows(self, n_samples: int) -> int:
-        """Rows of the sample that is searched, or of each sample of the nodes of a graph."""
-        default = rows_of_draw if isinstance(self.kernel, GraphKernel) else all_rows.rows_of_sample
-        return min(self.sample_size or default(self.partition.n_clusters), n_samples)
+        """Rows of the sample that is searched."""
+        return min(self.sample_size or all_rows.rows_of_sample(self.partition.n_clusters), n_samples)
 
 
 @dataclass(frozen=True)
@@ -159,7 +145,7 @@ class SampleClusters:
 
     Parameters
     ----------
-    sample : LandmarkSample or GraphSample
+    sample : LandmarkSample
         The sample in its features.
     found : list of Partition
         Its partitions, the best first.
@@ -169,7 +155,7 @@ class SampleClusters:
         Entries of ``report_``.
     """
 
-    sample: LandmarkSample | GraphSample
+    sample: LandmarkSample
     found: list[Partition]
     config: PartitionConfig
     report: dict[str, Any]
@@ -177,10 +163,8 @@ class SampleClusters:
 
 def search_needs(rows: RowShape, settings: SearchSettings, max_passes: int = 3) -> FitNeeds:
     """Bytes and work of a fit that draws the rows that it searches, and no more."""
-    kernel, k, own = settings.kernel, settings.partition.n_clusters, settings.landmarks
+    k, own = settings.partition.n_clusters, settings.landmarks
     searched = settings.searched_rows(rows.n_samples)
-    if isinstance(kernel, GraphKernel):
-        return graph_needs(kernel, k, rows, searched, max_passes)
     n_landmarks = min(searched, settings.n_landmarks) if own is None else len(own)
     needs = landmark_needs(rows, n_landmarks, searched, candidates=2, stays_sparse=own is None)
     return replace(
@@ -198,7 +182,7 @@ def search(
     settings: SearchSettings,
     refine: Callable[[LandmarkSample], Refine] | None = None,
 ) -> SampleClusters:
-    """Cluster the sample of a fit, in landmark features or in the coordinates of a graph.
+    """Cluster the sample of a fit, in landmark features.
 
     Parameters
     ----------
@@ -207,7 +191,7 @@ def search(
     settings : SearchSettings
         How the sample is clustered.
     refine : callable or None, default=None
-        Takes the sample in landmark features, and gives the ``refine`` of `partition_sample`; not for graphs.
+        Takes the sample in landmark features, and gives the ``refine`` of `partition_sample`.
 
     Returns
     -------
@@ -220,31 +204,10 @@ def search(
         If there are fewer rows, distinct rows or landmarks than clusters.
     """
     kernel, weights = settings.kernel, all_rows.relative_weights(session.sample_weights)
-    size = "n_nodes" if isinstance(kernel, GraphKernel) else "sample_size"
-    all_rows.check_clusters(settings.partition.n_clusters, session.sample, session.samples.n_samples, size)
-    if isinstance(kernel, GraphKernel):
-        clusters = _search_graph(session, settings, kernel, weights)
-    else:
-        gamma = default_gamma(settings.gamma, kernel, session.sample, weights)
-        function = Kernel(kernel, gamma, settings.degree, settings.coef0)
-        clusters = _search_landmarks(session, settings, function, weights, refine)
-    found = ranked_by_known(session.known, clusters.sample, clusters.config, clusters.found)
-    return replace(clusters, found=found)
-
-
-def _search_graph(
-    session: FitSession, settings: SearchSettings, kernel: GraphKernel, weights: np.ndarray | None
-) -> SampleClusters:
-    config, engine, random_state = settings.partition, session.engine, session.random_state
-    sample = graph_sample(session.sample, weights, kernel, config.n_clusters, random_state, engine)
-    if config.min_share is None:
-        nodes = sample.graph.weights.shape[0]
-        config = replace(config, min_share=graph_least_share(config.n_clusters, nodes))
-    if isinstance(config.cluster_sizes, str) and config.cluster_sizes == "auto":
-        config = replace(config, cluster_sizes=None)
-    rows = settings.searched_rows(session.sample.shape[0])
-    found = agreed_first(partition_graph(engine, sample, config, random_state, rows))
-    return SampleClusters(sample, found, config, {"gamma": None, "graph": sample.graph.to_dict()})
+    nystroem.check_clusters(settings.partition.n_clusters, session.sample, session.samples.n_samples)
+    gamma = default_gamma(settings.gamma, kernel, session.sample, weights)
+    function = Kernel(kernel, gamma, settings.degree, settings.coef0)
+    return _search_landmarks(session, settings, function, weights, refine)
 
 
 def _search_landmarks(
@@ -282,7 +245,7 @@ def label(session: FitSession, clusters: SampleClusters, max_passes: int = 3) ->
     clusters : SampleClusters
         What `search` has found.
     max_passes : int, default=3
-        Passes over all rows; one if there are more rows than the graph has nodes.
+        Passes over all rows.
 
     Returns
     -------
@@ -295,19 +258,17 @@ def label(session: FitSession, clusters: SampleClusters, max_passes: int = 3) ->
     model = sample.model(session, config.alpha)
     assert model.ridge is not None
     rows = session.cached(model.features(session.samples))
-    once = model.graph is not None and session.has_more_rows  # the nodes have settled the labels
     larger = None
     if session.sample.shape[0] > sample.values.shape[0]:
         larger = replace(model, mean=None, deviation=None).features(open_samples(session.sample))
-    passes, kept = 1 if once else max_passes, session.kept_labels
     labelled = all_rows.label_all_rows(
-        session, config, sample, model.ridge, rows, best.labels, passes, kept, larger
+        session, config, sample, model.ridge, rows, best.labels, max_passes, session.kept_labels, larger
     )
     attributes = {
         "objective": labelled.mean_objective,
         "gamma": clusters.report["gamma"],
         "alpha": config.alpha,
-        "converged": labelled.settled or once,
+        "converged": labelled.settled,
     }
     report = {
         "sizes": whole_numbers(labelled.sizes.tolist()),

@@ -151,8 +151,7 @@ class ClusterMapDisplay:
         ax = ax or new_axes()
         style = {"s": 14, "linewidths": 0.7, **scatter}
         inside = self.margins < self.threshold
-        self.scatters_ = {}
-        clusters = np.unique(self.labels)
+        self.scatters_, clusters = {}, np.unique(self.labels)
         for cluster, color in zip(clusters.tolist(), cluster_colors(clusters), strict=True):
             mine = self.labels == cluster
             faces = np.where(inside[mine, None], (*color[:3], 0.0), color)

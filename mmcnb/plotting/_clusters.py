@@ -90,8 +90,8 @@ class ClusterDisplay:
         """
         sample, _ = drawn_rows(X, sample_size, random_state)
         points = two_columns(sample, features)
-        is_ours = hasattr(estimator, "model_")  # others take no Samples
-        rows: Any = sample if is_ours else as_matrix(sample.block(0, sample.n_samples))
+        # Estimators of other libraries take no Samples.
+        rows: Any = sample if hasattr(estimator, "model_") else as_matrix(sample.block(0, sample.n_samples))
         return cls(points, estimator.predict(rows)).plot(ax=ax, **scatter)
 
     @classmethod

@@ -114,9 +114,8 @@ class HistoryDisplay:
         axes: tuple[Any, ...] = (ax, ax.twinx()) if len(shown) > 1 else (ax,)
         if "changed labels" in shown:
             axes[1].yaxis.set_major_formatter(PercentFormatter(1.0))
-        style = (
-            {"marker": "o" if len(history) < 10 else ""} if len(whole) else {"marker": ".", "linestyle": ""}
-        )
+        few = {"marker": "o" if len(history) < 10 else ""}
+        style = few if len(whole) else {"marker": ".", "linestyle": ""}
         for side, name, color in zip(axes, shown, ("C0", "C1"), strict=False):
             side.plot(passes, shown[name], **{"color": color, **style, **line})
             side.set_ylabel(name, color=color)

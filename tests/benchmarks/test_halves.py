@@ -1,70 +1,36 @@
-"""Every data set and every family of shapes has one half, and related ones have the same."""
-
-import re
-from collections import Counter
+"""A set is in one half with all that is made of its rows."""
 
 import pytest
 
 import data_loaders
-from benchmarks.halves import CONFIRMATION, TUNING, half_of, halves
-from mmcnb.errors import InputError
+from benchmarks.halves import CONFIRMATION, TUNING, half_of, whole_of
+from benchmarks.studies._choice_problems import problems
 from mmcnb.synthetic import SHAPES
 
-MADE = ("rings", "moons", "blobs", "arcs")  # by `mmcnb.synthetic.make_block`
+MADE_OF = {
+    "adult": ["a1a", "a9a", "a9a.t"],
+    "mnist": ["mnist-train", "mnist-1v7"],
+    "usps": ["usps-test", "usps-extended", "usps-extended-test", "usps-train-0v1"],
+    "satellite": ["satellite-1v2"],
+    "letter": ["letter-0v25"],
+    "agnews": ["agnews-embedded"],
+    "moons": ["two-moons", "padded-moons"],
+}
 
 
-def test_every_set_and_every_family_stands_once():
-    frame = halves()
-    families = {shape.family for shape in SHAPES.values()}
-    assert not frame["set"].duplicated().any()
-    assert set(frame["set"]) == {*data_loaders.names(), *MADE, *families}
-    assert set(frame.loc[frame["kind"] == "shapes", "set"]) == families
-    assert set(frame.loc[frame["kind"] == "made", "set"]) == set(MADE) - families
-    assert set(frame["kind"]) == {"data", "shapes", "made"}
+@pytest.mark.parametrize("whole", MADE_OF)
+def test_a_set_is_in_one_half(whole):
+    assert {whole_of(name) for name in MADE_OF[whole]} == {whole}
+    assert {half_of(name) for name in MADE_OF[whole]} == {half_of(whole)}
 
 
-def test_there_are_two_halves():
-    assert set(halves()["half"]) == {TUNING, CONFIRMATION} == {"tuning", "confirmation"}
+def test_each_half_has_sets_and_shapes():
+    for names in (data_loaders.names(), SHAPES):
+        assert {half_of(name) for name in names} == {TUNING, CONFIRMATION}
 
 
-def test_the_halves_hold_about_as_many_shapes_and_as_many_unrelated_data_sets():
-    shapes = Counter(map(half_of, SHAPES))
-    assert abs(shapes[TUNING] - shapes[CONFIRMATION]) <= len(SHAPES) // 10
-    data = halves().query("kind == 'data'")
-    unrelated = Counter(data.loc[~data["reason"].str.startswith("rows of"), "half"])
-    assert abs(unrelated[TUNING] - unrelated[CONFIRMATION]) <= 2
-
-
-def test_related_sets_are_in_one_half():
-    related = {}
-    for name in data_loaders.names():
-        stem = "adult" if re.match(r"a\da", name) else re.split(r"-(?:\dv\d|tr|te|ext)", name)[0]
-        related.setdefault(stem, []).append(half_of(name))
-    assert [len(related[stem]) for stem in ("adult", "mnist", "usps", "waveform")] == [11, 7, 5, 2]
-    assert {stem: set(found) for stem, found in related.items() if len(set(found)) > 1} == {}
-
-
-@pytest.mark.parametrize(
-    ("name", "half"),
-    [
-        ("waveform", TUNING),
-        ("segment", CONFIRMATION),
-        ("usps-train-0v1", CONFIRMATION),
-        ("pendigits-3v8", CONFIRMATION),
-        ("two-moons", TUNING),
-        ("spirals", CONFIRMATION),
-    ],
-)
-def test_a_part_has_the_half_of_the_whole(name, half):
-    assert half_of(name) == half
-
-
-@pytest.mark.parametrize("name", ["", "mnits", "-3v8"])
-def test_a_set_without_a_half_is_refused(name):
-    with pytest.raises(InputError, match=f"'{name}' has no half; add it to benchmarks/halves.csv"):
-        half_of(name)
-
-
-def test_a_reader_may_change_its_own_frame():
-    halves()["half"] = TUNING
-    assert half_of("usps") == CONFIRMATION
+def test_all_problems_of_a_set_are_in_one_half():
+    halves = {}
+    for one in problems():
+        halves.setdefault(one.whole, set()).add(one.half)
+    assert {len(found) for found in halves.values()} == {1}

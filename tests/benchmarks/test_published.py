@@ -106,7 +106,8 @@ def test_sizes_are_those_of_the_data_sets():
     frame = published().query("metric in ('n_samples', 'n_features') and dataset in @facts")
     ours = pd.Series([facts[row.dataset][row.metric] for row in frame.itertuples()], index=frame.index)
     differ = frame[ours != frame["value"]]
-    known = {"echocardiogram", "ionosphere", "ringnorm"}  # 131 rows; 354 x 64 in MKC; 1,000 rows drawn
+    # 131 rows; 354 x 64 in MKC; some classes of the letters; 1,000 rows drawn.
+    known = {"echocardiogram", "ionosphere", "letter", "ringnorm"}
     assert set(differ["dataset"]) == known
     assert set(differ.loc[differ["dataset"] == "ionosphere", "paper"]) == {MKC, THESIS}
 

@@ -44,6 +44,8 @@ def model_digest(path: Path) -> str:
     header, arrays = read_model(path)
     history = {name: column for name, column in header["history"].items() if name not in DONE}
     report = {name: value for name, value in header["report"].items() if name not in DONE}
+    if "candidates" in report:
+        report["candidates"] = [one | {"seconds": None} for one in report["candidates"]]
     told = json.dumps(header | {"history": history, "report": report}, sort_keys=True)
     return digest_of(told.encode() + b"".join(arrays[name].tobytes() for name in sorted(arrays)))
 

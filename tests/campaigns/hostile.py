@@ -140,7 +140,7 @@ def _shared() -> dict[str, tuple[Any, Any]]:
         "linear": mmcnb.CPMMC(),
         "least squares": mmcnb.UnsupervisedRLS(2, gamma=0.1, n_landmarks=6, n_init=1),
         "several kernels": mmcnb.MultipleKernelClustering(2, n_init=1, kernels=["linear", "rbf"]),
-        "graph": mmcnb.UnsupervisedRLS(2, kernel="graph", n_init=1),
+        "graph": mmcnb.MaximumMarginClustering(kernel="graph"),
     }
     found = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -538,7 +538,7 @@ def _try_names(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any]
     def ask() -> str:
         if place == "notebook":
             header, arrays = copy.deepcopy(_shared()["linear"])
-            header["report"] |= {"warnings": [name], "kernel": name, "choice": {name: name}}
+            header["report"] |= {"warnings": [name], "trust": {"level": name, "reason": name}, name: name}
             header["feature_names_in"] = [name, *"abc"]
             write_model(folder / "model", header, arrays)
             Page(str(mmcnb.load(folder / "model")._repr_html_()))

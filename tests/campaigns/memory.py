@@ -184,7 +184,8 @@ _SQUARES, _MANY = "UnsupervisedRLS(3, n_init=2)", "CrammerSingerMMC(3, n_init=2)
 _MEANS, _KERNELS = "KernelKMeans(3, n_init=2, max_iter=3)", "MultipleKernelClustering(n_init=2)"
 _FRONT = "MaximumMarginClustering(3, kernel='rbf')"
 _EVOLUTION = "EvolutionaryMMC(n_init=2, max_generations=50)"
-_GRAPH = "GraphFeatures(8, n_nodes=4000)"
+_GRAPH = "MaximumMarginClustering(kernel='graph', n_nodes=4000)"
+_DEFAULT, _COSINE = "MaximumMarginClustering()", "MaximumMarginClustering(metric='cosine')"
 
 CASES = [
     # every estimator, on dense and on sparse rows
@@ -193,9 +194,9 @@ CASES = [
     *(Case("fit", 640, "CSR", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _MANY, _KERNELS)),
     *(Case("fit", 1024, "CSR, wide", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _EVOLUTION)),
     *(Case("fit", 1024, "wide", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MANY, _KERNELS)),
-    *(Case("fit", 1024, "dense", one) for one in (_FRONT, _EVOLUTION, _GRAPH)),
+    *(Case("fit", 1024, "dense", one) for one in (_FRONT, _EVOLUTION, _GRAPH, _DEFAULT)),
     Case("fit", 1024, "CSR", _FRONT),
-    Case("fit", 1024, "CSR", _GRAPH),
+    *(Case("fit", 1024, "CSR", one) for one in (_GRAPH, _DEFAULT, _COSINE)),
     Case("fit", 1024, "CSR, wide", _MANY),
     Case("fit", 1024, "CSR, wide", _KERNELS),
     # storage, scaling, weights, threads, and where kernel values are kept

@@ -12,6 +12,7 @@ import mmcnb
 from mmcnb._config import format_bytes, parse_bytes
 from mmcnb.engine.plan import RowShape, plan_fit
 from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb.estimators.maximum_margin_clustering import MOST_MARGIN_CLUSTERS
 from mmcnb.hinge.needs import hinge_needs, larger_sample, most_sweeps
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import FREED_BYTES
@@ -234,11 +235,11 @@ def test_a_larger_sample_takes_longer_to_search(name):
     assert searches == sorted(set(searches))
 
 
-def test_a_method_that_tries_two_kernels_counts_the_search_of_both():
-    shape = RowShape(10**5, 20)
-    both, graph, function = (
-        mmcnb.MaximumMarginClustering(3, kernel=kernel).plan(shape).stages["search"]
-        for kernel in ("auto", "graph", "rbf")
-    )
-    assert both == pytest.approx(graph + function)
-    assert both < mmcnb.MaximumMarginClustering(10).plan(shape).stages["search"]
+def test_the_search_for_the_widest_margin_is_counted_for_few_clusters_alone():
+    def search(n_clusters, kernel):
+        plan = mmcnb.MaximumMarginClustering(n_clusters, kernel=kernel).plan(RowShape(10**5, 20))
+        return plan.stages["search"]
+
+    for k in (2, MOST_MARGIN_CLUSTERS):
+        assert search(k, "auto") == search(k, "rbf") > search(k, "graph")
+    assert search(MOST_MARGIN_CLUSTERS + 1, "auto") == search(MOST_MARGIN_CLUSTERS + 1, "graph")

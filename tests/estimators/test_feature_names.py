@@ -89,7 +89,7 @@ def test_rows_with_names_and_rows_without_are_told_apart_by_a_warning(named, sto
 
 
 @pytest.mark.parametrize(
-    "name", ["CPMMC", "SparseKernelMMC", "UnsupervisedRLS", "KernelKMeans", "GraphFeatures"]
+    "name", ["CPMMC", "SparseKernelMMC", "UnsupervisedRLS", "KernelKMeans", "MaximumMarginClustering"]
 )
 def test_scikit_learns_check_of_names(name):
     check_dataframe_column_names_consistency(name, getattr(mmcnb, name)())

@@ -9,15 +9,26 @@ import mmcnb
 from mmcnb._progress import Stages
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
 from mmcnb.stores import create_dense_store
-from tests.estimators.graph_fits import blobs, graph_rls, nodes
 from tests.samples.test_reads import RecordingStore
 
 N = GROUP_ROWS + 3001
 FITS = {
     "landmarks": lambda **given: mmcnb.UnsupervisedRLS(3, n_landmarks=12, sample_size=300, n_init=1, **given),
-    "graph": lambda **given: graph_rls(kernel=nodes(300), **given),
-    "default": lambda **given: mmcnb.MaximumMarginClustering(3, kernel=nodes(300), **given),
+    "graph": lambda **given: front_door(kernel="graph", **given),
+    "margin": lambda **given: front_door(kernel="linear", **given),
+    "default": lambda **given: front_door(**given),
 }
+
+
+def front_door(**given):
+    return mmcnb.MaximumMarginClustering(3, n_nodes=300, **{"random_state": 0} | given)
+
+
+def blobs():
+    """Three groups that touch."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, N)
+    return (8.0 * rng.standard_normal((3, 3))[y] + rng.standard_normal((N, 3))).astype(np.float32)
 
 
 def in_order(y):
@@ -45,7 +56,7 @@ def most_gets(gets):
 @pytest.mark.parametrize("fit", FITS)
 def test_labels_come_with_the_last_pass(fit, tmp_path, keep_columns_in):
     keep_columns_in("recompute")
-    samples, gets = opened(tmp_path, blobs(N, gap=8.0, dtype=np.float32)[0])
+    samples, gets = opened(tmp_path, blobs())
     model = FITS[fit](random_state=0, n_jobs=2).fit(samples)
     assert most_gets(gets) == model.history_["reads"].iloc[-1]
     np.testing.assert_array_equal(model.labels_, model.predict(samples))
@@ -75,9 +86,9 @@ def test_the_order_of_sorted_rows_is_seen_in_the_sample(tmp_path, keep_columns_i
     np.testing.assert_array_equal(model.labels_, np.array([1, 2, 0])[y])
 
 
-@pytest.mark.parametrize("fit", ["landmarks", "graph"])
+@pytest.mark.parametrize("fit", ["landmarks", "graph", "margin"])
 def test_a_checkpoint_gives_the_labels_of_a_fit_that_was_kept_elsewhere(fit, tmp_path):
-    samples, _ = opened(tmp_path, blobs(N, gap=8.0, dtype=np.float32)[0])
+    samples, _ = opened(tmp_path, blobs())
     expected = FITS[fit](random_state=0).fit(samples).labels_
     for name in ("first", "resumed"):
         model = FITS[fit](random_state=0, checkpoint=tmp_path / "checkpoint")
@@ -98,7 +109,7 @@ def test_progress_counts_on_the_sample_and_the_passes(fit, tmp_path, keep_column
         counted.append(stages.done / stages.units)
 
     monkeypatch.setattr(Stages, "update", recorded)
-    samples, _ = opened(tmp_path, blobs(GROUP_ROWS, gap=8.0, dtype=np.float32)[0])
+    samples, _ = opened(tmp_path, blobs()[:GROUP_ROWS])
     model = FITS[fit](random_state=0, verbose=1).fit(samples)
     passes = 1 if fit == "graph" else model.max_passes
     np.testing.assert_allclose(counted, np.arange(1, len(counted) + 1) / (1 + passes))
@@ -107,7 +118,7 @@ def test_progress_counts_on_the_sample_and_the_passes(fit, tmp_path, keep_column
 
 def test_progress_leaves_out_what_a_checkpoint_recalls(tmp_path, keep_columns_in, monkeypatch):
     keep_columns_in("recompute")
-    samples, _ = opened(tmp_path, blobs(GROUP_ROWS, gap=8.0, dtype=np.float32)[0])
+    samples, _ = opened(tmp_path, blobs()[:GROUP_ROWS])
     model = FITS["landmarks"](random_state=0, verbose=1, checkpoint=tmp_path / "checkpoint").fit(samples)
     passes, skipped = model.history_["reads"].iloc[-1], []
     monkeypatch.setattr(Stages, "skip", lambda stages, n: skipped.append(n))

@@ -77,12 +77,6 @@ def test_what_cannot_be_landmarks_is_refused(name, landmarks, sentence):
         make(name, landmarks=landmarks).fit(make_blobs(100))
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_the_graph_kernel_has_none(name):
-    with pytest.raises(mmcnb.InputError, match="leave them out with the graph kernel"):
-        getattr(mmcnb, name)(kernel="graph", landmarks=np.eye(3)).fit(make_blobs(100))
-
-
 def test_landmarks_of_unlike_rows_end_the_search_for_components_too():
     # All kernel values between rows are 0, so the principal components are all alike.
     X = make_blobs(300)

@@ -1,8 +1,9 @@
-"""The front door: what it chooses, that its model and its labels agree, and what it refuses."""
+"""The front door: what it takes, that model, labels and J agree, its laws, and what it refuses."""
 
+import pickle
 import warnings
-from dataclasses import replace
 
+import dask.array
 import numpy as np
 import pytest
 import scipy.sparse
@@ -11,268 +12,599 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
+from mmcnb.choice.candidates import GINI_THRESHOLDS, LEAST_SQUARES, MARGIN, NEIGHBOURS
+from mmcnb.choice.pick import REPAIRED
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
-from mmcnb.estimators.choice import CLEAR_CUT, LEAST_AGREEMENT, NO_CUT, Candidate
+from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS
+from mmcnb.stores import create_csr_store, create_dense_store
 from mmcnb.synthetic import make_shape
 
 pytestmark = pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
-CHOICES = [
-    ("graph", "hinge"),
-    ("graph", "squared"),
-    ("rbf", "hinge"),
-    ("rbf", "squared"),
-    ("linear", "hinge"),
-]
+OF_GRAPH = {*(f"communities {count}" for count in NEIGHBOURS), *(f"linkage {g}" for g in GINI_THRESHOLDS)}
+WAYS = {
+    "all candidates": {},
+    "graph": {"kernel": "graph"},
+    "Gaussian margin": {"kernel": "rbf"},
+    "linear margin": {"kernel": "linear"},
+    "directions": {"metric": "cosine"},
+    "sizes": {"cluster_sizes": "equal"},
+    "fewer nodes": {"n_nodes": 150},
+}
 
 
 def front_door(n_clusters=2, **parameters):
     return mmcnb.MaximumMarginClustering(n_clusters, random_state=0, **parameters)
 
 
-def spread(n=600, seed=0):
-    """Two overlapping Gaussians, which no valley parts."""
+def blobs(n=300, k=3, d=4, spread=1.0, seed=0):
+    """Round groups, ten apart."""
     rng = np.random.default_rng(seed)
-    y = rng.integers(0, 2, n)
-    return rng.standard_normal((n, 8)) + y[:, None] * 0.8, y
+    y = np.arange(n) % k
+    return 10.0 * np.eye(k, d)[y] + spread * rng.standard_normal((n, d)), y
 
 
-# -- the choice --------------------------------------------------------------------------------
+def touching(n=400, seed=0):
+    """Groups that overlap, so that where a row belongs is not plain."""
+    return blobs(n, d=3, spread=3.5, seed=seed)[0]
+
+
+def topics(n=400, seed=0, dtype=np.float64):
+    """Sparse rows of three topics."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    likely = np.where(np.arange(90) // 30 == y[:, None], 0.5, 0.03)
+    return scipy.sparse.csr_array(
+        ((rng.random((n, 90)) < likely) * (0.5 + rng.random((n, 90)))).astype(dtype)
+    ), y
+
+
+def of_length_one(X):
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def told(model):
+    """The report, without what differs between equal fits."""
+    bare = {name: value for name, value in model.report_.items() if not name.endswith("seconds")}
+    bare["candidates"] = [{**one, "seconds": None} for one in model.report_["candidates"]]
+    return bare
+
+
+def facts(model, probe):
+    """What must be the same to the bit."""
+    arrays = {name: array.tobytes() for name, array in model.model_.arrays().items()}
+    values = model.decision_function(probe).tobytes(), model.predict_proba(probe).tobytes()
+    return model.labels_.tobytes(), arrays, values, model.objective_, model.candidate_, told(model)
+
+
+# -- what is taken -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["two-rings", "three-rings", "four-moons", "nine-blobs"])
-def test_shapes_are_clusters_of_the_graph(name):
+def test_shapes_are_found_and_trusted(name):
     X, y = make_shape(name, random_state=0)
     model = front_door(int(y.max()) + 1).fit(X)
-    assert model.kernel_ == "graph"
-    assert model.loss_ == ("hinge" if y.max() == 1 else "squared")
     assert adjusted_rand_score(y, model.labels_) == 1
-    assert model.report_["candidates"][0]["relative_cut"] < 0.01
     assert model.report_["trust"]["level"] == "high"
+    new, classes = make_shape(name, 300, random_state=1)
+    assert adjusted_rand_score(classes, model.predict(new)) > 0.98
 
 
-def test_a_partition_that_cuts_hardly_anything_needs_no_agreement():
-    X, _ = make_shape("unequal-moons", 1200, random_state=1)
+def test_of_two_level_partitions_the_widest_margin_is_taken_at_two_clusters():
+    X, _ = make_shape("two-rings", random_state=0)
     model = front_door().fit(X)
-    graph = model.report_["candidates"][0]
-    assert graph["relative_cut"] <= NO_CUT
-    assert graph["agreement"] < LEAST_AGREEMENT
-    assert model.kernel_ == "graph"
-
-
-def test_a_spread_is_left_to_the_gaussian_kernel():
-    X, y = spread()
-    model = front_door().fit(X)
-    assert (model.kernel_, model.loss_) == ("rbf", "squared")
-    graph, function = model.report_["candidates"]
-    assert (graph["taken"], function["taken"]) == (False, True)
-    assert graph["relative_cut"] > CLEAR_CUT or graph["agreement"] < LEAST_AGREEMENT
-    assert graph["relative_cut"] > NO_CUT
-    assert model.report_["choice"].startswith("Gaussian kernel: the graph is not clear")
-    assert adjusted_rand_score(y, model.labels_) > 0.3
-
-
-@pytest.mark.parametrize(("agrees", "converged"), [(True, False), (True, True), (False, False)])
-def test_a_gaussian_fit_that_ends_early_yields_to_a_graph_whose_searches_agree(
-    monkeypatch, agrees, converged
-):
-    under = mmcnb.MaximumMarginClustering._under
-
-    def ended(self, kernel, session):
-        chosen = under(self, kernel, session)
-        attributes = {**chosen.result.attributes, "converged": converged}
-        return chosen._replace(result=replace(chosen.result, attributes=attributes))
-
-    monkeypatch.setattr(mmcnb.MaximumMarginClustering, "_under", ended)
-    monkeypatch.setattr(Candidate, "is_clear", False)
-    monkeypatch.setattr(Candidate, "agrees", agrees)
-    model = front_door(3).fit(spread()[0])
-    by_graph = agrees and not converged
-    assert model.kernel_ == ("graph" if by_graph else "rbf")
-    assert [one["taken"] for one in model.report_["candidates"]] == [by_graph, not by_graph]
-    assert ("does not converge" in model.report_["choice"]) == by_graph
-
-
-@pytest.mark.parametrize(("kernel", "loss"), CHOICES)
-def test_what_is_asked_for_is_taken(kernel, loss):
-    X, _ = make_shape("two-moons", 400, random_state=0)
-    model = front_door(kernel=kernel, loss=loss).fit(X)
-    assert (model.kernel_, model.loss_) == (kernel, loss)
-    assert (model.report_["kernel"], model.report_["loss"]) == (kernel, loss)
-
-
-@pytest.mark.parametrize("share", [0.06, 0.15])
-def test_a_small_cluster_that_lies_apart_is_found(share):
-    rng = np.random.default_rng(0)
-    y = rng.random(1000) < share
-    X = rng.standard_normal((1000, 2)) + 12.0 * y[:, None]
-    assert adjusted_rand_score(y, front_door(kernel="graph").fit(X).labels_) > 0.95
-    if share > 0.1:  # the search by least squares tries no smaller ones
-        assert adjusted_rand_score(y, front_door(kernel="graph", loss="squared").fit(X).labels_) == 1
-
-
-def test_the_hinge_loss_on_a_graph_starts_from_the_better_cut():
-    X, y = make_shape("unequal-moons", random_state=1)
-    assert adjusted_rand_score(y, front_door(kernel="graph", loss="hinge").fit(X).labels_) > 0.95
-
-
-def test_size_constraints_take_the_squared_loss():
-    X, _ = make_shape("two-moons", 400, random_state=0)
-    model = front_door(cluster_sizes=[0.3, 0.7], size_tolerance=0.0).fit(X)
-    assert model.loss_ == "squared"
-    assert abs(min(model.report_["sizes"]) - 120) <= 12  # rows at one distance cross together
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kernel", ["graph", mmcnb.GraphKernel(n_nodes=500), "rbf"])
-@pytest.mark.parametrize(("n_clusters", "loss"), [(3, "squared"), (2, "hinge"), (3, "hinge")])
-def test_a_given_kernel_and_loss_are_one_of_the_other_estimators(kernel, n_clusters, loss):
-    X, _ = make_shape("three-bars", 900, random_state=0)
-    settings = {"kernel": kernel, "random_state": 0}
-    if loss == "squared":
-        other = mmcnb.UnsupervisedRLS(n_clusters, cluster_sizes=None, **settings)
-    elif n_clusters == 2:
-        other = mmcnb.SparseKernelMMC(**settings)
-    else:
-        other = mmcnb.CrammerSingerMMC(n_clusters, cluster_sizes=None, **settings)
-    asked = front_door(n_clusters, kernel=kernel, loss=loss).fit(X)
-    np.testing.assert_array_equal(asked.labels_, other.fit(X).labels_)
-    assert asked.objective_ == other.objective_
-    assert asked.kernel_ == ("rbf" if kernel == "rbf" else "graph")
-    assert asked.report_["choice"] == ""
-    assert kernel == "rbf" or asked.report_["graph"] == other.report_["graph"]
-
-
-def test_the_hinge_loss_holds_the_sizes_of_two_clusters():
-    X, _ = make_shape("two-moons", 400, random_state=0)
-    sizes = front_door(loss="hinge", cluster_sizes=[0.3, 0.7], size_tolerance=0.0).fit(X).report_["sizes"]
-    assert abs(min(sizes) - 120) <= 12
-
-
-# -- model and labels --------------------------------------------------------------------------
+    assert len({one["J"] for one in model.report_["candidates"]}) == 1
+    assert (model.candidate_, model.kernel_) == (MARGIN, "rbf")
+    assert front_door(kernel="graph").fit(X).kernel_ == "graph"
 
 
 @pytest.mark.parametrize(
-    ("n_clusters", "loss"), [(1, "auto"), (1, "hinge"), (2, "auto"), (3, "auto"), (3, "hinge")]
+    ("parameters", "names", "kernel"),
+    [
+        ({}, OF_GRAPH | {MARGIN}, None),
+        ({"n_clusters": 3}, OF_GRAPH, "graph"),
+        ({"kernel": "graph"}, OF_GRAPH, "graph"),
+        ({"kernel": "rbf"}, {MARGIN}, "rbf"),
+        ({"n_clusters": 3, "kernel": "rbf"}, {MARGIN}, "rbf"),
+        ({"kernel": "linear"}, {MARGIN}, "linear"),
+        ({"kernel": "graph", "metric": "cosine"}, OF_GRAPH | {"layout"}, "graph"),
+        ({"cluster_sizes": "equal"}, {LEAST_SQUARES}, "rbf"),
+        ({"n_clusters": 1}, {"one cluster"}, "graph"),
+    ],
 )
-@pytest.mark.parametrize("kernel", ["auto", "rbf", mmcnb.GraphKernel(n_nodes=300)])
-def test_labels_are_those_of_the_model_and_of_its_file(tmp_path, n_clusters, kernel, loss):
-    X, _ = make_shape("three-bars", 900, random_state=0)
-    model = front_door(n_clusters, kernel=kernel, loss=loss).fit(X)
-    np.testing.assert_array_equal(model.labels_, model.predict(X))
+def test_kernel_metric_and_sizes_say_which_candidates_there_are(parameters, names, kernel):
+    model = front_door(**parameters).fit(touching())
+    found = {one["candidate"].removesuffix(REPAIRED) for one in model.report_["candidates"]}
+    assert found | set(model.report_["left_out"]) == names
+    assert model.kernel_ in ([kernel] if kernel else ["graph", "rbf"])
+    assert model.candidate_ in [one["candidate"] for one in model.report_["candidates"]]
+
+
+def test_candidates_are_told_by_falling_j():
+    X = touching()
+    model = front_door(4).fit(X)
+    candidates = model.report_["candidates"]
+    scores = [one["J"] for one in candidates]
+    assert scores == sorted(scores, reverse=True)
+    assert model.objective_ == scores[0]
+    for one in candidates:
+        assert one["J"] == pytest.approx(4 * one["information"] + one["gap"])
+        assert (len(one["shares"]), sum(one["shares"])) == (4, pytest.approx(1))
+        assert one["broken"] is None
+
+
+def test_rows_all_of_one_kind_are_not_trusted():
+    with pytest.warns(ClusterWarning, match="^the clusters may be none: other candidates agree by"):
+        model = front_door(5).fit(np.random.default_rng(0).standard_normal((600, 5)))
+    trust = model.report_["trust"]
+    assert (trust["level"], trust["reason"].count(". ")) == ("low", 0)
+    assert 0 <= trust["agreement"] < 0.8
+
+
+def test_sizes_are_held():
+    X, _ = make_shape("two-moons", 400, random_state=0)
+    model = front_door(cluster_sizes=[0.3, 0.7], size_tolerance=0.0).fit(X)
+    assert abs(min(model.report_["sizes"]) - 120) <= 12  # rows at one distance cross together
+
+
+# -- the number of clusters --------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", [None, "auto"])
+@pytest.mark.parametrize("name", ["two-moons", "scattered-blobs", "seven-blobs"])
+def test_the_number_of_clusters_is_that_with_the_largest_j(name, asked):
+    X, y = make_shape(name, random_state=0)
+    model = front_door(asked).fit(X)
+    assert model.n_clusters_ == y.max() + 1 == np.unique(model.labels_).size
+    numbers = model.report_["numbers"]
+    assert [one["n_clusters"] for one in numbers] == list(range(2, 13))
+    assert max(numbers, key=lambda one: one["J"])["n_clusters"] == model.n_clusters_
+    assert front_door(model.n_clusters_).fit(X).labels_.tolist() == model.labels_.tolist()
+
+
+def test_no_more_clusters_are_tried_than_asked_for_or_than_rows_differ():
+    X, _ = make_shape("seven-blobs", random_state=0)
+    numbers = front_door(None, max_clusters=4).fit(X).report_["numbers"]
+    assert [one["n_clusters"] for one in numbers] == [2, 3, 4]
+    few = front_door(None).fit(np.repeat([[0.0], [1.0], [5.0], [6.0]], 9, axis=0)).report_["numbers"]
+    assert [one["n_clusters"] for one in few] == [2, 3, 4]
+    assert front_door(3).fit(X).report_["numbers"] == []
+
+
+# -- model, labels and J -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 3])
+@pytest.mark.parametrize("way", WAYS)
+def test_labels_are_those_of_the_model_of_its_probabilities_and_of_its_file(tmp_path, way, n_clusters):
+    X = touching()
+    model = front_door(n_clusters, **WAYS[way]).fit(X)
+    values, shares = model.decision_function(X), model.predict_proba(X)
+    assert values.shape == shares.shape == (len(X), n_clusters)
+    for found in (model.predict(X), values.argmax(axis=1), shares.argmax(axis=1)):
+        np.testing.assert_array_equal(found, model.labels_)
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-6)
+    assert (shares >= 0).all()
+    assert model.report_["sizes"] == np.bincount(model.labels_, minlength=n_clusters).tolist()
     _, first = np.unique(model.labels_, return_index=True)
     assert (np.diff(first) > 0).all()
     model.save(tmp_path / "a.model")
     read = mmcnb.load(tmp_path / "a.model")
     np.testing.assert_array_equal(read.predict(X), model.labels_)
-    assert (read.kernel_, read.loss_, read.report_) == (model.kernel_, model.loss_, model.report_)
-    assert read.get_params()["kernel"] == kernel
+    assert read.predict_proba(X).tobytes() == shares.tobytes()
+    for name in ("objective_", "n_clusters_", "candidate_", "kernel_", "report_"):
+        assert getattr(read, name) == getattr(model, name)
+    assert read.get_params() == model.get_params()
+    assert read.history_.equals(model.history_)
 
 
-@pytest.mark.parametrize(
-    ("name", "loss"), [("two-moons", "auto"), ("three-bars", "auto"), ("three-bars", "hinge")]
-)
-def test_labels_do_not_depend_on_storage_threads_or_the_pass_that_made_them(tmp_path, name, loss):
-    X, y = make_shape(name, 6000, random_state=0)
-    X = X.astype(np.float32)
-    zarr.create_array(tmp_path / "a.zarr", data=X, chunks=(777, 2))
-    settings = {"kernel": mmcnb.GraphKernel(n_nodes=500), "loss": loss, "n_jobs": 1}
-    expected = front_door(int(y.max()) + 1, **settings).fit(X)
-    again = clone(expected).set_params(n_jobs=3)
-    for rows in (X, tmp_path / "a.zarr"):
-        found = again.fit(rows)
-        np.testing.assert_array_equal(found.labels_, expected.labels_)
-        assert found.objective_ == expected.objective_
-    assert adjusted_rand_score(y, expected.labels_) > 0.99
-
-
+@pytest.mark.parametrize("way", ["all candidates", "graph", "Gaussian margin", "directions"])
 @pytest.mark.parametrize("n_clusters", [2, 3])
-def test_a_checkpoint_resumes_with_the_same_labels(tmp_path, n_clusters):
-    X, _ = make_shape("three-bars", 5000, random_state=0)
-    zarr.create_array(tmp_path / "a.zarr", data=X)
-    plain = front_door(n_clusters, kernel=mmcnb.GraphKernel(n_nodes=400)).fit(tmp_path / "a.zarr")
-    kept = clone(plain).set_params(checkpoint=tmp_path / "kept")
-    for _ in range(2):
-        np.testing.assert_array_equal(kept.fit(tmp_path / "a.zarr").labels_, plain.labels_)
-    assert kept.history_["resumed"].any()
+def test_the_objective_is_the_score_of_the_labels(way, n_clusters):
+    X = touching()
+    model = front_door(n_clusters, **WAYS[way]).fit(X)
+    score = mmcnb.partition_score(X, model.labels_, metric=model.metric)
+    assert model.objective_ == pytest.approx(score.J, rel=1e-9)
+    taken = next(one for one in model.report_["candidates"] if one["candidate"] == model.candidate_)
+    assert (taken["information"], taken["gap"]) == pytest.approx((score.information, score.gap), rel=1e-9)
 
 
-def test_sparse_rows_are_clustered_as_dense_ones():
-    rng = np.random.default_rng(0)
-    topic = rng.integers(0, 3, 500)
-    likely = np.where(np.arange(90) // 30 == topic[:, None], 0.5, 0.03)
-    X = (rng.random((500, 90)) < likely).astype(float)
-    sparse = front_door(3, kernel="graph").fit(scipy.sparse.csr_array(X))
-    assert adjusted_rand_score(topic, sparse.labels_) > 0.95
-    assert adjusted_rand_score(sparse.labels_, front_door(3, kernel="graph").fit(X).labels_) > 0.95
+def test_no_cluster_is_empty():
+    X, _ = blobs(100)
+    for rows in (np.r_[X, np.full((1, 4), 60.0)], np.repeat(np.eye(5), 20, axis=0), X):
+        for k in (2, 4, 5):
+            assert min(front_door(k, kernel="graph").fit(rows).report_["sizes"]) > 0
+    assert np.bincount(front_door(100).fit(X).labels_).tolist() == [1] * 100
 
 
-# -- the coordinates as features ---------------------------------------------------------------
+@pytest.mark.parametrize("copied", [clone, lambda model: pickle.loads(pickle.dumps(model))])
+def test_copies_have_the_same_settings(copied):
+    X = touching()
+    model = front_door(3, kernel="graph", metric="cosine", n_nodes=200).fit(X)
+    again = copied(model)
+    assert again.get_params() == model.get_params()
+    again = again.fit(X) if copied is clone else again
+    np.testing.assert_array_equal(again.predict(X), model.labels_)
 
 
-def test_graph_features_make_rings_compact(tmp_path):
-    X, y = make_shape("two-rings", random_state=0)
-    new, classes = make_shape("two-rings", 300, random_state=1)
-    features = mmcnb.GraphFeatures(n_components=1, random_state=0).fit(X)
-    sides = features.transform(X)[:, 0] > 0
-    assert adjusted_rand_score(y, sides) == 1
-    assert adjusted_rand_score(classes, features.transform(new)[:, 0] > 0) == 1
-    assert features.eigenvalues_[0] > 0.999
-    features.save(tmp_path / "features.model")
-    read = mmcnb.load(tmp_path / "features.model")
-    np.testing.assert_array_equal(read.transform(new), features.transform(new))
-    zarr.create_array(tmp_path / "a.zarr", data=X, chunks=(333, 2))
-    np.testing.assert_array_equal(features.transform(tmp_path / "a.zarr"), features.transform(X))
-    assert features.get_feature_names_out().tolist() == ["graphfeatures0"]
+def test_rows_one_by_one_have_the_labels_of_all():
+    X = touching(300)
+    for way in ("graph", "Gaussian margin", "directions"):
+        model = front_door(3, **WAYS[way]).fit(X)
+        alone = np.concatenate([model.predict(X[i : i + 1]) for i in range(60)])
+        np.testing.assert_array_equal(alone, model.labels_[:60])
 
 
-# -- what is refused ---------------------------------------------------------------------------
+def test_a_fit_without_labels_has_the_same_model(tmp_path):
+    X = touching()
+    whole, bare = front_door(3, n_nodes=200).fit(X), front_door(3, n_nodes=200).fit_model(X)
+    assert not hasattr(bare, "labels_")
+    np.testing.assert_array_equal(bare.predict(X), whole.labels_)
+    assert bare.predict(X, out=tmp_path / "labels.zarr") is None
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "labels.zarr", mode="r")[:], whole.labels_)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "told"),
-    [
-        ({"kernel": "poly"}, "kernel='poly' is unknown; choose one of 'auto', 'rbf', 'linear', 'graph'"),
-        ({"loss": "logistic"}, "loss='logistic' is unknown"),
-        ({"loss": "hinge", "n_clusters": 61}, "n_clusters=61 is more than the 60 rows"),
-        ({"loss": "hinge", "cluster_sizes": [0.5, 0.6]}, "cluster_sizes must sum to 1"),
-        ({"cluster_sizes": "auto"}, "cluster_sizes='auto' is unknown; give None, 'equal' or shares"),
-        ({"cluster_sizes": [0.5, 0.6]}, "cluster_sizes must sum to 1"),
-        ({"kernel": mmcnb.GraphKernel(n_neighbors=0)}, "n_neighbors=0 is out of range"),
-        ({"kernel": mmcnb.GraphKernel(filter="sharp")}, "filter='sharp' is unknown"),
-        ({"kernel": mmcnb.GraphKernel(n_neighbors=90)}, "n_neighbors=90 is not below the 60 distinct rows"),
-        ({"n_clusters": 61}, "n_clusters=61 is more than the 60 rows"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_one_sentence(parameters, told):
-    X, _ = make_shape("two-moons", 60, random_state=0)
-    with pytest.raises(InputError, match=told.replace("[", r"\[")) as caught:
-        mmcnb.MaximumMarginClustering(random_state=0).set_params(**parameters).fit(X)
-    assert str(caught.value).count(". ") == 0
+def test_the_history_ends_with_the_labels():
+    X = touching()
+    for kernel, stages in (("graph", 1), ("rbf", 2)):
+        history = front_door(kernel=kernel).fit(X).history_
+        assert history["stage"].iloc[-1] == "labels"
+        assert history["stage"].nunique() >= stages
 
 
-def test_equal_rows_and_a_small_memory_limit_are_refused():
-    with pytest.raises(InputError, match="equal"):
-        front_door().fit(np.ones((50, 3)))
-    with pytest.raises(MemoryLimitError, match="the least that works"):
-        front_door(memory_limit=320 * 2**20).fit(np.random.default_rng(0).normal(size=(20_000, 50)))
+# -- storages, threads, workers and checkpoints ------------------------------------------------
 
 
-def test_a_column_with_nearly_all_of_the_variance_is_told():
-    X, _ = spread()
-    X[:, 0] *= 1000
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = front_door(kernel="graph").fit(X)
-    told = [str(one.message) for one in caught if one.category is ClusterWarning]
-    assert any("standard" in sentence for sentence in told)
-    assert model.report_["warnings"]
+@pytest.mark.parametrize("way", ["all candidates", "graph", "Gaussian margin", "directions"])
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_threads_and_storages_of_dense_rows_give_the_same_bits(tmp_path, way, n_clusters):
+    X = touching(6000).astype(np.float32)
+    settings = WAYS[way] | {"n_nodes": 500, "scale": "standard"}
+    for chunks in ((777, 2), (5000, 1)):
+        zarr.create_array(tmp_path / f"{chunks[0]}.zarr", data=X, chunks=chunks)
+    expected = facts(front_door(n_clusters, n_jobs=1, **settings).fit(X), X[:500])
+    lazy = dask.array.from_array(X, chunks=(1234, 3))
+    for rows in (X, tmp_path / "777.zarr", tmp_path / "5000.zarr", lazy):
+        assert facts(front_door(n_clusters, n_jobs=3, **settings).fit(rows), X[:500]) == expected
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_threads_and_storages_of_sparse_rows_give_the_same_bits(tmp_path, metric):
+    X, y = topics(6000, dtype=np.float32)
+    settings = {"n_nodes": 500, "metric": metric}
+    with create_csr_store(tmp_path / "csr.zarr", X.shape[1]) as writer:
+        writer.append(X)
+    model = front_door(3, n_jobs=1, **settings).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    for rows in (X, tmp_path / "csr.zarr", scipy.sparse.csr_matrix(X)):
+        again = front_door(3, n_jobs=3, **settings).fit(rows)
+        assert facts(again, X[:500]) == facts(model, X[:500])
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("way", ["all candidates", "graph", "directions"])
+def test_workers_of_a_cluster_give_the_same_bits_as_threads(tmp_path, way, dask_client):
+    X = touching(GROUP_ROWS + 3001).astype(np.float32)
+    with create_dense_store(tmp_path / "rows.zarr", 3, chunk_rows=3 * BLOCK_ROWS) as writer:
+        writer.append(X)
+    settings = WAYS[way] | {"n_nodes": 400}
+    expected = facts(front_door(n_jobs=2, **settings).fit(X), X[:500])
+    model = front_door(engine=dask_client(2), **settings).fit(tmp_path / "rows.zarr")
+    assert facts(model, X[:500]) == expected
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "way"), [(2, "all candidates"), (3, "graph"), (3, "Gaussian margin"), (2, "sizes")]
+)
+def test_a_checkpoint_of_some_passes_leads_to_the_same_end(tmp_path, n_clusters, way):
+    X = touching(9000).astype(np.float32)
+    with create_dense_store(tmp_path / "rows.zarr", 3, chunk_rows=BLOCK_ROWS) as writer:
+        writer.append(X)
+    settings = WAYS[way] | {"n_nodes": 400}
+    expected = facts(front_door(n_clusters, **settings).fit(tmp_path / "rows.zarr"), X[:500])
+    model = front_door(n_clusters, checkpoint=tmp_path / "run", **settings)
+    assert facts(model.fit(tmp_path / "rows.zarr"), X[:500]) == expected
+    assert not model.history_["resumed"].any()
+    for entry in sorted((tmp_path / "run" / "passes").iterdir(), reverse=True):
+        entry.unlink()
+        assert facts(model.fit(tmp_path / "rows.zarr"), X[:500]) == expected
+    assert facts(model.fit(tmp_path / "rows.zarr"), X[:500]) == expected
+    assert model.history_["resumed"].iloc[-1]
+    with pytest.raises(InputError, match=r"^[^\n]*n_nodes is 400 there and 401 here[^\n]*\.$"):
+        model.set_params(n_nodes=401).fit(tmp_path / "rows.zarr")
+
+
+def test_a_large_fit_reads_its_rows_twice(tmp_path):
+    zarr.create_array(tmp_path / "a.zarr", data=touching(9000), chunks=(1000, 3))
+    history = front_door(n_nodes=300).fit(tmp_path / "a.zarr").history_
+    assert history["reads"].iloc[-1] == 2
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_sparse_rows_are_clustered_as_dense_ones(metric):
+    X, y = topics()
+    for columns in (90, 40):  # above and below the number of axes
+        sparse, dense = (
+            front_door(3, metric=metric).fit(rows) for rows in (X[:, :columns], X[:, :columns].toarray())
+        )
+        assert adjusted_rand_score(sparse.labels_, dense.labels_) > 0.95
+    assert adjusted_rand_score(y, front_door(3, metric=metric).fit(X).labels_) > 0.95
+
+
+# -- laws --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, None])
+@pytest.mark.parametrize("kernel", ["auto", "graph"])
+def test_weights_are_repetitions(kernel, n_clusters):
+    X, counts = touching(200), np.random.default_rng(1).integers(1, 5, 200)
+    model = front_door(n_clusters, kernel=kernel)
+    weighted = clone(model).fit(X, sample_weight=counts)
+    repeated = clone(model).fit(np.repeat(X, counts, axis=0))
+    np.testing.assert_array_equal(np.repeat(weighted.labels_, counts), repeated.labels_)
+    assert repeated.objective_ == pytest.approx(weighted.objective_, rel=1e-9)
+    assert repeated.report_["sizes"] == weighted.report_["sizes"]
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, None])
+@pytest.mark.parametrize("times", [np.repeat, np.tile])
+def test_all_rows_three_times_are_the_same_partition(times, n_clusters):
+    X = touching(200)
+    thrice = np.repeat(X, 3, axis=0) if times is np.repeat else np.tile(X, (3, 1))
+    once, many = front_door(n_clusters).fit(X), front_door(n_clusters).fit(thrice)
+    assert adjusted_rand_score(times(once.labels_, 3), many.labels_) == 1
+    assert many.objective_ == pytest.approx(once.objective_, rel=1e-9)
+
+
+def test_rows_of_no_weight_change_nothing():
+    X = touching(300)
+    weights = np.r_[np.ones(300), np.zeros(80)]
+    plain = front_door(3).fit(X)
+    weighted = front_door(3).fit(np.r_[X, touching(80, seed=9)], sample_weight=weights)
+    np.testing.assert_array_equal(weighted.labels_[:300], plain.labels_)
+    assert (weighted.objective_, weighted.report_["sizes"]) == (plain.objective_, plain.report_["sizes"])
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, None])
+@pytest.mark.parametrize(
+    "change",
+    [lambda X: 1e6 * X, lambda X: 1e-6 * X, lambda X: X + 1e4, lambda X: -X, lambda X: X[:, ::-1]],
+    ids=["times a million", "by a million", "shifted", "mirrored", "columns in another order"],
+)
+def test_unit_origin_and_order_of_columns_do_not_matter(change, n_clusters):
+    X = touching()
+    one, other = front_door(n_clusters).fit(X), front_door(n_clusters).fit(change(X))
+    assert adjusted_rand_score(one.labels_, other.labels_) > 0.99
+
+
+@pytest.mark.parametrize("n_clusters", [3, None])
+def test_rows_that_change_places_have_the_same_clusters(n_clusters):
+    X, y = blobs()
+    order = np.random.default_rng(3).permutation(len(X))
+    one, other = front_door(n_clusters).fit(X), front_door(n_clusters).fit(X[order])
+    assert adjusted_rand_score(one.labels_[order], other.labels_) == adjusted_rand_score(y, one.labels_) == 1
+    assert other.objective_ == pytest.approx(one.objective_, rel=1e-9)
+
+
+PLACES = {
+    "apart": [40.0, 0, 0, 0],
+    "between": [5.0, 5.0, 0, 0],
+    "beside": [13.5, 0, 0, 0],
+    "at the origin": [0.0] * 4,
+}
+
+
+@pytest.mark.parametrize("count", [5, 20, 50, 100])
+@pytest.mark.parametrize("place", PLACES)
+def test_equal_rows_are_a_cluster(place, count):
+    X, y = blobs(250)
+    rows, classes = np.r_[X, np.tile(PLACES[place], (count, 1))], np.r_[y, [3] * count]
+    model = front_door(4).fit(rows)
+    assert adjusted_rand_score(classes, model.labels_) == 1
+    assert model.report_["trust"]["level"] == "high"
+    weights = np.r_[np.ones(250), count]
+    assert (
+        adjusted_rand_score(classes[:251], front_door(4).fit(rows[:251], sample_weight=weights).labels_) == 1
+    )
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+def test_rows_without_a_value_are_a_cluster(form):
+    X, y = blobs(300, spread=0.5)
+    rows = np.r_[np.where(np.abs(X) > 2, X, 0), np.zeros((100, 4))]
+    model = front_door(4).fit(form(rows))
+    assert adjusted_rand_score(np.r_[y, [3] * 100], model.labels_) > 0.95
+
+
+def test_rows_that_are_nearly_all_equal_are_clustered():
+    X = np.zeros((6000, 2))
+    X[:4] = [[1, 0], [0, 1], [5, 5], [5, 6]]
+    model = front_door().fit(X)
+    assert adjusted_rand_score(np.arange(6000) < 4, model.labels_) > 0.4
+    assert len(set(model.labels_[4:].tolist())) == 1
+
+
+# -- directions --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["auto", "graph", "rbf", "linear"])
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+def test_directions_are_rows_divided_by_their_lengths(tmp_path, kernel, form):
+    X = topics()[0].toarray() + 1e-3
+    X *= np.random.default_rng(0).lognormal(0, 2, len(X))[:, None]
+    model = front_door(kernel=kernel, metric="cosine").fit(form(X))
+    plain = front_door(kernel=kernel).fit(form(of_length_one(X)))
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+    assert model.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+    model.save(tmp_path / "a.model")
+    read = mmcnb.load(tmp_path / "a.model")
+    assert read.metric == "cosine"
+    np.testing.assert_array_equal(read.predict(form(7 * X)), model.labels_)
+    assert read.predict_proba(form(X)).tobytes() == model.predict_proba(form(X)).tobytes()
+
+
+def test_texts_of_unlike_lengths_are_found_by_their_directions():
+    X, y = topics(600)
+    longer = X.multiply(np.random.default_rng(0).lognormal(0, 2, 600)[:, None]).tocsr()
+    assert adjusted_rand_score(y, front_door(3, metric="cosine").fit(longer).labels_) > 0.95
+
+
+def test_sparse_directions_of_which_some_are_empty_are_clustered():
+    X = topics(300)[0].tolil()
+    X[::7] = 0
+    X = scipy.sparse.csr_array(X)
+    model = front_door(4, metric="cosine").fit(X)
+    np.testing.assert_array_equal(model.labels_, model.predict(X))
+    assert len(set(model.labels_[::7].tolist())) == 1
+
+
+# -- odd input, and input that cannot be used --------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "value"), [("loss", "hinge"), ("min_share", None), ("n_refits", 2)])
+def test_parameters_of_earlier_versions_are_refused_with_their_remedy(name, value):
+    sentence = rf"^{name} is no longer a parameter of Maximum[^\n]*: [^\n]*\.$"
+    with pytest.raises(InputError, match=sentence) as error:
+        front_door(**{name: value})
+    assert str(error.value).count(". ") == 0
+
+
+SENTENCES = {
+    "unknown kernel": ({"kernel": "poly"}, r"kernel='poly' is unknown; choose one of 'auto', 'graph', 'rbf'"),
+    "unknown metric": ({"metric": "manhattan"}, r"metric='manhattan' is unknown"),
+    "no nodes": ({"n_nodes": 1}, r"n_nodes=1 is out of range"),
+    "unknown sizes": ({"cluster_sizes": "auto"}, r"cluster_sizes='auto' is unknown; give None, 'equal' or"),
+    "sizes beyond one": ({"cluster_sizes": [0.5, 0.6]}, r"cluster_sizes must sum to 1"),
+    "sizes of any number": ({"n_clusters": None, "cluster_sizes": [0.5, 0.5]}, r"give n_clusters=2\."),
+    "sizes of directions": (
+        {"cluster_sizes": "equal", "metric": "cosine"},
+        r"takes metric='euclidean' alone",
+    ),
+    "fewest clusters": (
+        {"max_clusters": 1},
+        r"max_clusters=1 is out of range; give a whole number of at least 2",
+    ),
+    "a name": (
+        {"n_clusters": "many"},
+        r"n_clusters='many' is unknown; give a positive number or one of 'auto'",
+    ),
+    "half a cluster": ({"n_clusters": 2.5}, r"n_clusters=2.5 is out of range"),
+    "more clusters than rows": ({"n_clusters": 61}, r"n_clusters=61 is more than the 60 rows there are"),
+    "more clusters than nodes": (
+        {"n_clusters": 9, "n_nodes": 5},
+        r"n_nodes=5 is smaller than n_clusters=9",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SENTENCES)
+def test_what_cannot_be_is_refused_in_one_sentence(case):
+    parameters, sentence = SENTENCES[case]
+    X, _ = make_shape("two-moons", 60, random_state=0)
+    with pytest.raises(InputError, match=rf"^[^\n]*{sentence}[^\n]*$".replace("[0", r"\[0")) as caught:
+        front_door(**parameters).fit(X)
+    assert str(caught.value).count(". ") == 0
+    assert str(caught.value).endswith(".")
+
+
+ROWS = {
+    "more clusters than rows that differ": (
+        np.repeat(np.eye(5), 20, axis=0),
+        r"^the sample has 5 rows that differ, fewer than n_clusters=7; give fewer clusters",
+    ),
+    "equal": (np.full((30, 3), 0.1), r"^all rows are equal, or differ by less than rounding; "),
+    "equal in many columns": (np.full((90, 60), 0.1), r"^all rows are equal, or differ by less"),
+    "empty and sparse": (scipy.sparse.csr_array((30, 70)), r"^all rows are equal, or differ by less"),
+    "of squares that overflow": (
+        1e200 * blobs(40)[0],
+        r"^differences or sums of the values overflow; divide",
+    ),
+    "not a number": (np.where(np.eye(40, 3) > 0, np.nan, 1.0), r"NaN"),
+}
+
+
+@pytest.mark.parametrize("kernel", ["auto", "graph", "rbf", "linear"])
+@pytest.mark.parametrize("case", ROWS)
+def test_rows_that_cannot_be_clustered_are_refused_in_one_sentence(case, kernel):
+    rows, sentence = ROWS[case]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InputError, match=sentence) as error:
+            front_door(7, kernel=kernel).fit(rows)
+    assert "\n" not in str(error.value)
+    assert str(error.value).endswith(".")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_two_rows_are_two_clusters(way):
+    model = front_door(**WAYS[way]).fit([[0.0, 1.0], [3.0, 1.0]])
+    assert model.labels_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("way", ["all candidates", "graph", "Gaussian margin", "directions", "sizes"])
+@pytest.mark.parametrize("factor", [1e-150, 1e-100, 1e-12, 1e12, 1e100, 1e150])
+def test_rows_in_any_unit_have_the_same_clusters(way, factor):
+    X, y = blobs(90, k=2)
+    assert adjusted_rand_score(y, front_door(**WAYS[way]).fit(factor * X).labels_) == 1
+    X[:, 2] *= factor
+    scaled = {"scale": "standard"} if factor > 1 else {}  # else the column is all that counts
+    assert adjusted_rand_score(y, front_door(**WAYS[way] | scaled).fit(X).labels_) == 1
+
+
+@pytest.mark.parametrize("n_clusters", [3, None])
+def test_weights_of_all_magnitudes_are_taken(n_clusters):
+    X, y = blobs()
+    for weights in (np.where(y == 1, 1e-12, 1e12), 10.0 ** np.random.default_rng(0).uniform(-12, 12, 300)):
+        model = front_door(n_clusters).fit(X, sample_weight=weights)
+        assert np.isfinite(model.objective_)
+        np.testing.assert_array_equal(model.labels_, model.predict(X))
+        assert model.report_["sizes"] == pytest.approx(np.bincount(model.labels_, weights), rel=1e-9)
+    assert adjusted_rand_score(y, model.labels_) == 1
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_a_candidate_that_fails_is_left_out_with_its_reason(monkeypatch, n_clusters):
+    def fails(*_):
+        raise InputError("there is nothing to find.")
+
+    monkeypatch.setattr("mmcnb.estimators.maximum_margin_clustering.margin_on_sample", fails)
+    monkeypatch.setattr("mmcnb.choice.candidates.genie_at", lambda *_: None)
+    model = front_door(n_clusters).fit(touching())
+    left_out = {f"linkage {g}": f"it finds no {n_clusters} clusters." for g in GINI_THRESHOLDS}
+    left_out |= {MARGIN: "there is nothing to find."} if n_clusters == 2 else {}
+    assert model.report_["left_out"] == left_out
+    assert model.candidate_.startswith("communities")
+
+
+def test_other_columns_are_refused_on_predicting():
+    model = front_door(kernel="graph").fit(touching())
+    with pytest.raises(ValueError, match="5"):
+        model.predict(np.zeros((3, 5)))
+
+
+def test_a_small_memory_limit_is_refused_and_the_one_it_names_works():
+    X = np.zeros((40_000, 50), np.float32)
+    with pytest.raises(MemoryLimitError, match=r"the least that works is [\d.]+ [MG]iB\.$") as error:
+        front_door(memory_limit="200MiB").fit(X)
+    least = str(error.value).split("is ")[-1].rstrip(".")
+    assert front_door(memory_limit=least.replace(" ", "")).plan(X).peak <= mmcnb._config.parse_bytes(least)
+
+
+def test_a_column_with_nearly_all_of_the_variance_is_told_until_columns_are_scaled():
+    X = touching()
+    X[:, 1] *= 1000
+    with pytest.warns(ClusterWarning, match=r"^column 1 has more than 99% [^\n]*scale='standard'[^\n]*\.$"):
+        model = front_door(kernel="graph").fit(X)
+    assert any("column 1" in sentence for sentence in model.report_["warnings"])
+    scaled = front_door(kernel="graph", scale="standard").fit(X)
+    assert not any("column 1" in sentence for sentence in scaled.report_["warnings"])
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("settings", [{"scale": "standard"}, {"metric": "cosine"}])
 @pytest.mark.parametrize("n", [200, 3000])
-def test_scaling_leaves_the_rows_of_the_caller_as_they_are(n, dtype):
-    X = (spread(n)[0] * 3 + 1).astype(dtype)
+def test_rows_of_the_caller_are_left_as_they_are(n, settings, dtype):
+    X = (touching(n) * 3 + 1).astype(dtype)
     before = X.copy()
-    front_door(scale="standard").fit(X)
+    front_door(3, **settings).fit(X)
     np.testing.assert_array_equal(X, before)

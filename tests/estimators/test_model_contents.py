@@ -7,6 +7,7 @@ import zipfile
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import mmcnb
 from mmcnb._machine import peak_memory
@@ -20,16 +21,19 @@ MODELS = {
     "linear": lambda: mmcnb.CPMMC(),
     "least squares": lambda: mmcnb.UnsupervisedRLS(3, gamma=0.5, n_landmarks=6, n_init=1),
     "several kernels": lambda: mmcnb.MultipleKernelClustering(2, n_init=1),
-    "graph": lambda: mmcnb.UnsupervisedRLS(2, kernel="graph", n_init=1),
-    "refits": lambda: mmcnb.MaximumMarginClustering(2, n_refits=2),
+    "graph": lambda: mmcnb.MaximumMarginClustering(2, kernel="graph"),
+    "axes": lambda: mmcnb.MaximumMarginClustering(2, kernel="graph"),
+    "directions": lambda: mmcnb.MaximumMarginClustering(2, kernel="graph", metric="cosine"),
 }
+WIDE = np.random.default_rng(0).standard_normal((120, 60)) + 6 * (np.arange(120) % 2)[:, None]
+ROWS = {"axes": WIDE, "directions": scipy.sparse.csr_array(WIDE * (WIDE > 1))}
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     for name, new in MODELS.items():
-        new().set_params(random_state=0).fit(X).save(folder / name)
+        new().set_params(random_state=0).fit(ROWS.get(name, X)).save(folder / name)
     return folder
 
 
@@ -63,10 +67,20 @@ ARRAYS = [
     ("several kernels", "kernel_weights", halved, "kernel_weights has shape"),
     ("several kernels", "coef", halved, "coef has shape"),
     ("graph", "graph_starts", lambda a: a + 1, "graph_starts does not fit"),
-    ("graph", "graph_coordinates", halved, "graph_coordinates does not fit"),
-    ("graph", "graph_coordinates", spoilt, "graph_coordinates holds numbers that are not finite"),
+    ("graph", "graph_starts", lambda a: a[None], "graph_starts is of shape"),
+    ("graph", "graph_labels", halved, "graph_labels does not fit"),
+    ("graph", "graph_labels", lambda a: a.astype(float), "graph_labels is of shape"),
     ("graph", "graph_search", lambda a: a * 10**6, "graph_search does not fit"),
     ("graph", "graph_nodes", lambda a: a[:, :1], "graph_centres does not fit"),
+    ("graph", "graph_nodes", spoilt, "graph_nodes holds numbers that are not finite"),
+    ("graph", "coef", lambda a: a[1:], "coef has shape"),
+    ("graph", "offset", lambda a: np.r_[a, 0.0], "coef has shape"),
+    ("axes", "graph_axes", lambda a: a[1:], "graph_axes does not fit"),
+    ("axes", "graph_axes", lambda a: a[:, 0], "graph_axes is of shape"),
+    ("directions", "graph_indptr", lambda a: a + 1, "graph_indptr does not fit"),
+    ("directions", "graph_data", spoilt, "graph_data holds numbers that are not finite"),
+    ("directions", "graph_shape", lambda a: a[:1], "graph_shape does not fit"),
+    ("directions", "graph_shape", lambda a: [*a, 0, 9], "graph_shape does not fit"),
 ]
 
 
@@ -133,9 +147,10 @@ HEADERS = [
     ("least squares", ("alpha",), "big", "has alpha='big'"),
     ("several kernels", ("kernel_names",), ["one"], r"has kernel_names=\['one'\]"),
     ("several kernels", ("model", "kernel", "columns"), [[7]] + [None] * 4, "columns of a kernel reach 7"),
-    ("refits", ("n_clusters",), 5, "n_clusters_=5 for a rule of 2 clusters"),
-    ("refits", ("report", "confidence", "shares"), [2.0], "has confidence in its report"),
-    ("refits", ("report", "trust"), {"level": "high"}, "has trust="),
+    ("graph", ("n_clusters",), 5, "n_clusters_=5 for a rule of 2 clusters"),
+    ("graph", ("report", "trust"), {"level": "high"}, "has trust="),
+    ("graph", ("candidate",), 3, "has candidate=3"),
+    ("graph", ("kernel",), None, "has kernel=None"),
 ]
 
 

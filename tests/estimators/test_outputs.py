@@ -25,7 +25,7 @@ def X():
 
 @pytest.fixture(scope="module")
 def two(X):
-    return mmcnb.MaximumMarginClustering(n_refits=2, random_state=0).fit(X)
+    return mmcnb.MaximumMarginClustering(random_state=0).fit(X)
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +45,9 @@ def read(path):
 @pytest.mark.slow
 def test_the_frame_has_the_labels_and_what_they_follow_from(X, two, three):
     frame = two.to_frame(X)
-    assert frame.columns.tolist() == ["cluster", "margin", "confidence"]
+    assert frame.columns.tolist() == ["cluster", "margin"]
     np.testing.assert_array_equal(frame["cluster"], two.labels_)
-    np.testing.assert_array_equal(frame["margin"], np.abs(two.decision_function(X)))
-    np.testing.assert_array_equal(frame["confidence"], two.confidence(X))
+    np.testing.assert_array_equal(frame["margin"], np.abs(np.diff(two.decision_function(X)))[:, 0])
     frame, scores = three.to_frame(X), three.decision_function(X)
     assert frame.dtypes.to_dict() == {"cluster": np.dtype("int32"), "margin": np.dtype("float64")}
     np.testing.assert_array_equal(frame["cluster"], three.labels_)
@@ -218,14 +217,13 @@ def cells():
 
 
 def test_annotate_writes_what_scanpys_users_expect_and_a_file_keeps_it(cells, tmp_path):
-    assert mmcnb.annotate(cells, 2, element="obsm/X_pca", random_state=0, n_refits=2) is None
-    expected = mmcnb.MaximumMarginClustering(2, random_state=0, n_refits=2).fit(cells.obsm["X_pca"])
+    assert mmcnb.annotate(cells, 2, element="obsm/X_pca", random_state=0) is None
+    expected = mmcnb.MaximumMarginClustering(2, random_state=0).fit(cells.obsm["X_pca"])
     frame = expected.to_frame(cells.obsm["X_pca"])
     assert cells.obs["mmcnb"].cat.categories.tolist() == ["0", "1"]
     assert not cells.obs["mmcnb"].cat.ordered
     np.testing.assert_array_equal(cells.obs["mmcnb"].astype(int), expected.labels_)
-    for name in ("margin", "confidence"):
-        np.testing.assert_array_equal(cells.obs[f"mmcnb_{name}"], frame[name])
+    np.testing.assert_array_equal(cells.obs["mmcnb_margin"], frame["margin"])
     told = cells.uns["mmcnb"]
     assert told["objective"] == expected.objective_
     assert told["trust"] == expected.report_["trust"]

@@ -4,19 +4,13 @@ import numpy as np
 
 from mmcnb import kernels
 from mmcnb.kernels import unchecked
-from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Flag, Number, Rows, Signs, Starts, Whole
+from mmcnb.kernels._checks import FLOATS, Array, Flag, Number, Rows, Signs, Starts, Whole
 from mmcnb.samples import CSRBlock
 from tests import reference, reference_graph
 from tests.kernels.inputs import sparse_rows
 
-CSR = {
-    "data": Array("(stored,)", FLOATS),
-    "indices": Array("(stored,)", INTEGERS, least=0, below="rows"),
-    "indptr": Starts("(rows + 1,)", INTEGERS, below="stored"),
-}
 # What routines take that only mmcnb calls, and which check nothing.
 INTERNAL = {
-    "average_linkage": {"distances": Array("(m, m)", FLOATS, least=0, written=True)},
     "calibrated_weights": {"distances": Array("(rows, r)", "float64")},
     "sample_subproblem": {
         "F": Array("(rows, p)", FLOATS),
@@ -30,10 +24,6 @@ INTERNAL = {
         **dict.fromkeys(("C", "eta", "norm2"), Number(least=0)),
         "most_planes": Whole(1),
     },
-    "chebyshev_filter": CSR
-    | {"values": Array("(rows, c)", FLOATS), "low": Number(), "high": Number(), "degree": Whole(1)},
-    "cluster_cuts": CSR
-    | {"labels": Array("(rows,)", INTEGERS, least=0, below="k"), "n_clusters": Whole(1, "k")},
     "column_tiles": {"B": Array("(p, d)", FLOATS)},
     "count_idle": {
         "idle": Array("(planes,)", "int64", least=0, below="planes", written=True),
@@ -89,9 +79,6 @@ def good_arguments(name, seed=0, dtype="float64", sparse=False):
 
     given = {argument: make(kind) for argument, kind in takes.items()}
     SPECIAL.get(name, lambda given, rng: None)(given, rng)
-    if "indptr" in given:
-        rows = sizes["rows"]
-        given["data"], given["indices"], given["indptr"] = sparse_rows(rows, rows, dtype, seed)
     if sparse:
         first = next(iter(given))
         n, d = given[first].shape
@@ -134,11 +121,6 @@ def _nearest(given, rng):
     given["probes"] = np.array([rng.permutation(cells)[: given["probes"].shape[1]] for _ in given["X"]])
 
 
-def _far(given, rng):
-    x = rng.standard_normal((len(given["distances"]), 3)).astype(given["distances"].dtype)
-    given["distances"] = np.sqrt(((x[:, None] - x) ** 2).sum(axis=2))
-
-
 def _rising(given, rng):
     given["distances"] = np.sort(np.abs(given["distances"]), axis=1)
 
@@ -164,15 +146,9 @@ def _planes(given, rng):
     given["t"] *= given["s"]
 
 
-def _interval(given, rng):
-    given["low"], given["high"] = -rng.random() - 0.1, rng.random() - 0.05
-
-
 SPECIAL = {
-    "chebyshev_filter": _interval,
     "sample_subproblem": _without_planes,
     "plane_qp": _planes,
-    "average_linkage": _far,
     "shake": _symmetric,
     "steepest_moves": _bounded,
     "stochastic_moves": _ordered,
@@ -189,17 +165,9 @@ def dense(value):
     return reference.dense_rows(*value) if isinstance(value, CSRBlock) else value
 
 
-def _matrix(data, indices, indptr, *others):
-    """The arguments of a routine on a square matrix in CSR form, which is made dense."""
-    return reference.dense_rows(data, indices, indptr, len(indptr) - 1), *others
-
-
 # What each routine writes or returns, from arguments in their order, with dense rows.
 TWINS = {
-    "average_linkage": reference.average_linkage,
     "calibrated_weights": reference_graph.calibrated_weights,
-    "chebyshev_filter": lambda *a: reference_graph.chebyshev_filter(*_matrix(*a)),
-    "cluster_cuts": lambda *a: reference_graph.cluster_cuts(*_matrix(*a)),
     "cluster_row_sums": reference.cluster_row_sums,
     "cluster_scores": reference.cluster_scores,
     "column_tiles": lambda B: reference.column_tiles(B).astype(np.float32),

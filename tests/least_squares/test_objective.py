@@ -9,6 +9,7 @@ from scipy.linalg import lapack
 from mmcnb._numba import in_lower_triangle
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
+from mmcnb.features.nystroem import principal_features
 from mmcnb.least_squares.evolution import balanced_labels, evolve, matrix_fitness, run_evolutions
 from mmcnb.least_squares.objective import (
     floor_bounds,
@@ -328,3 +329,10 @@ def test_the_balance_counts_whole_rows():
     """A matrix of ones rewards one-sided labels, so that only the balance holds them back: 29 of 100 rows."""
     found = evolve(np.ones((100, 100)), matrix=True, balance=0.29, random_state=np.random.RandomState(0))
     assert abs(int(found.y.sum())) <= 29
+
+
+def test_the_smoother_of_features_is_that_of_their_inner_products():
+    values = np.random.default_rng(0).normal(size=(60, 4)) + 3
+    R = principal_features(values).smoother(1e-2)
+    np.testing.assert_array_equal(R, R.T)
+    np.testing.assert_allclose(R, smoother(values @ values.T, 1e-2 * 60), atol=1e-12)

@@ -49,9 +49,12 @@ TESTS = {
     "tests/hinge/test_cccp.py tests/hinge/test_growing.py",
     "mmcnb.hinge.qp": "tests/hinge/test_qp.py tests/hinge/test_socp.py",
     "mmcnb.least_squares.partition": "tests/least_squares",
-    "mmcnb.least_squares.graph_partition": "tests/least_squares/test_graph_partition.py "
-    "tests/estimators/test_graph_kernel.py",
-    "mmcnb.least_squares.normalized_cut": "tests/least_squares/test_graph_partition.py",
+    "mmcnb.graph.neighbours": "tests/graph/test_neighbours.py",
+    "mmcnb.graph.communities": "tests/graph/test_communities.py",
+    "mmcnb.graph.genie": "tests/graph/test_genie.py",
+    "mmcnb.graph.vote": "tests/graph/test_vote.py",
+    "mmcnb.choice.judge": "tests/choice/test_judge.py",
+    "mmcnb.choice.pick": "tests/choice/test_pick.py",
     "mmcnb.least_squares.all_rows": "tests/least_squares tests/estimators/test_rls_laws.py "
     "tests/estimators/test_unsupervised_rls.py",
     "mmcnb.engine.checkpoint": CHECKPOINT,

@@ -35,6 +35,8 @@ axes[1].scatter(*X[rows].T, c=list(known.values()), cmap="coolwarm", marker="*",
 plt.show()
 
 # %%
-# The labels pick among partitions that the search finds; the report has the share of them that is broken.
+# The labels select among the candidates, and start one of their own. The report has the share of them that
+# each breaks.
 
-print([(row["kernel"], row["broken"]) for row in helped.report_["candidates"]])
+for row in helped.report_["candidates"]:
+    print(f"{row['candidate']:<16} J {row['J']:.2f}, broken {row['broken']:.0%}")

@@ -2,8 +2,8 @@
 How many clusters are there?
 ============================
 
-``n_clusters=None`` tries the numbers from 2 to ``max_clusters`` on a sample and takes the one on which two
-signs agree best. They are evidence and not proof: the page :doc:`/choice` says how often they are right.
+``n_clusters=None`` tries the numbers from 2 to ``max_clusters`` and takes the one whose best partition has
+the largest J. That is evidence and not proof: the page :doc:`/choice` says what J is.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,7 @@ model = mmcnb.MaximumMarginClustering(n_clusters=None, random_state=0).fit(X)
 print(model.n_clusters_, "clusters of", model.report_["sizes"], "rows")
 
 # %%
-# The first sign is the agreement of several searches, the second the valley between the two clusters that
-# are parted least.
+# J says how much the clusters tell of the neighbour graph, and how wide the gap between them is.
 
 SelectionDisplay.from_estimator(model)
 plt.show()

@@ -3,7 +3,7 @@ When should you not believe the clusters?
 =========================================
 
 When the report says so. Every method returns the clusters it is asked for, even from one cloud of rows. The
-trust of a fit asks whether rows are sparse between the clusters, and whether several searches agree.
+trust of a fit asks whether partitions of other kinds agree, and how large J of the best one is.
 """
 
 import warnings
@@ -36,13 +36,13 @@ for ax, (name, (X, model)) in zip(axes, models.items(), strict=True):
 plt.show()
 
 # %%
-# The confidence of a row says how often it keeps its cluster when the fit is repeated on another sample.
-# Rows near the boundary have less of it.
+# Each row has probabilities: the share of each cluster among the votes of its nearest nodes, or those of a
+# support vector machine. Near the boundary the largest is small.
 
 X, _ = models["two apart"]
 X[:300, 0] -= 2.0
-model = mmcnb.MaximumMarginClustering(n_clusters=2, n_refits=3, random_state=0).fit(X)
+model = mmcnb.MaximumMarginClustering(n_clusters=2, random_state=0).fit(X)
 figure, ax = plt.subplots(figsize=(5, 3.6), layout="constrained")
-points = ax.scatter(*X.T, c=model.confidence(X), cmap="viridis", s=8)
-figure.colorbar(points, label="confidence")
+points = ax.scatter(*X.T, c=model.predict_proba(X).max(axis=1), cmap="viridis", s=8)
+figure.colorbar(points, label="largest probability")
 plt.show()

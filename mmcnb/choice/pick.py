@@ -1,0 +1,130 @@
+"""The pick among candidates, and its repair: two clusters merge, and another one is halved."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from mmcnb.choice.candidates import MARGIN, Candidate, with_labels
+from mmcnb.choice.judge import cluster_weights, judge, mutual_information
+from mmcnb.graph.communities import communities_at
+from mmcnb.graph.neighbours import NodeGraph
+
+# Tuned by `python -m benchmarks choice`.
+MARGIN_LEAD = 0.1  # of J, for the widest margin at two clusters
+LEAST_GAIN = 0.1  # of J, for a repair
+MOST_REPAIRED = 30  # clusters
+REPAIRED = ", repaired"  # ends the name of a repaired candidate
+FEWEST_MERGES, MOST_ROUNDS, JUDGED = 8, 6, 10
+
+
+def pick(graph: NodeGraph, found: Sequence[Candidate], seed: int, tolerance: float = 0.0) -> Candidate:
+    """The candidate with the largest J, repaired.
+
+    Parameters
+    ----------
+    graph : NodeGraph
+        The nodes.
+    found : sequence of Candidate
+        At least one; of equal J the first counts.
+    seed : int
+        Seed of the repair.
+    tolerance : float, default=0.0
+        Candidates that break more of what is known than the best one, by more than this, do not count.
+
+    Returns
+    -------
+    Candidate
+        One of these, or a repaired one.
+    """
+    bound = min(one.broken or 0.0 for one in found) + tolerance
+    best = max((one for one in found if (one.broken or 0.0) <= bound), key=led)
+    k = int(best.labels.max()) + 1
+    if best.model is not None or best.broken is not None or not 2 < k <= MOST_REPAIRED:
+        return best
+    labels = repaired(graph, best.labels, seed)
+    better = with_labels(graph, best, f"{best.name}{REPAIRED}", labels)
+    return better if better.score.J > best.score.J + LEAST_GAIN else best
+
+
+def led(one: Candidate) -> float:
+    """J, with the lead of the widest margin at two clusters."""
+    return one.score.J + MARGIN_LEAD * (one.name == MARGIN and one.labels.max() == 1)
+
+
+def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
+    """Labels after up to six rounds, in each of which two clusters merge and another one is halved.
+
+    Parameters
+    ----------
+    graph : NodeGraph
+        The nodes.
+    labels : ndarray of shape (p,), int64
+        Their clusters.
+    seed : int
+        Seed of the halves.
+
+    Returns
+    -------
+    ndarray of shape (p,), int64
+        Labels whose J is at least that of the given ones.
+    """
+    score = judge(graph, labels).J
+    for _ in range(MOST_ROUNDS):
+        ranked = sorted(_moves(graph, labels, seed), key=lambda one: -one[0])[:JUDGED]
+        judged = [(judge(graph, other).J, other) for _, other in ranked]
+        best = max(judged, key=lambda one: one[0], default=(-np.inf, labels))
+        if best[0] <= score:
+            break
+        score, labels = best
+    return labels
+
+
+def _moves(graph: NodeGraph, labels: np.ndarray, seed: int) -> Iterator[tuple[float, np.ndarray]]:
+    """Partitions after a merge and a halving, each after its mutual information."""
+    k = int(labels.max()) + 1
+    halves, can_halve = 2 * labels, np.zeros(k, bool)
+    for one in range(k):
+        inside = np.flatnonzero(labels == one)
+        upper = _halved(graph, inside, seed)
+        if upper is not None:
+            halves[inside[upper]] += 1
+            can_halve[one] = True
+    table = cluster_weights(graph, halves, 2 * k)
+    whole = np.repeat(np.arange(k), 2)  # the cluster of each half
+    for a, b in _linked_pairs(_joined(table, whole, k)):
+        merged = np.where(whole == b, a, whole)
+        for one in np.flatnonzero(can_halve).tolist():
+            if one not in (a, b):
+                number = merged.copy()
+                number[2 * one + 1] = b
+                yield mutual_information(_joined(table, number, k)), number[halves]
+        both = np.flatnonzero((labels == a) | (labels == b))
+        upper = _halved(graph, both, seed)
+        if upper is not None:
+            other = labels.copy()
+            other[both] = np.where(upper, b, a)
+            yield mutual_information(cluster_weights(graph, other, k)), other
+
+
+def _halved(graph: NodeGraph, nodes: np.ndarray, seed: int) -> np.ndarray | None:
+    """Which of some nodes make the second of two communities; None if there are no two."""
+    if nodes.size < 2:
+        return None
+    weights, loops = graph.edges()
+    found = communities_at(weights[nodes][:, nodes], loops[nodes], 2, seed)
+    return None if found is None else found == 1
+
+
+def _linked_pairs(table: np.ndarray) -> list[tuple[int, int]]:
+    """The pairs of clusters with the largest link, relative to their volumes."""
+    volumes = table.sum(axis=1)
+    pairs = list(combinations(range(volumes.size), 2))
+    link = {pair: table[pair] / (volumes[pair[0]] * volumes[pair[1]]) for pair in pairs}
+    return sorted(pairs, key=lambda pair: -link[pair])[: max(FEWEST_MERGES, volumes.size)]
+
+
+def _joined(table: np.ndarray, number: np.ndarray, n_clusters: int) -> np.ndarray:
+    """The weights between clusters, from those between their parts."""
+    indicators = np.eye(n_clusters)[number]
+    return np.asarray(indicators.T @ table @ indicators)

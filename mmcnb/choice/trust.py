@@ -1,0 +1,53 @@
+"""How far the partition that was taken can be trusted."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mmcnb._agreement import adjusted_rand_index, contingency
+from mmcnb.choice.candidates import Candidate
+
+# Fitted on one half of `python -m benchmarks choice`, confirmed on the other.
+HIGH_AGREEMENT = 0.8
+LOW_SUM, AGREEMENT_WEIGHT = 3.5, 1.5  # of J + 1.5 agreement
+
+
+def trust(best: Candidate, others: Sequence[Candidate]) -> dict[str, Any]:
+    """The level of trust, from the agreement of the other candidates.
+
+    Parameters
+    ----------
+    best : Candidate
+        The partition that was taken.
+    others : sequence of Candidate
+        All others.
+
+    Returns
+    -------
+    dict
+        ``level`` is "low", "medium" or "high". ``reason`` is one sentence. ``agreement`` is the mean adjusted
+        Rand index with the others, each weighted by exp(J - J of the best).
+    """
+    if int(best.labels.max()) == 0:
+        return {"level": "low", "reason": "one cluster contains all rows, as asked.", "agreement": 0.0}
+    agreement, agreed = _agreement_of(best, others), "there is no other candidate"
+    if others:
+        agreed = f"other candidates agree by {agreement:.2f}"
+    figures = f"{agreed}, and J is {best.score.J:.2f}"
+    if others and agreement >= HIGH_AGREEMENT:
+        level, reason = "high", f"{figures}."
+    elif best.score.J + AGREEMENT_WEIGHT * agreement < LOW_SUM:
+        remedy = "try other columns, scale='standard' or another n_clusters"
+        level, reason = "low", f"{figures}; {remedy}."
+    else:
+        level, reason = "medium", f"{figures}."
+    return {"level": level, "reason": reason, "agreement": agreement}
+
+
+def _agreement_of(best: Candidate, others: Sequence[Candidate]) -> float:
+    if not others:
+        return 0.0
+    weights = np.exp([min(one.score.J - best.score.J, 50.0) for one in others])
+    same = [adjusted_rand_index(contingency(best.labels, one.labels)) for one in others]
+    return float(weights @ np.array(same) / weights.sum())

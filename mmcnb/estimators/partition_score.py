@@ -1,0 +1,111 @@
+"""The judge of the front door, for partitions of any program."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mmcnb._config import generator
+from mmcnb._constraints import Choice, Interval
+from mmcnb.choice.judge import judge
+from mmcnb.engine.passes import sample_rows
+from mmcnb.engine.sample_weights import read_weights
+from mmcnb.errors import InputError
+from mmcnb.features.directions import unit_rows
+from mmcnb.graph.neighbours import N_NODES, axes_of, node_graph
+from mmcnb.samples import open_samples
+from mmcnb.samples._arrays import plain_values
+from mmcnb.samples.matrix import as_matrix
+
+
+class PartitionScore(NamedTuple):
+    """The score of a partition.
+
+    Attributes
+    ----------
+    J : float
+        ``4 information + gap``; the larger, the better.
+    information : float
+        Mutual information of the labels at the two ends of an edge of the neighbour graph, over log k.
+    gap : float
+        Logarithm of a short distance between clusters over a long one within them.
+    left_out : float
+        Share of the rows with the label -1, which do not count.
+    """
+
+    J: float
+    information: float
+    gap: float
+    left_out: float
+
+
+def partition_score(
+    X: Any,
+    labels: ArrayLike,
+    *,
+    sample_weight: Any = None,
+    metric: str = "euclidean",
+    n_nodes: int = N_NODES,
+    random_state: Any = None,
+    element: str | None = None,
+) -> PartitionScore:
+    """Score a partition by any program as `MaximumMarginClustering` scores its candidates.
+
+    Compare partitions of the same rows with the same number of clusters.
+
+    Parameters
+    ----------
+    X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        The rows; a sample of ``n_nodes`` is read.
+    labels : array-like of shape (n_samples,)
+        Cluster of each row; -1 is none.
+    sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
+        Weight of each row: 2 has the effect of a duplicate row.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        "cosine" divides rows by their lengths.
+    n_nodes : int, default=20000
+        Rows of the sample; all of fewer.
+    random_state : int, RandomState or None, default=None
+        Seed of the sample.
+    element : str or None, default=None
+        Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+    Returns
+    -------
+    PartitionScore
+        J, its two parts, and the share of rows without a label.
+
+    Raises
+    ------
+    InputError
+        If rows and labels differ in number, or the sample has fewer than two clusters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mmcnb
+    >>> X = np.r_[np.random.default_rng(0).normal(size=(50, 2)), np.full((50, 2), 9.0)]
+    >>> halves, stripes = np.repeat([0, 1], 50), np.tile([0, 1], 50)
+    >>> mmcnb.partition_score(X, halves).J > mmcnb.partition_score(X, stripes).J
+    True
+    """
+    samples, labels = open_samples(X, element), plain_values(labels, "labels", text=True)
+    n = samples.n_samples
+    Choice(("euclidean", "cosine")).check("metric", metric)
+    Interval(2, integer=True).check("n_nodes", n_nodes)
+    if labels.shape != (n,):
+        raise InputError(f"labels has the shape {labels.shape} for {n} rows; give one label a row.")
+    weights: Any = np.ones(n) if sample_weight is None else read_weights(sample_weight, n)[0]
+    weights = np.ones(n) if weights is None else weights  # all are equal
+    counted = labels != -1 if labels.dtype.kind in "iufb" else np.ones(n, bool)
+    left_out = float(1 - (weights[counted].sum() / weights.sum()))
+    state = generator(random_state)
+    rows = sample_rows(n, int(n_nodes), weights * counted, state)
+    clusters, of_rows = np.unique(labels[rows], return_inverse=True)
+    if clusters.size < 2:
+        raise InputError(f"labels has {clusters.size} cluster(s) in the sample; give labels of two or more.")
+    sample = as_matrix(samples.gather(rows))
+    sample = unit_rows(sample) if metric == "cosine" else sample
+    given = sample, None if sample_weight is None else weights[rows], state
+    graph = node_graph(*given, n_axes=axes_of(clusters.size))
+    return PartitionScore(*judge(graph, graph.of_nodes(of_rows.ravel())), left_out)

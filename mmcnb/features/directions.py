@@ -1,0 +1,35 @@
+"""Rows divided by their lengths, of which the direction alone counts."""
+
+from typing import Any
+
+from mmcnb.graph.nodes import finite
+from mmcnb.samples.derived import DerivedSamples
+from mmcnb.samples.matrix import CSRBlock, as_matrix
+
+
+class UnitSamples(DerivedSamples):
+    """Rows divided by their lengths; rows of zeros stay as they are."""
+
+    def derive(self, rows: Any) -> Any:
+        """Rows of length 1, in the dtype they had."""
+        return unit_rows(rows)
+
+
+def unit_rows(rows: Any) -> Any:
+    """Rows of a block or a matrix divided by their lengths, in the dtype they had.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.directions import unit_rows
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    from sklearn.preprocessing import normalize
+    from sklearn.utils.extmath import row_norms
+
+    matrix = as_matrix(rows)
+    finite(row_norms)(matrix)  # a row of infinite length would become one of zeros
+    unit = normalize(matrix)
+    return rows._replace(data=unit.data) if isinstance(rows, CSRBlock) else unit

@@ -1,0 +1,138 @@
+"""The Genie linkage: clusters merge along a spanning tree, the smallest first while sizes are uneven.
+
+The distinct sizes are kept in rising order with their counts, so that the Gini index of all sizes is one pass
+over few numbers. It is summed anew at each merge: nothing drifts, and whole weights are added exactly.
+
+A merged cluster is always larger than the smallest one. So while the smallest size is the same, an edge that
+touches no such cluster never will, and the search for one that does goes on from the last place.
+"""
+
+import numpy as np
+
+from mmcnb._numba import njit
+
+
+@njit()
+def _root(parents, node):
+    """The first node of a cluster, from any of its nodes; the way there gets shorter."""
+    while parents[node] != node:
+        parents[node] = parents[parents[node]]
+        node = parents[node]
+    return node
+
+
+@njit()
+def _count(values, counts, length, size, by):
+    """Count a cluster of some size more or less (by is 1 or -1); how many distinct sizes there are then."""
+    place = np.searchsorted(values[:length], size)
+    if place == length or values[place] != size:
+        for i in range(length, place, -1):
+            values[i], counts[i] = values[i - 1], counts[i - 1]
+        values[place], counts[place] = size, 0
+        length += 1
+    counts[place] += by
+    if counts[place] == 0:
+        length -= 1
+        for i in range(place, length):
+            values[i], counts[i] = values[i + 1], counts[i + 1]
+    return length
+
+
+@njit()
+def _differences(values, counts, length, n_clusters):
+    """The sum of |s - t| over all pairs of clusters with sizes s and t."""
+    total, below = 0.0, 0
+    for i in range(length):
+        total += counts[i] * (2 * below + counts[i] - n_clusters) * values[i]
+        below += counts[i]
+    return total
+
+
+@njit()
+def _first_at(least, ends, parents, sizes, after, edge):
+    """The first remaining edge from some edge on that touches a cluster of the least size."""
+    while edge < ends.shape[0]:
+        if sizes[_root(parents, ends[edge, 0])] == least or sizes[_root(parents, ends[edge, 1])] == least:
+            break
+        edge = after[edge]
+    return edge
+
+
+@njit()
+def _numbered(parents):
+    """The clusters numbered by their first nodes."""
+    labels, numbers, count = np.empty_like(parents), np.full_like(parents, -1), 0
+    for node in range(parents.shape[0]):
+        root = _root(parents, node)
+        if numbers[root] < 0:
+            numbers[root] = count
+            count += 1
+        labels[node] = numbers[root]
+    return labels
+
+
+@njit()
+def genie(ends, weights, threshold, n_clusters):
+    """Clusters by the Genie linkage on a spanning tree.
+
+    All nodes start alone. Two clusters merge along the first edge that is left. While the Gini index of the
+    cluster sizes is above the threshold, they merge along the first edge at a cluster of the smallest size.
+
+    Parameters
+    ----------
+    ends : ndarray of shape (n_edges, 2), int64
+        The two nodes of each edge of a tree, shortest edge first. A forest leaves a cluster for each tree at
+        least; edges are taken in their order once none is left at a smallest cluster.
+    weights : ndarray of shape (p,), float64, above 0
+        Sizes of the nodes.
+    threshold : float
+        The Gini index allowed, above 0. At 1 this is single linkage.
+    n_clusters : int
+        Number of clusters to stop at.
+
+    Returns
+    -------
+    ndarray of shape (p,), int64
+        The cluster of each node, numbered by first nodes.
+
+    References
+    ----------
+    M. Gagolewski, M. Bartoszuk and A. Cena, Genie: A new, fast, and outlier-resistant hierarchical clustering
+    algorithm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph._genie import genie
+    >>> tree = np.array([[0, 1], [2, 3], [1, 2], [3, 4]])  # two pairs, and a node that lies far out
+    >>> genie(tree, np.ones(5), 1.0, 2)
+    array([0, 0, 0, 0, 1])
+    >>> genie(tree, np.ones(5), 0.1, 2)
+    array([0, 0, 1, 1, 1])
+    """
+    p, n_edges = weights.shape[0], ends.shape[0]
+    parents, sizes, total = np.arange(p), weights.copy(), weights.sum()
+    values, counts, length = np.empty(p), np.empty(p, np.int64), 0
+    for size in np.sort(weights):
+        length = _count(values, counts, length, size, 1)
+    after, before = np.arange(1, n_edges + 2), np.arange(-1, n_edges)
+    after[n_edges], before[0] = 0, n_edges  # the end of the list leads to its first edge
+    clusters, least, place = p, 0.0, n_edges
+    while clusters > max(n_clusters, 1) and after[n_edges] < n_edges:
+        edge = after[n_edges]
+        if _differences(values, counts, length, clusters) / ((clusters - 1) * total) > threshold:
+            if values[0] > least:
+                least, place = values[0], edge
+            place = _first_at(least, ends, parents, sizes, after, place)
+            edge = place if place < n_edges else edge
+        if edge == place:
+            place = after[edge]
+        after[before[edge]], before[after[edge]] = after[edge], before[edge]
+        x, y = _root(parents, ends[edge, 0]), _root(parents, ends[edge, 1])
+        length = _count(values, counts, length, sizes[x], -1)
+        length = _count(values, counts, length, sizes[y], -1)
+        parents[max(x, y)] = min(x, y)
+        sizes[min(x, y)] += sizes[max(x, y)]
+        length = _count(values, counts, length, sizes[min(x, y)], 1)
+        clusters -= 1
+    return _numbered(parents)

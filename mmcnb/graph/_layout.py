@@ -1,0 +1,134 @@
+"""A layout of the nodes of a graph: edges pull their ends together, and random nodes push away.
+
+Two nodes at a distance d have the nearness 1/(1 + d²). An edge pulls by the slope of its logarithm, and a
+random node pushes by that of one less the nearness.
+
+Sums have a fixed order and random numbers are integers, so each processor gives the same bits.
+"""
+
+import numpy as np
+
+from mmcnb._numba import njit
+
+LARGEST_STEP = 4.0  # along each axis
+CLOSE = 1e-3  # added to the squared distance of nodes that push, which may be 0
+
+
+# Of splitmix64, whose state is one integer.
+GOLDEN, MIX_1, MIX_2 = map(np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = map(np.uint64, (30, 27, 31, 11))
+
+
+@njit()
+def _below(state, n):
+    """A random number from 0 to n - 1."""
+    state[0] += GOLDEN
+    x = state[0]
+    x = (x ^ (x >> SHIFT_30)) * MIX_1
+    x = (x ^ (x >> SHIFT_27)) * MIX_2
+    x = x ^ (x >> SHIFT_31)
+    return np.int64(np.float64(x >> SHIFT_11) * 2.0**-53 * n)
+
+
+# Inlined, and with rows given by number: calls and views of rows take more time than the arithmetic.
+@njit(inline="always")
+def _difference(positions, i, j, differences, n):
+    """Write row i less row j to row n; returns its square."""
+    square = 0.0
+    for c in range(positions.shape[1]):
+        differences[n, c] = positions[i, c] - positions[j, c]
+    for c in range(positions.shape[1]):
+        square += differences[n, c] * differences[n, c]
+    return square
+
+
+@njit(inline="always")
+def _clipped(force):
+    force = LARGEST_STEP if force > LARGEST_STEP else force
+    return -LARGEST_STEP if force < -LARGEST_STEP else force
+
+
+@njit(inline="always")
+def _pull(positions, i, j, rate, differences):
+    """Pull both ends of an edge together."""
+    square = _difference(positions, i, j, differences, 0)
+    scale = -2.0 / (1.0 + square)
+    for c in range(positions.shape[1]):
+        step = rate * _clipped(scale * differences[0, c])
+        positions[i, c] += step
+        positions[j, c] -= step
+
+
+@njit(inline="always")
+def _push(positions, i, pushers, rate, differences, scales, force):
+    """Let some nodes push one away, all at once.
+
+    The loops go one after the other, so that the processor need not wait for one sum to start the next.
+    """
+    for n in range(pushers.shape[0]):
+        scales[n] = _difference(positions, i, pushers[n], differences, n)
+    for n in range(pushers.shape[0]):
+        scales[n] = 2.0 / ((CLOSE + scales[n]) * (1.0 + scales[n]))
+    force[:] = 0.0
+    for n in range(pushers.shape[0]):
+        for c in range(positions.shape[1]):
+            force[c] += _clipped(scales[n] * differences[n, c])
+    for c in range(positions.shape[1]):
+        positions[i, c] += rate * force[c]
+
+
+@njit()
+def lay_out(indptr, indices, weights, start, n_epochs, n_negative, seed):
+    """Positions of nodes: near along the edges of a graph, far otherwise.
+
+    An edge is visited in a share of the epochs that is its weight. A visit pulls its ends together and
+    pushes the first away from random nodes.
+
+    Parameters
+    ----------
+    indptr, indices : ndarray of int32 or int64
+        Rows of a symmetric graph in CSR form.
+    weights : ndarray of shape (stored,), float64
+        Weights of its edges in (0, 1], in units of the largest.
+    start : ndarray of shape (p, q), float64
+        First positions.
+    n_epochs : int
+        Passes over all edges; steps shrink linearly to 0.
+    n_negative : int
+        Random nodes that push at each visit.
+    seed : int
+        At least 0; a start for the random numbers.
+
+    Returns
+    -------
+    ndarray of shape (p, q), float64
+
+    References
+    ----------
+    L. McInnes, J. Healy and J. Melville, UMAP: Uniform manifold approximation and projection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph._layout import lay_out
+    >>> pair = np.array([0, 1, 2]), np.array([1, 0]), np.ones(2)
+    >>> lay_out(*pair, np.array([[0.0], [4.0]]), 10, 0, 0).round(1).tolist()
+    [[2.0], [2.0]]
+    """
+    positions, p = start.copy(), start.shape[0]
+    due, pushers, scales = np.zeros(weights.shape[0]), np.empty(n_negative, np.int64), np.empty(n_negative)
+    differences, force = np.empty((max(n_negative, 1), start.shape[1])), np.empty(start.shape[1])
+    state = np.array([seed], np.uint64)
+    for epoch in range(n_epochs):
+        rate = 1.0 - epoch / n_epochs
+        for i in range(start.shape[0]):
+            for edge in range(indptr[i], indptr[i + 1]):
+                due[edge] += weights[edge]
+                if due[edge] < 1.0:
+                    continue
+                due[edge] -= 1.0
+                for n in range(n_negative):
+                    pushers[n] = _below(state, p)
+                _pull(positions, i, indices[edge], rate, differences)
+                _push(positions, i, pushers, rate, differences, scales, force)
+    return positions

@@ -1,0 +1,142 @@
+"""A layout of the nodes of a graph in a few dimensions, and k-means in it."""
+
+from typing import Any
+
+import numpy as np
+
+N_COMPONENTS = 10
+N_EPOCHS, N_NEGATIVE = 100, 3  # level with twice as many on text
+SMOOTHINGS, BETWEEN = 60, 5  # steps of the walk, and after how many the columns are made orthogonal
+REACH = 10.0  # largest absolute position at the start
+N_STARTS = 10  # of k-means
+BITS = 20
+
+
+def layout(graph: Any, seed: int, n_components: int = N_COMPONENTS) -> np.ndarray:
+    """Positions of the nodes of a graph: near along strong edges, far otherwise.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (p, p)
+        Symmetric weights, each node with one at least.
+    seed : int
+        A start for the random numbers; at least 0.
+    n_components : int, default=10
+        Dimensions.
+
+    Returns
+    -------
+    ndarray of shape (p, n_components), float64
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from mmcnb.graph.layout import layout
+    >>> layout(csr_array(1.0 - np.eye(5)), seed=0, n_components=2).shape
+    (5, 2)
+    """
+    from mmcnb.graph import _layout  # loads numba
+
+    weights = np.asarray(graph.data, np.float64)
+    start = smooth_start(graph, n_components, seed)
+    return _layout.lay_out(
+        graph.indptr, graph.indices, weights / weights.max(), start, N_EPOCHS, N_NEGATIVE, seed
+    )
+
+
+def smooth_start(graph: Any, n_components: int, seed: int) -> np.ndarray:
+    """Smooth functions of the nodes: roughly the leading eigenvectors of the random walk on a graph.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (p, p)
+        Symmetric weights, each node with one at least.
+    n_components : int
+        How many functions; those beyond p - 1 are 0.
+    seed : int
+        A start for the random numbers; at least 0.
+
+    Returns
+    -------
+    ndarray of shape (p, n_components), float64
+        The largest absolute value is 10, and the largest entry of each column is positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from mmcnb.graph.layout import smooth_start
+    >>> smooth_start(csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), 1, seed=0).round(3)
+    array([[ 10.],
+           [-10.]])
+    """
+    from scipy.sparse import diags_array
+    from threadpoolctl import threadpool_limits
+
+    p = graph.shape[0]
+    found = min(n_components, p - 1)
+    roots = np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
+    scaling = diags_array(1 / roots)
+    walk = (scaling @ graph @ scaling).tocsr()  # symmetric, with the eigenvalues of the walk
+    columns = np.random.default_rng(seed).standard_normal((p, found))
+    with threadpool_limits(1):  # sums of BLAS depend on its threads
+        for step in range(SMOOTHINGS):
+            if step % BETWEEN == 0:
+                columns = _orthogonal(roots, columns)
+            columns = (columns + walk @ columns) / 2
+        columns = _orthogonal(roots, columns) / roots[:, None]
+    columns *= np.sign(columns[np.abs(columns).argmax(axis=0), np.arange(found)])
+    columns = _rounded(columns * (REACH / np.abs(columns).max()))
+    return np.pad(columns, ((0, 0), (0, n_components - found)))
+
+
+def _orthogonal(first: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of some columns without their parts along the first."""
+    basis, _ = np.linalg.qr(np.column_stack([first, columns]))
+    return np.asarray(basis[:, 1:])
+
+
+def _rounded(columns: np.ndarray) -> np.ndarray:
+    """Columns to 20 bits of their ranges, so that the last bits of one machine's BLAS do not matter."""
+    _, exponents = np.frexp(np.ptp(columns, axis=0))
+    return np.ldexp(np.rint(np.ldexp(columns, BITS - exponents)), exponents - BITS)
+
+
+def kmeans_in_layout(positions: np.ndarray, sizes: np.ndarray, n_clusters: int, seed: int) -> Any:
+    """Labels of k-means on positions, each counted as often as its size says.
+
+    Parameters
+    ----------
+    positions : ndarray of shape (p, q)
+        Positions of nodes.
+    sizes : ndarray of shape (p,)
+        Weights of the nodes, positive.
+    n_clusters : int
+        Number of clusters, up to p.
+    seed : int
+        Of k-means.
+
+    Returns
+    -------
+    ndarray of shape (p,), int64, or None
+        Labels; None if fewer clusters come out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph.layout import kmeans_in_layout
+    >>> labels = kmeans_in_layout(np.array([[0.0], [1.0], [9.0]]), np.ones(3), 2, seed=0)
+    >>> labels[0] == labels[1] != labels[2]
+    np.True_
+    """
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    positions = _rounded(positions)
+    if len(np.unique(positions, axis=0)) < n_clusters:
+        return None
+    kmeans = KMeans(n_clusters, n_init=N_STARTS, algorithm="lloyd", random_state=seed)
+    with threadpool_limits(1):
+        labels = kmeans.fit(positions, sample_weight=sizes).labels_.astype(np.int64)
+    return labels if len(np.unique(labels)) == n_clusters else None

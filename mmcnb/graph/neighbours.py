@@ -1,0 +1,339 @@
+"""The graph of the nearest neighbours of some nodes, with calibrated weights, in one component."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mmcnb.errors import InputError
+from mmcnb.graph.nodes import (
+    LEADING_AXES,
+    Axes,
+    Each,
+    NodeSearch,
+    distinct_rows,
+    leading_axes,
+    nearest_of_all,
+    search_all,
+    search_in_cells,
+    without_own,
+)
+from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch, distinct_sparse_rows
+from mmcnb.kernels import unchecked as kernels
+
+N_NEIGHBORS, N_LISTED = 10, 25  # of the graph that judges and votes; and nearest nodes of the gap
+N_NODES = 20_000
+BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
+SCALE_NEIGHBOUR = 7  # its distance is the scale of a node if components are joined
+LISTED = 64  # nearest nodes that are kept to join components
+MOST_AXES = 128  # of more columns
+UNIT_NORM = 0.01  # from 1: rows of a sample that are all so near to it are directions
+
+
+@dataclass(frozen=True)
+class NodeGraph:
+    """The distinct rows of a sample, their weights and their nearest neighbours.
+
+    Parameters
+    ----------
+    axes : Axes or AllColumns
+        Centres the rows, and reduces many columns.
+    search : NodeSearch or SparseSearch
+        The p nodes.
+    sizes : ndarray of shape (p,), float64
+        Weight of the rows of each node, relative to the heaviest.
+    node_of : ndarray of shape (m,), int64
+        Node of each row of the sample.
+    numbers, distances : ndarray of shape (p, r)
+        Nearest other nodes by rising distance: 25, or all of fewer.
+    is_unit : bool
+        Whether the rows are directions, of length 1.
+    """
+
+    axes: Axes | AllColumns
+    search: NodeSearch | SparseSearch
+    sizes: np.ndarray
+    node_of: np.ndarray
+    numbers: np.ndarray
+    distances: np.ndarray
+    is_unit: bool
+    _edges: dict[int, tuple[Any, np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, p."""
+        return int(self.sizes.shape[0])
+
+    def edges(self, n_neighbors: int = N_NEIGHBORS) -> tuple[Any, np.ndarray]:
+        """Weights of the edges to some nearest neighbours, and each node's weight with itself.
+
+        A node stands for all its equal rows: an edge weighs as much as the lighter of its ends. The rest of
+        the heavier one ties its own rows together, so that its volume is its degree times its weight.
+
+        Returns
+        -------
+        weights : csr_array of shape (p, p)
+            Symmetric, positive, without a diagonal.
+        loops : ndarray of shape (p,)
+            The diagonal.
+        """
+        count = min(n_neighbors, self.numbers.shape[1])
+        if count not in self._edges:
+            nearest = self.numbers[:, :count], self.distances[:, :count]
+            self._edges[count] = weighted(connected_graph(self.search.nodes, count, nearest)[0], self.sizes)
+        return self._edges[count]
+
+    def lengths(self) -> Any:
+        """Lengths of the edges of `edges`, as a csr_array of shape (p, p) of the same places."""
+        weights = self.edges()[0]
+        ends = np.repeat(np.arange(self.n_nodes), np.diff(weights.indptr))
+        lengths = weights.copy()
+        lengths.data = self.search.lengths(ends, weights.indices.astype(np.int64))
+        return lengths
+
+    def of_nodes(self, labels: np.ndarray) -> np.ndarray:
+        """Labels of the nodes from those of the rows of the sample; the first row of a node counts."""
+        of_nodes = np.empty(self.n_nodes, np.int64)
+        of_nodes[self.node_of[::-1]] = labels[::-1]
+        return of_nodes
+
+
+def node_graph(
+    sample: Any,
+    weights: np.ndarray | None,
+    random_state: np.random.RandomState,
+    each: Each = map,
+    n_axes: int = LEADING_AXES,
+) -> NodeGraph:
+    """The neighbour graph of a sample.
+
+    Parameters
+    ----------
+    sample : ndarray or csr_array of shape (m, d)
+        The rows.
+    weights : ndarray of shape (m,) or None
+        Their weights, positive; None is 1 each.
+    random_state : RandomState
+        Source of randomness.
+    each : callable, default=map
+        Maps a function over items, perhaps in threads.
+    n_axes : int, default=50
+        Leading principal axes on which rows of more columns are compared, unless they are directions.
+
+    Returns
+    -------
+    NodeGraph
+        The graph.
+
+    Raises
+    ------
+    InputError
+        If all rows are equal, or values overflow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph.neighbours import node_graph
+    >>> rows = np.array([[0.0], [1.0], [1.0], [5.0]])
+    >>> node_graph(rows, None, np.random.RandomState(0)).sizes
+    array([0.5, 1. , 0.5])
+    """
+    is_unit = are_unit(sample)
+    axes, search, node_of = _nodes_of(sample, is_unit, random_state, each, n_axes)
+    p = search.nodes.shape[0]
+    sizes = np.bincount(node_of, weights, minlength=p).astype(np.float64)
+    nearest = without_own(*nearest_of_all(search, min(N_LISTED, p - 1) + 1, each))
+    return NodeGraph(axes, search, sizes / sizes.max(), node_of, *nearest, is_unit)
+
+
+def _nodes_of(
+    sample: Any, is_unit: bool, random_state: np.random.RandomState, each: Each, n_axes: int
+) -> tuple[Axes | AllColumns, NodeSearch | SparseSearch, np.ndarray]:
+    """The distinct rows of a sample: what maps rows to them, their search, and the node of each row.
+
+    Directions are compared on all columns, sparse ones as they are.
+    """
+    axes: Axes | AllColumns
+    if is_unit and hasattr(sample, "indices"):
+        axes = AllColumns(sample.shape[1])
+        nodes, node_of = distinct_sparse_rows(axes(sample))
+    else:
+        axes = leading_axes(sample, random_state, each, sample.shape[1] if is_unit else n_axes)
+        nodes, node_of = distinct_rows(sample, axes, each)
+    p = nodes.shape[0]
+    if p < 2:
+        raise InputError(
+            "all rows are equal, or differ by less than rounding; give rows that differ, or subtract the "
+            "mean of the columns."
+        )
+    if isinstance(axes, AllColumns):
+        return axes, SparseSearch(nodes), node_of
+    search, order = search_in_cells(nodes, random_state, min(N_LISTED, p - 1), each)
+    return axes, search, np.argsort(order)[node_of]
+
+
+def exact_search(nodes: Any) -> NodeSearch | SparseSearch:
+    """The search among all of some nodes, dense or sparse."""
+    return SparseSearch(nodes) if hasattr(nodes, "indices") else search_all(nodes)
+
+
+def are_unit(sample: Any) -> bool:
+    """Whether all rows of a dense or CSR sample have length 1, or 0, as directions and embeddings do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph.neighbours import are_unit
+    >>> are_unit(np.array([[0.6, 0.8], [0.0, 1.0]])), are_unit(np.array([[1.0], [2.0]]))
+    (True, False)
+    """
+    from sklearn.utils.extmath import row_norms
+
+    if sample.shape[1] == 1:
+        return False
+    with np.errstate(over="ignore"):
+        norms = row_norms(sample)
+    is_unit = np.abs(norms - 1) <= UNIT_NORM
+    return bool(is_unit.any() and (is_unit | (norms == 0)).all())
+
+
+def axes_of(n_clusters: int) -> int:
+    """Leading principal axes on which rows are compared: more than 50 from 26 clusters on, at most 128.
+
+    Examples
+    --------
+    >>> from mmcnb.graph.neighbours import axes_of
+    >>> axes_of(2), axes_of(40), axes_of(100)
+    (50, 80, 128)
+    """
+    return min(MOST_AXES, max(LEADING_AXES, 2 * n_clusters))
+
+
+def weighted(graph: Any, sizes: np.ndarray) -> tuple[Any, np.ndarray]:
+    """The edges of a graph of nodes with weights, and the weight of each node with itself.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (p, p)
+        Symmetric weights of the edges between rows.
+    sizes : ndarray of shape (p,)
+        How much each node weighs.
+
+    Returns
+    -------
+    weights : csr_array of shape (p, p)
+        ``min(s_i, s_j) w_ij``.
+    loops : ndarray of shape (p,)
+        ``s_i d_i - sum_j min(s_i, s_j) w_ij``, with d_i the sum of w_ij.
+    """
+    degrees = _row_sums(graph)
+    if (sizes == sizes[0]).all():
+        return graph, np.zeros(sizes.shape[0])
+    scaled = graph.copy()
+    ends = np.repeat(np.arange(sizes.shape[0]), np.diff(graph.indptr))
+    scaled.data = graph.data * np.minimum(sizes[ends], sizes[graph.indices])
+    return scaled, np.maximum(sizes * degrees - _row_sums(scaled), 0.0)
+
+
+def _row_sums(graph: Any) -> np.ndarray:
+    return np.asarray(graph.sum(axis=1)).ravel()
+
+
+def connected_graph(
+    nodes: np.ndarray, n_neighbors: int, nearest: tuple[np.ndarray, np.ndarray]
+) -> tuple[Any, int]:
+    """Symmetric weights of the neighbour graph of distinct nodes, in one component.
+
+    Weights a and b of the two directions give a + b - ab.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (p, c)
+        Distinct rows.
+    n_neighbors : int
+        Neighbours of each node, below p.
+    nearest : pair of ndarray of shape (p, n_neighbors)
+        Numbers and distances of the nearest other nodes.
+
+    Returns
+    -------
+    graph : csr_array of shape (p, p)
+        Weights in (0, 1].
+    n_components : int
+        Components before they were joined.
+    """
+    from scipy.sparse import csr_array
+
+    p = nodes.shape[0]
+    numbers, distances = nearest
+    weights, ends = kernels.calibrated_weights(distances), np.arange(0, p * n_neighbors + 1, n_neighbors)
+    directed = csr_array((weights.ravel(), numbers.ravel(), ends), shape=(p, p))
+    reverse = directed.T.tocsr()
+    graph = (directed + reverse - directed * reverse).tocsr()
+    scales = distances[:, min(SCALE_NEIGHBOUR, n_neighbors) - 1]
+    return _joined(graph, nodes, scales)
+
+
+def _joined(graph: Any, nodes: np.ndarray, scales: np.ndarray) -> tuple[Any, int]:
+    """Join components: each but the largest gets an edge to its nearest node of another one."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    count, component = connected_components(graph, directed=False)
+    n_components = int(count)
+    if count > 1:
+        listed = np.flatnonzero(component != np.bincount(component).argmax())
+        lists = exact_search(nodes).nearest(nodes[listed], min(LISTED, nodes.shape[0]))
+    while count > 1:
+        ends, gaps = _shortest_edges(nodes, component, listed, lists)
+        _, once = np.unique(np.sort(ends, axis=1), axis=0, return_index=True)  # two may choose the same edge
+        (a, b), gaps = ends[once].T, gaps[once]
+        edges = coo_array((_bridge_weights(gaps, scales[a], scales[b]), (a, b)), shape=graph.shape).tocsr()
+        graph = (graph + edges + edges.T).tocsr()
+        count, component = connected_components(graph, directed=False)
+    return graph, n_components
+
+
+def _shortest_edges(
+    nodes: np.ndarray, component: np.ndarray, listed: np.ndarray, lists: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The shortest edge of each component but the largest to any other: its two ends, and its length.
+
+    The lists hold the nearest nodes of most nodes. A component has a search of its own where they do not
+    reach beyond it, or not all its nodes have one; of equally near nodes the first counts.
+    """
+    (numbers, distances), of_row = lists, component[listed]
+    outside = component[numbers] != of_row[:, None]
+    each, place = np.arange(listed.size), outside.argmax(axis=1)
+    reached = outside[each, place]
+    gaps = np.where(reached, distances[each, place], np.inf)
+    order = np.lexsort((listed, gaps, of_row))
+    first = order[np.unique(of_row[order], return_index=True)[1]]
+    sizes = np.bincount(component)
+    beyond = np.full(sizes.size, np.inf)  # nodes that are not on a list are at least so far
+    np.minimum.at(beyond, of_row[~reached], distances[~reached, -1])
+    beyond[np.bincount(of_row, minlength=sizes.size) < sizes] = -np.inf
+    known = {
+        of_row[i]: (listed[i], numbers[i, place[i]], gaps[i]) for i in first if gaps[i] < beyond[of_row[i]]
+    }
+    edges = [
+        known[one] if one in known else _shortest_edge(nodes, component == one)
+        for one in np.argsort(-sizes, kind="stable")[1:]
+    ]
+    a, b, lengths = zip(*edges, strict=True)
+    return np.array([a, b]).T, np.array(lengths)
+
+
+def _shortest_edge(nodes: np.ndarray, is_inside: np.ndarray) -> tuple[int, int, float]:
+    """The shortest edge between some nodes and all others: its two ends, and its length."""
+    inside, outside = np.flatnonzero(is_inside), np.flatnonzero(~is_inside)
+    numbers, distances = exact_search(nodes[outside]).nearest(nodes[inside], 1)
+    nearest = distances[:, 0].argmin()
+    return inside[nearest], outside[numbers[nearest, 0]], distances[nearest, 0]
+
+
+def _bridge_weights(gaps: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Weights of edges between components, by their lengths and the scales of their two ends."""
+    with np.errstate(over="ignore"):
+        squares = gaps**2 / np.maximum(one * other, np.finfo(float).tiny)
+    return np.maximum(BRIDGE_WEIGHT / (1 + squares), np.finfo(float).eps)  # 0 would be no edge

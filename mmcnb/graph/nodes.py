@@ -1,0 +1,445 @@
+"""Nodes of a graph: the leading axes of a sample, and the search for the nodes nearest to a row."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from hashlib import blake2b
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mmcnb.errors import InputError
+from mmcnb.kernels import unchecked as kernels
+from mmcnb.samples.matrix import WIDE_COLUMNS, WORK_NUMBERS, as_matrix, row_blocks, to_dense
+
+# The cells of each graph are measured when it is built: `NodeSearch.n_probes` follows from the recall.
+LEADING_AXES = 50  # of more columns: in many columns most of a distance is noise
+COVARIANCE_COLUMNS = 1000  # up to which all axes cost little more than iterations for some
+SPARE_AXES, POWER_STEPS = 10, 6
+BLOCKS_AT_ONCE = 2  # whose products take as much memory as the solver of the covariance matrix
+SEARCHED_NODES = 4096  # up to which a search in all nodes costs less than one in cells
+CHECKED_ROWS = 2000  # nodes on which the cells are measured
+CHECKED_NEIGHBOURS = 10  # of each of them, at least
+LEAST_RECALL = 0.995  # of the true neighbours
+LIKELY_PROBES = 16
+SHARED_ROWS = 1024  # that a thread searches at once
+COMPARISON_FLOPS = 1.5  # a product with a node, and its place among the candidates, in products
+Result = TypeVar("Result")
+Each = Any  # maps a function over items, as `map` does, perhaps in threads
+
+
+def finite(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """A function of rows that refuses rows whose values are so large that its result overflows."""
+
+    @wraps(function)
+    def checked(*given: Any) -> np.ndarray:
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = function(*given)
+        if not np.isfinite(values).all():
+            raise InputError("differences or sums of the values overflow; divide the columns by a constant.")
+        return values
+
+    return checked
+
+
+def check_fits(name: str, fits: bool) -> None:
+    """Refuse an array of a model that does not fit the others."""
+    if not fits:
+        raise InputError(f"graph_{name} does not fit the other arrays of the graph")
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Centred rows, and where there are many columns, their scores on the leading principal axes.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (d,)
+        Mean of the columns.
+    axes : ndarray of shape (d, c) or None, default=None
+        Principal axes; None keeps the columns.
+    """
+
+    mean: np.ndarray
+    axes: np.ndarray | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns along the axes."""
+        return int(self.mean.shape[0] if self.axes is None else self.axes.shape[1])
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The mean and the axes, by name."""
+        return {"mean": self.mean} | ({} if self.axes is None else {"axes": self.axes})
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, np.ndarray]) -> "Axes":
+        """The axes of their `arrays`."""
+        axes = cls(arrays["mean"], arrays.get("axes"))
+        check_fits("axes", axes.axes is None or axes.axes.shape[:1] == axes.mean.shape)
+        return axes
+
+    @finite
+    def __call__(self, rows: Any) -> np.ndarray:
+        """Dense or CSR rows along the axes, C-ordered and of their dtype."""
+        matrix = as_matrix(rows)
+        if self.axes is None:
+            return np.ascontiguousarray(to_dense(matrix) - self.mean.astype(matrix.dtype))
+        axes, mean = (part.astype(matrix.dtype, copy=False) for part in (self.axes, self.mean))
+        if hasattr(matrix, "toarray"):
+            return np.ascontiguousarray(matrix @ axes - mean @ axes)
+        return np.ascontiguousarray((matrix - mean) @ axes)
+
+
+def leading_axes(
+    sample: Any,
+    random_state: np.random.RandomState,
+    each: Each = map,
+    n_axes: int = LEADING_AXES,
+) -> Axes:
+    """So many axes of a dense or CSR sample; `each` maps a function over its blocks."""
+    with np.errstate(over="ignore", invalid="ignore"):  # `Axes` refuses rows whose sums overflow
+        mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
+    if min(sample.shape) <= n_axes:
+        return Axes(mean)
+    return Axes(mean, np.ascontiguousarray(_principal_axes(sample, mean, random_state, each, n_axes)))
+
+
+def _principal_axes(
+    sample: Any, mean: np.ndarray, random_state: np.random.RandomState, each: Each, n_axes: int
+) -> np.ndarray:
+    """Leading principal axes, without a copy of the sample; by subspace iteration where columns are many."""
+    from scipy.linalg import eigh
+
+    d = sample.shape[1]
+    if d <= COVARIANCE_COLUMNS:
+        covariance = np.zeros((d, d))  # times the number of rows
+        for part in _of_row_blocks(sample, lambda rows: _scatter(rows, mean), each):
+            covariance += part
+        wanted = [d - n_axes, d - 1]
+        return np.asarray(eigh(covariance, overwrite_a=True, subset_by_index=wanted)[1][:, ::-1])
+    axes, columns = random_state.standard_normal((d, n_axes + SPARE_AXES)), None
+    if hasattr(sample, "indices") and d > WIDE_COLUMNS:
+        columns = np.unique(sample.indices)  # the axes are 0 in the others
+        columns = columns if columns.shape[0] > axes.shape[1] else None
+    if columns is not None:
+        sample, mean, axes = sample[:, columns], mean[columns], axes[columns]
+    for _ in range(POWER_STEPS):
+        axes, _ = np.linalg.qr(_covariance_times(sample, mean, axes))
+    _, turned = eigh(axes.T @ _covariance_times(sample, mean, axes))
+    found = axes @ turned[:, ::-1][:, :n_axes]
+    if columns is None:
+        return np.asarray(found)
+    whole = np.zeros((d, n_axes))
+    whole[columns] = found
+    return whole
+
+
+def _of_row_blocks(sample: Any, function: Callable[[Any], Result], each: Each) -> Iterator[Result]:
+    """What a function gives for the rows of a sample, block by block"""
+    blocks = row_blocks(sample)
+    while some := list(itertools.islice(blocks, BLOCKS_AT_ONCE)):
+        yield from each(function, some)
+
+
+@finite
+def _scatter(rows: Any, mean: np.ndarray) -> np.ndarray:
+    """Sum of the products of centred rows, in the precision of the rows.
+
+    Each column is divided by its largest value, so that small columns beside large ones are as precise.
+    """
+    centred = to_dense(rows) - mean.astype(rows.dtype, copy=False)
+    scales = np.abs(centred).max(axis=0)
+    scales[scales == 0] = 1
+    centred /= scales
+    return (centred.T @ centred) * np.multiply.outer(scales, scales, dtype=np.float64)
+
+
+def _covariance_times(sample: Any, mean: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """The covariance matrix of a sample, times its number of rows and some axes."""
+    total = np.zeros_like(axes)
+    for rows in row_blocks(sample):
+        scores = rows @ axes - mean @ axes
+        total += rows.T @ scores - np.outer(mean, scores.sum(axis=0))
+    return total
+
+
+def distinct_rows(sample: Any, axes: Axes, each: Each = map) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct rows of a dense or CSR sample along its axes.
+
+    Parameters
+    ----------
+    sample : ndarray or CSR of shape (m, d)
+        The rows.
+    axes : Axes
+        Its axes.
+    each : callable, default=map
+        Maps a function over items, perhaps in threads.
+
+    Returns
+    -------
+    nodes : ndarray of shape (p, c)
+        Distinct rows along the axes, in rising order.
+    node_of : ndarray of shape (m,), int64
+        Node of each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph.nodes import Axes, distinct_rows
+    >>> distinct_rows(np.array([[3.0], [1.0], [3.0]]), Axes(np.ones(1)))[1]
+    array([1, 0, 1])
+    """
+    points = np.concatenate(list(_of_row_blocks(sample, axes, each)))
+    if axes.axes is None or hasattr(sample, "toarray"):
+        nodes, node_of = np.unique(points, axis=0, return_inverse=True)
+        return nodes, node_of.ravel()
+    # A dense product rounds equal rows differently, by their place, so they are found before it.
+    digests = np.concatenate(list(_of_row_blocks(sample, _digests, each)))
+    _, first, number = np.unique(digests, return_index=True, return_inverse=True)
+    nodes, node_of = np.unique(points[first], axis=0, return_inverse=True)
+    return nodes, node_of.ravel()[number.ravel()]
+
+
+def _digests(rows: np.ndarray) -> np.ndarray:
+    """A digest of each dense row; equal rows have equal ones."""
+    rows = np.ascontiguousarray(rows + 0.0)  # the bytes of -0 are not those of 0
+    return np.frombuffer(b"".join(blake2b(row, digest_size=16).digest() for row in rows), np.dtype("V16"))
+
+
+@dataclass(frozen=True)
+class NodeSearch:
+    """The nearest of some nodes, which lie in cells.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (p, c)
+        The nodes, cell after cell.
+    starts : ndarray of shape (cells + 1,), int64
+        First node of each cell, and p.
+    centres : ndarray of shape (cells, c)
+        Means of the cells.
+    n_probes : int
+        Nearest cells in which each row looks; with as many as there are, the search is exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph.nodes import search_all
+    >>> search_all(np.array([[0.0], [1.0], [5.0]])).nearest(np.array([[4.0]]), 2)[0]
+    array([[2, 1]])
+    """
+
+    nodes: np.ndarray
+    starts: np.ndarray
+    centres: np.ndarray
+    n_probes: int
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The nodes and their cells, by name."""
+        return {"nodes": self.nodes, "starts": self.starts, "centres": self.centres}
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> "NodeSearch":
+        """The search of its `arrays` and of the first number of "search"; none may lead out of the nodes."""
+        nodes, starts, centres = (arrays[name] for name in ("nodes", "starts", "centres"))
+        bounds = (starts.dtype.name, starts.shape) == ("int64", (centres.shape[0] + 1,))
+        rising = bounds and (starts[0], starts[-1]) == (0, nodes.shape[0]) and (np.diff(starts) > 0).all()
+        check_fits("starts", bool(rising))
+        alike = nodes.shape[1] == centres.shape[1] == n_features and nodes.dtype == centres.dtype
+        check_fits("centres", alike)
+        return cls(nodes, starts, centres, int(arrays["search"][0]))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether each row looks at all nodes."""
+        return self.n_probes >= self.centres.shape[0]
+
+    @cached_property
+    def _halves(self) -> tuple[np.ndarray, np.ndarray]:
+        return _half_norms(self.nodes), _half_norms(self.centres)
+
+    def lengths(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Distances of pairs of nodes, float64."""
+        found, step = np.empty(one.size), max(1, WORK_NUMBERS // self.nodes.shape[1])
+        for start in range(0, one.size, step):
+            pairs = slice(start, start + step)
+            apart = self.nodes[one[pairs]].astype(np.float64) - self.nodes[other[pairs]]
+            found[pairs] = np.sqrt((apart**2).sum(axis=1))
+        return found
+
+    def nearest(self, rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Nearest nodes of rows, by rising distance; of equal distances the first node comes first.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (m, c)
+            Rows of the dtype of the nodes.
+        count : int
+            How many nodes, at most p.
+
+        Returns
+        -------
+        numbers : ndarray of shape (m, count), int64
+            Numbers of the nodes.
+        distances : ndarray of shape (m, count), float64
+            Their Euclidean distances.
+        """
+        rows, (halves, centre_halves) = rows.astype(self.nodes.dtype, copy=False), self._halves
+        everything = np.array([0, self.nodes.shape[0]]), np.zeros((rows.shape[0], 1), np.int64)
+        if self.is_exact:
+            return _nearest(rows, self.nodes, halves, *everything, count)
+        centres = np.array([0, self.centres.shape[0]]), everything[1]
+        probes, _ = _nearest(rows, self.centres, centre_halves, *centres, self.n_probes)
+        numbers, distances = _nearest(rows, self.nodes, halves, self.starts, probes, count)
+        few = np.flatnonzero(numbers[:, -1] < 0)  # their cells hold fewer nodes
+        if few.size:
+            again = _nearest(rows[few], self.nodes, halves, everything[0], everything[1][few], count)
+            numbers[few], distances[few] = again
+        return numbers, distances
+
+
+def _nearest(
+    rows: np.ndarray,
+    nodes: np.ndarray,
+    halves: np.ndarray,
+    starts: np.ndarray,
+    probes: np.ndarray,
+    count: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    numbers, distances = np.empty((rows.shape[0], count), np.int64), np.empty((rows.shape[0], count))
+    kernels.nearest_nodes_into(rows, nodes, halves, starts, probes, numbers, distances)
+    return numbers, distances
+
+
+@finite
+def _half_norms(rows: np.ndarray) -> np.ndarray:
+    """Half of the squared norm of each row."""
+    return np.asarray(np.square(rows, dtype=np.float64).sum(axis=1) / 2)
+
+
+def search_all(nodes: np.ndarray) -> NodeSearch:
+    """The exact search in all nodes."""
+    return NodeSearch(np.ascontiguousarray(nodes), np.array([0, nodes.shape[0]]), nodes[:1], 1)
+
+
+def nearest_of_all(search: Any, count: int, each: Each = map) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest nodes of each of some distinct nodes, by rising distance; each is its own nearest one.
+
+    Parameters
+    ----------
+    search : NodeSearch or SparseSearch
+        The p nodes.
+    count : int
+        How many, at most p.
+    each : callable, default=map
+        Maps a function over items, perhaps in threads.
+
+    Returns
+    -------
+    numbers : ndarray of shape (p, count), int64
+        Numbers of the nodes.
+    distances : ndarray of shape (p, count), float64
+        Their distances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph.nodes import nearest_of_all, search_all
+    >>> nearest_of_all(search_all(np.array([[0.0], [1.0], [5.0]])), 2)[0].tolist()
+    [[0, 1], [1, 0], [2, 1]]
+    """
+    parts = of_blocks(search.nodes, lambda rows: search.nearest(rows, count), each)
+    numbers, distances = map(np.concatenate, zip(*parts, strict=True))
+    return numbers, distances
+
+
+def without_own(numbers: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What `nearest_of_all` gave but for each node itself: one column less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph.nodes import nearest_of_all, search_all, without_own
+    >>> without_own(*nearest_of_all(search_all(np.array([[0.0], [1.0], [5.0]])), 2))[0].ravel()
+    array([1, 0, 1])
+    """
+    p, count = numbers.shape
+    # A node is its own nearest one: distinct rows have positive distances, but for underflow.
+    others = numbers != np.arange(p)[:, None]
+    others[others.all(axis=1), -1] = False
+    return numbers[others].reshape(p, count - 1), distances[others].reshape(p, count - 1)
+
+
+def of_blocks(rows: np.ndarray, function: Callable[[np.ndarray], Result], each: Each) -> list[Result]:
+    """What a function gives for rows, block by block"""
+    blocks = [rows[start : start + SHARED_ROWS] for start in range(0, rows.shape[0], SHARED_ROWS)]
+    return list(each(function, blocks))
+
+
+def search_in_cells(
+    nodes: np.ndarray,
+    random_state: np.random.RandomState,
+    n_neighbors: int = CHECKED_NEIGHBOURS,
+    each: Each = map,
+) -> tuple[NodeSearch, np.ndarray]:
+    """Lay nodes in about √p cells by k-means; many rows then look into a few cells each.
+
+    A row looks into as few cells as find at least 99.5 % of the nearest nodes.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (p, c)
+        Distinct nodes.
+    random_state : RandomState
+        Source of randomness.
+    n_neighbors : int, default=10
+        Nearest nodes that will be asked for; at least ten are measured.
+    each : callable, default=map
+        Maps a function over items, perhaps in threads.
+
+    Returns
+    -------
+    search : NodeSearch
+        The nodes, cell after cell; few nodes keep their order and are all searched.
+    order : ndarray of shape (p,), int64
+        Their numbers in the given order.
+    """
+    seed = random_state.randint(2**31 - 1)
+    if nodes.shape[0] <= SEARCHED_NODES:
+        return search_all(nodes), np.arange(nodes.shape[0])
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):  # the sums of several threads have other bits
+        fitted = KMeans(int(nodes.shape[0] ** 0.5), n_init=1, init="random", max_iter=5, random_state=seed)
+        cell = fitted.fit(nodes).labels_
+    order = np.argsort(cell, kind="stable")
+    sizes = np.bincount(cell)
+    sizes, nodes = sizes[sizes > 0], np.ascontiguousarray(nodes[order])
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    centres = np.add.reduceat(nodes.astype(np.float64), starts[:-1]) / sizes[:, None]
+    centres = centres.astype(nodes.dtype)
+    checked = np.ascontiguousarray(nodes[:: -(-nodes.shape[0] // CHECKED_ROWS)])
+    whole, count = search_all(nodes), max(n_neighbors, CHECKED_NEIGHBOURS)
+    by_centre = search_all(centres)
+
+    def probes(rows: np.ndarray) -> np.ndarray:
+        """How many cells rows look into until they find each of their nearest nodes."""
+        cells, _ = by_centre.nearest(rows, centres.shape[0])
+        place = np.empty_like(cells)
+        np.put_along_axis(place, cells, np.arange(1, centres.shape[0] + 1)[None, :], axis=1)
+        cell_of = np.searchsorted(starts, whole.nearest(rows, count)[0], side="right") - 1
+        return np.take_along_axis(place, cell_of, axis=1)
+
+    needed = np.sort(np.concatenate(of_blocks(checked, probes, each)), axis=None)
+    n_probes = int(needed[math.ceil(LEAST_RECALL * needed.shape[0]) - 1])
+    return NodeSearch(nodes, starts, centres, n_probes), order
+
+
+def search_flops(n_nodes: int) -> float:
+    """About how many operations the search for the nearest nodes of a row takes, at most."""
+    nodes = n_nodes if n_nodes <= SEARCHED_NODES else min(n_nodes, LIKELY_PROBES * n_nodes**0.5)
+    return COMPARISON_FLOPS * 2.0 * LEADING_AXES * nodes
