@@ -1,5 +1,6 @@
 """Maximum margin clustering: the partition with the widest gap between its clusters, of a few candidates."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -7,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from mmcnb._config import format_bytes, resolve_memory_limit
 from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr
 from mmcnb.choice.candidates import LEAST_SQUARES, MARGIN, Candidate, candidates, makers, with_known
 from mmcnb.choice.number import best_number
@@ -16,14 +18,14 @@ from mmcnb.choice.trust import trust
 from mmcnb.engine.passes import first_rows
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
-from mmcnb.errors import InputError, shown
+from mmcnb.errors import InputError, MemoryLimitError, shown
 from mmcnb.estimators.base import StreamedClusterer, estimator, label_rows, read_input
 from mmcnb.estimators.parameters import COUNT, KernelName
 from mmcnb.features.directions import unit_rows
 from mmcnb.features.model import Model
 from mmcnb.features.needs import PRODUCT_RATE, bytes_of_rows
 from mmcnb.features.nystroem import check_clusters, check_places
-from mmcnb.features.rules import DecisionPass, KeptLabels, Scores, label_once, probabilities
+from mmcnb.features.rules import DecisionPass, KeptLabels, Scores, Softmax, label_once
 from mmcnb.graph.neighbours import N_NODES, NodeGraph, axes_of, node_graph
 from mmcnb.graph.nodes import LEADING_AXES, search_flops
 from mmcnb.graph.vote import vote
@@ -32,6 +34,7 @@ from mmcnb.least_squares import search as least_squares
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import open_samples
+from mmcnb.stores import create_dense_store
 
 # Up to so many clusters the widest margin is a candidate beside those of the graph. With more it was never
 # taken on any of the sets of `python -m benchmarks choice`.
@@ -199,7 +202,9 @@ class MaximumMarginClustering(StreamedClusterer):
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels(), known)
         return self
 
-    def predict_proba(self, X: Any, *, element: str | None = None) -> np.ndarray:
+    def predict_proba(
+        self, X: Any, out: str | os.PathLike[str] | None = None, *, element: str | None = None
+    ) -> np.ndarray | None:
         """Probability of each cluster for each row, the largest for the cluster that `predict` gives.
 
         With the vote of the graph it is the share of each cluster among the nearest nodes. With a support
@@ -209,13 +214,20 @@ class MaximumMarginClustering(StreamedClusterer):
         ----------
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit; they are streamed.
+        out : path or None, default=None
+            Path of a new store for the probabilities, written block by block; `open_samples` reads it.
         element : str or None, default=None
             Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
 
         Returns
         -------
-        ndarray of shape (n_samples, n_clusters), float64
-            Each row sums to 1.
+        ndarray of shape (n_samples, n_clusters), float64, or None
+            Each row sums to 1; None if they were written to ``out``.
+
+        Raises
+        ------
+        InputError
+            If the probabilities take more memory than the limit: give ``out``.
 
         Examples
         --------
@@ -226,8 +238,19 @@ class MaximumMarginClustering(StreamedClusterer):
         np.int64(0)
         """
         features, rule = self._features(X, element)
-        values = self._run(DecisionPass(rule), features, "probabilities")
-        return values if self.model_.graph is not None else probabilities(values)
+        sweep = DecisionPass(rule if self.model_.graph is not None else Softmax(rule))
+        shape, limit = (features.n_samples, self.n_clusters_), resolve_memory_limit(self.memory_limit)
+        if out is None and 8 * shape[0] * shape[1] > limit:
+            raise MemoryLimitError(
+                f"the probabilities of {shape[0]:,} rows take {format_bytes(8 * shape[0] * shape[1])}, of "
+                f"{format_bytes(limit)} allowed; give out, a path, to write them to a store."
+            )
+        if out is None:
+            return self._run(sweep, features, "probabilities")
+        with self._open_engine(self.n_jobs) as engine, create_dense_store(out, shape[1], "float64") as store:
+            for blocks in engine.stream(sweep, features, "probabilities"):
+                store.append(np.concatenate(blocks))
+        return None
 
     # -- the fit -------------------------------------------------------------------------------
 

@@ -132,6 +132,17 @@ def probabilities(scores: np.ndarray) -> np.ndarray:
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
+@dataclass(frozen=True)
+class Softmax:
+    """The probabilities of clusters by the scores of a rule."""
+
+    rule: Hyperplane | Scores
+
+    def decide(self, rows: Any) -> np.ndarray:
+        """Probabilities of a block of features, of shape (rows, k)."""
+        return probabilities(self.rule.decide(rows))
+
+
 class Labels(Protocol):
     """Labels of the rows of a block: -1 or +1, or the number of the cluster where there are scores."""
 

@@ -198,6 +198,21 @@ def test_labels_are_those_of_the_model_of_its_probabilities_and_of_its_file(tmp_
     assert read.history_.equals(model.history_)
 
 
+@pytest.mark.parametrize("way", ["graph", "Gaussian margin"])
+def test_probabilities_are_streamed_to_a_store_or_refused_above_the_limit(tmp_path, way):
+    X = np.repeat(touching(), 50, axis=0)
+    model = front_door(**WAYS[way]).fit(X[::50])
+    whole = model.predict_proba(X)
+    assert model.predict_proba(X, tmp_path / "shares.zarr") is None
+    kept = mmcnb.open_samples(tmp_path / "shares.zarr")
+    assert kept.block(0, kept.n_samples).tobytes() == whole.tobytes()
+    with pytest.raises(MemoryLimitError, match="give out, a path"):
+        model.set_params(memory_limit=16 * len(X) - 1).predict_proba(X)
+    model.set_params(memory_limit=16 * len(X)).predict_proba(X, tmp_path / "others.zarr")
+    with pytest.raises(InputError, match="exists"):
+        model.predict_proba(X, tmp_path / "others.zarr")
+
+
 @pytest.mark.parametrize("way", ["all candidates", "graph", "Gaussian margin", "directions"])
 @pytest.mark.parametrize("n_clusters", [2, 3])
 def test_the_objective_is_the_score_of_the_labels(way, n_clusters):
