@@ -43,11 +43,6 @@ ALONE = ("rbf", "linear")  # kernels under which the widest margin is the only c
 # Bytes of a node with its neighbours, edges and communities; and seconds of one core for it.
 NODE_BYTES, NODE_SECONDS = 5000.0, 5e-5
 GRAPH_ROUTINES = {"nearest_nodes_into": 18.0}  # with the loops of the candidates
-REMOVED = {
-    "loss": 'kernel="graph" leaves the hinge loss out, and "rbf" or "linear" take it alone',
-    "min_share": "the judge of the partitions decides on small clusters",
-    "n_refits": "predict_proba gives the probabilities of each row",
-}
 
 
 @estimator
@@ -140,7 +135,11 @@ class MaximumMarginClustering(StreamedClusterer):
         "n_nodes": Interval(2, integer=True),
     }
     fitted_names: ClassVar[tuple[str, ...]] = ("objective", "n_clusters", "candidate", "kernel", "report")
-    removed: ClassVar[Mapping[str, str]] = REMOVED
+    removed: ClassVar[Mapping[str, str]] = {
+        "loss": 'kernel="graph" leaves the hinge loss out, and "rbf" or "linear" take it alone',
+        "min_share": "the judge of the partitions decides on small clusters",
+        "n_refits": "predict_proba gives the probabilities of each row",
+    }
 
     def fit(
         self,
@@ -326,8 +325,8 @@ class MaximumMarginClustering(StreamedClusterer):
             session.record({"stage": "labels"})
             report = {"sizes": whole_numbers(sizes.tolist())}
             made = FitResult(replace(model, rule=rule), rows, {}, report, kept_labels=kept)
-        attributes = {"objective": best.score.J, "n_clusters": k, "candidate": best.name}
-        attributes["kernel"] = _kernel_of(made.model)
+        kernel = "graph" if made.model.graph is not None else getattr(made.model.kernel, "name", "linear")
+        attributes = {"objective": best.score.J, "n_clusters": k, "candidate": best.name, "kernel": kernel}
         return replace(made, attributes=attributes, report={"sizes": made.report["sizes"]})
 
     # -- parameters and needs ------------------------------------------------------------------
@@ -368,10 +367,8 @@ class MaximumMarginClustering(StreamedClusterer):
             own = least_squares.search_needs(rows, self._sized_settings(k))
             return replace(own, sample_size=p, sample_bytes=own.sample_bytes + nodes)
         needs = FitNeeds(k, p, nodes, sweeps=0, likely_sweeps=0, routines=GRAPH_ROUTINES)
-        least = k if self._number_is_given else 2
-        if self._takes_margin(least):
-            alone = self.kernel in ALONE
-            given = (k, self.kernel) if alone else (MOST_MARGIN_CLUSTERS, "rbf")
+        if self._takes_margin(k if self._number_is_given else 2):
+            given = (k, self.kernel) if self.kernel in ALONE else (MOST_MARGIN_CLUSTERS, "rbf")
             own = margin_needs(replace(rows, n_samples=p, is_reopenable=False), *given)
             work = own.sample_bytes + own.work_bytes + own.larger_bytes
             routines = {**needs.routines, **own.routines}
@@ -385,10 +382,6 @@ def _voting(session: FitSession, graph: NodeGraph, labels: np.ndarray) -> Model:
     k = int(labels.max()) + 1
     rule, voting = Scores(np.eye(k), np.zeros(k)), vote(graph, labels, k)
     return Model(rule, None, None, session.mean, session.deviation, "float64", graph=voting)
-
-
-def _kernel_of(model: Model) -> str:
-    return "graph" if model.graph is not None else str(getattr(model.kernel, "name", "linear"))
 
 
 def with_report(

@@ -118,29 +118,25 @@ def margins_of(values: np.ndarray) -> np.ndarray:
     return np.asarray(two[:, 1] - two[:, 0])
 
 
-def probabilities(scores: np.ndarray) -> np.ndarray:
-    """Softmax of scores, of shape (m, k).
+@dataclass(frozen=True)
+class Softmax:
+    """The probabilities of clusters by the scores of a rule.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.features.rules import probabilities
-    >>> probabilities(np.array([[1.0, 1.0]]))
+    >>> from mmcnb.features.rules import Scores, Softmax
+    >>> Softmax(Scores(np.eye(2), np.zeros(2))).decide(np.array([[1.0, 1.0]]))
     array([[0.5, 0.5]])
     """
-    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
-
-
-@dataclass(frozen=True)
-class Softmax:
-    """The probabilities of clusters by the scores of a rule."""
 
     rule: Hyperplane | Scores
 
     def decide(self, rows: Any) -> np.ndarray:
         """Probabilities of a block of features, of shape (rows, k)."""
-        return probabilities(self.rule.decide(rows))
+        scores = self.rule.decide(rows)
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 class Labels(Protocol):
