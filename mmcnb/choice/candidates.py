@@ -18,7 +18,7 @@ from mmcnb.graph.neighbours import NodeGraph
 
 NEIGHBOURS = 10, 15, 25  # of the graphs whose communities are candidates
 GINI_THRESHOLDS = 0.1, 0.3, 0.5, 0.7
-MARGIN, LEAST_SQUARES, KNOWN = "margin", "least squares", "known labels"
+MARGIN, LEAST_SQUARES, KNOWN, LAYOUT = "margin", "least squares", "known labels", "layout"
 
 Labels = np.ndarray | None
 Maker = Callable[[], Any]  # gives labels of the nodes, or a pair of labels and a model, or None
@@ -58,16 +58,14 @@ class Candidate:
         return row | {"broken": self.broken, "seconds": self.seconds}
 
 
-def makers(graph: NodeGraph, n_clusters: int, seed: int) -> list[tuple[str, Maker]]:
-    """The candidates that the graph gives, each with its name."""
-    k, found, tree = n_clusters, list[tuple[str, Maker]](), spanning_tree(graph.lengths())
-    for count in NEIGHBOURS:
-        found.append((f"communities {count}", partial(_communities, graph, count, k, seed)))
-    for threshold in GINI_THRESHOLDS:
-        found.append((f"linkage {threshold}", partial(genie_at, tree, graph.sizes, k, threshold)))
-    if graph.is_unit:
-        found.append(("layout", partial(_in_layout, graph, k, seed)))
-    return found
+def makers(graph: NodeGraph, n_clusters: int, seed: int, tree: Any = None) -> list[tuple[str, Maker]]:
+    """The candidates that the graph gives, each with its name; ``tree`` is its shortest spanning tree."""
+    k, tree = n_clusters, spanning_tree(graph.lengths()) if tree is None else tree
+    found: list[tuple[str, Maker]] = [
+        *((f"communities {count}", partial(_communities, graph, count, k, seed)) for count in NEIGHBOURS),
+        *((f"linkage {gini}", partial(genie_at, tree, graph.sizes, k, gini)) for gini in GINI_THRESHOLDS),
+    ]
+    return [*found, (LAYOUT, partial(_in_layout, graph, k, seed))] if graph.is_unit else found
 
 
 def _communities(graph: NodeGraph, n_neighbors: int, n_clusters: int, seed: int) -> Labels:
@@ -127,16 +125,16 @@ def candidates(
 
 
 def with_known(
-    graph: NodeGraph, known: KnownRows | None, n_clusters: int, found: list[Candidate]
+    graph: NodeGraph, known: KnownRows | None, n_clusters: int, found: list[Candidate], starts: bool = True
 ) -> list[Candidate]:
-    """Candidates with the share of what is known that each breaks, and one more from known labels.
+    """Candidates with the share of what is known that each breaks, and perhaps one from known labels.
 
     Of the labels of that one, those of each half are compared with a partition from the other half.
     """
     if known is None:
         return found
     found = [replace(one, broken=known.broken(one.labels[graph.node_of])) for one in found]
-    labels = spread(graph, known, n_clusters)
+    labels = spread(graph, known, n_clusters) if starts else None
     if labels is None or np.unique(labels).size < n_clusters:
         return found
     broken = held_out(graph, known, labels)
@@ -156,8 +154,3 @@ def _judged(graph: NodeGraph, n_clusters: int, made: tuple[str, Maker]) -> Candi
         return f"it finds no {n_clusters} clusters."
     score = judge(graph, labels)
     return Candidate(name, labels, score, time.perf_counter() - started, model=model)
-
-
-def with_labels(graph: NodeGraph, one: Candidate, name: str, labels: np.ndarray) -> Candidate:
-    """The same candidate with other labels, judged anew."""
-    return replace(one, name=name, labels=labels, score=judge(graph, labels), model=None)

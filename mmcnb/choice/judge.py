@@ -7,7 +7,7 @@ import numpy as np
 
 from mmcnb.graph.neighbours import NodeGraph
 
-# Tuned on shapes, two-class tables, many classes and text: `python -m benchmarks choice`.
+# Chosen on other shapes, tables and texts; `python -m benchmarks choice` shows the result.
 INFORMATION_WEIGHT = 4.0
 ACROSS_QUANTILE, WITHIN_QUANTILE = 0.05, 0.75
 FEWEST_ACROSS = 5  # neighbours in other clusters, below which clusters are apart
@@ -124,4 +124,4 @@ def weighted_quantile(values: np.ndarray, weights: np.ndarray, share: float) -> 
     order = np.argsort(values, kind="stable")
     sums = np.cumsum(weights[order])
     place = np.searchsorted(sums, share * sums[-1])
-    return float(values[order[min(place, values.size - 1)]])
+    return float(values[order[place]])

@@ -6,7 +6,7 @@ import numpy as np
 
 from mmcnb.graph.neighbours import NodeGraph
 
-CHANCE = 0.05  # of the labels: `python -m benchmarks choice`, with 1 % of them
+CHANCE = 0.05  # of the labels, from trials with 1 % of them
 MOST_SPREADS = 200  # rounds, in each of which labels reach the next nodes
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from mmcnb.choice.candidates import candidates, makers
+from mmcnb.choice.candidates import LAYOUT, candidates, makers
 from mmcnb.choice.judge import judge
 from mmcnb.errors import InputError
+from mmcnb.graph.genie import spanning_tree
 from mmcnb.graph.neighbours import NodeGraph
 
 
@@ -32,10 +33,11 @@ def best_number(
     tried : list of dict
         ``n_clusters`` and ``J`` of each number that some candidate has.
     """
-    tried = list[dict[str, float]]()
+    tried, tree = list[dict[str, float]](), spanning_tree(graph.lengths())
     for k in numbers:
         try:
-            found, _ = candidates(graph, k, makers(graph, k, seed), each)
+            made = [one for one in makers(graph, k, seed, tree) if one[0] != LAYOUT]
+            found, _ = candidates(graph, k, made, each)
         except InputError:  # fewer nodes, or components
             continue
         tried.append({"n_clusters": k, "J": max(judge(graph, one.labels, k + 1).J for one in found)})

@@ -1,16 +1,17 @@
 """The pick among candidates, and its repair: two clusters merge, and another one is halved."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
-from mmcnb.choice.candidates import MARGIN, Candidate, with_labels
+from mmcnb.choice.candidates import MARGIN, Candidate
 from mmcnb.choice.judge import cluster_weights, judge, mutual_information
 from mmcnb.graph.communities import communities_at
 from mmcnb.graph.neighbours import NodeGraph
 
-# Tuned by `python -m benchmarks choice`.
+# Chosen on other data sets; `python -m benchmarks choice` shows the result.
 MARGIN_LEAD = 0.1  # of J, for the widest margin at two clusters
 LEAST_GAIN = 0.1  # of J, for a repair
 MOST_REPAIRED = 30  # clusters
@@ -43,7 +44,7 @@ def pick(graph: NodeGraph, found: Sequence[Candidate], seed: int, tolerance: flo
     if best.model is not None or best.broken is not None or not 2 < k <= MOST_REPAIRED:
         return best
     labels = repaired(graph, best.labels, seed)
-    better = with_labels(graph, best, f"{best.name}{REPAIRED}", labels)
+    better = replace(best, name=f"{best.name}{REPAIRED}", labels=labels, score=judge(graph, labels))
     return better if better.score.J > best.score.J + LEAST_GAIN else best
 
 

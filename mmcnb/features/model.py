@@ -146,7 +146,7 @@ class Model:
             RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if has_ridge else None,
             arrays.get("kernel_weights"),
             Vote.restore(arrays) if has_graph else None,
-            header.get("is_unit", False) is True,
+            header.get("is_unit", False),
         )
         for kernel in getattr(model.kernel, "kernels", (model.kernel,) if model.kernel else ()):
             check_kernel(kernel)
@@ -259,6 +259,8 @@ def check_shapes(model: Model, n_features: int) -> None:
         raise InputError("kernel and basis go together, and one is missing")
     if model.graph is not None:
         _check_columns(model.graph, n_features)
+    if not isinstance(model.is_unit, bool):
+        raise InputError(f"is_unit is {model.is_unit!r}, and neither true nor false")
     if model.feature_dtype not in FLOATS:
         raise InputError(f"feature_dtype is {model.feature_dtype!r} and none of {', '.join(FLOATS)}")
     columns = _n_columns(model, n_features)

@@ -14,7 +14,7 @@ LARGEST_STEP = 4.0  # along each axis
 CLOSE = 1e-3  # added to the squared distance of nodes that push, which may be 0
 
 
-# Of splitmix64, whose state is one integer.
+# Splitmix64, as in `mmcnb.kernels.evolution`: the cache misses changes in kernels of other modules.
 GOLDEN, MIX_1, MIX_2 = map(np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = map(np.uint64, (30, 27, 31, 11))
 

@@ -142,8 +142,10 @@ def node_graph(
     axes, search, node_of = _nodes_of(sample, is_unit, random_state, each, n_axes)
     p = search.nodes.shape[0]
     sizes = np.bincount(node_of, weights, minlength=p).astype(np.float64)
+    # Known rows may weigh nothing, and stay nodes.
+    sizes = np.maximum(sizes / sizes.max(), np.finfo(float).eps)
     nearest = without_own(*nearest_of_all(search, min(N_LISTED, p - 1) + 1, each))
-    return NodeGraph(axes, search, sizes / sizes.max(), node_of, *nearest, is_unit)
+    return NodeGraph(axes, search, sizes, node_of, *nearest, is_unit)
 
 
 def _nodes_of(

@@ -2,12 +2,13 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from mmcnb.choice.candidates import KNOWN, candidates, makers, with_known, with_labels
+from mmcnb.choice.candidates import KNOWN, candidates, makers, with_known
 from mmcnb.choice.judge import judge
 from mmcnb.choice.known import KnownRows
 from mmcnb.choice.number import best_number
@@ -137,14 +138,6 @@ def test_a_row_of_the_report_has_the_shares_of_the_clusters():
     }
 
 
-def test_other_labels_are_judged_anew_and_have_no_model():
-    graph = graph_of(blobs(40))
-    one = candidate(99.0, np.arange(40) % 2, model="a machine", seconds=3.0)
-    other = with_labels(graph, one, "other", np.arange(40) % 3)
-    assert (other.name, other.model, other.seconds) == ("other", None, 3.0)
-    assert other.score == judge(graph, np.arange(40) % 3)
-
-
 # -- what is known -----------------------------------------------------------------------------
 
 
@@ -163,6 +156,22 @@ def test_known_labels_of_all_clusters_give_one_more_candidate():
     assert wrong.broken == known.broken(found[1].labels[graph.node_of]) > 0.3
     assert of_known.score == judge(graph, of_known.labels)
     assert adjusted_rand_score(truth, of_known.labels) == 1
+
+
+def test_the_number_is_chosen_without_a_layout(monkeypatch):
+    graph = replace(graph_of(blobs(40)), is_unit=True)
+    monkeypatch.setattr("mmcnb.choice.candidates.layout", None)  # a call would fail
+    assert "layout" in dict(makers(graph, 2, 0))
+    assert len(best_number(graph, range(2, 4), 0)[1]) == 2
+
+
+def test_known_labels_start_no_candidate_unless_they_may():
+    graph, truth = ring(3)
+    found = [candidate(2.0, np.arange(120) % 3, "wrong")]
+    known = known_of(np.arange(30), truth[graph.node_of][:30])
+    assert [one.name for one in with_known(graph, known, 3, found)] == ["wrong", KNOWN]
+    (alone,) = with_known(graph, known, 3, found, starts=False)
+    assert alone.broken > 0
 
 
 def test_known_labels_of_some_clusters_give_no_candidate():

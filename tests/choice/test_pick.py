@@ -160,6 +160,7 @@ def test_a_repair_is_taken_above_its_least_gain_alone():
         if is_taken:
             assert (found.name, found.seconds, found.model) == (f"communities 10{REPAIRED}", 2.0, None)
             assert found.score == judge(graph, found.labels)
+            assert found.score == judge(graph, found.labels)
             assert same_clusters(found.labels, truth)
 
 

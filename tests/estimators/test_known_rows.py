@@ -8,9 +8,7 @@ import zarr
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
-from mmcnb.choice.candidates import KNOWN, MARGIN
-from mmcnb.choice.known import KnownRows
-from mmcnb.choice.read_known import MOST_ROWS, read_known_rows
+from mmcnb.choice.candidates import KNOWN, LEAST_SQUARES, MARGIN
 from mmcnb.errors import InputError
 from mmcnb.synthetic import make_shape
 
@@ -146,36 +144,28 @@ def test_a_checkpoint_of_other_known_rows_is_refused(tmp_path, crossed):
         kept.fit(X, partial_labels={2: 0, 3: 1})
 
 
-# -- what is broken ----------------------------------------------------------------------------
+# -- what comes first --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_broken_share_is_that_of_a_plain_count(seed):
-    rng = np.random.default_rng(seed)
-    n, k = 30, 3
-    rows = np.sort(rng.permutation(n)[:12])
-    known_labels, found = rng.integers(-1, k, 12), rng.integers(0, k, n)
-    pairs, together = rng.permutation(12).reshape(6, 2), rng.random(6) < 0.5
-    named = known_labels >= 0
-    best = max(
-        sum(order[label] == found[row] for row, label in zip(rows[named], known_labels[named], strict=True))
-        for order in ([0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0])
+def test_sizes_come_before_what_is_known():
+    X = np.random.default_rng(0).normal(size=(120, 2)) + np.repeat([0, 6], 60)[:, None]
+    known = {row: row // 60 for row in range(0, 120, 6)}
+    uneven = front_door(cluster_sizes=[0.8, 0.2], size_tolerance=0.05).fit(X, partial_labels=known)
+    assert (uneven.candidate_, max(uneven.report_["sizes"])) == (LEAST_SQUARES, pytest.approx(96, abs=5))
+    assert uneven.report_["candidates"][0]["broken"] > 0
+
+
+def test_known_rows_may_have_no_weight(tmp_path):
+    X = np.random.default_rng(0).normal(size=(120, 2)) + np.repeat([0, 6], 60)[:, None]
+    weights = np.ones(120)
+    weights[[0, 70]] = 0
+    model = front_door(kernel="graph").fit(
+        X, sample_weight=weights, partial_labels={0: 0, 1: 0, 70: 1, 71: 1}
     )
-    wrong = named.sum() - best
-    for (a, b), joined in zip(pairs, together, strict=True):
-        wrong += (found[rows[a]] == found[rows[b]]) != joined
-    known = KnownRows(rows, known_labels, pairs, together)
-    assert known.broken(found) == pytest.approx(wrong / (named.sum() + 6))
-
-
-def test_of_many_known_rows_some_are_used():
-    labels = np.arange(50_000) % 3
-    known = read_known_rows(labels, [(0, 3), (1, 4)], [(0, 1)], 50_000, 3)
-    assert known.rows.size <= MOST_ROWS
-    assert set(known.labels.tolist()) == {0, 1, 2}
-    assert known.together.tolist() == [True, True, False]
-    np.testing.assert_array_equal(known.rows[known.pairs], [[0, 3], [1, 4], [0, 1]])
-    np.testing.assert_array_equal(known.labels, labels[known.rows])
+    np.testing.assert_array_equal(model.labels_, np.repeat([0, 1], 60))
+    assert model.report_["left_out"] == {}
+    model.save(tmp_path / "a.model")
+    np.testing.assert_array_equal(mmcnb.load(tmp_path / "a.model").predict(X), model.labels_)
 
 
 # -- what is refused ---------------------------------------------------------------------------

@@ -198,6 +198,11 @@ def test_labels_are_those_of_the_model_of_its_probabilities_and_of_its_file(tmp_
     assert read.history_.equals(model.history_)
 
 
+@pytest.mark.parametrize(("kernel", "taken"), [("auto", "rbf"), ("rbf", "rbf"), ("linear", "linear")])
+def test_sizes_take_the_kernel_that_is_given(kernel, taken):
+    assert front_door(kernel=kernel, cluster_sizes="equal").fit(touching()).kernel_ == taken
+
+
 @pytest.mark.parametrize("way", ["graph", "Gaussian margin"])
 def test_probabilities_are_streamed_to_a_store_or_refused_above_the_limit(tmp_path, way):
     X = np.repeat(touching(), 50, axis=0)
@@ -493,7 +498,11 @@ SENTENCES = {
     "sizes of any number": ({"n_clusters": None, "cluster_sizes": [0.5, 0.5]}, r"give n_clusters=2\."),
     "sizes of directions": (
         {"cluster_sizes": "equal", "metric": "cosine"},
-        r"takes metric='euclidean' alone",
+        r"takes no kernel='graph' and no metric='cosine'; leave it out\.$",
+    ),
+    "sizes on the graph": (
+        {"cluster_sizes": "equal", "kernel": "graph"},
+        r"cluster_sizes takes no kernel='graph'",
     ),
     "fewest clusters": (
         {"max_clusters": 1},

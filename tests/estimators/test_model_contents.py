@@ -132,6 +132,7 @@ HEADERS = [
     ("kernel", ("model", "kernel", "degree"), 10**30, "degree of the kernel is 1000"),
     ("kernel", ("model", "kernel", "coef0"), None, "coef0 of the kernel is None"),
     ("kernel", ("model", "feature_dtype"), "float16", "feature_dtype is 'float16'"),
+    ("kernel", ("model", "is_unit"), "yes", "is_unit is 'yes'"),
     ("kernel", ("n_features_in",), 4, r"mean has shape \(3,\), and \(4,\) would fit"),
     ("linear", ("n_features_in",), 2, r"coef has shape \(3,\), and \(2,\) would fit"),
     ("linear", ("n_features_in",), True, "n_features_in=True, which is of no model"),
