@@ -12,7 +12,6 @@ from mmcnb.graph.communities import communities_at
 from mmcnb.graph.neighbours import NodeGraph
 
 # Chosen on other data sets; `python -m benchmarks choice` shows the result.
-MARGIN_LEAD = 0.1  # of J, for the widest margin at two clusters
 LEAST_GAIN = 0.1  # of J, for a repair
 MOST_REPAIRED = 30  # clusters
 REPAIRED = ", repaired"  # ends the name of a repaired candidate
@@ -48,9 +47,25 @@ def pick(graph: NodeGraph, found: Sequence[Candidate], seed: int, tolerance: flo
     return better if better.score.J > best.score.J + LEAST_GAIN else best
 
 
+def margin_lead(n_nodes: int) -> float:
+    """The lead of the widest margin at two clusters.
+
+    The candidates of the graph are searches for the largest information, so by chance theirs is too high, and
+    more so among few nodes. The widest margin knows nothing of the graph.
+
+    Examples
+    --------
+    >>> from mmcnb.choice.pick import margin_lead
+    >>> margin_lead(20_000), margin_lead(900), margin_lead(100)
+    (0.1, 0.2, 0.5)
+    """
+    return min(0.5, max(0.1, 6 / n_nodes**0.5))
+
+
 def led(one: Candidate) -> float:
     """J, with the lead of the widest margin at two clusters."""
-    return one.score.J + MARGIN_LEAD * (one.name == MARGIN and one.labels.max() == 1)
+    has_lead = one.name == MARGIN and one.labels.max() == 1
+    return one.score.J + (margin_lead(one.labels.size) if has_lead else 0.0)
 
 
 def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:

@@ -286,7 +286,8 @@ class MaximumMarginClustering(StreamedClusterer):
             return [("one cluster", lambda: np.zeros(graph.n_nodes, np.int64))]
         if self.cluster_sizes is not None:
             return [(LEAST_SQUARES, partial(of_model, partial(self._sized, session, k)))]
-        margin = (MARGIN, partial(of_model, partial(margin_on_sample, session, k, self._function, seed)))
+        nodes = _of_nodes(session, graph)
+        margin = (MARGIN, partial(of_model, partial(margin_on_sample, nodes, k, self._function, seed)))
         of_graph = [] if self.kernel in ALONE else makers(graph, k, seed)
         return [*of_graph, margin] if self._takes_margin(k) else of_graph
 
@@ -380,6 +381,14 @@ class MaximumMarginClustering(StreamedClusterer):
             needs = replace(needs, work_bytes=work, search_seconds=own.search_seconds, routines=routines)
         per_row = (2.0 * rows.n_features * LEADING_AXES + search_flops(p)) / PRODUCT_RATE
         return replace(needs, search_seconds=NODE_SECONDS * p + needs.search_seconds, row_seconds=per_row)
+
+
+def _of_nodes(session: FitSession, graph: NodeGraph) -> FitSession:
+    """The session with one row of each node, which weighs all of them: so a weight is a repetition."""
+    first = np.sort(np.unique(graph.node_of, return_index=True)[1])
+    sizes = graph.sizes[graph.node_of[first]]
+    alone = session if first.size == graph.node_of.size else session.of_rows(first)
+    return replace(alone, sample_weights=None if (sizes == 1).all() else sizes, known=None)
 
 
 def _voting(session: FitSession, graph: NodeGraph, labels: np.ndarray) -> Model:

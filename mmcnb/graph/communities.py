@@ -42,7 +42,9 @@ def communities_at(graph: Any, loops: np.ndarray, n_clusters: int, seed: int) ->
     >>> communities_at(csr_array(weights), np.zeros(4), 2, seed=0)
     array([0, 0, 1, 1])
     """
-    kernels, p = _loops(), loops.shape[0]
+    from mmcnb.graph import _louvain as kernels  # loads numba
+
+    p = loops.shape[0]
     arrays = (
         graph.indptr.astype(np.int64),  # one type, so one compiled version
         graph.indices.astype(np.int64),
@@ -63,16 +65,11 @@ def communities_at(graph: Any, loops: np.ndarray, n_clusters: int, seed: int) ->
     return first.argsort().argsort()[labels]
 
 
-def _loops() -> Any:
-    """The compiled loops; numba is loaded when they are first used."""
-    from mmcnb.graph import _louvain
-
-    return _louvain
-
-
 def _joined(pieces: Graph, k: int, resolution: float) -> tuple[np.ndarray, float]:
     """Communities of at least k pieces, k of them, and their resolution; at the one given no pieces join."""
-    kernels, count = _loops(), pieces[3].shape[0]
+    from mmcnb.graph import _louvain as kernels
+
+    count = pieces[3].shape[0]
     order = nearest = np.arange(count)
     low, high, nearest_at = 0.0, resolution, resolution
     for _ in range(MOST_BISECTIONS if count > k else 0):
@@ -89,7 +86,8 @@ def _joined(pieces: Graph, k: int, resolution: float) -> tuple[np.ndarray, float
 
 def _merged(graph: Graph, labels: np.ndarray, k: int) -> np.ndarray:
     """Merge the two communities with the largest mean weight between units of volume, until k are left."""
-    kernels = _loops()
+    from mmcnb.graph import _louvain as kernels
+
     graph = kernels.aggregate(*graph, labels, labels.max() + 1)
     while (count := graph[3].shape[0]) > k:
         indptr, ends, weights, loops = graph

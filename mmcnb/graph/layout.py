@@ -120,7 +120,7 @@ def kmeans_in_layout(positions: np.ndarray, sizes: np.ndarray, n_clusters: int, 
     Returns
     -------
     ndarray of shape (p,), int64, or None
-        Labels; None if fewer clusters come out.
+        Labels; None if fewer positions differ.
 
     Examples
     --------
@@ -138,5 +138,4 @@ def kmeans_in_layout(positions: np.ndarray, sizes: np.ndarray, n_clusters: int, 
         return None
     kmeans = KMeans(n_clusters, n_init=N_STARTS, algorithm="lloyd", random_state=seed)
     with threadpool_limits(1):
-        labels = kmeans.fit(positions, sample_weight=sizes).labels_.astype(np.int64)
-    return labels if len(np.unique(labels)) == n_clusters else None
+        return kmeans.fit(positions, sample_weight=sizes).labels_.astype(np.int64)

@@ -14,11 +14,12 @@ from mmcnb.graph.nodes import (
     distinct_rows,
     leading_axes,
     nearest_of_all,
+    of_row_blocks,
     search_all,
     search_in_cells,
     without_own,
 )
-from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch, distinct_sparse_rows
+from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
 from mmcnb.kernels import unchecked as kernels
 
 N_NEIGHBORS, N_LISTED = 10, 25  # of the graph that judges and votes; and nearest nodes of the gap
@@ -27,6 +28,7 @@ BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
 SCALE_NEIGHBOUR = 7  # its distance is the scale of a node if components are joined
 LISTED = 64  # nearest nodes that are kept to join components
 MOST_AXES = 128  # of more columns
+NEAR_EQUAL = 1e-6  # of the distance to the last listed node of most nodes: nodes so near become one
 UNIT_NORM = 0.01  # from 1: rows of a sample that are all so near to it are directions
 
 
@@ -80,7 +82,7 @@ class NodeGraph:
         count = min(n_neighbors, self.numbers.shape[1])
         if count not in self._edges:
             nearest = self.numbers[:, :count], self.distances[:, :count]
-            self._edges[count] = weighted(connected_graph(self.search.nodes, count, nearest)[0], self.sizes)
+            self._edges[count] = weighted(connected_graph(self.search.nodes, count, nearest), self.sizes)
         return self._edges[count]
 
     def lengths(self) -> Any:
@@ -139,39 +141,67 @@ def node_graph(
     array([0.5, 1. , 0.5])
     """
     is_unit = are_unit(sample)
-    axes, search, node_of = _nodes_of(sample, is_unit, random_state, each, n_axes)
-    p = search.nodes.shape[0]
+    axes, nodes, node_of = _nodes_of(sample, is_unit, random_state, each, n_axes)
+    while True:
+        search, order = _search_of(nodes, random_state, each)
+        node_of, p = np.argsort(order)[node_of], order.shape[0]
+        numbers, distances = nearest_of_all(search, min(N_LISTED, p - 1) + 1, each)
+        n_apart, group = _near_equal(numbers, distances)
+        if n_apart in (1, p):
+            break
+        nodes, node_of = search.nodes[np.unique(group, return_index=True)[1]], group[node_of]
     sizes = np.bincount(node_of, weights, minlength=p).astype(np.float64)
     # Known rows may weigh nothing, and stay nodes.
     sizes = np.maximum(sizes / sizes.max(), np.finfo(float).eps)
-    nearest = without_own(*nearest_of_all(search, min(N_LISTED, p - 1) + 1, each))
-    return NodeGraph(axes, search, sizes, node_of, *nearest, is_unit)
+    return NodeGraph(axes, search, sizes, node_of, *without_own(numbers, distances), is_unit)
 
 
 def _nodes_of(
     sample: Any, is_unit: bool, random_state: np.random.RandomState, each: Each, n_axes: int
-) -> tuple[Axes | AllColumns, NodeSearch | SparseSearch, np.ndarray]:
-    """The distinct rows of a sample: what maps rows to them, their search, and the node of each row.
+) -> tuple[Axes | AllColumns, Any, np.ndarray]:
+    """The distinct rows of a sample: what maps rows to them, the nodes, and the node of each row.
 
-    Directions are compared on all columns, sparse ones as they are.
+    Directions are compared on all columns. The axes are those of the distinct rows, so that a weight is the
+    same as a repetition.
     """
+    rows, node_of = distinct_rows(sample, each)
+    is_sparse = hasattr(rows, "indptr")
     axes: Axes | AllColumns
-    if is_unit and hasattr(sample, "indices"):
-        axes = AllColumns(sample.shape[1])
-        nodes, node_of = distinct_sparse_rows(axes(sample))
+    if is_unit:
+        axes = AllColumns(sample.shape[1], is_sparse)
     else:
-        axes = leading_axes(sample, random_state, each, sample.shape[1] if is_unit else n_axes)
-        nodes, node_of = distinct_rows(sample, axes, each)
-    p = nodes.shape[0]
-    if p < 2:
+        axes = leading_axes(rows, random_state, each, n_axes)
+    if is_unit and is_sparse:
+        nodes = axes(rows)
+    else:
+        points = np.concatenate(list(of_row_blocks(rows, axes, each)))
+        nodes, number = np.unique(points, axis=0, return_inverse=True)
+        node_of = number.ravel()[node_of]
+    if nodes.shape[0] < 2:
         raise InputError(
             "all rows are equal, or differ by less than rounding; give rows that differ, or subtract the "
             "mean of the columns."
         )
-    if isinstance(axes, AllColumns):
-        return axes, SparseSearch(nodes), node_of
-    search, order = search_in_cells(nodes, random_state, min(N_LISTED, p - 1), each)
-    return axes, search, np.argsort(order)[node_of]
+    return axes, nodes, node_of
+
+
+def _search_of(
+    nodes: Any, random_state: np.random.RandomState, each: Each
+) -> tuple[NodeSearch | SparseSearch, np.ndarray]:
+    """The search among some nodes, and their numbers in the given order."""
+    if hasattr(nodes, "indptr"):
+        return SparseSearch(nodes), np.arange(nodes.shape[0])
+    return search_in_cells(nodes, random_state, min(N_LISTED, nodes.shape[0] - 1), each)
+
+
+def _near_equal(numbers: np.ndarray, distances: np.ndarray) -> tuple[int, np.ndarray]:
+    """Groups of nodes that lie so near to each other that rounding could be the reason."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    near = distances <= NEAR_EQUAL * np.quantile(distances[:, -1], 0.9)
+    ends, shape = np.append(0, near.sum(axis=1).cumsum()), (numbers.shape[0],) * 2
+    return connected_components(csr_array((near[near], numbers[near], ends), shape=shape), directed=False)
 
 
 def exact_search(nodes: Any) -> NodeSearch | SparseSearch:
@@ -229,8 +259,6 @@ def weighted(graph: Any, sizes: np.ndarray) -> tuple[Any, np.ndarray]:
         ``s_i d_i - sum_j min(s_i, s_j) w_ij``, with d_i the sum of w_ij.
     """
     degrees = _row_sums(graph)
-    if (sizes == sizes[0]).all():
-        return graph, np.zeros(sizes.shape[0])
     scaled = graph.copy()
     ends = np.repeat(np.arange(sizes.shape[0]), np.diff(graph.indptr))
     scaled.data = graph.data * np.minimum(sizes[ends], sizes[graph.indices])
@@ -241,9 +269,7 @@ def _row_sums(graph: Any) -> np.ndarray:
     return np.asarray(graph.sum(axis=1)).ravel()
 
 
-def connected_graph(
-    nodes: np.ndarray, n_neighbors: int, nearest: tuple[np.ndarray, np.ndarray]
-) -> tuple[Any, int]:
+def connected_graph(nodes: np.ndarray, n_neighbors: int, nearest: tuple[np.ndarray, np.ndarray]) -> Any:
     """Symmetric weights of the neighbour graph of distinct nodes, in one component.
 
     Weights a and b of the two directions give a + b - ab.
@@ -261,8 +287,6 @@ def connected_graph(
     -------
     graph : csr_array of shape (p, p)
         Weights in (0, 1].
-    n_components : int
-        Components before they were joined.
     """
     from scipy.sparse import csr_array
 
@@ -276,13 +300,12 @@ def connected_graph(
     return _joined(graph, nodes, scales)
 
 
-def _joined(graph: Any, nodes: np.ndarray, scales: np.ndarray) -> tuple[Any, int]:
+def _joined(graph: Any, nodes: np.ndarray, scales: np.ndarray) -> Any:
     """Join components: each but the largest gets an edge to its nearest node of another one."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     count, component = connected_components(graph, directed=False)
-    n_components = int(count)
     if count > 1:
         listed = np.flatnonzero(component != np.bincount(component).argmax())
         lists = exact_search(nodes).nearest(nodes[listed], min(LISTED, nodes.shape[0]))
@@ -293,7 +316,7 @@ def _joined(graph: Any, nodes: np.ndarray, scales: np.ndarray) -> tuple[Any, int
         edges = coo_array((_bridge_weights(gaps, scales[a], scales[b]), (a, b)), shape=graph.shape).tocsr()
         graph = (graph + edges + edges.T).tocsr()
         count, component = connected_components(graph, directed=False)
-    return graph, n_components
+    return graph
 
 
 def _shortest_edges(

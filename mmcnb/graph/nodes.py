@@ -67,8 +67,13 @@ class Axes:
 
     @property
     def n_features(self) -> int:
+        """Number of columns of the rows."""
+        return int(self.mean.shape[0])
+
+    @property
+    def n_axes(self) -> int:
         """Number of columns along the axes."""
-        return int(self.mean.shape[0] if self.axes is None else self.axes.shape[1])
+        return self.n_features if self.axes is None else int(self.axes.shape[1])
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The mean and the axes, by name."""
@@ -116,7 +121,7 @@ def _principal_axes(
     d = sample.shape[1]
     if d <= COVARIANCE_COLUMNS:
         covariance = np.zeros((d, d))  # times the number of rows
-        for part in _of_row_blocks(sample, lambda rows: _scatter(rows, mean), each):
+        for part in of_row_blocks(sample, lambda rows: _scatter(rows, mean), each):
             covariance += part
         wanted = [d - n_axes, d - 1]
         return np.asarray(eigh(covariance, overwrite_a=True, subset_by_index=wanted)[1][:, ::-1])
@@ -137,7 +142,7 @@ def _principal_axes(
     return whole
 
 
-def _of_row_blocks(sample: Any, function: Callable[[Any], Result], each: Each) -> Iterator[Result]:
+def of_row_blocks(sample: Any, function: Callable[[Any], Result], each: Each) -> Iterator[Result]:
     """What a function gives for the rows of a sample, block by block"""
     blocks = row_blocks(sample)
     while some := list(itertools.islice(blocks, BLOCKS_AT_ONCE)):
@@ -166,47 +171,48 @@ def _covariance_times(sample: Any, mean: np.ndarray, axes: np.ndarray) -> np.nda
     return total
 
 
-def distinct_rows(sample: Any, axes: Axes, each: Each = map) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct rows of a dense or CSR sample along its axes.
+def distinct_rows(sample: Any, each: Each = map) -> tuple[Any, np.ndarray]:
+    """Distinct rows of a dense or CSR sample, bit for bit.
 
     Parameters
     ----------
-    sample : ndarray or CSR of shape (m, d)
-        The rows.
-    axes : Axes
-        Its axes.
+    sample : ndarray or csr_array of shape (m, d)
+        The rows; CSR rows have rising columns.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
 
     Returns
     -------
-    nodes : ndarray of shape (p, c)
-        Distinct rows along the axes, in rising order.
-    node_of : ndarray of shape (m,), int64
-        Node of each row.
+    rows : ndarray or csr_array of shape (p, d)
+        The rows that differ, in the order of their first ones.
+    number : ndarray of shape (m,), int64
+        Number of each row among them.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.graph.nodes import Axes, distinct_rows
-    >>> distinct_rows(np.array([[3.0], [1.0], [3.0]]), Axes(np.ones(1)))[1]
-    array([1, 0, 1])
+    >>> from mmcnb.graph.nodes import distinct_rows
+    >>> distinct_rows(np.array([[3.0], [1.0], [3.0]]))[1]
+    array([0, 1, 0])
     """
-    points = np.concatenate(list(_of_row_blocks(sample, axes, each)))
-    if axes.axes is None or hasattr(sample, "toarray"):
-        nodes, node_of = np.unique(points, axis=0, return_inverse=True)
-        return nodes, node_of.ravel()
-    # A dense product rounds equal rows differently, by their place, so they are found before it.
-    digests = np.concatenate(list(_of_row_blocks(sample, _digests, each)))
+    digests = np.concatenate(list(of_row_blocks(sample, _digests, each)))
     _, first, number = np.unique(digests, return_index=True, return_inverse=True)
-    nodes, node_of = np.unique(points[first], axis=0, return_inverse=True)
-    return nodes, node_of.ravel()[number.ravel()]
+    order = np.argsort(first)
+    rows = sample if first.size == sample.shape[0] else sample[first[order]]
+    return rows, np.argsort(order)[number.ravel()]
 
 
-def _digests(rows: np.ndarray) -> np.ndarray:
-    """A digest of each dense row; equal rows have equal ones."""
-    rows = np.ascontiguousarray(rows + 0.0)  # the bytes of -0 are not those of 0
-    return np.frombuffer(b"".join(blake2b(row, digest_size=16).digest() for row in rows), np.dtype("V16"))
+def _digests(rows: Any) -> np.ndarray:
+    """A digest of each dense or CSR row; equal rows have equal ones."""
+    parts: Any
+    if hasattr(rows, "indptr"):
+        rows = rows.copy()
+        rows.eliminate_zeros()
+        ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+        parts = (rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in ends)
+    else:
+        parts = np.ascontiguousarray(rows + 0.0)  # the bytes of -0 are not those of 0
+    return np.frombuffer(b"".join(blake2b(part, digest_size=16).digest() for part in parts), np.dtype("V16"))
 
 
 @dataclass(frozen=True)
@@ -242,13 +248,13 @@ class NodeSearch:
         return {"nodes": self.nodes, "starts": self.starts, "centres": self.centres}
 
     @classmethod
-    def restore(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> "NodeSearch":
+    def restore(cls, arrays: Mapping[str, np.ndarray], n_axes: int) -> "NodeSearch":
         """The search of its `arrays` and of the first number of "search"; none may lead out of the nodes."""
         nodes, starts, centres = (arrays[name] for name in ("nodes", "starts", "centres"))
         bounds = (starts.dtype.name, starts.shape) == ("int64", (centres.shape[0] + 1,))
         rising = bounds and (starts[0], starts[-1]) == (0, nodes.shape[0]) and (np.diff(starts) > 0).all()
         check_fits("starts", bool(rising))
-        alike = nodes.shape[1] == centres.shape[1] == n_features and nodes.dtype == centres.dtype
+        alike = nodes.shape[1] == centres.shape[1] == n_axes and nodes.dtype == centres.dtype
         check_fits("centres", alike)
         return cls(nodes, starts, centres, int(arrays["search"][0]))
 

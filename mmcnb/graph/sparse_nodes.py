@@ -3,25 +3,30 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 from mmcnb.errors import InputError
 from mmcnb.graph.nodes import check_fits
-from mmcnb.samples.matrix import WORK_NUMBERS, as_matrix
+from mmcnb.samples.matrix import WORK_NUMBERS, as_matrix, to_dense
 
 
 @dataclass(frozen=True)
 class AllColumns:
-    """Sparse rows as they are; rows without a value get one in a column of their own.
+    """Rows as they are; rows of zeros get a value in a column of their own.
 
     Otherwise a row of zeros would be nearer to each direction than directions without a common column are.
     """
 
     n_features: int
+    is_sparse: bool
+
+    @property
+    def n_axes(self) -> int:
+        """Number of columns of the nodes."""
+        return self.n_features + 1
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Nothing: the nodes have the number of columns."""
@@ -30,25 +35,19 @@ class AllColumns:
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> "AllColumns":
         """The columns of the nodes of a model."""
-        check_fits("shape", arrays["shape"].shape == (2,))
-        return cls(int(arrays["shape"][1]) - 1)
+        shape = arrays["shape"] if "shape" in arrays else np.array(arrays["nodes"].shape)
+        check_fits("shape", shape.shape == (2,))
+        return cls(int(shape[1]) - 1, "shape" in arrays)
 
     def __call__(self, rows: Any) -> Any:
-        """CSR rows of any form as a csr_array of float64, with one more column."""
-        given = csr_array(as_matrix(rows), dtype=np.float64)
-        if not given.data.all():
-            given = given.copy()
-            given.eliminate_zeros()
-        n, d = given.shape
-        places = np.int32 if max(given.nnz, d + 1) < 2**31 else np.int64
-        parts = given.data, given.indices.astype(places, copy=False), given.indptr.astype(places, copy=False)
-        wider = csr_array(parts, shape=(n, d + 1))
-        empty = np.flatnonzero(np.diff(given.indptr) == 0)
-        if empty.size:
-            wider = wider + csr_array(
-                (np.ones(empty.size), (empty, np.full(empty.size, d))), shape=(n, d + 1)
-            )
-        return wider
+        """Dense or CSR rows with one more column: dense, of their dtype, or a csr_array of float64."""
+        given = as_matrix(rows)
+        if not self.is_sparse:
+            given = to_dense(given)
+            return np.column_stack([given, ~given.any(axis=1)]).astype(given.dtype, copy=False)
+        given = csr_array(given, dtype=np.float64, copy=True)
+        given.eliminate_zeros()
+        return hstack([given, csr_array((np.diff(given.indptr) == 0)[:, None])], format="csr")
 
 
 @dataclass(frozen=True)
@@ -112,8 +111,8 @@ class SparseSearch:
         return parts | {"shape": np.array(nodes.shape)}
 
     @classmethod
-    def restore(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> "SparseSearch":
-        """The search of its `arrays`, of one column more than the rows have."""
+    def restore(cls, arrays: Mapping[str, np.ndarray], n_axes: int) -> "SparseSearch":
+        """The search of its `arrays`, of nodes of some columns."""
         try:
             parts = tuple(arrays[name] for name in ("data", "indices", "indptr"))
             nodes = csr_array(parts, shape=tuple(arrays["shape"]), dtype=np.float64)
@@ -125,36 +124,3 @@ class SparseSearch:
 
 def _squares(rows: csr_array) -> np.ndarray:
     return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-
-
-def distinct_sparse_rows(rows: csr_array) -> tuple[csr_array, np.ndarray]:
-    """Distinct CSR rows, in the order of their first ones.
-
-    Parameters
-    ----------
-    rows : csr_array of shape (m, d), float64
-        The rows, with rising columns and without zeros.
-
-    Returns
-    -------
-    nodes : csr_array of shape (p, d), float64
-        The rows that differ.
-    node_of : ndarray of shape (m,), int64
-        Node of each row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from mmcnb.graph.sparse_nodes import distinct_sparse_rows
-    >>> distinct_sparse_rows(csr_array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]))[1]
-    array([0, 1, 0])
-    """
-    digests = [
-        blake2b(rows.indices[a:b].tobytes() + rows.data[a:b].tobytes(), digest_size=16).digest()
-        for a, b in zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
-    ]
-    _, first, number = np.unique(np.array(digests, "V16"), return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    nodes = rows if first.size == rows.shape[0] else rows[first[order]]
-    return nodes, np.argsort(order)[number.ravel()]

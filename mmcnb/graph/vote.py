@@ -47,7 +47,7 @@ class Vote:
     @property
     def n_columns(self) -> int:
         """Number of columns of the rows."""
-        return self.axes.mean.shape[0] if isinstance(self.axes, Axes) else self.axes.n_features
+        return self.axes.n_features
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Shares of dense or CSR rows, of shape (rows, k)."""
@@ -91,9 +91,8 @@ class Vote:
             raise InputError("graph_coordinates are those of mmcnb 0.2, which labels by them; fit again")
         given = {name.removeprefix("graph_"): array for name, array in arrays.items()}
         check_fits("search", given["search"].shape == (3,))
-        is_sparse = "indptr" in given
-        axes = (AllColumns if is_sparse else Axes).restore(given)
-        search = (SparseSearch if is_sparse else NodeSearch).restore(given, axes.n_features)
+        axes = (Axes if "mean" in given else AllColumns).restore(given)
+        search = (SparseSearch if "indptr" in given else NodeSearch).restore(given, axes.n_axes)
         labels, sizes, found = (given[name] for name in ("labels", "sizes", "search"))
         p = search.nodes.shape[0]
         check_fits("search", bool((found >= 1).all() and (found[1:] <= p).all()))

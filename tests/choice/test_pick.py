@@ -10,12 +10,12 @@ from mmcnb.choice.candidates import MARGIN
 from mmcnb.choice.judge import cluster_weights, judge, mutual_information
 from mmcnb.choice.pick import (
     LEAST_GAIN,
-    MARGIN_LEAD,
     MOST_REPAIRED,
     REPAIRED,
     _linked_pairs,
     _moves,
     led,
+    margin_lead,
     pick,
     repaired,
 )
@@ -52,13 +52,28 @@ def test_the_largest_counts_and_of_equal_ones_the_first():
     assert pick(None, found[::-1], 0) is found[3]
 
 
-@pytest.mark.parametrize(("labels", "lead"), [(TWO, MARGIN_LEAD), (THREE, 0.0), (np.zeros(6, int), 0.0)])
+@pytest.mark.parametrize(
+    ("labels", "lead"),
+    [
+        (TWO, 0.5),
+        (np.arange(400) % 2, 0.3),
+        (np.arange(9000) % 2, 0.1),
+        (THREE, 0.0),
+        (np.zeros(6, int), 0.0),
+    ],
+)
 def test_the_widest_margin_has_a_lead_at_two_clusters_alone(labels, lead):
     margin = candidate(1.0, labels, MARGIN, model="a machine")
     assert led(margin) == 1.0 + lead
     for other, expected in ((1.0 + lead - 0.01, True), (1.0 + lead + 0.01, False)):
         found = [candidate(other, labels, "other", model="a vote"), margin]
         assert (pick(None, found, 0) is margin) == expected
+
+
+def test_the_lead_falls_with_the_number_of_nodes():
+    leads = [margin_lead(n) for n in (2, 200, 1000, 3600, 20_000)]
+    assert leads == sorted(leads, reverse=True)
+    assert leads[-2:] == [0.1, 0.1]
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.2])

@@ -56,7 +56,7 @@ def true_neighbours(nodes, rows, count):
 def test_few_columns_are_centred_and_no_more(d):
     X = rows_of(80, d) + 5
     axes = leading_axes(X, np.random.RandomState(0))
-    assert axes.n_features == d
+    assert axes.n_axes == d
     np.testing.assert_allclose(axes(X), X - X.mean(axis=0), atol=1e-14)
     np.testing.assert_allclose(axes(scipy.sparse.csr_array(X)), axes(X), atol=1e-14)
 
@@ -65,7 +65,7 @@ def test_many_columns_have_the_scores_of_principal_components():
     X = (rows_of(300, 90) * np.linspace(3, 0.1, 90)) + 2
     axes = leading_axes(X, np.random.RandomState(0))
     scores = PCA(LEADING_AXES, svd_solver="full").fit_transform(X)
-    assert axes.n_features == LEADING_AXES
+    assert axes.n_axes == LEADING_AXES
     # A few of the last axes may turn among themselves.
     np.testing.assert_allclose(np.abs(axes(X))[:, :20], np.abs(scores)[:, :20], rtol=0, atol=0.05)
     np.testing.assert_allclose(axes(X).mean(axis=0), 0, atol=1e-12)
@@ -93,7 +93,7 @@ def test_dense_and_sparse_rows_have_the_same_scores():
 
 def test_many_columns_of_few_rows_are_kept():
     X = scipy.sparse.random_array((LEADING_AXES, 400), density=0.05, format="csr", random_state=0)
-    assert leading_axes(X, np.random.RandomState(0)).n_features == 400
+    assert leading_axes(X, np.random.RandomState(0)).n_axes == 400
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -104,7 +104,7 @@ def test_equal_rows_are_one_node_whatever_their_place(dtype, d, sparse):
     given = rng.standard_normal((100, d)).astype(dtype)
     row = rng.permutation(np.repeat(np.arange(100), 7))
     X = scipy.sparse.csr_array(given[row]) if sparse else given[row]
-    nodes, node_of = distinct_rows(X, leading_axes(X, np.random.RandomState(0)))
+    nodes, node_of = distinct_rows(X)
     assert nodes.shape[0] == 100
     assert len(set(zip(row.tolist(), node_of.tolist(), strict=True))) == 100
 
@@ -112,7 +112,7 @@ def test_equal_rows_are_one_node_whatever_their_place(dtype, d, sparse):
 def test_a_zero_and_its_negative_are_one_node():
     X = np.where(rows_of(200, 60) > 0, 1.0, 0.0)
     X = np.r_[X, np.where(X == 0, -0.0, X)]
-    nodes, node_of = distinct_rows(X, leading_axes(X, np.random.RandomState(0)))
+    nodes, node_of = distinct_rows(X)
     assert nodes.shape[0] == 200
     np.testing.assert_array_equal(node_of[:200], node_of[200:])
 

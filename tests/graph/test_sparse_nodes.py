@@ -7,7 +7,8 @@ from scipy.sparse import csr_array, random_array
 from mmcnb.errors import InputError
 from mmcnb.graph import sparse_nodes
 from mmcnb.graph.neighbours import node_graph
-from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch, distinct_sparse_rows
+from mmcnb.graph.nodes import distinct_rows
+from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
 from mmcnb.graph.vote import Vote, vote
 
 
@@ -28,7 +29,7 @@ def dense(X):
 def test_neighbours_are_those_of_dense_rows_in_any_blocks(monkeypatch, count, work):
     monkeypatch.setattr(sparse_nodes, "WORK_NUMBERS", work)
     nodes, rows = directions(300, 40), directions(25, 40, seed=1)
-    axes = AllColumns(40)
+    axes = AllColumns(40, True)
     numbers, distances = SparseSearch(axes(nodes)).nearest(axes(rows), count)
     D = np.linalg.norm(dense(rows)[:, None] - dense(nodes), axis=2)
     np.testing.assert_allclose(distances, np.sort(D, axis=1)[:, :count], atol=1e-7)
@@ -48,7 +49,7 @@ def test_lengths_are_distances_of_pairs():
     X = directions(30, 20)
     one, other = np.repeat(np.arange(30), 30), np.tile(np.arange(30), 30)
     D = np.linalg.norm(dense(X)[:, None] - dense(X), axis=2)
-    found = SparseSearch(AllColumns(20)(X)).lengths(one, other)
+    found = SparseSearch(AllColumns(20, True)(X)).lengths(one, other)
     np.testing.assert_allclose(found, D.ravel(), atol=1e-7)
 
 
@@ -57,8 +58,8 @@ def test_equal_rows_are_one_node_whatever_their_place_and_stored_zeros():
     row = np.random.default_rng(0).permutation(np.repeat(np.arange(50), 3))
     given = csr_array(X[row])
     given.data[:: given.data.size - 1] = 0  # two rows lose a value, and store a zero
-    nodes, node_of = distinct_sparse_rows(AllColumns(30)(given))
-    np.testing.assert_array_equal(nodes.toarray()[node_of], dense(given))
+    nodes, node_of = distinct_rows(given)
+    np.testing.assert_array_equal(nodes.toarray()[node_of], given.toarray())
     assert nodes.shape[0] == np.unique(given.toarray(), axis=0).shape[0]
     assert (np.diff(np.unique(node_of, return_index=True)[1]) > 0).all()  # in the order of their first rows
 
