@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from mmcnb.choice.candidates import MARGIN, Candidate
+from mmcnb.choice.candidates import LAYOUT, MARGIN, Candidate
 from mmcnb.choice.judge import cluster_weights, judge, mutual_information
 from mmcnb.graph.communities import communities_at
 from mmcnb.graph.neighbours import NodeGraph
@@ -48,10 +48,10 @@ def pick(graph: NodeGraph, found: Sequence[Candidate], seed: int, tolerance: flo
 
 
 def margin_lead(n_nodes: int) -> float:
-    """The lead of the widest margin at two clusters.
+    """The lead of the widest margin in J.
 
-    The candidates of the graph are searches for the largest information, so by chance theirs is too high, and
-    more so among few nodes. The widest margin knows nothing of the graph.
+    The other candidates search for the largest information, so by chance their J is too high, and more so
+    among few nodes.
 
     Examples
     --------
@@ -63,9 +63,9 @@ def margin_lead(n_nodes: int) -> float:
 
 
 def led(one: Candidate) -> float:
-    """J, with the lead of the widest margin at two clusters."""
-    has_lead = one.name == MARGIN and one.labels.max() == 1
-    return one.score.J + (margin_lead(one.labels.size) if has_lead else 0.0)
+    """J, with the lead of a candidate that does not search for the largest information."""
+    leads = {MARGIN: margin_lead(one.labels.size), LAYOUT: 0.1}
+    return one.score.J + leads.get(one.name, 0.0)
 
 
 def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:

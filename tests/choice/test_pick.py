@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from mmcnb.choice.candidates import MARGIN
+from mmcnb.choice.candidates import LAYOUT, MARGIN
 from mmcnb.choice.judge import cluster_weights, judge, mutual_information
 from mmcnb.choice.pick import (
     LEAST_GAIN,
@@ -53,24 +53,20 @@ def test_the_largest_counts_and_of_equal_ones_the_first():
 
 
 @pytest.mark.parametrize(
-    ("labels", "lead"),
-    [
-        (TWO, 0.5),
-        (np.arange(400) % 2, 0.3),
-        (np.arange(9000) % 2, 0.1),
-        (THREE, 0.0),
-        (np.zeros(6, int), 0.0),
-    ],
+    ("name", "n_nodes", "lead"),
+    [(MARGIN, 6, 0.5), (MARGIN, 400, 0.3), (MARGIN, 9000, 0.1), (LAYOUT, 6, 0.1), (LAYOUT, 9000, 0.1)],
 )
-def test_the_widest_margin_has_a_lead_at_two_clusters_alone(labels, lead):
-    margin = candidate(1.0, labels, MARGIN, model="a machine")
-    assert led(margin) == 1.0 + lead
+def test_the_widest_margin_and_the_layout_have_a_lead(name, n_nodes, lead):
+    labels = np.arange(n_nodes) % 2
+    leader = candidate(1.0, labels, name, model="a machine")
+    assert led(leader) == 1.0 + lead
     for other, expected in ((1.0 + lead - 0.01, True), (1.0 + lead + 0.01, False)):
-        found = [candidate(other, labels, "other", model="a vote"), margin]
-        assert (pick(None, found, 0) is margin) == expected
+        found = [candidate(other, labels, "other", model="a vote"), leader]
+        assert (pick(None, found, 0) is leader) == expected
+        assert led(found[0]) == other
 
 
-def test_the_lead_falls_with_the_number_of_nodes():
+def test_the_lead_of_the_margin_falls_with_the_number_of_nodes():
     leads = [margin_lead(n) for n in (2, 200, 1000, 3600, 20_000)]
     assert leads == sorted(leads, reverse=True)
     assert leads[-2:] == [0.1, 0.1]
