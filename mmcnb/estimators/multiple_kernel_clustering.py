@@ -24,16 +24,11 @@ from mmcnb.features.base_kernels import (
 )
 from mmcnb.features.nystroem import check_clusters, check_places, choose_landmarks
 from mmcnb.hinge.landmarks import basis_size
-from mmcnb.hinge.multiple_kernels import MultipleKernelSample, fit_clusters, map_by_kernels
+from mmcnb.hinge.multiple_kernels import MultipleKernelSample, fit_clusters
 from mmcnb.hinge.needs import hinge_needs
 from mmcnb.hinge.sample_search import search_config
 from mmcnb.hinge.two_clusters import fit_two_clusters
-from mmcnb.least_squares.all_rows import (
-    check_matrices,
-    matrix_bytes,
-    relative_weights,
-    rows_of_sample,
-)
+from mmcnb.least_squares.all_rows import check_matrices, matrix_bytes, relative_weights, rows_of_sample
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import open_samples
 
@@ -224,20 +219,18 @@ class MultipleKernelClustering(StreamedClusterer):
     def _fit(self, session: FitSession) -> FitResult:
         config, k = search_config(session, **search_parameters(self)), int(self.n_clusters)
         if k == 2:
-            sample, names = self._mapped(session, session.sample_weights)
-            candidates = [partial(sample.candidate, session.engine)]
+            sample = self._mapped(session, session.sample_weights)
+            candidates, names = [partial(sample.candidate, session.engine)], kernel_names(sample.kernels)
             return fit_two_clusters(session, candidates, config, kernel_names=names)
         check_clusters(k, session.sample, session.samples.n_samples)
-        sample, names = self._mapped(session, relative_weights(session.sample_weights))
+        sample = self._mapped(session, relative_weights(session.sample_weights))
         # Two local searches a start, measured by `python -m benchmarks mkc`.
         starts, least = 2 * int(self.n_init), float(self.min_share)
         partition = PartitionConfig(k, n_init=starts, cluster_sizes="equal", min_share=least)
-        return fit_clusters(session, sample, partition, config, kernel_names=names)
+        return fit_clusters(session, sample, partition, config, kernel_names=kernel_names(sample.kernels))
 
-    def _mapped(
-        self, session: FitSession, weights: np.ndarray | None
-    ) -> tuple[MultipleKernelSample, list[str]]:
-        """The sample under all kernels, without copies among those of "auto", and their names."""
+    def _mapped(self, session: FitSession, weights: np.ndarray | None) -> MultipleKernelSample:
+        """The sample under all kernels, without copies among those of "auto"."""
         rows = session.sample
         kernels = base_kernels(self.kernels, self.columns, rows, weights)
         size = self._landmarks(rows.shape[0])
@@ -250,4 +243,4 @@ class MultipleKernelClustering(StreamedClusterer):
             kernels = distinct_kernels(kernels, compared, exact)
         else:
             check_kernels(kernels, compared, exact)
-        return map_by_kernels(open_samples(rows), kernels, basis, weights, exact), kernel_names(kernels)
+        return MultipleKernelSample(open_samples(rows), kernels, basis, weights, exact)
