@@ -337,7 +337,13 @@ def plan_fit(
     """
     threads, limit = n_threads(n_jobs), resolve_memory_limit(memory_limit)
     least = FitPlan(rows, needs, limit, compile_seconds(needs.routines))
-    _check(least)
+    if least.peak > limit:
+        cold = f", {format_bytes(least._compiler)} of them for compilation, which mmcnb.warmup() does ahead"
+        raise MemoryLimitError(
+            f"memory_limit={format_bytes(limit)} is too small for {rows.n_samples:,} rows of "
+            f"{rows.n_features:,} columns{cold if least.compile_seconds else ''}; "
+            f"the least that works is {format_bytes(least.peak, up=True)}."
+        )
     each = product(_stores(least), range(1, threads + 1))
     ways = [replace(least, store=store, threads=count) for store, count in each]
     ways = [way for way in ways if way.peak <= limit]
@@ -371,18 +377,6 @@ def compile_seconds(routines: Mapping[str, float]) -> float:
     """
     cold = (name for name in routines if not _numba.is_compiled(getattr(kernels.unchecked, name)))
     return sum((routines[name] for name in cold), 0.0)
-
-
-def _check(least: FitPlan) -> None:
-    """Refuse a limit that is too small for one thread."""
-    if least.peak > least.memory_limit:
-        cold = f", {format_bytes(least._compiler)} of them for compilation, which mmcnb.warmup() does ahead"
-        limit, rows = format_bytes(least.memory_limit), least.rows
-        raise MemoryLimitError(
-            f"memory_limit={limit} is too small for {rows.n_samples:,} rows of {rows.n_features:,} columns"
-            f"{cold if least.compile_seconds else ''}; "
-            f"the least that works is {format_bytes(least.peak, up=True)}."
-        )
 
 
 def _stores(plan: FitPlan) -> list[str]:

@@ -452,8 +452,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
     def _set_attributes(self, session: FitSession, result: FitResult) -> None:
         """Number the clusters by their first rows, set the fitted attributes, and warn."""
         order = first_row_order(session, result)
-        model = replace(result.model, rule=result.model.rule.ordered(order))
-        self.model_ = model
+        self.model_ = replace(result.model, rule=result.model.rule.ordered(order))
         for name, value in rescaled(result.attributes, session.weight_unit).items():
             setattr(self, f"{name}_", value)
         per_cluster = {name: [figures[k] for k in order] for name, figures in result.per_cluster.items()}
@@ -549,7 +548,6 @@ def first_row_order(session: FitSession, result: FitResult) -> list[int]:
     if isinstance(rule, Hyperplane):  # the first row belongs to the side with f below 0
         f = rule.decide(result.model.features(session.samples).block(0, 1))[0]
         return [1, 0] if f >= 0 else [0, 1]
-    k = rule.offset.shape[0]
-    first = np.arange(k) if result.first_rows is None else result.first_rows
+    first = np.arange(rule.offset.shape[0]) if result.first_rows is None else result.first_rows
     order: list[int] = np.argsort(first, kind="stable").tolist()
     return order

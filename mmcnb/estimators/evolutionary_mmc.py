@@ -200,8 +200,7 @@ class EvolutionaryMMC(StreamedClusterer):
         empty, moments = Hyperplane(np.empty(0), 0.0), (session.mean, session.deviation)
         if self.n_landmarks is None:
             basis = to_dense(sample, np.float64)
-            columns = kernel_values(sample, kernel, basis, np.float64)
-            fitted = MatrixFitness(columns, alpha, weights, centre)
+            fitted = MatrixFitness(kernel_values(sample, kernel, basis, np.float64), alpha, weights, centre)
             return Model(empty, kernel, basis, *moments, "float64"), fitted
         size = min(sample.shape[0], self.n_landmarks)
         basis = choose_landmarks(sample, size, session.random_state, weights)

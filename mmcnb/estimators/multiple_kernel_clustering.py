@@ -191,9 +191,15 @@ class MultipleKernelClustering(StreamedClusterer):
         exact, many = self.basis == "exact", self.n_clusters != 2
         size = rows.n_samples if exact else self.sample_size or rows_of_sample(self.n_clusters)
         searched = min(size, rows.n_samples)
-        if exact:
-            self._check_exact(searched)
-        elif many:
+        # Six matrices for each kernel: values, coordinates, the matrix of the basis, and copies.
+        held, limit = 8 * 6 * n_kernels(self.kernels) * searched**2, resolve_memory_limit(self.memory_limit)
+        if exact and held > limit:
+            raise MemoryLimitError(
+                f"the kernel matrices of {searched:,} rows and what is made of them take "
+                f"{format_bytes(held)} of {format_bytes(limit)} allowed; raise memory_limit or use "
+                "basis='landmarks', which needs no matrix."
+            )
+        if many and not exact:
             check_matrices(searched, self.n_clusters, self.memory_limit)
         needs = hinge_needs(rows, n_kernels(self.kernels) * self._landmarks(searched), size)
         matrices = matrix_bytes(searched) if many else 0.0
@@ -202,17 +208,6 @@ class MultipleKernelClustering(StreamedClusterer):
     def _landmarks(self, rows: int) -> int:
         """Basis vectors of each kernel."""
         return rows if self.basis == "exact" else basis_size(self.n_landmarks, rows)
-
-    def _check_exact(self, rows: int) -> None:
-        limit = resolve_memory_limit(self.memory_limit)
-        # Six matrices for each kernel: values, coordinates, the matrix of the basis, and copies.
-        held = 8 * 6 * n_kernels(self.kernels) * rows**2
-        if held > limit:
-            raise MemoryLimitError(
-                f"the kernel matrices of {rows:,} rows and what is made of them take {format_bytes(held)} of "
-                f"{format_bytes(limit)} allowed; raise memory_limit or use basis='landmarks', which needs no "
-                "matrix."
-            )
 
     # -- the fit -------------------------------------------------------------------------------
 

@@ -277,8 +277,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        most = np.inf if self.stop == "balance" else 1.0
-        Interval(0.0, most, optional=True).check("level", self.level)
+        Interval(0.0, np.inf if self.stop == "balance" else 1.0, optional=True).check("level", self.level)
 
     def _scaled(self, samples: Samples, drawn: DrawnSample) -> tuple[Samples, Kernel]:
         """The rows with their columns scaled, and the kernel."""

@@ -197,8 +197,7 @@ class GrowingWorkingSet(WorkingSet):
         if self.basis.shape[0] and kernel(b[None, :], self.basis).max() > SAME:
             return
         self.basis = np.vstack([self.basis, b])
-        rows = samples.block(0, samples.n_samples)
-        column = kernel(rows, b[None, :].astype(samples.dtype), np.float32)
+        column = kernel(samples.block(0, samples.n_samples), b[None, :].astype(samples.dtype), np.float32)
         self.spent += 1
         self.columns = np.ascontiguousarray(np.hstack([self.columns, column]))
         normalization = normalization_of(kernel(self.basis, self.basis))

@@ -218,8 +218,7 @@ class HingeRefinement:
         """A working set whose size bounds are those of the given labels."""
         weights = self.sample.features.weights
         bounds = self.partition.bounds_by_size(np.bincount(labels, weights, self.partition.n_clusters))
-        values = open_samples(self.sample.values)
-        given = self.engine, values, self.sample.normalization, weights
+        given = self.engine, open_samples(self.sample.values), self.sample.normalization, weights
         return WorkingSet(MulticlassTrainingSet(*given, hold_labels=True, bounds=bounds))
 
     def run_start(self, start: Partition, record: Record) -> np.ndarray | None:

@@ -215,8 +215,7 @@ def search_clusters(
     partitions = partition_sample(session.engine, R, features, partition, session.random_state)
     distinct = {canonical_labels(one.labels).tobytes(): one.labels for one in partitions}
     starts = list(enumerate(distinct.values()))[: config.n_init]
-    bounds = partition.floor(features.total)
-    candidate = sample.candidate(session.engine, bounds)
+    candidate = sample.candidate(session.engine, partition.floor(features.total))
     total_variance = total_variance_of(sample.z, sample.weights) if separable else 0.0
     objective = Objective(config.threshold, config.balance, total_variance)
 

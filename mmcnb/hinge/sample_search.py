@@ -246,8 +246,7 @@ def _local_search_labels(
     ridged = features.z * np.sqrt(features.scales(SEARCH_RIDGE))
     points = ridged[chosen] - ridged[chosen].mean(axis=0)
     config = PartitionConfig(2, n_init=1, min_share=2 * least)
-    leading = features.z[chosen, :LEADING]
-    partition = local_search(points @ points.T, config, random_state, leading)[0]
+    partition = local_search(points @ points.T, config, random_state, features.z[chosen, :LEADING])[0]
     first, second = (ridged[chosen[partition.labels == cluster]].mean(axis=0) for cluster in (0, 1))
     return ridged @ (second - first) >= (second + first) @ (second - first) / 2
 

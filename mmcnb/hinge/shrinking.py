@@ -278,8 +278,7 @@ def model_of(svms: list[SVM], kernel: Kernel, mean: np.ndarray | None, deviation
     """One SVM as a hyperplane; several as scores over the union of their support vectors."""
     if len(svms) == 1:
         (svm,) = svms
-        hyperplane = Hyperplane(svm.coef, svm.offset)
-        return Model(hyperplane, kernel, svm.vectors, mean, deviation, "float64")
+        return Model(Hyperplane(svm.coef, svm.offset), kernel, svm.vectors, mean, deviation, "float64")
     numbers, first = np.unique(np.concatenate([one.numbers for one in svms]), return_index=True)
     basis = np.concatenate([one.vectors for one in svms])[first]
     coef = np.zeros((numbers.size, len(svms)))

@@ -156,8 +156,7 @@ class TrainingSet:
         """Coefficients on the features of vectors that are given by inner products with the basis."""
         if not self.inverses:
             return row_sums
-        starts = np.cumsum([inverse.shape[0] for inverse in self.inverses])[:-1]
-        parts = np.split(row_sums, starts, axis=-1)
+        parts = np.split(row_sums, np.cumsum([len(inverse) for inverse in self.inverses])[:-1], axis=-1)
         return np.concatenate([one @ inverse for one, inverse in zip(parts, self.inverses, strict=True)], -1)
 
     def over(self, features: Samples, weights: np.ndarray | None, **given: Any) -> Self:

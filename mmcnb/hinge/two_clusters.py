@@ -116,8 +116,7 @@ def refined(
     state = restart.state
     if session.has_more_rows:
         state, model = refine(session, restart, model, config)
-    weights = state.solution.quadratic.kernel_weights
-    return state, replace(model, rule=state.boundary, kernel_weights=weights)
+    return state, replace(model, rule=state.boundary, kernel_weights=state.solution.quadratic.kernel_weights)
 
 
 # -- the fit -----------------------------------------------------------------------------------
@@ -153,24 +152,8 @@ def fit_two_clusters(
     restarts = search_sample(session.engine, candidates, config, session.record)
     if not restarts:  # not even the first C separates the rows: the report says that no clusters were found
         restarts = search_sample(session.engine, candidates[:1], config, session.record, True)
-    state, model = refined(session, restarts[0], config, refine)
-    return _result(session, restarts, state, model, config, attributes or {"gamma": restarts[0].gamma})
-
-
-# -- the result --------------------------------------------------------------------------------
-
-
-def _result(
-    session: FitSession,
-    restarts: list[RestartResult],
-    state: CCCPResult,
-    model: Model,
-    config: SearchConfig,
-    attributes: dict[str, Any],
-) -> FitResult:
-    """The result of a fit: sizes, the norm that random labels reach, and warnings."""
-    restart, solution = restarts[0], state.solution
-    statistics = solution.statistics
+    restart, (state, model) = restarts[0], refined(session, restarts[0], config, refine)
+    solution, statistics = state.solution, state.solution.statistics
     if state.threshold != 0.0:  # the statistics are those of another threshold
         training_set = restart.training_set.over(model.features(session.samples), session.weights)
         labels = RuleLabels(state.boundary)
@@ -178,8 +161,8 @@ def _result(
     separated, warnings = separation(solution, fit_random_labels(restart, config))
     share = statistics.positive
     above_cut, small_cluster = _above_cut(restart), _small_cluster(share)
-    refined = 0 if state is restart.state else state.quantile_steps
     weights = session.weights
+    steps = [restart.state.quantile_steps, 0 if state is restart.state else state.quantile_steps]
     total = session.samples.n_samples if weights is None else float(weights.sum())
     return FitResult(
         model,
@@ -188,7 +171,7 @@ def _result(
             "rho": solution.quadratic.rho,
             "objective": solution.value(statistics.hinge),
             "converged": state.status == "converged",
-            **attributes,
+            **(attributes or {"gamma": restart.gamma}),
         },
         {
             **separated,
@@ -196,7 +179,7 @@ def _result(
             "gamma": restart.gamma,
             "widths": [] if restart.gamma is None else [one.width for one in restarts],
             "kernel_evaluations": int(restart.working_set.evaluations),
-            "quantile_steps": restart.state.quantile_steps + refined,
+            "quantile_steps": sum(steps),
         },
         {"sizes": whole_numbers([round(total * (1 - share), 6), round(total * share, 6)])},
         warnings=warnings + above_cut + _disagreements(restarts) + small_cluster,
@@ -204,9 +187,12 @@ def _result(
     )
 
 
+# -- the result --------------------------------------------------------------------------------
+
+
 def separation(solution: SubproblemResult, random: SubproblemResult) -> tuple[dict[str, Any], list[str]]:
     """Report entries of a solution beside that of random labels, and a warning where it is no better."""
-    found = solution.score > random.score
+    found = bool(solution.score > random.score)
     entries = {
         "clusters_found": found,
         "w_norm": float(solution.quadratic.norm2**0.5),
