@@ -148,10 +148,10 @@ class KernelCPMMC(StreamedClusterer):
             return fit_matrix(session, config)
         rows, weights = session.sample, session.sample_weights
         kernels = candidate_kernels(self.kernel, self.gamma, rows, weights, self.degree, self.coef0)
-        if rows.shape[0] <= EXACT_SEARCH:
-            basis = to_dense(rows)
-        else:
-            basis = choose_landmarks(rows, MOST_LANDMARKS, session.random_state, weights)
+        few = rows.shape[0] <= EXACT_SEARCH
+        basis = (
+            to_dense(rows) if few else choose_landmarks(rows, MOST_LANDMARKS, session.random_state, weights)
+        )
         make = exact_features if basis.shape[0] == rows.shape[0] else landmark_features
         samples = open_samples(rows)
         candidates = [partial(make, kernel, session.engine, samples, basis, weights) for kernel in kernels]

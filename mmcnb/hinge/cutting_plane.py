@@ -150,9 +150,9 @@ class WorkingSet:
         generator, statistics, centred, coef = found
         self.generators.append(generator)
         self.s, self.t = np.append(self.s, statistics.active), np.append(self.t, statistics.signed)
-        shared = self.coefs is self.centred and coef is centred  # rows are their own features
         self.centred = np.vstack([self.centred, centred])
-        self.coefs = self.centred if shared else np.vstack([self.coefs, coef])
+        # Where rows are their own features both are one array.
+        self.coefs = self.centred if coef is centred else np.vstack([self.coefs, coef])
 
     def keep(self, kept: np.ndarray) -> None:
         """Drop all cutting planes but those marked; basis vectors stay."""

@@ -146,7 +146,7 @@ class LabelledRows:
         Least and most rows of the sample in each cluster.
     means, sizes : ndarray of shape (k, r) and (k,)
         Mean z and weight of each cluster.
-    multipliers : ndarray of shape (k,) or None, default=None
+    multipliers : ndarray of shape (k,)
         Those of the size constraints, which the rule contains.
     settled : bool, default=False
         Whether hardly any label changed in the last pass.
@@ -159,7 +159,7 @@ class LabelledRows:
     bounds: Bounds
     means: np.ndarray
     sizes: np.ndarray
-    multipliers: np.ndarray | None = None
+    multipliers: np.ndarray
     settled: bool = False
     kept: list[Any] | None = None
 
@@ -228,8 +228,7 @@ def label_step(
     # Sums in place of means need sizes that are equal: of others the larger would win the rows between.
     by_sum = not config.sizes_are_free and np.ptp(low) == 0
     rule = mapped.scores(before.means, before.sizes / before.sizes.sum() if by_sum else None)
-    start = np.zeros(config.n_clusters) if before.multipliers is None else before.multipliers
-    given = low, high, sample.features.weights, start
+    given = low, high, sample.features.weights, before.multipliers
     multipliers = kernels.size_multipliers(rule.decide(sample.values), *given)
     rule = rule.shifted(multipliers)
     if once:
@@ -268,7 +267,8 @@ def label_all_rows(
     weights, mapped = sample.features.weights, sample.ridge_map(config.alpha)
     step = partial(label_step, session, config, sample, mapped)
     sums, sizes = kernels.cluster_row_sums(sample.values, labels, config.n_clusters, weights)
-    found = LabelledRows(None, config.bounds_by_size(sizes), mapped.means(sums, sizes), sizes)
+    bounds, zeros = config.bounds_by_size(sizes), np.zeros(config.n_clusters)
+    found = LabelledRows(None, bounds, mapped.means(sums, sizes), sizes, zeros)
     if larger is not None:
         for number in range(MOST_STEPS):
             found = step(found, larger, session.sample_weights, "larger sample", number)

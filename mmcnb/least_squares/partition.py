@@ -341,8 +341,7 @@ def partition_sample(
         labels = regularization_path(features, flips[start - first_path], k, bounds, path).labels
         return scored(labels, start)
 
-    follows_paths = config.is_mixed or R is None
-    paths = [*range(first_path, first_path + PATH_STARTS)] if follows_paths else []
+    paths = range(first_path, first_path + PATH_STARTS) if config.is_mixed or R is None else []
     found = run_starts(engine, run_start, paths)
     if R is not None:
         found = local_search(R, config, random_state, features.z[:, :LEADING], engine) + found
@@ -435,9 +434,8 @@ def regularization_path(
         multipliers = None
         # Most labels settle in five steps.
         for _ in range(12):
-            new, multipliers = size_constrained_step(features, labels, alpha, *bounds, multipliers)
-            settled = np.array_equal(new, labels)
-            labels = new
-            if settled:
+            before = labels
+            labels, multipliers = size_constrained_step(features, labels, alpha, *bounds, multipliers)
+            if np.array_equal(labels, before):
                 break
     return Partition(labels, features.objective(labels, n_clusters, path[-1]))
