@@ -375,10 +375,8 @@ def fingerprint(*values: Any) -> str:
 def _by_names(value: Any) -> Any:
     """A value with tuples of its names and values in place of each dataclass."""
     if is_dataclass(value):
-        compared = [
-            (field.name, _by_names(getattr(value, field.name))) for field in fields(value) if field.compare
-        ]
-        return type(value).__qualname__, compared
+        names = [field.name for field in fields(value) if field.compare]
+        return type(value).__qualname__, [(name, _by_names(getattr(value, name))) for name in names]
     return type(value)(map(_by_names, value)) if type(value) in (list, tuple) else value
 
 

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -193,9 +194,8 @@ class FitPlan:
     def _in_flight(self) -> float:
         """Bytes of blocks that threads work on, of totals that wait, and of chunks that threads share."""
         rows, tasks = self.rows, self.threads + READ_AHEAD
-        read = max(
-            min(TASK_BYTES, rows.n_samples * rows.row_bytes), BLOCK_ROWS * rows.row_bytes, rows.chunk_bytes
-        )
+        read = min(TASK_BYTES, rows.n_samples * rows.row_bytes)
+        read = max(read, BLOCK_ROWS * rows.row_bytes, rows.chunk_bytes)
         # A thread has decoded rows, a second copy inside the decoder, and the features of one block.
         task = 2 * read * rows.is_reopenable + 4 * min(BLOCK_ROWS, rows.n_samples) * self.needs.n_landmarks
         waiting = tasks * max(1, int(TASK_BYTES / BLOCK_ROWS / rows.row_bytes)) + 3
@@ -337,10 +337,15 @@ def plan_fit(
     """
     threads, limit = n_threads(n_jobs), resolve_memory_limit(memory_limit)
     least = FitPlan(rows, needs, limit, compile_seconds(needs.routines))
-    _check(least)
-    ways = [
-        replace(least, store=store, threads=1 + more) for store in _stores(least) for more in range(threads)
-    ]
+    if least.peak > limit:
+        cold = f", {format_bytes(least._compiler)} of them for compilation, which mmcnb.warmup() does ahead"
+        raise MemoryLimitError(
+            f"memory_limit={format_bytes(limit)} is too small for {rows.n_samples:,} rows of "
+            f"{rows.n_features:,} columns{cold if least.compile_seconds else ''}; "
+            f"the least that works is {format_bytes(least.peak, up=True)}."
+        )
+    each = product(_stores(least), range(1, threads + 1))
+    ways = [replace(least, store=store, threads=count) for store, count in each]
     ways = [way for way in ways if way.peak <= limit]
     costs: dict[str, float] = {}
     for way in ways:
@@ -372,18 +377,6 @@ def compile_seconds(routines: Mapping[str, float]) -> float:
     """
     cold = (name for name in routines if not _numba.is_compiled(getattr(kernels.unchecked, name)))
     return sum((routines[name] for name in cold), 0.0)
-
-
-def _check(least: FitPlan) -> None:
-    """Refuse a limit that is too small for one thread."""
-    if least.peak > least.memory_limit:
-        cold = f", {format_bytes(least._compiler)} of them for compilation, which mmcnb.warmup() does ahead"
-        limit, rows = format_bytes(least.memory_limit), least.rows
-        raise MemoryLimitError(
-            f"memory_limit={limit} is too small for {rows.n_samples:,} rows of {rows.n_features:,} columns"
-            f"{cold if least.compile_seconds else ''}; "
-            f"the least that works is {format_bytes(least.peak, up=True)}."
-        )
 
 
 def _stores(plan: FitPlan) -> list[str]:

@@ -297,9 +297,7 @@ class ThreadEngine(Engine):
     def __enter__(self) -> Self:
         self._blas = SingleThreadedBLAS()
         self._blas.__enter__()
-        self._pool = ThreadPoolExecutor(
-            self.threads, thread_name_prefix="mmcnb", initializer=self._mark_thread
-        )
+        self._pool = ThreadPoolExecutor(self.threads, "mmcnb", self._mark_thread)
         return self
 
     def __exit__(self, *_: object) -> None:

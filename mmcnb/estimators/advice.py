@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from mmcnb._config import configured, format_bytes, is_client
-from mmcnb.engine.session import FitSession
+from mmcnb._config import configured, format_bytes
+from mmcnb.engine.session import FitSession, picklable
 from mmcnb.errors import ClusterWarning
 from mmcnb.features.bandwidth import candidate_gammas
 from mmcnb.samples._zarr import chunk_advice
@@ -164,5 +164,4 @@ def place_of_work(engine: Any) -> str:
         return "this process"
     if isinstance(engine, str) and engine.startswith("local:"):
         return f"a Dask cluster of {engine.removeprefix('local:')} processes on this computer"
-    scheduler = engine.scheduler if is_client(engine) else None
-    return f"the Dask cluster at {engine if scheduler is None else scheduler.address}"
+    return f"the Dask cluster at {picklable(engine)}"

@@ -69,6 +69,23 @@ class Estimator(FittedAttributes, BaseEstimator):
 
     ``constraints`` has the values of parameters beside those of `SHARED`, ``fitted_names`` the attributes in
     its model file, ``removed`` the parameters of earlier versions with what replaces each. See `estimator`.
+
+    Parameters
+    ----------
+    memory_limit : str, int or None, default=None
+        Resident memory of the process, such as "512MiB"; None is the setting of `mmcnb.config`, or half of
+        the free memory.
+    n_jobs : int or None, default=None
+        Number of threads; None is the setting of `mmcnb.config`, or all cores, and -1 is all cores. The
+        result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of all random choices of the fit.
+    verbose : int, default=0
+        1 shows one progress bar for the whole fit, on a terminal or in a notebook, and a line every 30 s
+        elsewhere. At level INFO the logger "mmcnb" tells rows, bytes and seconds of each pass.
+    engine : None, str or dask.distributed.Client, default=None
+        Engine of the passes over the rows: None is the setting of `mmcnb.config`, or threads of this
+        process. A client, or the address of its scheduler, is a Dask cluster.
     """
 
     memory_limit: str | int | None = None
@@ -139,19 +156,33 @@ class Estimator(FittedAttributes, BaseEstimator):
         samples = read_input(self, X, reset=False, element=element)
         return self.model_.features(samples), self.model_.rule
 
-    def _predict(self, X: Any, out: Any, element: str | None = None) -> np.ndarray | None:
-        """Labels of rows; None if they are written to a file, block by block."""
+    def predict(
+        self, X: Any, out: str | os.PathLike[str] | None = None, *, element: str | None = None
+    ) -> np.ndarray | None:
+        """Label rows by their decision values.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+        out : path or None, default=None
+            Path of a new file, written block by block. A path that ends with ``.csv`` or ``.parquet`` is a
+            table with the columns of `to_frame`, each row under its number or its name. Others are a Zarr
+            array.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int32, or None
+            Labels; None if they were written to ``out``.
+        """
         features, rule = self._features(X, element)
         if out is None:
             return self._run(LabelsPass(rule), features, "labels")
         with self._open_engine(self.n_jobs) as engine, rows_output(out, X, features) as (_, write):
             write(self, engine, features, rule)
         return None
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class DecisionEstimator(Estimator):
-    """Base of the estimators whose model labels rows by decision values."""
 
     def decision_function(self, X: Any, *, element: str | None = None) -> np.ndarray:
         """Decision values of rows, by which `predict` labels them.
@@ -222,8 +253,14 @@ class DecisionEstimator(Estimator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class StreamedClusterer(ClusterMixin, DecisionEstimator):
-    """Base of the clusterers; a class adds its parameters, its needs and its fit."""
+class StreamedClusterer(ClusterMixin, Estimator):
+    """Base of the clusterers; a class adds its parameters, its needs and its fit.
+
+    Parameters
+    ----------
+    checkpoint : path or None, default=None
+        Folder of checkpoints; an interrupted fit resumes there, given the same rows, parameters and seed.
+    """
 
     checkpoint: str | os.PathLike[str] | None = None
 
@@ -336,29 +373,6 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
             X = RowShape.of(samples, self.n_jobs)
         return replace(self._plan(X), place=place_of_work(self.engine))
 
-    def predict(
-        self, X: Any, out: str | os.PathLike[str] | None = None, *, element: str | None = None
-    ) -> np.ndarray | None:
-        """Label rows by their decision values.
-
-        Parameters
-        ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
-            Rows with the columns of the fit.
-        out : path or None, default=None
-            Path of a new file, written block by block. A path that ends with ``.csv`` or ``.parquet`` is a
-            table with the columns of `to_frame`, each row under its number or its name. Others are a Zarr
-            array.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), int32, or None
-            Labels; None if they were written to ``out``.
-        """
-        return self._predict(X, out, element)
-
     # -- the fit -------------------------------------------------------------------------------
 
     def _plan(self, rows: RowShape) -> FitPlan:
@@ -438,8 +452,7 @@ class StreamedClusterer(ClusterMixin, DecisionEstimator):
     def _set_attributes(self, session: FitSession, result: FitResult) -> None:
         """Number the clusters by their first rows, set the fitted attributes, and warn."""
         order = first_row_order(session, result)
-        model = replace(result.model, rule=result.model.rule.ordered(order))
-        self.model_ = model
+        self.model_ = replace(result.model, rule=result.model.rule.ordered(order))
         for name, value in rescaled(result.attributes, session.weight_unit).items():
             setattr(self, f"{name}_", value)
         per_cluster = {name: [figures[k] for k in order] for name, figures in result.per_cluster.items()}
@@ -506,15 +519,13 @@ def read_input(
     return samples
 
 
-def _check_columns(
-    estimator: Any, name: str, n_features: int, feature_names: list[str] | None, reset: bool
-) -> None:
+def _check_columns(estimator: Any, name: str, n_features: int, names: list[str] | None, reset: bool) -> None:
     """Set the columns of a fit, or compare those of other rows with them, in scikit-learn's words."""
     columns: Any = np.empty((0, n_features))
-    if feature_names is not None:
+    if names is not None:
         import pandas as pd
 
-        columns = pd.DataFrame(columns=feature_names)
+        columns = pd.DataFrame(columns=names)
     try:
         validate_data(estimator, columns, reset=reset, skip_check_array=True)
     except ValueError as error:
@@ -525,7 +536,7 @@ def _check_columns(
 
 
 def label_rows(
-    model: StreamedClusterer, engine: Engine, features: Samples, rule: Any, kept: list[Any] | None
+    model: Estimator, engine: Engine, features: Samples, rule: Any, kept: list[Any] | None
 ) -> None:
     """Label all rows of a fit, or take the labels that it has kept."""
     model.labels_ = np.concatenate(kept or engine.run(LabelsPass(rule), features, "labels"))
@@ -537,7 +548,6 @@ def first_row_order(session: FitSession, result: FitResult) -> list[int]:
     if isinstance(rule, Hyperplane):  # the first row belongs to the side with f below 0
         f = rule.decide(result.model.features(session.samples).block(0, 1))[0]
         return [1, 0] if f >= 0 else [0, 1]
-    k = rule.offset.shape[0]
-    first = np.arange(k) if result.first_rows is None else result.first_rows
+    first = np.arange(rule.offset.shape[0]) if result.first_rows is None else result.first_rows
     order: list[int] = np.argsort(first, kind="stable").tolist()
     return order

@@ -115,9 +115,7 @@ class CrammerSingerMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {
-        "min_share": OPTIONAL_SHARE,
-    }
+    constraints: ClassVar[Mapping[str, Constraint]] = {"min_share": OPTIONAL_SHARE}
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 
     def _check_parameters(self) -> None:

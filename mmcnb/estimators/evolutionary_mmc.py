@@ -17,7 +17,7 @@ from mmcnb.features.needs import landmark_needs
 from mmcnb.features.nystroem import choose_landmarks, kernel_values, landmark_values
 from mmcnb.features.rules import Hyperplane, signs
 from mmcnb.least_squares.all_rows import square_rows
-from mmcnb.least_squares.evolution import Fitness, feature_fitness, matrix_fitness, run_evolutions
+from mmcnb.least_squares.evolution import FeatureFitness, Fitness, MatrixFitness, run_evolutions
 from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.samples import BLOCK_ROWS
 from mmcnb.samples.matrix import to_dense
@@ -200,14 +200,12 @@ class EvolutionaryMMC(StreamedClusterer):
         empty, moments = Hyperplane(np.empty(0), 0.0), (session.mean, session.deviation)
         if self.n_landmarks is None:
             basis = to_dense(sample, np.float64)
-            columns = kernel_values(sample, kernel, basis, np.float64)
-            return Model(empty, kernel, basis, *moments, "float64"), matrix_fitness(
-                columns, alpha, weights, centre
-            )
+            fitted = MatrixFitness(kernel_values(sample, kernel, basis, np.float64), alpha, weights, centre)
+            return Model(empty, kernel, basis, *moments, "float64"), fitted
         size = min(sample.shape[0], self.n_landmarks)
         basis = choose_landmarks(sample, size, session.random_state, weights)
         values, normalization = landmark_values(sample, kernel, basis)
-        fitness = feature_fitness(values, normalization, alpha, weights, centre)
+        fitness = FeatureFitness(values, normalization, alpha, weights, centre)
         return Model(empty, kernel, basis, *moments), fitness
 
     def _warnings(self, labels: np.ndarray, objective: float, agreement: float) -> list[str]:

@@ -20,7 +20,7 @@ from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.hinge.cutting_plane import ExactWorkingSet
-from mmcnb.hinge.landmarks import candidate_kernels
+from mmcnb.hinge.landmarks import MOST_LANDMARKS, candidate_kernels
 from mmcnb.hinge.needs import hinge_needs
 from mmcnb.hinge.sample_search import (
     RestartResult,
@@ -37,7 +37,6 @@ from mmcnb.samples.matrix import as_matrix, to_dense
 
 EXACT_SEARCH = 1000  # rows up to which every bandwidth is tried on the whole kernel matrix
 ASYMMETRY = 1e-5  # relative: of kernel values in float32
-LANDMARKS = 200  # of the search on a sample, if there are more rows
 
 
 @estimator
@@ -141,8 +140,7 @@ class KernelCPMMC(StreamedClusterer):
             )
         if self.kernel == PRECOMPUTED:
             return hinge_needs(rows, n, n, candidates=1)
-        n_landmarks = n if n <= EXACT_SEARCH else LANDMARKS
-        return hinge_needs(rows, n_landmarks, SAMPLE_ROWS)
+        return hinge_needs(rows, n if n <= EXACT_SEARCH else MOST_LANDMARKS, SAMPLE_ROWS)
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(session, **search_parameters(self))
@@ -150,10 +148,10 @@ class KernelCPMMC(StreamedClusterer):
             return fit_matrix(session, config)
         rows, weights = session.sample, session.sample_weights
         kernels = candidate_kernels(self.kernel, self.gamma, rows, weights, self.degree, self.coef0)
-        if rows.shape[0] <= EXACT_SEARCH:
-            basis = to_dense(rows)
-        else:
-            basis = choose_landmarks(rows, LANDMARKS, session.random_state, weights)
+        few = rows.shape[0] <= EXACT_SEARCH
+        basis = (
+            to_dense(rows) if few else choose_landmarks(rows, MOST_LANDMARKS, session.random_state, weights)
+        )
         make = exact_features if basis.shape[0] == rows.shape[0] else landmark_features
         samples = open_samples(rows)
         candidates = [partial(make, kernel, session.engine, samples, basis, weights) for kernel in kernels]

@@ -15,13 +15,7 @@ from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.estimators.parameters import default_kernel
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
-from mmcnb.features.nystroem import (
-    RidgeMap,
-    check_clusters,
-    check_places,
-    choose_landmarks,
-    landmark_values,
-)
+from mmcnb.features.nystroem import RidgeMap, check_clusters, check_places, choose_landmarks, landmark_values
 from mmcnb.features.rules import DecisionPass, Scores
 from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd, mini_batches, pseudo_centre_pass
 from mmcnb.least_squares.partition import partition_seconds
@@ -244,9 +238,8 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         def run_start(start: tuple[int, int], record: Record) -> Means:
             number, seed = start
             means, _ = kmeans_plusplus(z, int(self.n_clusters), sample_weight=ones, random_state=seed)
-            *_, found = lloyd(
-                lambda sweep: sweep.block(values, 0, len(values)), mapped, means, weights, *limits
-            )
+            passes = lloyd(lambda sweep: sweep.block(values, 0, len(z)), mapped, means, weights, *limits)
+            *_, found = passes
             record({"stage": "sample", "start": number, "round": found.n_iter, "inertia": found.inertia})
             return found
 
@@ -261,8 +254,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
             means = mini_batches(engine, rows, mapped, start, weights)
             session.record({"stage": "mini-batch"})
         limits = int(self.max_iter), float(self.tol)
-        for found in lloyd(
-            lambda sweep: engine.run(sweep, rows, "all rows"), mapped, means, weights, *limits
-        ):
+        passes = lloyd(lambda sweep: engine.run(sweep, rows, "all rows"), mapped, means, weights, *limits)
+        for found in passes:
             session.record({"stage": "all rows", "round": found.n_iter - 1, "inertia": found.inertia})
         return found

@@ -24,16 +24,11 @@ from mmcnb.features.base_kernels import (
 )
 from mmcnb.features.nystroem import check_clusters, check_places, choose_landmarks
 from mmcnb.hinge.landmarks import basis_size
-from mmcnb.hinge.multiple_kernels import MultipleKernelSample, fit_clusters, map_by_kernels
+from mmcnb.hinge.multiple_kernels import MultipleKernelSample, fit_clusters
 from mmcnb.hinge.needs import hinge_needs
 from mmcnb.hinge.sample_search import search_config
 from mmcnb.hinge.two_clusters import fit_two_clusters
-from mmcnb.least_squares.all_rows import (
-    check_matrices,
-    matrix_bytes,
-    relative_weights,
-    rows_of_sample,
-)
+from mmcnb.least_squares.all_rows import check_matrices, matrix_bytes, relative_weights, rows_of_sample
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import open_samples
 
@@ -196,9 +191,15 @@ class MultipleKernelClustering(StreamedClusterer):
         exact, many = self.basis == "exact", self.n_clusters != 2
         size = rows.n_samples if exact else self.sample_size or rows_of_sample(self.n_clusters)
         searched = min(size, rows.n_samples)
-        if exact:
-            self._check_exact(searched)
-        elif many:
+        # Six matrices for each kernel: values, coordinates, the matrix of the basis, and copies.
+        held, limit = 8 * 6 * n_kernels(self.kernels) * searched**2, resolve_memory_limit(self.memory_limit)
+        if exact and held > limit:
+            raise MemoryLimitError(
+                f"the kernel matrices of {searched:,} rows and what is made of them take "
+                f"{format_bytes(held)} of {format_bytes(limit)} allowed; raise memory_limit or use "
+                "basis='landmarks', which needs no matrix."
+            )
+        if many and not exact:
             check_matrices(searched, self.n_clusters, self.memory_limit)
         needs = hinge_needs(rows, n_kernels(self.kernels) * self._landmarks(searched), size)
         matrices = matrix_bytes(searched) if many else 0.0
@@ -208,36 +209,23 @@ class MultipleKernelClustering(StreamedClusterer):
         """Basis vectors of each kernel."""
         return rows if self.basis == "exact" else basis_size(self.n_landmarks, rows)
 
-    def _check_exact(self, rows: int) -> None:
-        limit = resolve_memory_limit(self.memory_limit)
-        # Six matrices for each kernel: values, coordinates, the matrix of the basis, and copies.
-        held = 8 * 6 * n_kernels(self.kernels) * rows**2
-        if held > limit:
-            raise MemoryLimitError(
-                f"the kernel matrices of {rows:,} rows and what is made of them take {format_bytes(held)} of "
-                f"{format_bytes(limit)} allowed; raise memory_limit or use basis='landmarks', which needs no "
-                "matrix."
-            )
-
     # -- the fit -------------------------------------------------------------------------------
 
     def _fit(self, session: FitSession) -> FitResult:
         config, k = search_config(session, **search_parameters(self)), int(self.n_clusters)
         if k == 2:
-            sample, names = self._mapped(session, session.sample_weights)
-            candidates = [partial(sample.candidate, session.engine)]
+            sample = self._mapped(session, session.sample_weights)
+            candidates, names = [partial(sample.candidate, session.engine)], kernel_names(sample.kernels)
             return fit_two_clusters(session, candidates, config, kernel_names=names)
         check_clusters(k, session.sample, session.samples.n_samples)
-        sample, names = self._mapped(session, relative_weights(session.sample_weights))
+        sample = self._mapped(session, relative_weights(session.sample_weights))
         # Two local searches a start, measured by `python -m benchmarks mkc`.
         starts, least = 2 * int(self.n_init), float(self.min_share)
         partition = PartitionConfig(k, n_init=starts, cluster_sizes="equal", min_share=least)
-        return fit_clusters(session, sample, partition, config, kernel_names=names)
+        return fit_clusters(session, sample, partition, config, kernel_names=kernel_names(sample.kernels))
 
-    def _mapped(
-        self, session: FitSession, weights: np.ndarray | None
-    ) -> tuple[MultipleKernelSample, list[str]]:
-        """The sample under all kernels, without copies among those of "auto", and their names."""
+    def _mapped(self, session: FitSession, weights: np.ndarray | None) -> MultipleKernelSample:
+        """The sample under all kernels, without copies among those of "auto"."""
         rows = session.sample
         kernels = base_kernels(self.kernels, self.columns, rows, weights)
         size = self._landmarks(rows.shape[0])
@@ -250,4 +238,4 @@ class MultipleKernelClustering(StreamedClusterer):
             kernels = distinct_kernels(kernels, compared, exact)
         else:
             check_kernels(kernels, compared, exact)
-        return map_by_kernels(open_samples(rows), kernels, basis, weights, exact), kernel_names(kernels)
+        return MultipleKernelSample(open_samples(rows), kernels, basis, weights, exact)

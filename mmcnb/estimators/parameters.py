@@ -23,6 +23,7 @@ from mmcnb.samples import Samples
 from mmcnb.samples._inventory import checked_path
 
 PRECOMPUTED = "precomputed"
+BASES = "mmcnb.estimators.base"  # has the classes with shared parameters
 Class = TypeVar("Class")
 
 
@@ -73,35 +74,19 @@ SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class st
 SEARCH = ("C", "threshold", "continuation", "init", "n_init", "balance", "min_share", "eta", "max_rounds")
 # Parameters that do not change the result. Model files and checkpoints leave them out.
 RUNTIME_NAMES = ("memory_limit", "n_jobs", "verbose", "engine", "checkpoint")
-RUNTIME_DOCS = {
-    "memory_limit": """memory_limit : str, int or None, default=None
-        Resident memory of the process, such as "512MiB"; None is the setting of `mmcnb.config`, or half of
-        the free memory.""",
-    "n_jobs": """n_jobs : int or None, default=None
-        Number of threads; None is the setting of `mmcnb.config`, or all cores, and -1 is all cores. The
-        result does not depend on it.""",
-    "random_state": """random_state : int, RandomState or None, default=None
-        Seed of all random choices of the fit.""",
-    "verbose": """verbose : int, default=0
-        1 shows one progress bar for the whole fit, on a terminal or in a notebook, and a line every 30 s
-        elsewhere. At level INFO the logger "mmcnb" tells rows, bytes and seconds of each pass.""",
-    "engine": """engine : None, str or dask.distributed.Client, default=None
-        Engine of the passes over the rows: None is the setting of `mmcnb.config`, or threads of this
-        process. A client, or the address of its scheduler, is a Dask cluster.""",
-    "checkpoint": """checkpoint : path or None, default=None
-        Folder of checkpoints; an interrupted fit resumes there, given the same rows, parameters and seed.""",
-}
 
 
 @dataclass_transform()
 def estimator(cls: type[Class]) -> type[Class]:
     """Make a class an estimator: its fields are its parameters, followed by those that all classes share.
 
-    ``{runtime}`` in its docstring becomes the documentation of the shared parameters.
+    ``{runtime}`` in its docstring becomes the documentation of the shared parameters, from their classes.
     """
     made: Any = dataclass(cls, eq=False, repr=False)
-    docs = [text for name, text in RUNTIME_DOCS.items() if name in made.__dataclass_fields__]
-    made.__doc__ = made.__doc__.replace("{runtime}", "\n    ".join(docs))
+    shared = [base.__doc__ or "" for base in reversed(cls.__mro__) if base.__module__ == BASES]
+    docs = [doc.split("----------\n")[1].strip() for doc in shared if "----------" in doc]
+    indent = "\n" + made.__doc__.split("{runtime}")[0].rpartition("\n")[2]
+    made.__doc__ = made.__doc__.replace("{runtime}", indent.join(docs))
     return made
 
 

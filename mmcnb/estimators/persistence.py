@@ -144,8 +144,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         _check_readable(path, header, arrays)
         name, parameters = _upgraded(header)
-        estimator = _estimator(path, name, parameters)
-        return _restore(path, estimator, header, arrays)
+        return _restore(path, _estimator(path, name, parameters), header, arrays)
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} is no whole model of mmcnb; fit again to write it anew.") from error
 

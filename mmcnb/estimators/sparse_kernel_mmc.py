@@ -8,9 +8,7 @@ from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import (
-    search_parameters,
-)
+from mmcnb.estimators.parameters import search_parameters
 from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
 from mmcnb.hinge.sample_search import search_config
 
@@ -129,9 +127,7 @@ class SparseKernelMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {
-        "basis": Choice(("landmarks", "shared")),
-    }
+    constraints: ClassVar[Mapping[str, Constraint]] = {"basis": Choice(("landmarks", "shared"))}
     fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
 
     def _check_parameters(self) -> None:

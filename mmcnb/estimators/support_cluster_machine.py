@@ -14,12 +14,12 @@ from mmcnb.engine.passes import SAMPLE_ROWS, DrawnSample, draw_sample, sample_ro
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import connected
 from mmcnb.errors import InputError
-from mmcnb.estimators.base import DecisionEstimator, estimator, read_input
+from mmcnb.estimators.base import Estimator, estimator, read_input
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
 from mmcnb.estimators.parameters import POSITIVE, default_kernel, parameters_of
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.rules import Hyperplane, Scores
-from mmcnb.hinge.shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Shrinking, ShrinkingConfig, model_of
+from mmcnb.hinge.shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Shrinking, model_of
 from mmcnb.samples import Samples
 from mmcnb.samples._arrays import one_line
 from mmcnb.samples.derived import ScaledSamples, standardized
@@ -30,7 +30,7 @@ LEVELS = {"balance": 1.0, "miss-rate": 0.1}  # `python -m benchmarks scm`
 
 
 @estimator
-class SupportClusterMachine(ClassifierMixin, DecisionEstimator):
+class SupportClusterMachine(ClassifierMixin, Estimator):
     """Support vector machine for many rows of which one class is rare, trained on clusters of the others.
 
     The rows of the majority class are clustered in feature space. An SVM is trained on the minority rows and
@@ -196,9 +196,8 @@ class SupportClusterMachine(ClassifierMixin, DecisionEstimator):
                 def record(row: dict[str, Any], name: Any = name) -> None:
                     history.append({"class": name} | row)
 
-                config = self._config(kernel, int(positive.sum()))
-                shrinking = Shrinking(engine, config, clusterer, random_state, record)
                 weights = weight_of_rows(self.class_weight, classes, codes, positive)
+                shrinking = self._shrinking(positive, engine, kernel, clusterer, random_state, record)
                 svm, end = shrinking.run(rows, np.where(positive, 1, -1).astype(np.int8), weights)
                 svms.append(svm._replace(coef=sign * svm.coef, offset=sign * svm.offset))
                 ends.append(end)
@@ -237,7 +236,7 @@ class SupportClusterMachine(ClassifierMixin, DecisionEstimator):
         ndarray of shape (n_samples,) or None
             The classes; None if their numbers were written to ``out``.
         """
-        numbers = self._predict(X, out, element)
+        numbers = super().predict(X, out, element=element)
         return None if numbers is None else self.classes_[numbers]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, element: str | None = None) -> float:
@@ -278,8 +277,7 @@ class SupportClusterMachine(ClassifierMixin, DecisionEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        most = np.inf if self.stop == "balance" else 1.0
-        Interval(0.0, most, optional=True).check("level", self.level)
+        Interval(0.0, np.inf if self.stop == "balance" else 1.0, optional=True).check("level", self.level)
 
     def _scaled(self, samples: Samples, drawn: DrawnSample) -> tuple[Samples, Kernel]:
         """The rows with their columns scaled, and the kernel."""
@@ -289,21 +287,18 @@ class SupportClusterMachine(ClassifierMixin, DecisionEstimator):
             return samples, kernel
         return ScaledSamples(samples, drawn.mean, drawn.deviation), kernel
 
-    def _config(self, kernel: Kernel, n_positive: int) -> ShrinkingConfig:
-        # Measured by `python -m benchmarks scm`.
-        n_clusters = self.n_clusters or np.clip(2 * n_positive, 100, 1000)
+    def _shrinking(self, positive: np.ndarray, *given: Any) -> Shrinking:
+        """The rounds of the SVM of some positive rows."""
         level = LEVELS[self.stop] if self.level is None else self.level
-        return ShrinkingConfig(
-            kernel,
-            float(self.C),
-            int(n_clusters),
-            self.clustered == "both",
-            float(self.shrink_threshold),
-            self.stop,
-            float(level),
-            int(self.max_rounds),
-            self.representative,
-        )
+        # Measured by `python -m benchmarks scm`.
+        n_clusters = int(self.n_clusters or np.clip(2 * positive.sum(), 100, 1000))
+        own: dict[str, Any] = {
+            "n_clusters": n_clusters,
+            "level": float(level),
+            "both": self.clustered == "both",
+        }
+        own |= parameters_of(self, "C", "shrink_threshold", "stop", "max_rounds", "representative")
+        return Shrinking(*given, **own)
 
     def _clusterer(self, kernel: Kernel, random_state: Any) -> Callable[[int], KernelKMeans]:
         shared: dict[str, Any] = {"kernel": kernel.name, "gamma": kernel.gamma, "n_landmarks": LANDMARKS}

@@ -185,8 +185,7 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
         searched = settings.searched_rows(rows.n_samples)
         check_matrices(searched, self.n_clusters, self.memory_limit)
         needs = search_needs(rows, settings, int(self.max_passes))
-        many = rows.n_samples > 2 * GROUP_ROWS > 4 * searched
-        if not many:
+        if not rows.n_samples > 2 * GROUP_ROWS > 4 * searched:
             return needs
         # Fewer of wide rows. Columns alone decide, or the sample would depend on the storage of the rows.
         drawn = min(GROUP_ROWS, DRAWN_NUMBERS // rows.n_features)

@@ -199,8 +199,7 @@ def check_kernels(kernels: MultipleKernels, basis: np.ndarray, exact: bool = Fal
     seen: list[np.ndarray] = []
     for name, one in zip(names, kernels.slices(basis.shape[0]), strict=True):
         gram = values[:, one]
-        largest = np.abs(gram).max()
-        if np.abs(gram - gram.T).max() > NEGATIVE * largest:
+        if np.abs(gram - gram.T).max() > NEGATIVE * np.abs(gram).max():
             raise InputError(
                 f"kernel {name} is not symmetric: k(x, b) is not k(b, x); give a kernel that is."
             )

@@ -206,10 +206,8 @@ def kernel_matrix(sample: Any, kernel: Kernel) -> np.ndarray:
     """Kernel values between all rows of a dense or CSR sample, float64."""
     from sklearn.metrics.pairwise import pairwise_kernels
 
-    parameters: dict[str, Any] = {} if kernel.name == "linear" else {"gamma": kernel.gamma}
-    if kernel.name == "poly":
-        parameters |= {"degree": kernel.degree, "coef0": kernel.coef0}
-    return pairwise_kernels(sample.astype(np.float64), metric=kernel.name, **parameters)
+    parameters = {"gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
+    return pairwise_kernels(sample.astype(np.float64), metric=kernel.name, filter_params=True, **parameters)
 
 
 # -- functions of users, and several kernels side by side --------------------------------------------

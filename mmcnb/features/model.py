@@ -257,8 +257,8 @@ def check_shapes(model: Model, n_features: int) -> None:
         raise InputError(f"basis has shape {model.basis.shape} for rows of {n_features} columns")
     if (model.kernel is None) != (model.basis is None):
         raise InputError("kernel and basis go together, and one is missing")
-    if model.graph is not None:
-        _check_columns(model.graph, n_features)
+    if model.graph is not None and (own := model.graph.n_columns) != n_features:
+        raise InputError(f"the graph is of {own} columns, and {n_features} would fit the rest")
     if not isinstance(model.is_unit, bool):
         raise InputError(f"is_unit is {model.is_unit!r}, and neither true nor false")
     if model.feature_dtype not in FLOATS:
@@ -267,11 +267,6 @@ def check_shapes(model: Model, n_features: int) -> None:
     _check_shape("coef", model.rule.coef, (columns, *np.shape(model.rule.offset)))
     if model.ridge is not None:
         _check_shape("ridge_matrix", model.ridge.matrix, (columns, *model.ridge.centre.shape))
-
-
-def _check_columns(graph: Vote, n_features: int) -> None:
-    if graph.n_columns != n_features:
-        raise InputError(f"the graph is of {graph.n_columns} columns, and {n_features} would fit the rest")
 
 
 def n_clusters_of(model: Model) -> int:

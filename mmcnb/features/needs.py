@@ -39,9 +39,8 @@ def landmark_needs(
     size = min(sample_size, rows.n_samples)
     columns = 12.0 * size * n_landmarks  # float32 values, and as many float64 coordinates
     if rows.is_sparse and stays_sparse:
-        sample = (
-            min(SPARSE_WORK, 32 * size * rows.n_features) + 4 * size * rows.row_bytes
-        )  # as read, put together, in float64, and copied
+        # As read, put together, in float64, and copied.
+        sample = min(SPARSE_WORK, 32 * size * rows.n_features) + 4 * size * rows.row_bytes
     else:
         sample = size * rows.n_features * (rows.itemsize + 8.0)
     basis = _basis_bytes(rows, max(n_landmarks, basis_rows), candidates if stays_sparse else 0)

@@ -309,27 +309,6 @@ def principal_features(features: np.ndarray, weights: np.ndarray | None = None) 
     return PrincipalFeatures(z, shares @ z**2, mean, axes, weights)
 
 
-def ridge_map(features: PrincipalFeatures, normalization: np.ndarray, alpha: float) -> RidgeMap:
-    """The map of landmark features whose principal axes are known.
-
-    Parameters
-    ----------
-    features : PrincipalFeatures
-        Principal axes of the rows of a sample, in the coordinates ``κ(x) @ normalization``.
-    normalization : ndarray of shape (p, r)
-        W, with W W' the inverse of the kernel matrix of the landmarks.
-    alpha : float
-        Ridge per row.
-
-    Returns
-    -------
-    RidgeMap
-        M and c.
-    """
-    axes = features.axes / np.sqrt(features.variances + alpha)
-    return RidgeMap(np.ascontiguousarray(normalization @ axes), features.mean @ axes)
-
-
 def total_variance_of(z: Any, weights: np.ndarray | None) -> float:
     """Mean squared distance of the rows from their mean in feature space, trace(K̃)/n."""
     shares = row_shares(z.shape[0], weights)

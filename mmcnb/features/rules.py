@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -177,8 +177,7 @@ class RuleLabels:
 
     def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
         """The labels of rows start to stop."""
-        values = self.rule.decide(rows)
-        return signs(values) if values.ndim == 1 else clusters_of(values)
+        return labels_from(self.rule.decide(rows))
 
 
 def signs(f: np.ndarray) -> np.ndarray:
@@ -186,18 +185,16 @@ def signs(f: np.ndarray) -> np.ndarray:
     return np.where(f >= 0, 1, -1).astype(np.int8)
 
 
-class Rule(Protocol):
-    """A rule that gives values of rows."""
-
-    def decide(self, rows: Any) -> np.ndarray:
-        """Values of a block of features."""
+def labels_from(values: np.ndarray) -> np.ndarray:
+    """Labels -1 or +1 of decision values, of shape (m,), or clusters of scores, of shape (m, k)."""
+    return signs(values) if values.ndim == 1 else clusters_of(values)
 
 
 @dataclass(frozen=True)
 class DecisionPass(CollectingPass):
-    """Decision values of all rows, in order."""
+    """Values of all rows, in order, by anything that decides."""
 
-    rule: Rule
+    rule: Any
 
     def block(self, rows: Any, start: int, stop: int) -> list[np.ndarray]:
         """Decision values of one block."""
@@ -258,30 +255,68 @@ class LabelsPass(CollectingPass):
 
 
 @dataclass(frozen=True)
-class SizesPass(WeightedPass):
-    """Label the rows: sizes and first rows of the clusters, and what is kept of the labels."""
+class ClustersPass(WeightedPass):
+    """Base of passes that label rows: sums, first rows of the clusters, and what is kept of the labels.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    rule : Scores
+        Labels the rows.
+    kept : KeptLabels or None, default=None
+        Where the labels are kept, which changes no sum; None keeps none.
+    """
 
     rule: Scores
     kept: KeptLabels | None = field(default=None, compare=False, kw_only=True)
+    n_sums: ClassVar[int] = 1
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters, k."""
+        return self.rule.offset.shape[0]
 
     def start(self) -> list[Any]:
         """Nothing yet."""
-        k = self.rule.offset.shape[0]
-        return [np.zeros(k), first_rows(np.empty(0, np.int64), k), []]
+        return [*[0.0] * self.n_sums, first_rows(np.empty(0, np.int64), self.n_clusters), []]
 
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Sizes, first rows and labels of one block."""
-        labels, k = self.rule.label(rows), self.rule.offset.shape[0]
-        sizes = np.bincount(labels, self.weights_of(start, stop), k)
-        return [sizes, first_rows(labels, k, start), [] if self.kept is None else [labels]]
+    def total_of(self, labels: np.ndarray, start: int, *sums: Any) -> list[Any]:
+        """The total of a block with these labels and sums."""
+        return [*sums, first_rows(labels, self.n_clusters, start), [] if self.kept is None else [labels]]
 
     def group(self, total: list[Any], start: int) -> list[Any]:
         """Keep the labels of a group."""
-        return total if self.kept is None else [*total[:2], self.kept.of_group(total[2], start)]
+        return total if self.kept is None else [*total[:-1], self.kept.of_group(total[-1], start)]
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
         """Both together."""
-        return [total[0] + other[0], np.minimum(total[1], other[1]), total[2] + other[2]]
+        added = [a + b for a, b in zip(total[:-2], other[:-2], strict=True)]
+        return [*added, np.minimum(total[-2], other[-2]), total[-1] + other[-1]]
+
+
+@dataclass(frozen=True)
+class SizesPass(ClustersPass):
+    """Sizes of the clusters."""
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """The total of one block."""
+        labels, weights = self.rule.label(rows), self.weights_of(start, stop)
+        return self.total_of(labels, start, np.bincount(labels, weights, self.n_clusters))
+
+
+def likely_order(rule: Scores, rows: Samples, *others: Any) -> np.ndarray:
+    """The clusters in the order of their first rows among the first of all rows, and then among others."""
+    parts = [rows.block(0, min(BLOCK_ROWS, rows.n_samples)), *others]
+    labels = np.concatenate([rule.label(part) for part in parts])
+    return np.argsort(first_rows(labels, rule.offset.shape[0]), kind="stable")
+
+
+def kept_labels(session: FitSession, labels: list[Any], order: np.ndarray) -> list[Any] | None:
+    """What a pass has kept of the labels; None if nothing, or the clusters came in another order."""
+    # What a checkpoint recalls may be of labels that were kept elsewhere.
+    is_kept = bool(labels) and not session.engine.traffic.resumed and bool((np.diff(order) > 0).all())
+    return labels if is_kept else None
 
 
 def label_once(session: FitSession, rule: Any, rows: Samples) -> tuple[Scores, np.ndarray, list[Any] | None]:
@@ -305,12 +340,8 @@ def label_once(session: FitSession, rule: Any, rows: Samples) -> tuple[Scores, n
     kept : list or None
         What was kept of the labels; None if the first rows came in another order than expected.
     """
-    head = rule.label(rows.block(0, min(BLOCK_ROWS, rows.n_samples)))
-    rule = rule.ordered(np.argsort(first_rows(head, rule.offset.shape[0]), kind="stable"))
+    rule = rule.ordered(likely_order(rule, rows))
     sweep = SizesPass(session.weights, rule, kept=session.kept_labels)
     sizes, first, labels = session.engine.run(sweep, rows, "labels")
     order = np.argsort(first, kind="stable")
-    # What a checkpoint recalls may be of labels that were kept elsewhere.
-    is_kept = session.kept_labels is not None and not session.engine.traffic.resumed
-    is_kept = is_kept and bool((np.diff(order) > 0).all())
-    return rule.ordered(order), sizes[order], labels if is_kept else None
+    return rule.ordered(order), sizes[order], kept_labels(session, labels, order)

@@ -102,61 +102,6 @@ def greatest_balance(C: float) -> float:
     return 1 - 1.001 / C
 
 
-def rounds(
-    working_set: WorkingSet,
-    labels: Labels,
-    objective: Objective,
-    C: float,
-    eta: float,
-    limits: CCCPLimits,
-    record: Record,
-    budget: SweepBudget,
-) -> CCCPResult | None:
-    """CCCP rounds at one C until the labels no longer change.
-
-    Parameters
-    ----------
-    working_set : WorkingSet
-        The working set; each round relabels it.
-    labels : Labels
-        Labels to start from.
-    objective : Objective
-        Form of the problem.
-    C, eta : float
-        Weight of the slack; tolerance of the cutting-plane loop.
-    limits : CCCPLimits
-        When to stop.
-    record : callable
-        Called with one dict per sweep.
-    budget : SweepBudget
-        Sweeps that are left.
-
-    Returns
-    -------
-    CCCPResult or None
-        None if the first round degenerates: the labels cannot be separated at this C.
-    """
-    state: CCCPResult | None = None
-    steps = 0
-    for number in range(limits.max_rounds):
-        tagged = tag(record, round=number)
-        solution = working_set.cutting_plane(labels, objective, C, eta, tagged, budget)
-        if solution.status == "degenerate":
-            working_set.labels = None  # what is left of its planes is no start
-            return state
-        training_set = working_set.training_set
-        step = training_set.label_step(labels, solution.hyperplane, solution.statistics, limits.least)
-        if step.changed or not step.counted:  # otherwise the planes have these labels
-            labels = step.labels
-        steps += bool(np.any(step.threshold))
-        still = step.changed <= limits.changed or (not step.counted and state is not None)
-        status = solution.status if still or solution.status == "sweeps" else "rounds"
-        state = CCCPResult(labels, step.boundary, solution, step.threshold, status, training_set, steps)
-        if still or status == "sweeps":
-            break
-    return state
-
-
 def continuation(
     working_set: WorkingSet,
     labels: Labels,
@@ -183,7 +128,7 @@ def continuation(
     eta : float
         Tolerance of the last rounds; the others run at a loose one.
     limits : CCCPLimits
-        When rounds stop.
+        When rounds at one C stop, and which labels they accept.
     record : callable
         Called with one dict per sweep.
     budget : SweepBudget or None, default=None
@@ -198,17 +143,30 @@ def continuation(
     """
     budget, working_set.labels = budget or SweepBudget(), None
     state: CCCPResult | None = None
-    few = PASSING_SHARE * working_set.training_set.total_weight
+    few, steps = PASSING_SHARE * working_set.training_set.total_weight, 0
     for C in path:
         bearable = min(objective.balance, max(0.0, greatest_balance(C)))
         form = objective if objective.threshold == "fixed" else replace(objective, balance=bearable)
         # The gap left is C eta rho, and rho exceeds |w|²: with a constant eta the labels wander at large C.
         last = path[-1] == C and not passing
         tolerance = eta if last else max(eta, LOOSE_GAP / C)
-        bounds = limits if last else replace(limits, changed=max(limits.changed, few))
-        reached = rounds(working_set, labels, form, C, tolerance, bounds, record, budget)
-        if reached is None:
+        changed = limits.changed if last else max(limits.changed, few)
+        for number in range(limits.max_rounds):
+            tagged = tag(record, round=number)
+            solution = working_set.cutting_plane(labels, form, C, tolerance, tagged, budget)
+            if solution.status == "degenerate":
+                working_set.labels = None  # what is left of its planes is no start
+                break
+            training_set = working_set.training_set
+            step = training_set.label_step(labels, solution.hyperplane, solution.statistics, limits.least)
+            if step.changed or not step.counted:  # otherwise the planes have these labels
+                labels = step.labels
+            steps += bool(np.any(step.threshold))
+            still = step.changed <= changed or (not step.counted and number > 0)
+            status = solution.status if still or solution.status == "sweeps" else "rounds"
+            state = CCCPResult(labels, step.boundary, solution, step.threshold, status, training_set, steps)
+            if still or status == "sweeps":
+                break
+        if solution.status == "degenerate" and number == 0:
             return state
-        steps = reached.quantile_steps + (0 if state is None else state.quantile_steps)
-        state, labels = replace(reached, quantile_steps=steps), reached.labels
     return state

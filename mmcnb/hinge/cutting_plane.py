@@ -21,12 +21,7 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import row_shares
 
 DEGENERATE = 1e-6  # |w|² below this share of the total variance: the labels cannot be separated
-STATUS = (
-    "converged",
-    "stalled",
-    "degenerate",
-    "unsolved",
-)  # as numbered by `mmcnb.kernels.sample_subproblem`
+STATUS = ("converged", "stalled", "degenerate", "unsolved")  # by number, of `mmcnb.kernels.sample_subproblem`
 
 
 @dataclass(frozen=True)
@@ -47,21 +42,6 @@ class Objective:
     balance: float
     total_variance: float
 
-    def value(self, solution: PlaneSolution, C: float, slack: float) -> float:
-        """1/2|w|² - rho + C slack, or without rho in the fixed form."""
-        rho = solution.rho if self.threshold == "adaptive" else 0.0
-        return 0.5 * solution.norm2 - rho + C * max(0.0, slack)
-
-    def score(self, solution: "SubproblemResult") -> float:
-        """How good a solution is; higher is better.
-
-        With an adaptive threshold the score is |w|², which at the optimum is minus twice the objective. At a
-        threshold of 1 it is how far the objective lies below C, its value without a hyperplane.
-        """
-        if self.threshold == "adaptive":
-            return solution.quadratic.norm2
-        return solution.C - solution.primal
-
 
 @dataclass(frozen=True)
 class SubproblemResult:
@@ -75,12 +55,10 @@ class SubproblemResult:
         Solution of the last QP.
     C : float
         Its C.
+    threshold : {"adaptive", "fixed"}
+        Form of the threshold.
     statistics : ConstraintStatistics
         Statistics of the last sweep.
-    objective : float
-        J_CP, the lower bound given by the cutting planes.
-    primal : float
-        The objective at the true slack: an upper bound of the optimum for these labels.
     status : {"converged", "degenerate", "stalled", "sweeps"}
         Why the loop ended.
     """
@@ -88,10 +66,33 @@ class SubproblemResult:
     hyperplane: Any
     quadratic: PlaneSolution
     C: float
+    threshold: Threshold
     statistics: ConstraintStatistics
-    objective: float
-    primal: float
     status: str
+
+    def value(self, slack: float) -> float:
+        """1/2|w|² - rho + C slack, or without rho in the fixed form."""
+        rho = self.quadratic.rho if self.threshold == "adaptive" else 0.0
+        return 0.5 * self.quadratic.norm2 - rho + self.C * max(0.0, slack)
+
+    @property
+    def objective(self) -> float:
+        """J_CP, the lower bound given by the cutting planes."""
+        return self.value(self.quadratic.xi)
+
+    @property
+    def primal(self) -> float:
+        """The objective at the true slack: an upper bound of the optimum for these labels."""
+        return self.value(self.statistics.violation)
+
+    @property
+    def score(self) -> float:
+        """How good the solution is; higher is better.
+
+        With an adaptive threshold the score is |w|², which at the optimum is minus twice the objective. At a
+        threshold of 1 it is how far the objective lies below C, its value without a hyperplane.
+        """
+        return self.quadratic.norm2 if self.threshold == "adaptive" else self.C - self.primal
 
     @property
     def gap(self) -> float:
@@ -104,10 +105,6 @@ class SweepBudget:
 
     def __init__(self, sweeps: int | None = None) -> None:
         self.left = float("inf") if sweeps is None else sweeps
-
-    def spend(self) -> None:
-        """Take one sweep."""
-        self.left -= 1
 
 
 class WorkingSet:
@@ -143,21 +140,19 @@ class WorkingSet:
         self.s, self.t, centred = self.training_set.plane_sums(labels, self.generators)
         self.centred, self.coefs = self._represent(centred, len(self.generators))
 
-    def find_most_violated(
-        self, labels: Labels, hyperplane: Any, rho: float
-    ) -> tuple[Any, ConstraintStatistics]:
-        """One sweep: the most violated constraint of a hyperplane, not yet added, and its statistics."""
+    def find_most_violated(self, labels: Labels, hyperplane: Any, rho: float) -> tuple[Any, ...]:
+        """One sweep: the most violated constraint of a hyperplane, its statistics second."""
         centred, statistics, _ = self.training_set.most_violated(labels, hyperplane, rho)
-        return ((hyperplane, rho), statistics, *self._represent(centred, 1)), statistics
+        return (hyperplane, rho), statistics, *self._represent(centred, 1)
 
     def add(self, found: Any) -> None:
         """Add a cutting plane that `find_most_violated` returned."""
         generator, statistics, centred, coef = found
         self.generators.append(generator)
         self.s, self.t = np.append(self.s, statistics.active), np.append(self.t, statistics.signed)
-        shared = self.coefs is self.centred and coef is centred  # rows are their own features
         self.centred = np.vstack([self.centred, centred])
-        self.coefs = self.centred if shared else np.vstack([self.coefs, coef])
+        # Where rows are their own features both are one array.
+        self.coefs = self.centred if coef is centred else np.vstack([self.coefs, coef])
 
     def keep(self, kept: np.ndarray) -> None:
         """Drop all cutting planes but those marked; basis vectors stay."""
@@ -183,11 +178,6 @@ class WorkingSet:
         product = self.centred @ self.coefs.T
         return (product + product.T) / 2
 
-    @property
-    def history_columns(self) -> dict[str, float]:
-        """Further columns of a row of the history."""
-        return {}
-
     def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
         """Solve the QP of the cutting planes."""
         return solve_planes(self.gram, self.s, self.t, C, balance, threshold)
@@ -197,13 +187,7 @@ class WorkingSet:
         return self.training_set.hyperplane(multipliers @ self.coefs, beta)
 
     def cutting_plane(
-        self,
-        labels: Labels,
-        objective: Objective,
-        C: float,
-        eta: float,
-        record: Record,
-        budget: SweepBudget,
+        self, labels: Labels, objective: Objective, C: float, eta: float, record: Record, budget: SweepBudget
     ) -> SubproblemResult:
         """Solve the convex subproblem for fixed labels.
 
@@ -230,23 +214,24 @@ class WorkingSet:
             With ``gap <= eta`` if the status is "converged".
         """
         if labels is not self.labels:
-            budget.spend()
+            budget.left -= 1
             self.relabel(labels)
-        idle, lowers = np.zeros(self.s.shape[0], np.int64), list[float]()
+        idle, lowers, form = np.zeros(self.s.shape[0], np.int64), list[float](), objective.threshold
         solution: SubproblemResult | None = None
         while True:
             try:
-                quadratic = self.solve(C, objective.balance, objective.threshold)
+                quadratic = self.solve(C, objective.balance, form)
             except PlaneQPError:
                 if solution is None:
                     raise
                 return replace(solution, status="stalled")  # the last plane was too close to the others
             hyperplane = self.hyperplane(quadratic.multipliers, quadratic.beta)
-            budget.spend()
-            found, statistics = self.find_most_violated(labels, hyperplane, quadratic.rho)
-            solution = _result(objective, hyperplane, quadratic, C, statistics, "converged")
+            budget.left -= 1
+            found = self.find_most_violated(labels, hyperplane, quadratic.rho)
+            statistics = found[1]
+            solution = SubproblemResult(hyperplane, quadratic, C, form, statistics, "converged")
             record(self._row(solution, self.s.shape[0]))
-            if objective.threshold == "adaptive" and quadratic.norm2 < DEGENERATE * objective.total_variance:
+            if form == "adaptive" and quadratic.norm2 < DEGENERATE * objective.total_variance:
                 return replace(solution, status="degenerate")
             if statistics.violation <= max(quadratic.xi, 0.0) + eta * quadratic.rho:
                 return solution
@@ -271,21 +256,7 @@ class WorkingSet:
             "violation": solution.statistics.violation - solution.quadratic.xi,
             "planes": planes,
             "changed": solution.statistics.changed,
-            **self.history_columns,
         }
-
-
-def _result(
-    objective: Objective,
-    hyperplane: Any,
-    quadratic: PlaneSolution,
-    C: float,
-    statistics: ConstraintStatistics,
-    status: str,
-) -> SubproblemResult:
-    """The result at a solution, between its lower and its upper bound."""
-    lower, upper = (objective.value(quadratic, C, slack) for slack in (quadratic.xi, statistics.violation))
-    return SubproblemResult(hyperplane, quadratic, C, statistics, lower, upper, status)
 
 
 class ExactWorkingSet(WorkingSet):
@@ -310,14 +281,12 @@ class ExactWorkingSet(WorkingSet):
         self.centred = signed @ gram - np.outer(self.t, self.training_set.mean)
         self.coefs = signed - np.outer(self.t, self.row_shares)
 
-    def find_most_violated(
-        self, labels: Labels, hyperplane: Hyperplane, rho: float
-    ) -> tuple[Any, ConstraintStatistics]:
+    def find_most_violated(self, labels: Labels, hyperplane: Any, rho: float) -> tuple[Any, ...]:
         """One sweep of the kernel matrix."""
         centred, statistics, active = self.training_set.most_violated(labels, hyperplane, rho)
         y = labels.block(self.training_set.features.block(0, active.shape[0]), 0, active.shape[0])
         coef = (active * y - statistics.signed) * self.row_shares
-        return ((hyperplane, rho), statistics, centred, coef), statistics
+        return (hyperplane, rho), statistics, centred, coef
 
 
 class SampleWorkingSet(WorkingSet):
@@ -331,13 +300,7 @@ class SampleWorkingSet(WorkingSet):
     signs: np.ndarray | None = None  # the labels that the planes have
 
     def cutting_plane(
-        self,
-        labels: Labels,
-        objective: Objective,
-        C: float,
-        eta: float,
-        record: Record,
-        budget: SweepBudget,
+        self, labels: Labels, objective: Objective, C: float, eta: float, record: Record, budget: SweepBudget
     ) -> SubproblemResult:
         """As `WorkingSet.cutting_plane`; the budget bounds passes over rows that are not in memory."""
         own, p = self.training_set, self.training_set.mean.shape[0]
@@ -362,6 +325,6 @@ class SampleWorkingSet(WorkingSet):
             moved = changed * own.total_weight
             statistics = ConstraintStatistics(active, signed, violation, above, moved, hinge)
             quadratic = PlaneSolution(multipliers, rho, xi, 0.0, norm2)
-            solution = _result(objective, hyperplane, quadratic, C, statistics, STATUS[status])
+            solution = SubproblemResult(hyperplane, quadratic, C, "adaptive", statistics, STATUS[status])
             record(self._row(solution, int(planes)))
         return solution

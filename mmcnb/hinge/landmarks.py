@@ -13,15 +13,15 @@ from mmcnb.engine.passes import SAMPLE_ROWS, SumPass, row_sum
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.features.bandwidth import candidate_gammas, mean_squared_distance, named_gamma
+from mmcnb.features.bandwidth import candidate_gammas, default_gamma
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.needs import ROUTINES
 from mmcnb.features.nystroem import choose_landmarks, normalization_of, scaled_landmarks
-from mmcnb.features.rules import Hyperplane, Labels
+from mmcnb.features.rules import Labels
 from mmcnb.hinge.cutting_plane import WorkingSet
 from mmcnb.hinge.needs import ROUND_ROUTINES, hinge_needs
 from mmcnb.hinge.sample_search import KernelFeatures, SearchConfig, landmark_features
-from mmcnb.hinge.training_set import ConstraintStatistics, TrainingSet
+from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.least_squares.partition import PARTITION_ROUTINES
 from mmcnb.samples import CSRBlock, Samples, open_samples
@@ -55,14 +55,8 @@ def candidate_kernels(
     InputError
         If all rows are equal.
     """
-    mean_squared_distance(sample, weights)
-    if not isinstance(gamma, str):
-        gammas = [float(gamma)]
-    elif gamma == "auto" and name == "rbf":
-        gammas = candidate_gammas(sample, weights)
-    else:
-        # Other kernels have no bandwidth: "auto" is scikit-learn's "scale".
-        gammas = [named_gamma("scale" if gamma == "auto" else gamma, sample, weights)]
+    try_all = isinstance(gamma, str) and gamma == "auto" and name == "rbf"  # others have no bandwidth
+    gammas = candidate_gammas(sample, weights) if try_all else [default_gamma(gamma, name, sample, weights)]
     return [Kernel(name, one, int(degree), float(coef0)) for one in gammas]
 
 
@@ -98,11 +92,8 @@ def fit_on_landmarks(
         basis = choose_landmarks(rows, size, session.random_state, weights, may_be_sparse=not growing)
     else:
         basis = scaled_landmarks(landmarks, rows, session.mean, session.deviation)
-    make: Any = landmark_features
-    if growing:
-        make, last = growing_features, session.seed()
-    else:
-        last = landmarks is None and size == rows.shape[0]
+    make: Any = growing_features if growing else landmark_features
+    last = session.seed() if growing else landmarks is None and size == rows.shape[0]
     given = session.engine, open_samples(rows), basis, weights, last
     return fit_two_clusters(session, [partial(make, kernel, *given) for kernel in kernels], config)
 
@@ -111,12 +102,7 @@ def fit_on_landmarks(
 
 
 def growing_features(
-    kernel: Kernel,
-    engine: Engine,
-    sample: Samples,
-    basis: np.ndarray,
-    weights: np.ndarray | None,
-    seed: int,
+    kernel: Kernel, engine: Engine, sample: Samples, basis: np.ndarray, weights: np.ndarray | None, seed: int
 ) -> KernelFeatures:
     """The sample on a growing basis; the landmarks serve the starts alone."""
     z = landmark_features(kernel, engine, sample, basis, weights).z
@@ -179,19 +165,17 @@ class GrowingWorkingSet(WorkingSet):
         """Kernel evaluations so far, most of them in the search for fixed points."""
         return self.spent
 
-    def find_most_violated(
-        self, labels: Labels, hyperplane: Hyperplane, rho: float
-    ) -> tuple[Any, ConstraintStatistics]:
+    def find_most_violated(self, labels: Labels, hyperplane: Any, rho: float) -> tuple[Any, ...]:
         """One sweep of the columns so far."""
         _, statistics, active = self.training_set.most_violated(labels, hyperplane, rho)
-        return (active, statistics), statistics
+        return active, statistics
 
     def add(self, found: Any) -> None:
         """Add the cutting plane, and a basis vector for it."""
         active, statistics = found
         self.generators.append(active)
         self.s, self.t = np.append(self.s, statistics.active), np.append(self.t, statistics.signed)
-        self._grow(self._fixed_point(self._signed(active)))
+        self._grow(self._fixed_point(active * self.y * self.row_shares))
         self._represent_all()
 
     def relabel(self, labels: Labels) -> None:
@@ -201,12 +185,9 @@ class GrowingWorkingSet(WorkingSet):
         self.s, self.t = active @ self.row_shares, (active * self.y) @ self.row_shares
         self._represent_all()
 
-    def _signed(self, active: np.ndarray) -> np.ndarray:
-        return active * self.y * self.row_shares
-
     def _represent_all(self) -> None:
         """Inner products and coefficients of all cutting planes on the basis so far: one shared subspace."""
-        signed = np.array([self._signed(active) for active in self.generators])
+        signed = np.array(self.generators) * self.y * self.row_shares
         self.centred = signed @ self.columns - np.outer(self.t, self.training_set.mean)
         self.coefs = self.training_set.represent(self.centred)
 
@@ -216,19 +197,12 @@ class GrowingWorkingSet(WorkingSet):
         if self.basis.shape[0] and kernel(b[None, :], self.basis).max() > SAME:
             return
         self.basis = np.vstack([self.basis, b])
-        column = kernel.against(b[None, :].astype(samples.dtype)).block(
-            samples.block(0, samples.n_samples), np.float32
-        )
+        column = kernel(samples.block(0, samples.n_samples), b[None, :].astype(samples.dtype), np.float32)
         self.spent += 1
         self.columns = np.ascontiguousarray(np.hstack([self.columns, column]))
-        self.training_set = TrainingSet(
-            self.engine,
-            open_samples(self.columns),
-            normalization_of(kernel(self.basis, self.basis)),
-            self.weights,
-            hold_labels=True,
-            basis=self.basis,
-        )
+        normalization = normalization_of(kernel(self.basis, self.basis))
+        given = self.engine, open_samples(self.columns), normalization, self.weights
+        self.training_set = TrainingSet(*given, hold_labels=True, basis=self.basis)
 
     def _fixed_point(self, z: np.ndarray) -> np.ndarray:
         """The point where one Gaussian bump is most like Σ z_i φ(x_i)."""

@@ -18,11 +18,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mmcnb.engine.passes import SumPass, WeightedPass, first_rows
+from mmcnb.engine.passes import SumPass
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, Record, tag, whole_numbers
 from mmcnb.features.model import Model
-from mmcnb.features.rules import GivenLabels, Labels, RuleLabels, Scores
+from mmcnb.features.rules import (
+    ClustersPass,
+    GivenLabels,
+    Labels,
+    RuleLabels,
+    Scores,
+    clusters_of,
+    margins_of,
+)
 from mmcnb.hinge.cccp import continuation
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, WorkingSet
 from mmcnb.hinge.needs import larger_sample
@@ -30,10 +38,10 @@ from mmcnb.hinge.sample_search import SearchConfig, solve_random
 from mmcnb.hinge.training_set import ConstraintStatistics, LabelStep, TrainingSet
 from mmcnb.hinge.two_clusters import draw_larger_sample, falling, separation
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.least_squares.all_rows import LabelledRows, MappedSample, label_all_rows
-from mmcnb.least_squares.objective import Partition
+from mmcnb.least_squares.all_rows import LabelledRows, LandmarkSample, label_all_rows
+from mmcnb.least_squares.objective import Bounds, Partition
 from mmcnb.least_squares.partition import PartitionConfig, Refine, random_labels
-from mmcnb.least_squares.search import LandmarkSample, SearchSettings, search
+from mmcnb.least_squares.search import SearchSettings, search
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import as_matrix
 
@@ -43,28 +51,18 @@ LEAST_SQUARES = "least squares"
 
 
 @dataclass(frozen=True)
-class MarginPass(WeightedPass):
-    """Margins of rows, the largest score minus the second, with the sizes of the clusters."""
+class MarginPass(ClustersPass):
+    """Sums of max(0, rho - margin) over the rows, and the sizes of the clusters."""
 
-    rule: Scores
     rho: float
-
-    def start(self) -> list[Any]:
-        """Zero totals: weighted max(0, rho - margin), sizes, first row of each cluster."""
-        return [0.0, 0.0, first_rows(np.empty(0, np.int64), self.rule.offset.shape[0])]
+    n_sums: ClassVar[int] = 2
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""
-        scores, weights, k = self.rule.decide(rows), self.weights_of(start, stop), self.rule.offset.shape[0]
-        labels = scores.argmax(axis=1)
-        sizes, first = np.bincount(labels, weights, k), first_rows(labels, k, start)
-        ranked = np.sort(scores, axis=1)
-        hinge = np.maximum(0.0, self.rho - (ranked[:, -1] - ranked[:, -2])) if k > 1 else np.zeros(1)
-        return [float((weights * hinge).sum()), sizes, first]
-
-    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Totals of both."""
-        return [total[0] + other[0], total[1] + other[1], np.minimum(total[2], other[2])]
+        scores, weights, k = self.rule.decide(rows), self.weights_of(start, stop), self.n_clusters
+        labels = clusters_of(scores)
+        hinge = np.maximum(0.0, self.rho - margins_of(scores)) if k > 1 else np.zeros(1)
+        return self.total_of(labels, start, float((weights * hinge).sum()), np.bincount(labels, weights, k))
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,7 @@ class MulticlassTrainingSet(TrainingSet):
         Least and most rows (or weight) of each cluster; of the sketch where there is one.
     """
 
-    bounds: tuple[np.ndarray, np.ndarray] = field(kw_only=True)
+    bounds: Bounds = field(kw_only=True)
 
     @property
     def n_clusters(self) -> int:
@@ -168,15 +166,7 @@ class MulticlassTrainingSet(TrainingSet):
             other.bounds = np.floor(low * share).astype(np.int64), np.ceil(high * share).astype(np.int64)
         return other
 
-    def labels_of(self, hyperplane: Any) -> Labels:
-        """The cluster of the largest score."""
-        if not self.hold_labels:
-            return RuleLabels(hyperplane)
-        return GivenLabels(hyperplane.label(self.features.block(0, self.n_samples)))
-
-    def label_step(
-        self, labels: Labels, hyperplane: Any, statistics: ConstraintStatistics, least: float
-    ) -> LabelStep:
+    def label_step(self, labels: Labels, hyperplane: Any, statistics: Any, least: float) -> LabelStep:
         """The largest score of each row, minus the multipliers that keep cluster sizes within bounds."""
         b = (self.sketch or self).size_multipliers(hyperplane)
         boundary = hyperplane.shifted(b)
@@ -206,7 +196,7 @@ class HingeRefinement:
     ----------
     engine : Engine
         Runs the passes.
-    sample : MappedSample
+    sample : LandmarkSample
         The sample in landmark features.
     partition : PartitionConfig
         Bounds of the cluster sizes.
@@ -215,7 +205,7 @@ class HingeRefinement:
     """
 
     engine: Engine
-    sample: MappedSample
+    sample: LandmarkSample
     partition: PartitionConfig
     config: SearchConfig
 
@@ -228,8 +218,7 @@ class HingeRefinement:
         """A working set whose size bounds are those of the given labels."""
         weights = self.sample.features.weights
         bounds = self.partition.bounds_by_size(np.bincount(labels, weights, self.partition.n_clusters))
-        values = open_samples(self.sample.values)
-        given = self.engine, values, self.sample.normalization, weights
+        given = self.engine, open_samples(self.sample.values), self.sample.normalization, weights
         return WorkingSet(MulticlassTrainingSet(*given, hold_labels=True, bounds=bounds))
 
     def run_start(self, start: Partition, record: Record) -> np.ndarray | None:
@@ -245,6 +234,32 @@ class HingeRefinement:
         labels = random_labels(self.sample.values.shape[0], self.partition.shares, random_state)
         return solve_random(self.working_set(labels), GivenLabels(labels), self.objective, C)
 
+    def widest_margin(self, session: FitSession, labelled: LabelledRows, rows: Samples) -> SubproblemResult:
+        """The widest margin between the clusters of least squares: on the sample, then on more rows.
+
+        It is found at the largest C that separates the labels. If none does, the first is used all the same.
+        """
+        sample, labels, generators = self.sample, RuleLabels(labelled.rule), None
+        stages: list[Any] = [("sample", open_samples(sample.values), sample.features.weights)]
+        if more := larger_sample(rows.n_samples):
+            drawn, weights, _ = draw_larger_sample(session, rows, more, self.config.seed)
+            stages.append(("larger sample", drawn, weights))
+        elif rows.n_samples > sample.values.shape[0]:
+            stages.append(("all rows", rows, session.weights))
+        for stage, features, weights in stages:
+            given = session.engine, features, sample.normalization, weights
+            working_set = WorkingSet(MulticlassTrainingSet(*given, bounds=labelled.bounds))
+            working_set.generators = generators or working_set.generators
+            record = tag(session.record, stage=stage)
+            budget = SweepBudget(session.plan.needs.sweeps if stage == "all rows" else None)
+            working_set.relabel(labels)
+            for C, form in falling(self.config, self.objective):
+                solution = working_set.cutting_plane(labels, form, C, self.config.eta, record, budget)
+                if solution.status != "degenerate":
+                    break
+            generators = working_set.generators
+        return solution
+
 
 def fit_on_landmarks(session: FitSession, settings: SearchSettings, config: SearchConfig) -> FitResult:
     """Scores on landmarks of the sample, which separate the clusters that refinement leads to."""
@@ -253,34 +268,26 @@ def fit_on_landmarks(session: FitSession, settings: SearchSettings, config: Sear
         return HingeRefinement(session.engine, sample, settings.partition, config).run_start
 
     clusters = search(session, settings, refine)
-    refinement = HingeRefinement(session.engine, clusters.sample, clusters.config, config)
-    return separate(session, refinement, clusters.found, clusters.report)
-
-
-# -- all rows ----------------------------------------------------------------------------------
-
-
-def separate(
-    session: FitSession, refinement: HingeRefinement, found: list[Partition], report: dict[str, Any]
-) -> FitResult:
-    """Label all rows by the best partition of the sample, and separate these labels."""
-    for one in found:
+    for one in clusters.found:
         session.record({"stage": LEAST_SQUARES, "start": one.start, "J": one.objective})
-    sample, partition = refinement.sample, refinement.partition
+    sample, partition, best = clusters.sample, clusters.config, clusters.found[0]
+    refinement = HingeRefinement(session.engine, sample, partition, config)
     model = sample.model(session, partition.alpha)
     features = session.cached(model.features(session.samples))
     least_squares = replace(session, record=least_squares_record(session.record))
-    ridge = sample.ridge_map(partition.alpha)
-    labelled = label_all_rows(least_squares, partition, sample, ridge, features, found[0].labels, PASSES)
-    solution = widest_margin(session, refinement, labelled, features)
-    model = replace(model, rule=size_constrained(solution, sample, labelled.bounds), ridge=None)
+    labelled = label_all_rows(least_squares, partition, sample, features, best.labels, PASSES)
+    solution = refinement.widest_margin(session, labelled, features)
+    scores = solution.hyperplane
+    start, weights = np.zeros(partition.n_clusters), sample.features.weights
+    b = kernels.size_multipliers(scores.decide(sample.values), *labelled.bounds, weights, start)
+    model = replace(model, rule=scores.shifted(b), ridge=None)
     random = refinement.random_solution(solution.C)
-    converged = labelled.settled and solution.status == "converged"
+    converged, gamma = labelled.settled and solution.status == "converged", sample.kernel.gamma
     return multiclass_result(
-        *(session, model, features, refinement.objective, solution, random),
-        {"gamma": report["gamma"], "converged": converged},
-        **{name: value for name, value in report.items() if value is not None},
-        sample_objective=float(found[0].objective),
+        *(session, model, features, solution, random),
+        {"gamma": gamma, "converged": converged},
+        gamma=gamma,
+        sample_objective=float(best.objective),
     )
 
 
@@ -292,58 +299,6 @@ def least_squares_record(record: Record) -> Record:
     )
 
 
-def widest_margin(
-    session: FitSession,
-    refinement: HingeRefinement,
-    labelled: LabelledRows,
-    rows: Samples,
-) -> SubproblemResult:
-    """The widest margin between the clusters of least squares: on the sample, then on more rows.
-
-    It is found at the largest C that separates the labels. Where none does, the first is used all the same.
-    """
-    config, sample, objective = refinement.config, refinement.sample, refinement.objective
-    labels, generators = RuleLabels(labelled.rule), None
-    for stage, features, weights in _stages(session, config, sample, rows):
-        given = session.engine, features, sample.normalization, weights
-        working_set = WorkingSet(MulticlassTrainingSet(*given, bounds=labelled.bounds))
-        working_set.generators = generators or working_set.generators
-        record = tag(session.record, stage=stage)
-        budget = SweepBudget(session.plan.needs.sweeps if stage == "all rows" else None)
-        working_set.relabel(labels)
-        for C, form in falling(config, objective):
-            solution = working_set.cutting_plane(labels, form, C, config.eta, record, budget)
-            if solution.status != "degenerate":
-                break
-        generators = working_set.generators
-    return solution
-
-
-def _stages(
-    session: FitSession, config: SearchConfig, sample: MappedSample, rows: Samples
-) -> list[tuple[str, Samples, Any]]:
-    """The sample, then a larger sample or all rows, with their weights."""
-    stages: list[tuple[str, Samples, Any]] = [
-        ("sample", open_samples(sample.values), sample.features.weights)
-    ]
-    more = larger_sample(rows.n_samples)
-    if more:
-        drawn, weights, _ = draw_larger_sample(session, rows, more, config.seed)
-        stages.append(("larger sample", drawn, weights))
-    elif rows.n_samples > sample.values.shape[0]:
-        stages.append(("all rows", rows, session.weights))
-    return stages
-
-
-def size_constrained(
-    solution: SubproblemResult, sample: MappedSample, bounds: tuple[np.ndarray, np.ndarray]
-) -> Scores:
-    """The scores minus the multipliers that keep cluster sizes in the sample within bounds."""
-    scores: Any = solution.hyperplane
-    values, zeros = scores.decide(sample.values), np.zeros(scores.offset.shape[0])
-    return scores.shifted(kernels.size_multipliers(values, *bounds, sample.features.weights, zeros))
-
-
 # -- the result --------------------------------------------------------------------------------
 
 
@@ -351,7 +306,6 @@ def multiclass_result(
     session: FitSession,
     model: Model,
     features: Samples,
-    objective: Objective,
     solution: SubproblemResult,
     random: SubproblemResult,
     fitted: dict[str, Any],
@@ -367,8 +321,6 @@ def multiclass_result(
         With its scores.
     features : Samples
         All rows in the features of the scores.
-    objective : Objective
-        What was minimised.
     solution : SubproblemResult
         Where the last cutting-plane loop ended.
     random : SubproblemResult
@@ -385,15 +337,11 @@ def multiclass_result(
     """
     scores: Any = model.rule
     sweep = MarginPass(session.weights, scores, solution.quadratic.rho)
-    hinge, sizes, first = session.engine.run(sweep, features, "margins")
+    hinge, sizes, first, _ = session.engine.run(sweep, features, "margins")
     empty = int((sizes == 0).sum())
-    report, warnings = separation(objective, solution, random)
+    report, warnings = separation(solution, random)
     if empty:
         warnings.append(f"{empty} of the {sizes.shape[0]} clusters hold no row; give fewer clusters.")
-    attributes = {
-        "rho": solution.quadratic.rho,
-        "objective": objective.value(solution.quadratic, solution.C, hinge / sizes.sum()),
-        **fitted,
-    }
+    attributes = {"rho": solution.quadratic.rho, "objective": solution.value(hinge / sizes.sum()), **fitted}
     per_cluster = {"sizes": whole_numbers(sizes.tolist())}
     return FitResult(model, features, attributes, report | entries, per_cluster, first, warnings)

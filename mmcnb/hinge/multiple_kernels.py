@@ -6,7 +6,8 @@ In centred features each cluster has a mean score of 0, so the pairwise balance 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,14 @@ from mmcnb.features.kernel import KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import normalization_of, principal_features, total_variance_of
 from mmcnb.features.rules import GivenLabels
 from mmcnb.hinge.cccp import continuation
-from mmcnb.hinge.cutting_plane import Objective, WorkingSet
+from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, WorkingSet
 from mmcnb.hinge.multiclass import ROUNDS, MulticlassTrainingSet, multiclass_result
 from mmcnb.hinge.qp import PlaneSolution, Threshold, solve_kernel_planes
 from mmcnb.hinge.sample_search import TIE, KernelFeatures, RestartResult, SearchConfig, fit_random_labels
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import refined
 from mmcnb.least_squares.all_rows import relative_weights
+from mmcnb.least_squares.objective import Bounds
 from mmcnb.least_squares.partition import PartitionConfig, canonical_labels, partition_sample, random_labels
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import cache_features
@@ -73,10 +75,10 @@ class MultipleKernelWorkingSet(WorkingSet):
         """Those of all kernels."""
         return len(self.columns) * super().evaluations
 
-    @property
-    def history_columns(self) -> dict[str, float]:
-        """The weights of the kernels."""
-        return {f"weight_{k}": float(weight) for k, weight in enumerate(self.kernel_weights)}
+    def _row(self, solution: SubproblemResult, planes: int) -> dict[str, Any]:
+        """The row of a sweep, with the weights of the kernels."""
+        weights = {f"weight_{k}": float(weight) for k, weight in enumerate(self.kernel_weights)}
+        return super()._row(solution, planes) | weights
 
     def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
         """Weight the cutting planes and the kernels; zero planes leave the kernel weights unchanged."""
@@ -102,55 +104,8 @@ class MultipleKernelWorkingSet(WorkingSet):
         return other
 
 
-@dataclass(frozen=True)
 class MultipleKernelSample:
-    """The sample under several kernels.
-
-    Parameters
-    ----------
-    kernels : MultipleKernels
-        The kernels.
-    features : Samples
-        Kernel values between the rows and the basis, side by side.
-    normalization : tuple of ndarray
-        For each kernel M, with M M' the inverse of its matrix of the basis; scaled to a total variance of 1.
-    columns : tuple of slice
-        The features of each kernel.
-    basis : ndarray of shape (p, d)
-        Basis vectors, of all kernels.
-    z : ndarray of shape (m, r)
-        The sample in coordinates in which the sum of the kernels is an inner product.
-    weights : ndarray of shape (m,) or None
-        Sample weights.
-    """
-
-    kernels: MultipleKernels
-    features: Samples
-    normalization: tuple[np.ndarray, ...]
-    columns: tuple[slice, ...]
-    basis: np.ndarray
-    z: np.ndarray
-    weights: np.ndarray | None
-
-    def candidate(
-        self, engine: Engine, bounds: tuple[np.ndarray, np.ndarray] | None = None
-    ) -> KernelFeatures:
-        """Features of the search: for two clusters, or for as many as there are bounds on their sizes."""
-        given = engine, self.features, self.normalization, self.weights, True, self.basis
-        training_set = TrainingSet(*given) if bounds is None else MulticlassTrainingSet(*given, bounds=bounds)
-        return KernelFeatures(
-            self.kernels, self.z, self.weights, lambda: MultipleKernelWorkingSet(training_set, self.columns)
-        )
-
-
-def map_by_kernels(
-    sample: Samples,
-    kernels: MultipleKernels,
-    basis: np.ndarray,
-    weights: np.ndarray | None,
-    exact: bool = False,
-) -> MultipleKernelSample:
-    """Map a sample by several kernels, each scaled to a total variance of 1, trace(K̃)/n = 1.
+    """A sample under several kernels, each scaled to a total variance of 1, trace(K̃)/n = 1.
 
     Otherwise the weights of the kernels would depend on their scale.
 
@@ -161,41 +116,62 @@ def map_by_kernels(
     kernels : MultipleKernels
         The kernels.
     basis : ndarray of shape (p, d)
-        Basis vectors.
+        Basis vectors, of all kernels.
     weights : ndarray of shape (m,) or None
         Sample weights.
     exact : bool, default=False
         Whether all distinct rows are basis vectors: then the arithmetic is exact, too.
 
-    Returns
-    -------
-    MultipleKernelSample
-        Features, normalizations and coordinates of the sample.
+    Attributes
+    ----------
+    features : Samples
+        Kernel values between the rows and the basis, side by side.
+    normalization : tuple of ndarray
+        For each kernel M, with M M' the inverse of its matrix of the basis; scaled to a total variance of 1.
+    columns : tuple of slice
+        The features of each kernel.
+    z : ndarray of shape (m, r)
+        The sample in coordinates in which the sum of the kernels is an inner product.
 
     Raises
     ------
     InputError
         If the landmarks are too few to tell rows apart under some kernel.
     """
-    dtype, tolerance = (np.float64, 1e-12) if exact else (np.float32, 1e-6)
-    features = cache_features(KernelSamples(sample, kernels.against(basis), dtype), "memory")
-    columns = kernels.slices(basis.shape[0])
-    values = as_matrix(features.block(0, features.n_samples)).astype(np.float64)
-    normalizations, parts = [], []
-    for k, (gram, one) in enumerate(zip(grams_of(kernels, basis), columns, strict=True)):
-        normalization = normalization_of(gram, tolerance)
-        z = values[:, one] @ normalization
-        total_variance = total_variance_of(z, weights)
-        if not total_variance > 0:
-            raise InputError(
-                f"kernel {k} has the same values for all rows against {basis.shape[0]} landmarks; give more "
-                "of them."
-            )
-        normalizations.append(normalization / np.sqrt(total_variance))
-        parts.append(z / np.sqrt(total_variance))
-    return MultipleKernelSample(
-        kernels, features, tuple(normalizations), columns, basis, _narrow(np.hstack(parts)), weights
-    )
+
+    def __init__(
+        self,
+        sample: Samples,
+        kernels: MultipleKernels,
+        basis: np.ndarray,
+        weights: np.ndarray | None,
+        exact: bool = False,
+    ) -> None:
+        self.kernels, self.basis, self.weights = kernels, basis, weights
+        dtype, tolerance = (np.float64, 1e-12) if exact else (np.float32, 1e-6)
+        self.features = cache_features(KernelSamples(sample, kernels.against(basis), dtype), "memory")
+        self.columns = kernels.slices(basis.shape[0])
+        values = as_matrix(self.features.block(0, self.features.n_samples)).astype(np.float64)
+        normalizations, parts = [], []
+        for k, (gram, one) in enumerate(zip(grams_of(kernels, basis), self.columns, strict=True)):
+            normalization = normalization_of(gram, tolerance)
+            z = values[:, one] @ normalization
+            total_variance = total_variance_of(z, weights)
+            if not total_variance > 0:
+                raise InputError(
+                    f"kernel {k} has the same values for all rows against {basis.shape[0]} landmarks; give "
+                    "more of them."
+                )
+            normalizations.append(normalization / np.sqrt(total_variance))
+            parts.append(z / np.sqrt(total_variance))
+        self.normalization, self.z = tuple(normalizations), _narrow(np.hstack(parts))
+
+    def candidate(self, engine: Engine, bounds: Bounds | None = None) -> KernelFeatures:
+        """Features of the search: for two clusters, or for as many as there are bounds on their sizes."""
+        given = engine, self.features, self.normalization, self.weights, True, self.basis
+        training_set = TrainingSet(*given) if bounds is None else MulticlassTrainingSet(*given, bounds=bounds)
+        make = partial(MultipleKernelWorkingSet, training_set, self.columns)
+        return KernelFeatures(self.kernels, self.z, self.weights, make)
 
 
 def _narrow(z: np.ndarray) -> np.ndarray:
@@ -239,8 +215,7 @@ def search_clusters(
     partitions = partition_sample(session.engine, R, features, partition, session.random_state)
     distinct = {canonical_labels(one.labels).tobytes(): one.labels for one in partitions}
     starts = list(enumerate(distinct.values()))[: config.n_init]
-    bounds = partition.floor(features.total if sample.weights is None else float(sample.weights.sum()))
-    candidate = sample.candidate(session.engine, bounds)
+    candidate = sample.candidate(session.engine, partition.floor(features.total))
     total_variance = total_variance_of(sample.z, sample.weights) if separable else 0.0
     objective = Objective(config.threshold, config.balance, total_variance)
 
@@ -252,14 +227,11 @@ def search_clusters(
         state = continuation(working_set, GivenLabels(labels), *given)
         if state is None:
             return None
-        return RestartResult(
-            candidate, objective, working_set, state, number, (objective.score(state.solution),)
-        )
+        return RestartResult(candidate, objective, working_set, state, number, (state.solution.score,))
 
     best: RestartResult | None = None
-    for restart in run_starts(session.engine, run_start, starts, session.record):
-        if restart is not None and restart.is_better_than(best, TIE):
-            best = restart
+    for restart in filter(None, run_starts(session.engine, run_start, starts, session.record)):
+        best = restart if restart.is_better_than(best, TIE) else best
     return best
 
 
@@ -298,10 +270,9 @@ def fit_clusters(
     assert restart is not None  # without separability no search fails
     counted = replace(session, weights=relative_weights(session.weights))  # sizes are counted in rows
     state, model = refined(counted, restart, config)
-    solution, objective = state.solution, restart.objective
     random_state = np.random.RandomState(config.seed)
     labels = random_labels(restart.training_set.n_samples, partition.shares, random_state)
     random = fit_random_labels(restart, config, GivenLabels(labels))
     fitted, features = {"converged": state.status == "converged"} | attributes, state.training_set.features
-    result = multiclass_result(session, model, features, objective, solution, random, fitted)
+    result = multiclass_result(session, model, features, state.solution, random, fitted)
     return result if session.has_more_rows else replace(result, features=model.features(session.samples))

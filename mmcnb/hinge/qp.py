@@ -112,8 +112,7 @@ def solve_planes(
     multipliers, rho, xi, beta, solved = kernels.plane_qp(*given)
     if not solved:
         raise PlaneQPError(NO_SOLUTION)
-    norm2 = max(0.0, float(multipliers @ gram @ multipliers))
-    return PlaneSolution(multipliers, rho, xi, beta, norm2)
+    return PlaneSolution(multipliers, rho, xi, beta, max(0.0, float(multipliers @ gram @ multipliers)))
 
 
 def solve_kernel_planes(

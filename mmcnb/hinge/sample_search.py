@@ -39,7 +39,7 @@ from mmcnb.least_squares.objective import floor_bounds
 from mmcnb.least_squares.partition import PartitionConfig, local_search, random_labels, regularization_path
 from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.derived import cache_features
-from mmcnb.samples.matrix import as_matrix
+from mmcnb.samples.matrix import as_matrix, with_short_indices
 
 INITS = ("mixed", "random", "k-means")
 LEADING = 50  # components for least squares of sparse or many columns, and for k-means of any
@@ -104,9 +104,8 @@ def exact_features(
     features = cache_features(KernelSamples(sample, kernel.against(basis), np.float64), "memory")
     training_set = TrainingSet(engine, features, None, weights, hold_labels=True, basis=basis)
     gram = _rows(training_set)
-    return KernelFeatures(
-        kernel, gram @ normalization_of(gram), weights, lambda: ExactWorkingSet(training_set)
-    )
+    z = gram @ normalization_of(gram)
+    return KernelFeatures(kernel, z, weights, lambda: ExactWorkingSet(training_set))
 
 
 def linear_features(engine: Engine, sample: Samples, weights: np.ndarray | None) -> KernelFeatures:
@@ -138,7 +137,7 @@ class Start(NamedTuple):
 
 
 def starting_labels(
-    init: str | GivenLabels,
+    init: str,
     n_init: int,
     z: Any,
     random_state: np.random.RandomState,
@@ -149,8 +148,8 @@ def starting_labels(
 
     Parameters
     ----------
-    init : {"mixed", "random", "k-means"} or GivenLabels
-        Labels are the one start. "mixed" is a coin flip, the signs of the first kernel principal component,
+    init : {"mixed", "random", "k-means"}
+        "mixed" is a coin flip, the signs of the first kernel principal component,
         the given partitions, the signs of two further components, k-means, and then coin flips.
     n_init : int
         Number of starts.
@@ -175,13 +174,9 @@ def starting_labels(
     >>> len(list(starting_labels("mixed", 2, np.arange(8.0)[:, None], np.random.RandomState(0))))
     2
     """
-    kinds: list[Any] = ["coin"] * n_init
-    if isinstance(init, GivenLabels):
-        kinds = [init]
-    elif init == "mixed":
+    kinds: list[Any] = ["k-means" if init == "k-means" else "coin"] * n_init
+    if init == "mixed":
         kinds = ["coin", 0, *partitions, 1, 2, "k-means", *kinds][:n_init]
-    elif init == "k-means":
-        kinds = ["k-means"] * n_init
     directions = principal_directions(z, 3, weights) if 0 in kinds else np.empty((z.shape[0], 0))
     for kind in kinds:
         if isinstance(kind, GivenLabels):
@@ -228,9 +223,8 @@ def least_squares_labels(
     if (features.z == features.z[:1]).all():  # all rows are equal under the kernel
         return _signed(flip, random_state), _signed(flip, random_state)
     total_variance = max(1.0, features.variances.sum())  # ridges assume kernel values of at most 1
-    features = replace(
-        features, z=features.z / np.sqrt(total_variance), variances=features.variances / total_variance
-    )
+    variances = features.variances / total_variance
+    features = replace(features, z=features.z / np.sqrt(total_variance), variances=variances)
     path = regularization_path(features, flip, 2, floor_bounds(features.total, 2, 2 * least)).labels
     searched = _local_search_labels(features, least, random_state)
     return _signed(path, random_state), _signed(searched, random_state)
@@ -252,8 +246,7 @@ def _local_search_labels(
     ridged = features.z * np.sqrt(features.scales(SEARCH_RIDGE))
     points = ridged[chosen] - ridged[chosen].mean(axis=0)
     config = PartitionConfig(2, n_init=1, min_share=2 * least)
-    leading = features.z[chosen, :LEADING]
-    partition = local_search(points @ points.T, config, random_state, leading)[0]
+    partition = local_search(points @ points.T, config, random_state, features.z[chosen, :LEADING])[0]
     first, second = (ridged[chosen[partition.labels == cluster]].mean(axis=0) for cluster in (0, 1))
     return ridged @ (second - first) >= (second + first) @ (second - first) / 2
 
@@ -267,12 +260,10 @@ def _signed(labels: np.ndarray, random_state: np.random.RandomState) -> GivenLab
 
 
 def _kmeans_labels(z: Any, random_state: np.random.RandomState, weights: np.ndarray | None) -> GivenLabels:
-    from scipy.sparse import csr_matrix, issparse
     from sklearn.cluster import KMeans
 
-    if issparse(z):  # scikit-learn accepts 32-bit indices alone
-        z = csr_matrix((z.data, z.indices.astype(np.int32), z.indptr.astype(np.int32)), shape=z.shape)
-    model = KMeans(2, n_init=1, random_state=random_state.randint(2**31 - 1)).fit(z, sample_weight=weights)
+    model = KMeans(2, n_init=1, random_state=random_state.randint(2**31 - 1))
+    model.fit(with_short_indices(z), sample_weight=weights)
     return GivenLabels(np.where(model.labels_ == 1, 1, -1).astype(np.int8))
 
 
@@ -295,8 +286,8 @@ class SearchConfig:
         Tolerance of the last cutting-plane loop.
     limits : CCCPLimits
         When rounds stop and which labels they accept.
-    init : str or GivenLabels
-        Kind of starts, or the labels of the one start.
+    init : {"mixed", "random", "k-means"}
+        Kind of starts.
     n_init : int
         Number of starts.
     seed : int
@@ -310,7 +301,7 @@ class SearchConfig:
     path: tuple[float, ...]
     eta: float
     limits: CCCPLimits
-    init: str | GivenLabels
+    init: str
     n_init: int
     seed: int
     sample_size: int
@@ -414,6 +405,11 @@ class RestartResult:
         norm2 = self.state.solution.quadratic.norm2
         return norm2 / max(self.objective.total_variance, 1e-100)  # 0 of rows that are all alike
 
+    @property
+    def width(self) -> dict[str, Any]:
+        """The entry of its bandwidth in a report."""
+        return {"gamma": self.gamma, "relative_norm": self.relative_norm2, "score": self.leave_one_out}
+
 
 def search_bandwidth(
     candidate: KernelFeatures,
@@ -433,18 +429,15 @@ def search_bandwidth(
     starts = starting_labels(config.init, config.n_init, candidate.z, random_state, *known)
     pieces = pieces_of(config.path)
     best: RestartResult | None = None
-    seen: set[tuple[int, bytes]] = (
-        set()
-    )  # labels at the ends of the pieces; of starts that meet one continues
+    seen = set[tuple[int, bytes]]()  # labels at the ends of the pieces; of starts that meet one continues
     for number, (labels, warm) in enumerate(starts):
         working_set, scores = candidate.new_working_set(), list[float]()
         tagged = _tag(record, number, candidate.kernel)
         for piece, path in enumerate(_of_partition(pieces) if warm else pieces):
             if not path:
                 continue
-            reached = continuation(
-                working_set, labels, objective, path, config.eta, limits, tagged, passing=piece > 0
-            )
+            given = working_set, labels, objective, path, config.eta, limits, tagged
+            reached = continuation(*given, passing=piece > 0)
             if reached is None:
                 break
             state, labels = reached, reached.labels
@@ -455,7 +448,7 @@ def search_bandwidth(
                 break
             seen.add(met)
             if piece > 0:
-                scores.append(objective.score(state.solution))
+                scores.append(state.solution.score)
         if scores:
             restart = RestartResult(candidate, objective, working_set, state, number, tuple(scores))
             if restart.is_better_than(best, WARM_LEAD if warm else TIE):
@@ -471,7 +464,7 @@ def _settled(restart: RestartResult, config: SearchConfig, record: Record) -> Re
     if state is None:
         return restart
     state = replace(state, quantile_steps=restart.state.quantile_steps + state.quantile_steps)
-    return replace(restart, state=state, scores=(*restart.scores[:-1], objective.score(state.solution)))
+    return replace(restart, state=state, scores=(*restart.scores[:-1], state.solution.score))
 
 
 def pieces_of(path: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
@@ -554,10 +547,8 @@ def search_sample(
     labelings = np.array([restart.labels for restart in restarts])
     each = engine.each if in_threads else map
     scores = leave_one_out_scores(labelings, [one.z for one in samples], samples[0].weights, each)
-    scored = [
-        replace(restart, leave_one_out=float(score)) for restart, score in zip(restarts, scores, strict=True)
-    ]
-    return sorted(scored, key=_rank)
+    pairs = zip(restarts, scores.tolist(), strict=True)
+    return sorted((replace(restart, leave_one_out=score) for restart, score in pairs), key=_rank)
 
 
 def _rank(restart: RestartResult) -> tuple[float, float]:

@@ -24,9 +24,7 @@ CACHE_MIB = 200  # of kernel columns in scikit-learn's solver
 STALLED = 0.2  # share of the negatives; a round that drops less is the last
 # Clusters, measured by `python -m benchmarks scm`, section "effects".
 LANDMARKS = 50
-ROWS_A_CLUSTER = (
-    2  # of the sample on which clusters start; of the rows that form them where members are drawn
-)
+ROWS_A_CLUSTER = 2  # of the sample on which clusters start, and of the rows that form those of drawn members
 PASSES = 1  # in which the means of the clusters move
 
 
@@ -71,21 +69,6 @@ class Sides:
         """The bytes of a block."""
         f = self.rule.decide(rows)
         return (np.abs(f) > self.threshold).astype(np.int8) + 2 * (f < 0).astype(np.int8)
-
-
-@dataclass(frozen=True)
-class ShrinkingConfig:
-    """Settings of one SVM; see `SupportClusterMachine` for the parameters."""
-
-    kernel: Kernel
-    C: float
-    n_clusters: int
-    both: bool
-    threshold: float
-    stop: str
-    level: float
-    max_rounds: int
-    representative: str
 
 
 @dataclass
@@ -133,35 +116,47 @@ class Shrinking:
     ----------
     engine : Engine
         Runs the passes.
-    config : ShrinkingConfig
-        How to train.
+    kernel : Kernel
+        The kernel.
     clusterer : callable
         Gives an unfitted `KernelKMeans` with a number of clusters.
     random_state : RandomState
         Draws representatives.
     record : callable
         Takes one dict per round.
+    both : bool
+        Whether the minority rows are clustered, too.
+    n_clusters, level, C, shrink_threshold, stop, max_rounds, representative
+        As of `SupportClusterMachine`.
     """
 
     engine: Engine
-    config: ShrinkingConfig
+    kernel: Kernel
     clusterer: Callable[[int], Any]
     random_state: Any
     record: Record
+    n_clusters: int
+    level: float
+    both: bool
+    C: float
+    shrink_threshold: float
+    stop: str
+    max_rounds: int
+    representative: str
 
     def run(self, samples: Samples, y: np.ndarray, weights: np.ndarray) -> tuple[SVM, str]:
         """The last SVM, and the reason why it is the last."""
-        config, dropped, svm = self.config, list[Part](), None
+        dropped, svm = list[Part](), None
         active = ActiveSet(samples, np.arange(y.shape[0]), y, weights)
-        for number in range(config.max_rounds):
+        for number in range(self.max_rounds):
             started, before = time.perf_counter(), svm
             active = active.cached(self.engine)
             positive, negative = np.flatnonzero(active.y > 0), np.flatnonzero(active.y < 0)
-            balanced = config.stop == "balance" and negative.size <= config.level * positive.size
-            whole = balanced or negative.size <= config.n_clusters
-            labels, majority = self._represent(active, -1, own=whole and not (balanced and config.both))
-            _, minority = self._represent(active, 1, own=not config.both)
-            svm = train(config.kernel, config.C, [minority, majority, *dropped])
+            balanced = self.stop == "balance" and negative.size <= self.level * positive.size
+            whole = balanced or negative.size <= self.n_clusters
+            labels, majority = self._represent(active, -1, own=whole and not (balanced and self.both))
+            _, minority = self._represent(active, 1, own=not self.both)
+            svm = train(self.kernel, self.C, [minority, majority, *dropped])
             sides = self._sides(active.samples, svm)
             missed = float((sides[positive] >= 2).mean())
             self.record(
@@ -176,7 +171,7 @@ class Shrinking:
                     "seconds": time.perf_counter() - started,
                 }
             )
-            if config.stop == "miss-rate" and missed > config.level:
+            if self.stop == "miss-rate" and missed > self.level:
                 return before or svm, "miss-rate"
             if whole:
                 return svm, "balance" if balanced else "all negatives"
@@ -190,15 +185,15 @@ class Shrinking:
         return svm, "max_rounds"
 
     def _sides(self, samples: Samples, svm: SVM) -> np.ndarray:
-        expansions, rule = model_of([svm], self.config.kernel, None, None).decisions(samples)
-        sweep = DecisionPass(Sides(rule, self.config.threshold))
+        expansions, rule = model_of([svm], self.kernel, None, None).decisions(samples)
+        sweep = DecisionPass(Sides(rule, self.shrink_threshold))
         return np.concatenate(self.engine.run(sweep, expansions, "rows near the boundary"))
 
     def _represent(self, active: ActiveSet, side: int, own: bool) -> tuple[np.ndarray, Part]:
         """The representative of each row of a side, as a position in the part, and the part itself."""
         rows = np.flatnonzero(active.y == side)
         weights = active.weights[rows]
-        if own or rows.size <= self.config.n_clusters:
+        if own or rows.size <= self.n_clusters:
             return np.arange(rows.size), active.part(self.engine, rows, side, weights)
         labels, chosen = self._clusters(active, rows)
         labels = np.argsort(np.argsort(chosen))[labels]  # rows of a part are in rising order
@@ -209,26 +204,24 @@ class Shrinking:
         """Cluster of each of some rows, and the row that represents each cluster."""
         weights = np.zeros(active.y.size)
         weights[rows] = active.weights[rows]
-        if self.config.representative == "pseudo-centre":
+        if self.representative == "pseudo-centre":
             clusterer = self._fitted(active.samples, weights)
             if clusterer is None:
                 return np.zeros(rows.size, np.int64), rows[:1]
             full = clusterer.pseudo_centres_ >= 0
             return (np.cumsum(full) - 1)[clusterer.labels_[rows]], clusterer.pseudo_centres_[full]
         # Approximate clusters suffice for drawn members: means of a sample, and one pass that labels.
-        n_drawn = min(rows.size, ROWS_A_CLUSTER * self.config.n_clusters)
+        n_drawn = min(rows.size, ROWS_A_CLUSTER * self.n_clusters)
         drawn = rows[np.sort(self.random_state.permutation(rows.size)[:n_drawn])]
         sample = open_samples(draw_sample(self.engine, active.samples, drawn).sample)
-        clusterer = self._fitted(sample, weights[drawn])
-        labels = (
-            np.zeros(rows.size, np.int64) if clusterer is None else clusterer.predict(active.samples)[rows]
-        )
+        found = self._fitted(sample, weights[drawn])
+        labels = np.zeros(rows.size, np.int64) if found is None else found.predict(active.samples)[rows]
         _, labels = np.unique(labels, return_inverse=True)
         return labels, rows[drawn_members(labels, weights[rows], self.random_state)]
 
     def _fitted(self, samples: Samples, weights: np.ndarray) -> Any:
         """A fitted clusterer with at most the given number of clusters; None where all rows are equal."""
-        n_clusters = self.config.n_clusters
+        n_clusters = self.n_clusters
         while n_clusters > 1:
             try:
                 with warnings.catch_warnings():
@@ -247,10 +240,9 @@ class Shrinking:
         weights = active.weights[rows]
         represented, labels = np.unique(labels[outside], return_inverse=True)
         sizes = np.bincount(labels, weights)
-        if self.config.representative == "pseudo-centre":
-            return Part(
-                majority.numbers[represented], majority.rows[represented], majority.y[represented], sizes
-            )
+        if self.representative == "pseudo-centre":
+            numbers, vectors, y, _ = (field[represented] for field in majority)
+            return Part(numbers, vectors, y, sizes)
         chosen = rows[drawn_members(labels, weights, self.random_state)]
         order = np.argsort(chosen)
         return active.part(self.engine, chosen[order], -1, sizes[order])
@@ -286,8 +278,7 @@ def model_of(svms: list[SVM], kernel: Kernel, mean: np.ndarray | None, deviation
     """One SVM as a hyperplane; several as scores over the union of their support vectors."""
     if len(svms) == 1:
         (svm,) = svms
-        hyperplane = Hyperplane(svm.coef, svm.offset)
-        return Model(hyperplane, kernel, svm.vectors, mean, deviation, "float64")
+        return Model(Hyperplane(svm.coef, svm.offset), kernel, svm.vectors, mean, deviation, "float64")
     numbers, first = np.unique(np.concatenate([one.numbers for one in svms]), return_index=True)
     basis = np.concatenate([one.vectors for one in svms])[first]
     coef = np.zeros((numbers.size, len(svms)))

@@ -7,7 +7,7 @@ import numpy as np
 
 from mmcnb.engine.passes import RowSumPass, SumPass
 from mmcnb.engine.run import Engine, Pass
-from mmcnb.features.rules import DecisionPass, GivenLabels, Hyperplane, Labels, RuleLabels, signs
+from mmcnb.features.rules import DecisionPass, GivenLabels, Hyperplane, Labels, RuleLabels, labels_from
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 
@@ -156,11 +156,8 @@ class TrainingSet:
         """Coefficients on the features of vectors that are given by inner products with the basis."""
         if not self.inverses:
             return row_sums
-        starts = np.cumsum([inverse.shape[0] for inverse in self.inverses])[:-1]
-        parts = np.split(row_sums, starts, axis=-1)
-        return np.concatenate(
-            [one @ inverse for one, inverse in zip(parts, self.inverses, strict=True)], axis=-1
-        )
+        parts = np.split(row_sums, np.cumsum([len(inverse) for inverse in self.inverses])[:-1], axis=-1)
+        return np.concatenate([one @ inverse for one, inverse in zip(parts, self.inverses, strict=True)], -1)
 
     def over(self, features: Samples, weights: np.ndarray | None, **given: Any) -> Self:
         """The same problem on other rows in the same features; ``given`` are further arguments."""
@@ -213,10 +210,10 @@ class TrainingSet:
         """Decision values of all rows."""
         return np.concatenate(self._sweep(DecisionPass(hyperplane)))
 
-    def labels_of(self, hyperplane: Hyperplane) -> Labels:
+    def labels_of(self, hyperplane: Any) -> Labels:
         """The labels that a hyperplane gives."""
         if self.hold_labels:
-            return GivenLabels(signs(self.decide(hyperplane)))
+            return GivenLabels(labels_from(self.decide(hyperplane)))
         return RuleLabels(hyperplane)
 
     def label_step(

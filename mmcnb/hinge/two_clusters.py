@@ -11,13 +11,7 @@ from mmcnb.engine.session import FitResult, FitSession, tag, whole_numbers
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, Labels, RuleLabels
 from mmcnb.hinge.cccp import CCCPResult, continuation
-from mmcnb.hinge.cutting_plane import (
-    Objective,
-    SampleWorkingSet,
-    SubproblemResult,
-    SweepBudget,
-    WorkingSet,
-)
+from mmcnb.hinge.cutting_plane import Objective, SampleWorkingSet, SubproblemResult, SweepBudget, WorkingSet
 from mmcnb.hinge.needs import FEW_SWEEPS, larger_sample
 from mmcnb.hinge.sample_search import (
     CLEAN_SCORE,
@@ -39,19 +33,6 @@ NO_CLUSTERS = "no clusters found: |w| is no larger than random labels give; try 
 DISAGREE = "the judges of the width disagree"
 Refined = tuple[CCCPResult, Model]  # where a refinement ended, and the model without its hyperplane
 Refine = Callable[[FitSession, RestartResult, Model, SearchConfig], Refined]
-
-
-def search_starts(
-    session: FitSession, candidates: Sequence[Callable[[], KernelFeatures]], config: SearchConfig
-) -> list[RestartResult]:
-    """Search starts at each bandwidth on the sample; the best comes first.
-
-    Where not even the first C separates the rows, its degenerate result is used, and the report says that
-    no clusters were found.
-    """
-    given = config, session.record
-    restarts = search_sample(session.engine, candidates, *given)
-    return restarts or search_sample(session.engine, candidates[:1], *given, accept_degenerate=True)
 
 
 # -- all rows ----------------------------------------------------------------------------------
@@ -126,10 +107,7 @@ def last_steps(
 
 
 def refined(
-    session: FitSession,
-    restart: RestartResult,
-    config: SearchConfig,
-    refine: Refine = refine_on_all_rows,
+    session: FitSession, restart: RestartResult, config: SearchConfig, refine: Refine = refine_on_all_rows
 ) -> Refined:
     """Where a start on the sample ends on all rows, and its model."""
     training_set, empty = restart.training_set, Hyperplane(np.empty(0), 0.0)
@@ -138,8 +116,7 @@ def refined(
     state = restart.state
     if session.has_more_rows:
         state, model = refine(session, restart, model, config)
-    weights = state.solution.quadratic.kernel_weights
-    return state, replace(model, rule=state.boundary, kernel_weights=weights)
+    return state, replace(model, rule=state.boundary, kernel_weights=state.solution.quadratic.kernel_weights)
 
 
 # -- the fit -----------------------------------------------------------------------------------
@@ -172,61 +149,37 @@ def fit_two_clusters(
     FitResult
         Cluster 0 is where f is below 0.
     """
-    return fit_from(session, search_starts(session, candidates, config), config, refine, **attributes)
-
-
-def fit_from(
-    session: FitSession,
-    restarts: list[RestartResult],
-    config: SearchConfig,
-    refine: Refine = refine_on_all_rows,
-    **attributes: Any,
-) -> FitResult:
-    """As `fit_two_clusters`, from the first of some results on the sample."""
-    state, model = refined(session, restarts[0], config, refine)
-    return _result(session, restarts, state, model, config, attributes or {"gamma": restarts[0].gamma})
-
-
-# -- the result --------------------------------------------------------------------------------
-
-
-def _result(
-    session: FitSession,
-    restarts: list[RestartResult],
-    state: CCCPResult,
-    model: Model,
-    config: SearchConfig,
-    attributes: dict[str, Any],
-) -> FitResult:
-    """The result of a fit: sizes, the norm that random labels reach, and warnings."""
-    restart, solution = restarts[0], state.solution
-    statistics = solution.statistics
+    restarts = search_sample(session.engine, candidates, config, session.record)
+    if not restarts:  # not even the first C separates the rows: the report says that no clusters were found
+        restarts = search_sample(session.engine, candidates[:1], config, session.record, True)
+    restart, (state, model) = restarts[0], refined(session, restarts[0], config, refine)
+    solution, statistics = state.solution, state.solution.statistics
     if state.threshold != 0.0:  # the statistics are those of another threshold
         training_set = restart.training_set.over(model.features(session.samples), session.weights)
         labels = RuleLabels(state.boundary)
         _, statistics, _ = training_set.most_violated(labels, state.boundary, solution.quadratic.rho)
-    separated, warnings = separation(restart.objective, solution, fit_random_labels(restart, config))
+    separated, warnings = separation(solution, fit_random_labels(restart, config))
     share = statistics.positive
     above_cut, small_cluster = _above_cut(restart), _small_cluster(share)
-    refined = 0 if state is restart.state else state.quantile_steps
     weights = session.weights
+    steps = [restart.state.quantile_steps, 0 if state is restart.state else state.quantile_steps]
     total = session.samples.n_samples if weights is None else float(weights.sum())
     return FitResult(
         model,
         state.training_set.features if session.has_more_rows else model.features(session.samples),
         {
             "rho": solution.quadratic.rho,
-            "objective": restart.objective.value(solution.quadratic, solution.C, statistics.hinge),
+            "objective": solution.value(statistics.hinge),
             "converged": state.status == "converged",
-            **attributes,
+            **(attributes or {"gamma": restart.gamma}),
         },
         {
             **separated,
-            "score": float(restart.leave_one_out),
+            "score": restart.leave_one_out,
             "gamma": restart.gamma,
-            "widths": [] if restart.gamma is None else [_bandwidth(one) for one in restarts],
+            "widths": [] if restart.gamma is None else [one.width for one in restarts],
             "kernel_evaluations": int(restart.working_set.evaluations),
-            "quantile_steps": restart.state.quantile_steps + refined,
+            "quantile_steps": sum(steps),
         },
         {"sizes": whole_numbers([round(total * (1 - share), 6), round(total * share, 6)])},
         warnings=warnings + above_cut + _disagreements(restarts) + small_cluster,
@@ -234,11 +187,12 @@ def _result(
     )
 
 
-def separation(
-    objective: Objective, solution: SubproblemResult, random: SubproblemResult
-) -> tuple[dict[str, Any], list[str]]:
+# -- the result --------------------------------------------------------------------------------
+
+
+def separation(solution: SubproblemResult, random: SubproblemResult) -> tuple[dict[str, Any], list[str]]:
     """Report entries of a solution beside that of random labels, and a warning where it is no better."""
-    found = bool(objective.score(solution) > objective.score(random))
+    found = bool(solution.score > random.score)
     entries = {
         "clusters_found": found,
         "w_norm": float(solution.quadratic.norm2**0.5),
@@ -247,12 +201,6 @@ def separation(
         "gap": float(solution.gap),
     }
     return entries, [] if found else [NO_CLUSTERS]
-
-
-def _bandwidth(restart: RestartResult) -> dict[str, Any]:
-    """Report entry of one bandwidth: |w|² relative to the total variance, and the leave-one-out score."""
-    score = float(restart.leave_one_out)
-    return {"gamma": restart.gamma, "relative_norm": restart.relative_norm2, "score": score}
 
 
 def _above_cut(restart: RestartResult) -> list[str]:

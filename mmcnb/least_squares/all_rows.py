@@ -5,22 +5,24 @@ R = ZZ'/n and J = Σ n_h |C_h|² / n for the means C_h of the clusters. A step l
 score and sums the features of each cluster; the means, and with them the next scores, follow from the sums.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
-from mmcnb.engine.passes import SAMPLE_ROWS, WeightedPass, first_rows
+from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import MemoryLimitError
+from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap
-from mmcnb.features.rules import KeptLabels, Scores
+from mmcnb.features.rules import ClustersPass, KeptLabels, Scores, kept_labels, likely_order
 from mmcnb.kernels import unchecked as kernels
+from mmcnb.least_squares.objective import Bounds
 from mmcnb.least_squares.partition import PartitionConfig
-from mmcnb.samples import BLOCK_ROWS, Samples
+from mmcnb.samples import Samples
 
 MATRICES = 2  # of the size of the sample squared: distances and kernel, or kernel and smoother
 MOST_STEPS = 30  # of labels on a larger sample
@@ -70,112 +72,66 @@ def relative_weights(weights: np.ndarray | None) -> np.ndarray | None:
 # -- the sample ----------------------------------------------------------------------------------
 
 
-class MappedSample(Protocol):
-    """A sample in features of any kind."""
-
-    @property
-    def values(self) -> np.ndarray:
-        """Features of the rows, of shape (m, p), float64."""
-
-    @property
-    def normalization(self) -> np.ndarray:
-        """M, by which features become coordinates whose inner product is the kernel."""
-
-    @property
-    def features(self) -> PrincipalFeatures:
-        """The rows along the principal axes of these, with their weights."""
-
-    def ridge_map(self, alpha: float) -> RidgeMap:
-        """The coordinates in which a ridge is the identity."""
-
-    def model(self, session: FitSession, alpha: float) -> Model:
-        """The model of these features, still without a rule."""
-
-
-def constrained_scores(
-    sample: MappedSample,
-    mapped: RidgeMap,
-    config: PartitionConfig,
-    means: np.ndarray,
-    sizes: np.ndarray,
-    bounds: tuple[np.ndarray, np.ndarray],
-    start: np.ndarray | None = None,
-) -> tuple[Scores, np.ndarray]:
-    """Scores of clusters, less the multipliers that keep the sizes of a sample within their constraints.
+@dataclass(frozen=True)
+class LandmarkSample:
+    """A sample in landmark features.
 
     Parameters
     ----------
-    sample : MappedSample
-        The sample.
-    mapped : RidgeMap
-        Coordinates in which the ridge is the identity.
-    config : PartitionConfig
-        Whether sizes have a minimum only.
-    means, sizes : ndarray of shape (k, r) and (k,)
-        Means of the clusters in these coordinates, and their rows.
-    bounds : pair of ndarray of shape (k,)
-        Least and most rows of the sample in each cluster.
-    start : ndarray of shape (k,) or None, default=None
-        Multipliers to start from.
-
-    Returns
-    -------
-    Scores
-        Labels any row.
-    multipliers : ndarray of shape (k,)
-        What was subtracted.
+    kernel : Kernel
+        The kernel.
+    basis : ndarray of shape (p, d)
+        The landmarks.
+    values : ndarray of shape (m, p), float64
+        Kernel values of the rows against the landmarks.
+    normalization : ndarray of shape (p, r)
+        M with MM' the inverse of the kernel matrix of the landmarks.
+    features : PrincipalFeatures
+        The rows of ``values @ normalization`` along their principal axes, with their weights.
     """
-    # Sums in place of means need sizes that are equal: of others the larger would win the rows between.
-    by_sum = not config.sizes_are_free and np.ptp(bounds[0]) == 0
-    rule = mapped.scores(means, sizes / sizes.sum() if by_sum else None)
-    start = np.zeros(config.n_clusters) if start is None else start
-    values, weights = rule.decide(sample.values), sample.features.weights
-    multipliers = kernels.size_multipliers(values, *bounds, weights, start)
-    return rule.shifted(multipliers), multipliers
+
+    kernel: Kernel
+    basis: np.ndarray
+    values: np.ndarray
+    normalization: np.ndarray
+    features: PrincipalFeatures
+
+    def ridge_map(self, alpha: float) -> RidgeMap:
+        """The coordinates in which a ridge, given per row, is the identity."""
+        axes = self.features.axes / np.sqrt(self.features.variances + alpha)
+        return RidgeMap(np.ascontiguousarray(self.normalization @ axes), self.features.mean @ axes)
+
+    def model(self, session: FitSession, alpha: float) -> Model:
+        """The model of these landmarks, still without a rule."""
+        empty = Scores(np.empty((0, 0)), np.empty(0))
+        moments = session.mean, session.deviation
+        return Model(empty, self.kernel, self.basis, *moments, ridge=self.ridge_map(alpha))
 
 
 # -- all rows ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class LabelSumsPass(WeightedPass):
-    """Label the rows and sum their features by cluster.
+class LabelSumsPass(ClustersPass):
+    """Sum the features of rows by cluster; further sums are the sizes, and the weight of changed labels.
 
     Parameters
     ----------
-    rule : Scores
-        Labels the rows.
+    weights, rule, kept
+        As of `ClustersPass`.
     before : Scores or None, default=None
         The rule of the pass before.
-    kept : KeptLabels or None, default=None
-        Where the labels are kept, which changes no sum; None keeps none.
     """
 
-    rule: Scores
     before: Scores | None = None
-    kept: KeptLabels | None = field(default=None, compare=False, kw_only=True)
-
-    def start(self) -> list[Any]:
-        """Nothing yet: sums of features, sizes, weight of changed labels, first rows of clusters, labels."""
-        return [0.0, 0.0, 0.0, first_rows(np.empty(0, np.int64), self.rule.offset.shape[0]), []]
+    n_sums: ClassVar[int] = 3
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sums of one block."""
         labels, weights = self.rule.label(rows), self.weights_of(start, stop)
-        k = self.rule.offset.shape[0]
-        sums, sizes = kernels.cluster_row_sums(rows, labels, k, weights)
+        sums, sizes = kernels.cluster_row_sums(rows, labels, self.n_clusters, weights)
         changed = weights if self.before is None else weights[self.before.label(rows) != labels]
-        kept = [] if self.kept is None else [labels]
-        return [sums, sizes, float(changed.sum()), first_rows(labels, k, start), kept]
-
-    def group(self, total: list[Any], start: int) -> list[Any]:
-        """Keep the labels of a group."""
-        return total if self.kept is None else [*total[:4], self.kept.of_group(total[4], start)]
-
-    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Sums of both."""
-        added = [a + b for a, b in zip(total[:3], other[:3], strict=True)]
-        return [*added, np.minimum(total[3], other[3]), total[4] + other[4]]
+        return self.total_of(labels, start, sums, sizes, float(changed.sum()))
 
 
 @dataclass(frozen=True)
@@ -190,7 +146,7 @@ class LabelledRows:
         Least and most rows of the sample in each cluster.
     means, sizes : ndarray of shape (k, r) and (k,)
         Mean z and weight of each cluster.
-    multipliers : ndarray of shape (k,) or None, default=None
+    multipliers : ndarray of shape (k,)
         Those of the size constraints, which the rule contains.
     settled : bool, default=False
         Whether hardly any label changed in the last pass.
@@ -200,10 +156,10 @@ class LabelledRows:
     """
 
     rule: Any
-    bounds: tuple[np.ndarray, np.ndarray]
+    bounds: Bounds
     means: np.ndarray
     sizes: np.ndarray
-    multipliers: np.ndarray | None = None
+    multipliers: np.ndarray
     settled: bool = False
     kept: list[Any] | None = None
 
@@ -219,17 +175,10 @@ class LabelledRows:
         return float(k * n - (4 * (sums**2).sum() - (4 - k) * (sums.sum(axis=0) ** 2).sum()) / n)
 
 
-def likely_order(rule: Scores, sample: MappedSample, rows: Samples) -> np.ndarray:
-    """The clusters in the order of their first rows among the first of all rows, and then in the sample."""
-    head = rule.label(rows.block(0, min(BLOCK_ROWS, rows.n_samples)))
-    labels = np.concatenate([head, rule.label(sample.values)])
-    return np.argsort(first_rows(labels, rule.offset.shape[0]), kind="stable")
-
-
 def label_step(
     session: FitSession,
     config: PartitionConfig,
-    sample: MappedSample,
+    sample: LandmarkSample,
     mapped: RidgeMap,
     before: LabelledRows,
     rows: Samples,
@@ -250,7 +199,7 @@ def label_step(
         The fit.
     config : PartitionConfig
         How the sample was partitioned.
-    sample : MappedSample
+    sample : LandmarkSample
         The sample.
     mapped : RidgeMap
         Coordinates in which the ridge is the identity.
@@ -275,34 +224,34 @@ def label_step(
     LabelledRows
         The rows.
     """
-    engine, (low, high) = session.engine, before.bounds
-    given = before.means, before.sizes, before.bounds, before.multipliers
-    rule, multipliers = constrained_scores(sample, mapped, config, *given)
+    low, high = before.bounds
+    # Sums in place of means need sizes that are equal: of others the larger would win the rows between.
+    by_sum = not config.sizes_are_free and np.ptp(low) == 0
+    rule = mapped.scores(before.means, before.sizes / before.sizes.sum() if by_sum else None)
+    given = low, high, sample.features.weights, before.multipliers
+    multipliers = kernels.size_multipliers(rule.decide(sample.values), *given)
+    rule = rule.shifted(multipliers)
     if once:
-        order = likely_order(rule, sample, rows)
+        order = likely_order(rule, rows, sample.values)
         rule, multipliers, low, high = rule.ordered(order), multipliers[order], low[order], high[order]
     compared = None if once else before.rule
     sweep = LabelSumsPass(weights, rule, compared, kept=kept)
-    sums, sizes, changed, first, labels = engine.run(sweep, rows, stage)
+    sums, sizes, changed, first, labels = session.engine.run(sweep, rows, stage)
     # The share is measured by `python -m benchmarks rls`, section "large".
     settled = compared is not None and changed <= 0.01 * float(sizes.sum())
     order = np.argsort(first, kind="stable")
-    # What a checkpoint recalls may be of labels that were kept elsewhere.
-    is_kept = kept is not None and not engine.traffic.resumed and bool((np.diff(order) > 0).all())
     bounds, means = (low[order], high[order]), mapped.means(sums[order], sizes[order])
-    kept_labels = labels if is_kept else None
-    rule, multipliers = rule.ordered(order), multipliers[order]
-    found = LabelledRows(rule, bounds, means, sizes[order], multipliers, settled, kept_labels)
-    row = {"stage": stage, "round": number, "objective": found.mean_objective, "changed": changed}
-    session.record(row)
+    rule, multipliers, in_order = rule.ordered(order), multipliers[order], kept_labels(session, labels, order)
+    found = LabelledRows(rule, bounds, means, sizes[order], multipliers, settled, in_order)
+    objective = found.mean_objective
+    session.record({"stage": stage, "round": number, "objective": objective, "changed": changed})
     return found
 
 
 def label_all_rows(
     session: FitSession,
     config: PartitionConfig,
-    sample: MappedSample,
-    mapped: RidgeMap,
+    sample: LandmarkSample,
     rows: Samples,
     labels: np.ndarray,
     passes: int,
@@ -315,9 +264,11 @@ def label_all_rows(
     whose clusters are likely to be in order. Where a larger sample is given, steps on it come first; once
     its labels have settled, one pass over all rows is enough.
     """
-    weights, step = sample.features.weights, partial(label_step, session, config, sample, mapped)
+    weights, mapped = sample.features.weights, sample.ridge_map(config.alpha)
+    step = partial(label_step, session, config, sample, mapped)
     sums, sizes = kernels.cluster_row_sums(sample.values, labels, config.n_clusters, weights)
-    found = LabelledRows(None, config.bounds_by_size(sizes), mapped.means(sums, sizes), sizes)
+    bounds, zeros = config.bounds_by_size(sizes), np.zeros(config.n_clusters)
+    found = LabelledRows(None, bounds, mapped.means(sums, sizes), sizes, zeros)
     if larger is not None:
         for number in range(MOST_STEPS):
             found = step(found, larger, session.sample_weights, "larger sample", number)

@@ -152,11 +152,21 @@ def run_evolutions(
     return sorted(found, key=lambda one: round(one.fitness / 1e-9))  # smaller differences are rounding
 
 
-@dataclass(frozen=True)
 class MatrixFitness:
-    """The fitness with all rows as the basis: EvoMMC.
+    """The fitness of a kernel matrix, with all rows as the basis: EvoMMC.
 
     Parameters
+    ----------
+    K : ndarray of shape (m, m), float64
+        Kernel matrix, symmetric; it is overwritten.
+    alpha : float
+        Ridge a row, λ/m.
+    weights : ndarray of shape (m,) or None, default=None
+        Sample weights, positive.
+    centre : bool, default=True
+        Whether the kernel is centred.
+
+    Attributes
     ----------
     M : ndarray of shape (m, m), float64
         The matrix, symmetric.
@@ -166,13 +176,39 @@ class MatrixFitness:
         λ.
     means : ndarray of shape (m,) or None
         Mean kernel value of each row with all rows, where the kernel was centred.
+
+    Raises
+    ------
+    InputError
+        Where alpha is not positive, or so small that K + λI is not positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.least_squares.evolution import MatrixFitness
+    >>> fitness = MatrixFitness(2 * np.eye(2), 0.5)
+    >>> round(fitness.value(np.array([1, -1])), 6)
+    0.333333
     """
 
-    M: np.ndarray
-    shares: np.ndarray
-    ridge: float
-    means: np.ndarray | None
     matrix = True
+
+    def __init__(
+        self, K: np.ndarray, alpha: float, weights: np.ndarray | None = None, centre: bool = True
+    ) -> None:
+        m, shares = K.shape[0], row_shares(K.shape[0], weights)
+        self.shares, self.ridge, self.means = shares, alpha * m, shares @ K if centre else None
+        if self.means is not None:
+            K -= self.means
+            K -= (self.means - self.means @ shares)[:, None]
+        if weights is not None:
+            roots = np.sqrt(shares * m)
+            K *= roots
+            K *= roots[:, None]
+        self.M = smoother(K, self.ridge, centre=False)
+        if weights is not None:
+            self.M *= roots
+            self.M *= roots[:, None]
 
     def value(self, y: np.ndarray) -> float:
         """F of labels -1 and +1, worked out from scratch."""
@@ -191,11 +227,23 @@ class MatrixFitness:
         return Hyperplane(coef, -float(self.means @ coef))
 
 
-@dataclass(frozen=True)
 class FeatureFitness:
     """The fitness in landmark features: FastEvoMMC.
 
     Parameters
+    ----------
+    features : ndarray of shape (m, p)
+        Kernel values against the landmarks.
+    normalization : ndarray of shape (p, q)
+        W with WW' the inverse of the kernel matrix of the landmarks.
+    alpha : float
+        Ridge a row, λ/m.
+    weights : ndarray of shape (m,) or None, default=None
+        Sample weights, positive.
+    centre : bool, default=True
+        Whether the kernel is centred.
+
+    Attributes
     ----------
     M : ndarray of shape (m, r), float64
         Z with the matrix ZZ'.
@@ -205,13 +253,35 @@ class FeatureFitness:
         Z = (features @ axes - centre), times the weights.
     centre : ndarray of shape (r,)
         Mean of the rows, 0 where the kernel was not centred.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.least_squares.evolution import FeatureFitness
+    >>> fitness = FeatureFitness(2 * np.eye(2), np.eye(2) / np.sqrt(2), 0.5)
+    >>> round(fitness.value(np.array([1, -1])), 6)
+    0.333333
     """
 
-    M: np.ndarray
-    shares: np.ndarray
-    axes: np.ndarray
-    centre: np.ndarray
     matrix = False
+
+    def __init__(
+        self,
+        features: np.ndarray,
+        normalization: np.ndarray,
+        alpha: float,
+        weights: np.ndarray | None = None,
+        centre: bool = True,
+    ) -> None:
+        m, shares = features.shape[0], row_shares(features.shape[0], weights)
+        z = np.asarray(features, np.float64) @ normalization
+        mean = shares @ z if centre else np.zeros(z.shape[1])
+        z -= mean
+        variances, axes = np.linalg.eigh((z * shares[:, None]).T @ z)
+        kept = variances > SMALLEST_VARIANCE * max(variances[-1], np.finfo(float).tiny)
+        axes = axes[:, kept] / np.sqrt(m * (variances[kept] + alpha))  # the ridge is diagonal along them
+        self.M = np.ascontiguousarray((z @ axes) * (shares * m)[:, None])
+        self.shares, self.axes, self.centre = shares, normalization @ axes, mean @ axes
 
     def value(self, y: np.ndarray) -> float:
         """F of labels -1 and +1, worked out from scratch."""
@@ -229,99 +299,3 @@ class FeatureFitness:
 
 
 Fitness = MatrixFitness | FeatureFitness
-
-
-def matrix_fitness(
-    K: np.ndarray, alpha: float, weights: np.ndarray | None = None, centre: bool = True
-) -> MatrixFitness:
-    """The fitness of a kernel matrix.
-
-    Parameters
-    ----------
-    K : ndarray of shape (m, m), float64
-        Kernel matrix, symmetric; it is overwritten.
-    alpha : float
-        Ridge a row, λ/m.
-    weights : ndarray of shape (m,) or None, default=None
-        Sample weights, positive.
-    centre : bool, default=True
-        Whether the kernel is centred.
-
-    Returns
-    -------
-    MatrixFitness
-        M and what the model takes.
-
-    Raises
-    ------
-    InputError
-        Where alpha is not positive, or so small that K + λI is not positive definite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.least_squares.evolution import matrix_fitness
-    >>> fitness = matrix_fitness(2 * np.eye(2), 0.5)
-    >>> round(fitness.value(np.array([1, -1])), 6)
-    0.333333
-    """
-    m, shares = K.shape[0], row_shares(K.shape[0], weights)
-    means = shares @ K if centre else None
-    if means is not None:
-        K -= means
-        K -= (means - means @ shares)[:, None]
-    if weights is not None:
-        roots = np.sqrt(shares * m)
-        K *= roots
-        K *= roots[:, None]
-    M = smoother(K, alpha * m, centre=False)
-    if weights is not None:
-        M *= roots
-        M *= roots[:, None]
-    return MatrixFitness(M, shares, alpha * m, means)
-
-
-def feature_fitness(
-    features: np.ndarray,
-    normalization: np.ndarray,
-    alpha: float,
-    weights: np.ndarray | None = None,
-    centre: bool = True,
-) -> FeatureFitness:
-    """The fitness in landmark features.
-
-    Parameters
-    ----------
-    features : ndarray of shape (m, p)
-        Kernel values against the landmarks.
-    normalization : ndarray of shape (p, q)
-        W with WW' the inverse of the kernel matrix of the landmarks.
-    alpha : float
-        Ridge a row, λ/m.
-    weights : ndarray of shape (m,) or None, default=None
-        Sample weights, positive.
-    centre : bool, default=True
-        Whether the kernel is centred.
-
-    Returns
-    -------
-    FeatureFitness
-        Z and what the model takes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.least_squares.evolution import feature_fitness
-    >>> fitness = feature_fitness(2 * np.eye(2), np.eye(2) / np.sqrt(2), 0.5)
-    >>> round(fitness.value(np.array([1, -1])), 6)
-    0.333333
-    """
-    m, shares = features.shape[0], row_shares(features.shape[0], weights)
-    z = np.asarray(features, np.float64) @ normalization
-    mean = shares @ z if centre else np.zeros(z.shape[1])
-    z -= mean
-    variances, axes = np.linalg.eigh((z * shares[:, None]).T @ z)
-    kept = variances > SMALLEST_VARIANCE * max(variances[-1], np.finfo(float).tiny)
-    axes = axes[:, kept] / np.sqrt(m * (variances[kept] + alpha))  # the ridge is diagonal along them
-    M = np.ascontiguousarray((z @ axes) * (shares * m)[:, None])
-    return FeatureFitness(M, shares, normalization @ axes, mean @ axes)

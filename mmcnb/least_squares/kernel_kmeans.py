@@ -33,12 +33,12 @@ class MeanSumsPass(LabelSumsPass):
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sums of one block."""
-        sums, sizes, _, first, labels = super().block(rows, start, stop)
+        sums, sizes, _, *rest = super().block(rows, start, stop)
         total_variance = 0.0
         if self.total_variance_of is not None:
             norms = (self.total_variance_of.decide(rows) ** 2).sum(axis=1)
             total_variance = float(norms.sum() if self.weights is None else self.weights[start:stop] @ norms)
-        return [sums, sizes, total_variance, first, labels]
+        return [sums, sizes, total_variance, *rest]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples._arrays import plain_values
 
 ClusterSizes = Literal["auto", "equal"] | Sequence[float] | np.ndarray | None
+Bounds = tuple[np.ndarray, np.ndarray]  # least and most rows of each cluster
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
     return shares / shares.sum()
 
 
-def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> Bounds:
     """Size constraints: least and most rows (or weight) of each cluster, whole numbers within the tolerance.
 
     Examples
@@ -153,7 +154,7 @@ def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> tuple[np.
     return low, high
 
 
-def floor_bounds(total: float, n_clusters: int, min_share: float) -> tuple[np.ndarray, np.ndarray]:
+def floor_bounds(total: float, n_clusters: int, min_share: float) -> Bounds:
     """Size constraints with a minimum alone: no cluster below ``min_share / k`` of the rows.
 
     Examples

@@ -20,6 +20,7 @@ from mmcnb.engine.session import Record, ignore, run_starts
 from mmcnb.features.nystroem import PrincipalFeatures
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import (
+    Bounds,
     Partition,
     floor_bounds,
     mean_objective,
@@ -87,12 +88,6 @@ class PartitionConfig:
         auto = isinstance(self.cluster_sizes, str) and self.cluster_sizes == "auto"
         return self.cluster_sizes is None or (auto and self.n_clusters == 2)
 
-    @property
-    def least_share(self) -> float:
-        """Minimum size if there is no other constraint, as a fraction of n/k."""
-        # Measured by `python -m benchmarks rls`.
-        return 0.5 if self.min_share is None else self.min_share
-
     def search_alpha(self, rows: int) -> float:
         """Ridge a row while the sample is clustered.
 
@@ -113,17 +108,18 @@ class PartitionConfig:
         """Whether schedules are mixed and regularisation paths followed, instead of what is published."""
         return bool(self.search == "shaking" and self.schedule == "mixed")
 
-    def bounds(self, total: float) -> tuple[np.ndarray, np.ndarray]:
+    def bounds(self, total: float) -> Bounds:
         """Least and most rows of each cluster."""
         if self.sizes_are_free:
             return self.floor(total)
         return size_bounds(total, self.shares, self.size_tolerance)
 
-    def floor(self, total: float) -> tuple[np.ndarray, np.ndarray]:
+    def floor(self, total: float) -> Bounds:
         """Size constraints with a minimum only."""
-        return floor_bounds(total, self.n_clusters, self.least_share)
+        # Measured by `python -m benchmarks rls`.
+        return floor_bounds(total, self.n_clusters, 0.5 if self.min_share is None else self.min_share)
 
-    def bounds_by_size(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def bounds_by_size(self, sizes: np.ndarray) -> Bounds:
         """Least and most rows of clusters of some sizes: the largest cluster has the largest proportion."""
         rank = np.argsort(np.argsort(sizes, kind="stable"), kind="stable")
         low, high = self.bounds(sizes.sum())
@@ -152,11 +148,7 @@ def random_labels(n_samples: int, shares: np.ndarray, random_state: np.random.Ra
 
 
 def partition_starts(
-    n_init: int,
-    n_samples: int,
-    shares: np.ndarray,
-    random_state: np.random.RandomState,
-    points: Any = None,
+    n_init: int, n_samples: int, shares: np.ndarray, random_state: np.random.RandomState, points: Any = None
 ) -> Iterator[np.ndarray]:
     """Starting labels: k-means of the points (where given) and random ones by turns.
 
@@ -349,8 +341,7 @@ def partition_sample(
         labels = regularization_path(features, flips[start - first_path], k, bounds, path).labels
         return scored(labels, start)
 
-    follows_paths = config.is_mixed or R is None
-    paths = [*range(first_path, first_path + PATH_STARTS)] if follows_paths else []
+    paths = range(first_path, first_path + PATH_STARTS) if config.is_mixed or R is None else []
     found = run_starts(engine, run_start, paths)
     if R is not None:
         found = local_search(R, config, random_state, features.z[:, :LEADING], engine) + found
@@ -407,7 +398,7 @@ def regularization_path(
     features: PrincipalFeatures,
     labels: np.ndarray,
     n_clusters: int,
-    bounds: tuple[np.ndarray, np.ndarray],
+    bounds: Bounds,
     path: Sequence[float] = REGULARIZATION_PATH,
 ) -> Partition:
     """Labels followed from a large ridge to a small one.
@@ -443,9 +434,8 @@ def regularization_path(
         multipliers = None
         # Most labels settle in five steps.
         for _ in range(12):
-            new, multipliers = size_constrained_step(features, labels, alpha, *bounds, multipliers)
-            settled = np.array_equal(new, labels)
-            labels = new
-            if settled:
+            before = labels
+            labels, multipliers = size_constrained_step(features, labels, alpha, *bounds, multipliers)
+            if np.array_equal(labels, before):
                 break
     return Partition(labels, features.objective(labels, n_clusters, path[-1]))

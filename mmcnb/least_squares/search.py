@@ -13,10 +13,9 @@ from mmcnb.errors import InputError
 from mmcnb.features import nystroem
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel, kernel_matrix
-from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
-from mmcnb.features.rules import Scores
 from mmcnb.least_squares import all_rows
+from mmcnb.least_squares.all_rows import LandmarkSample
 from mmcnb.least_squares.objective import Partition
 from mmcnb.least_squares.partition import (
     PARTITION_ROUTINES,
@@ -28,41 +27,6 @@ from mmcnb.least_squares.partition import (
 from mmcnb.samples import open_samples
 
 LANDMARKS = 300  # basis vectors by default, measured by `python -m benchmarks rls`
-
-
-@dataclass(frozen=True)
-class LandmarkSample:
-    """A sample in landmark features.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel.
-    basis : ndarray of shape (p, d)
-        The landmarks.
-    values : ndarray of shape (m, p), float64
-        Kernel values of the rows against the landmarks.
-    normalization : ndarray of shape (p, r)
-        M with MM' the inverse of the kernel matrix of the landmarks.
-    features : PrincipalFeatures
-        The rows of ``values @ normalization`` along their principal axes, with their weights.
-    """
-
-    kernel: Kernel
-    basis: np.ndarray
-    values: np.ndarray
-    normalization: np.ndarray
-    features: nystroem.PrincipalFeatures
-
-    def ridge_map(self, alpha: float) -> nystroem.RidgeMap:
-        """The coordinates in which a ridge is the identity."""
-        return nystroem.ridge_map(self.features, self.normalization, alpha)
-
-    def model(self, session: FitSession, alpha: float) -> Model:
-        """The model of these landmarks, still without a rule."""
-        empty = Scores(np.empty((0, 0)), np.empty(0))
-        moments = session.mean, session.deviation
-        return Model(empty, self.kernel, self.basis, *moments, ridge=self.ridge_map(alpha))
 
 
 def landmark_sample(
@@ -151,14 +115,11 @@ class SampleClusters:
         Its partitions, the best first.
     config : PartitionConfig
         How they were found.
-    report : dict
-        Entries of ``report_``.
     """
 
     sample: LandmarkSample
     found: list[Partition]
     config: PartitionConfig
-    report: dict[str, Any]
 
 
 def search_needs(rows: RowShape, settings: SearchSettings, max_passes: int = 3) -> FitNeeds:
@@ -178,9 +139,7 @@ def search_needs(rows: RowShape, settings: SearchSettings, max_passes: int = 3) 
 
 
 def search(
-    session: FitSession,
-    settings: SearchSettings,
-    refine: Callable[[LandmarkSample], Refine] | None = None,
+    session: FitSession, settings: SearchSettings, refine: Callable[[LandmarkSample], Refine] | None = None
 ) -> SampleClusters:
     """Cluster the sample of a fit, in landmark features.
 
@@ -203,22 +162,11 @@ def search(
     InputError
         If there are fewer rows, distinct rows or landmarks than clusters.
     """
-    kernel, weights = settings.kernel, all_rows.relative_weights(session.sample_weights)
-    nystroem.check_clusters(settings.partition.n_clusters, session.sample, session.samples.n_samples)
-    gamma = default_gamma(settings.gamma, kernel, session.sample, weights)
-    function = Kernel(kernel, gamma, settings.degree, settings.coef0)
-    return _search_landmarks(session, settings, function, weights, refine)
-
-
-def _search_landmarks(
-    session: FitSession,
-    settings: SearchSettings,
-    kernel: Kernel,
-    weights: np.ndarray | None,
-    refine: Callable[[LandmarkSample], Refine] | None,
-) -> SampleClusters:
     config, rows, random_state = settings.partition, session.sample, session.random_state
-    own = settings.landmarks
+    weights = all_rows.relative_weights(session.sample_weights)
+    nystroem.check_clusters(config.n_clusters, rows, session.samples.n_samples)
+    gamma = default_gamma(settings.gamma, settings.kernel, rows, weights)
+    kernel, own = Kernel(settings.kernel, gamma, settings.degree, settings.coef0), settings.landmarks
     if own is not None:
         own = nystroem.scaled_landmarks(own, rows, session.mean, session.deviation)
     size = min(rows.shape[0], settings.n_landmarks)
@@ -228,11 +176,9 @@ def _search_landmarks(
 
     landmarks = partial(landmark_sample, rows, weights, kernel, size, config.n_clusters, random_state, own)
     R, sample = session.engine.each(lambda make: make(), [smoother, landmarks])
-    refined = None if refine is None else refine(sample)
-    found = partition_sample(
-        session.engine, R, sample.features, config, random_state, refined, session.record
-    )
-    return SampleClusters(sample, found, config, {"gamma": kernel.gamma})
+    given = session.engine, R, sample.features, config, random_state
+    found = partition_sample(*given, None if refine is None else refine(sample), session.record)
+    return SampleClusters(sample, found, config)
 
 
 def label(session: FitSession, clusters: SampleClusters, max_passes: int = 3) -> FitResult:
@@ -256,17 +202,15 @@ def label(session: FitSession, clusters: SampleClusters, max_passes: int = 3) ->
     for one in clusters.found:
         session.record({"stage": "sample", "start": one.start, "objective": one.objective})
     model = sample.model(session, config.alpha)
-    assert model.ridge is not None
     rows = session.cached(model.features(session.samples))
     larger = None
     if session.sample.shape[0] > sample.values.shape[0]:
         larger = replace(model, mean=None, deviation=None).features(open_samples(session.sample))
-    labelled = all_rows.label_all_rows(
-        session, config, sample, model.ridge, rows, best.labels, max_passes, session.kept_labels, larger
-    )
+    given = session, config, sample, rows, best.labels, max_passes
+    labelled = all_rows.label_all_rows(*given, session.kept_labels, larger)
     attributes = {
         "objective": labelled.mean_objective,
-        "gamma": clusters.report["gamma"],
+        "gamma": sample.kernel.gamma,
         "alpha": config.alpha,
         "converged": labelled.settled,
     }
@@ -274,7 +218,7 @@ def label(session: FitSession, clusters: SampleClusters, max_passes: int = 3) ->
         "sizes": whole_numbers(labelled.sizes.tolist()),
         "one_against_all_objective": labelled.one_against_all_objective,
         "sample_objective": float(best.objective),
-        **clusters.report,
+        "gamma": sample.kernel.gamma,
     }
     empty = int((labelled.sizes == 0).sum())
     remedy = "lower min_share" if config.sizes_are_free else "give fewer clusters, or other cluster_sizes"

@@ -13,7 +13,7 @@ from sklearn.datasets import make_circles
 import mmcnb
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.evolutionary_mmc import EvolutionaryMMC
-from mmcnb.least_squares.evolution import feature_fitness, matrix_fitness
+from mmcnb.least_squares.evolution import FeatureFitness, MatrixFitness
 from tests import reference
 from tests.estimators.conftest import make_blobs, make_sparse, same_clusters
 
@@ -72,8 +72,8 @@ def test_both_forms_of_the_fitness_are_the_minimum_for_any_labels(weighted, cent
     F, f = naive_loss(centred_kernel(X, 0.2, shares, centre), y, 0.01, weights)
     K = reference.rbf_kernel_block(X, X, 0.2)
     values, vectors = np.linalg.eigh(K)
-    exact = matrix_fitness(K.copy(), 0.01, weights, centre)
-    features = feature_fitness(K, vectors / np.sqrt(np.maximum(values, 1e-12)), 0.01, weights, centre)
+    exact = MatrixFitness(K.copy(), 0.01, weights, centre)
+    features = FeatureFitness(K, vectors / np.sqrt(np.maximum(values, 1e-12)), 0.01, weights, centre)
     for fitness in (exact, features):
         assert fitness.value(y) == pytest.approx(F, abs=1e-6)
         np.testing.assert_allclose(fitness.decide(y), f, atol=1e-5)
@@ -94,8 +94,8 @@ def test_weights_in_the_fitness_are_rows_repeated():
     y = signs_of(X[:, 0] > 0)
     K = reference.rbf_kernel_block(X, X, 0.2)
     again = np.repeat(np.arange(30), weights)
-    one = matrix_fitness(K.copy(), 0.01, weights.astype(float))
-    other = matrix_fitness(K[np.ix_(again, again)].copy(), 0.01)
+    one = MatrixFitness(K.copy(), 0.01, weights.astype(float))
+    other = MatrixFitness(K[np.ix_(again, again)].copy(), 0.01)
     assert one.value(y) == pytest.approx(other.value(y[again]), abs=1e-12)
     np.testing.assert_allclose(one.decide(y)[again], other.decide(y[again]), atol=1e-9)
 

@@ -136,7 +136,7 @@ def passes_over(X, order, labels, basis, wanted, n_passes=4):
         )
         model = sample.model(session, wanted.alpha)
         rows = model.features(open_samples(X[order]))
-        fit = label_all_rows(session, wanted, sample, model.ridge, rows, labels[order], n_passes)
+        fit = label_all_rows(session, wanted, sample, rows, labels[order], n_passes)
     scores = sample.values @ fit.rule.coef - fit.rule.offset
     return scores.argmax(axis=1), [record["objective"] for record in records], fit.sizes
 

@@ -114,7 +114,7 @@ def test_planes_signed_anew_are_those_found_under_the_new_labels(engine):
     fresh = planes_of(engine, X, 3)
     for place, (scores, rho) in enumerate(planes.generators[1:], 1):
         fresh.relabel(other)
-        fresh.add(fresh.find_most_violated(other, scores, rho)[0])
+        fresh.add(fresh.find_most_violated(other, scores, rho))
         np.testing.assert_allclose(planes.centred[place], fresh.centred[1], atol=1e-12)
         assert planes.s[place] == pytest.approx(fresh.s[1])
         fresh = planes_of(engine, X, 3)
@@ -163,7 +163,7 @@ def test_margins_and_sizes_of_scores(engine):
     X, _ = groups(5000, 4)
     rule = Scores(np.random.default_rng(0).standard_normal((3, 4)), np.arange(4) / 10)
     weights = np.random.default_rng(1).random(5000)
-    hinge, sizes, first = engine.run(MarginPass(weights, rule, 0.7), open_samples(X))
+    hinge, sizes, first, _ = engine.run(MarginPass(weights, rule, 0.7), open_samples(X))
     f = rule.decide(X)
     labels = f.argmax(axis=1)
     _, margins = reference.rivals_of(f, labels)

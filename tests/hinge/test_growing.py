@@ -20,7 +20,7 @@ def grown(engine, X, y, weights=None, count=4):
     rng = np.random.default_rng(1)
     for _ in range(count):
         multipliers = rng.random(len(planes.s))
-        found, _ = planes.find_most_violated(
+        found = planes.find_most_violated(
             given(y), planes.hyperplane(multipliers, 0.05 * rng.standard_normal()), 0.1
         )
         planes.add(found)

@@ -10,7 +10,7 @@ from mmcnb.errors import InputError
 from mmcnb.features.base_kernels import centred_gram, check_kernels, distinct_kernels, grams_of
 from mmcnb.features.kernel import CallableKernel, Kernel, MultipleKernels
 from mmcnb.hinge.cccp import CCCPLimits
-from mmcnb.hinge.multiple_kernels import map_by_kernels, search_clusters
+from mmcnb.hinge.multiple_kernels import MultipleKernelSample, search_clusters
 from mmcnb.hinge.sample_search import SearchConfig
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import open_samples
@@ -38,7 +38,7 @@ def test_each_kernel_is_scaled_to_one_spread_and_is_its_inner_product(exact, wei
     X = rows()
     weights = np.random.default_rng(1).uniform(0.5, 2, 80) if weighted else None
     given = stack(*KERNELS, columns=(None, np.array([0, 2]), None))
-    sample = map_by_kernels(open_samples(X), given, X, weights, exact)
+    sample = MultipleKernelSample(open_samples(X), given, X, weights, exact)
     shares = np.full(80, 1 / 80) if weights is None else weights / weights.sum()
     values = sample.features.block(0, 80).astype(float)
     parts = [
@@ -128,7 +128,7 @@ def test_rounding_is_forgiven():
 def test_clusters_are_found_and_the_best_of_the_starts_wins(threshold, weighted):
     X = 6 * np.eye(3)[np.arange(150) % 3] + np.random.default_rng(0).standard_normal((150, 3))
     weights = np.random.default_rng(1).uniform(0.5, 1.5, 150) if weighted else None
-    sample = map_by_kernels(open_samples(X), stack(*KERNELS), X[:40], weights)
+    sample = MultipleKernelSample(open_samples(X), stack(*KERNELS), X[:40], weights)
     wanted = PartitionConfig(3, 1e-3, "shaking", "mixed", 8, "equal", 0.1, 0.1)
     search = SearchConfig(threshold, 0.0, (1.01, 2.0, 3.5), 0.01, CCCPLimits(5, 0, 0.05), "mixed", 4, 0, 150)
     found = []

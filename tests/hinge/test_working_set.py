@@ -27,7 +27,7 @@ def with_some_planes(kind, engine, X, y, weights=None):
     planes, K = make_planes(kind, engine, X, weights=weights)
     planes.relabel(given(y))
     for hyperplane, rho in some_hyperplanes(planes):
-        found, _ = planes.find_most_violated(given(y), hyperplane, rho)
+        found = planes.find_most_violated(given(y), hyperplane, rho)
         planes.add(found)
     return planes, K
 

@@ -10,7 +10,7 @@ from mmcnb._numba import in_lower_triangle
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
 from mmcnb.features.nystroem import principal_features
-from mmcnb.least_squares.evolution import balanced_labels, evolve, matrix_fitness, run_evolutions
+from mmcnb.least_squares.evolution import MatrixFitness, balanced_labels, evolve, run_evolutions
 from mmcnb.least_squares.objective import (
     floor_bounds,
     mean_objective,
@@ -134,7 +134,7 @@ def test_fitness_is_what_is_left_of_ridge_regression():
     y = np.where(np.arange(20) % 3 == 0, 1.0, -1.0)
     c = np.linalg.solve(K + 0.5 * np.eye(20), y)
     left = ((y - K @ c) ** 2).sum() / 20 + 0.5 / 20 * c @ K @ c
-    fitness = matrix_fitness(K, 0.5 / 20, centre=False)
+    fitness = MatrixFitness(K, 0.5 / 20, centre=False)
     assert fitness.value(y) == pytest.approx(left, abs=1e-12)
     assert reference.two_cluster_loss(fitness.M, y) == pytest.approx(left, abs=1e-12)
 
