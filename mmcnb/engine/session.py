@@ -192,6 +192,8 @@ class FitSession:
 
     def of_rows(self, rows: np.ndarray) -> "FitSession":
         """The same session with some rows of its sample, in rising order, and nothing known of them."""
+        if rows.size == self.sample.shape[0]:
+            return replace(self, known=None)
         weights = None if self.sample_weights is None else self.sample_weights[rows]
         return replace(self, sample=self.sample[rows], sample_weights=weights, known=None)
 

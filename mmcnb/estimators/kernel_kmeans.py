@@ -15,13 +15,13 @@ from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.estimators.parameters import default_kernel
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
-from mmcnb.features.nystroem import RidgeMap, check_clusters, check_places, choose_landmarks, landmark_values
+from mmcnb.features.nystroem import RidgeMap, choose_landmarks, landmark_values
 from mmcnb.features.rules import DecisionPass, Scores
 from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd, mini_batches, pseudo_centre_pass
 from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.least_squares.search import LANDMARKS
 from mmcnb.samples import BLOCK_ROWS, Samples
-from mmcnb.samples.matrix import row_shares
+from mmcnb.samples.matrix import check_clusters, check_places, row_shares
 
 BLOCKS = 16  # that have scores, or sums that wait to be added, at a time; about
 

@@ -24,7 +24,6 @@ from mmcnb.estimators.parameters import COUNT, KernelName
 from mmcnb.features.directions import unit_rows
 from mmcnb.features.model import Model
 from mmcnb.features.needs import PRODUCT_RATE, bytes_of_rows
-from mmcnb.features.nystroem import check_clusters, check_places
 from mmcnb.features.rules import DecisionPass, KeptLabels, Scores, Softmax, label_once
 from mmcnb.graph.neighbours import N_NODES, NodeGraph, axes_of, node_graph
 from mmcnb.graph.nodes import LEADING_AXES, search_flops
@@ -34,6 +33,7 @@ from mmcnb.least_squares import search as least_squares
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import open_samples
+from mmcnb.samples.matrix import check_clusters, check_places
 from mmcnb.stores import create_dense_store
 
 # Up to so many clusters the widest margin is a candidate beside those of the graph. With more its J was never
@@ -196,8 +196,9 @@ class MaximumMarginClustering(StreamedClusterer):
         """
         samples = read_input(self, X, reset=True, least_rows=2, element=element)
         self._check_parameters()
-        most = self._most_clusters
-        known = read_known_rows(partial_labels, must_link, cannot_link, samples.n_samples, most)
+        known = read_known_rows(
+            partial_labels, must_link, cannot_link, samples.n_samples, self._most_clusters
+        )
         with connected(self.engine):  # one cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels(), known)
         return self
@@ -324,7 +325,10 @@ class MaximumMarginClustering(StreamedClusterer):
         """All rows labelled by a candidate: by its model, or by the vote of the nodes."""
         made, k = best.model, int(best.labels.max()) + 1
         if not isinstance(made, FitResult):
-            model = replace(made or _voting(session, graph, best.labels), is_unit=self.metric == "cosine")
+            moments = session.mean, session.deviation
+            empty = Model(Scores(np.eye(k), np.zeros(k)), None, None, *moments, "float64")
+            model = made or replace(empty, graph=vote(graph, best.labels, k))
+            model = replace(model, is_unit=self.metric == "cosine")
             rows = model.features(session.samples)
             likely = np.argsort(first_rows(best.labels[graph.node_of], k), kind="stable")
             rule, sizes, kept = label_once(session, model.rule.ordered(likely.tolist()), rows)
@@ -340,13 +344,15 @@ class MaximumMarginClustering(StreamedClusterer):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         sizes = self.cluster_sizes
+        if sizes is None:
+            return
         if isinstance(sizes, str) and sizes != "equal":
             raise InputError(f"cluster_sizes={shown(sizes)} is unknown; give None, 'equal' or shares.")
-        if sizes is not None and (self.kernel == "graph" or self.metric == "cosine"):
+        if self.kernel == "graph" or self.metric == "cosine":
             raise InputError("cluster_sizes takes no kernel='graph' and no metric='cosine'; leave it out.")
         if self._number_is_given:
             target_shares(sizes, self.n_clusters)
-        elif sizes is not None and not isinstance(sizes, str):
+        elif not isinstance(sizes, str):
             count = np.size(sizes)
             raise InputError(
                 f"cluster_sizes gives {count} shares, but n_clusters={self.n_clusters!r} chooses their "
@@ -367,8 +373,7 @@ class MaximumMarginClustering(StreamedClusterer):
         k = self._most_clusters
         p = min(int(self.n_nodes), rows.n_samples)
         nodes = NODE_BYTES * p + 2.0 * bytes_of_rows(rows, p)
-        if self.metric == "cosine":  # a layout, and nodes of all columns
-            nodes += NODE_BYTES * p + 2.0 * bytes_of_rows(rows, p)
+        nodes *= 2 if self.metric == "cosine" else 1  # a layout, and nodes of all columns
         if self.cluster_sizes is not None:
             own = least_squares.search_needs(rows, self._sized_settings(k))
             return replace(own, sample_size=p, sample_bytes=own.sample_bytes + nodes)
@@ -376,8 +381,10 @@ class MaximumMarginClustering(StreamedClusterer):
         if self._takes_margin(k if self._number_is_given else 2):
             most = k if self.kernel in ALONE else MOST_MARGIN_CLUSTERS
             own = margin_needs(replace(rows, n_samples=p, is_reopenable=False), most, self._function)
-            work = own.sample_bytes + own.work_bytes + own.larger_bytes
-            routines = {**needs.routines, **own.routines}
+            work, routines = (
+                own.sample_bytes + own.work_bytes + own.larger_bytes,
+                needs.routines | own.routines,
+            )
             needs = replace(needs, work_bytes=work, search_seconds=own.search_seconds, routines=routines)
         per_row = (2.0 * rows.n_features * LEADING_AXES + search_flops(p)) / PRODUCT_RATE
         return replace(needs, search_seconds=NODE_SECONDS * p + needs.search_seconds, row_seconds=per_row)
@@ -387,15 +394,7 @@ def _of_nodes(session: FitSession, graph: NodeGraph) -> FitSession:
     """The session with one row of each node, which weighs all of them: so a weight is a repetition."""
     first = np.sort(np.unique(graph.node_of, return_index=True)[1])
     sizes = graph.sizes[graph.node_of[first]]
-    alone = session if first.size == graph.node_of.size else session.of_rows(first)
-    return replace(alone, sample_weights=None if (sizes == 1).all() else sizes, known=None)
-
-
-def _voting(session: FitSession, graph: NodeGraph, labels: np.ndarray) -> Model:
-    """The model of the vote, whose scores are the shares of the clusters."""
-    k = int(labels.max()) + 1
-    rule, voting = Scores(np.eye(k), np.zeros(k)), vote(graph, labels, k)
-    return Model(rule, None, None, session.mean, session.deviation, "float64", graph=voting)
+    return replace(session.of_rows(first), sample_weights=None if (sizes == 1).all() else sizes)
 
 
 def with_report(
@@ -403,18 +402,14 @@ def with_report(
     graph: NodeGraph,
     best: Candidate,
     found: Sequence[Candidate],
-    left_out: Mapping[str, str],
-    numbers: Sequence[Mapping[str, float]],
+    left_out: dict[str, str],
+    numbers: list[dict[str, float]],
 ) -> FitResult:
     """The result of a fit with the candidates, the numbers that were tried, and the trust in its report."""
     others = [one for one in found if one is not best and one.name != best.name.removesuffix(REPAIRED)]
     judged = sorted([best, *others], key=lambda one: -one.score.J)
     trusted = trust(best, others)
-    report = {
-        "candidates": [one.to_dict(graph.sizes) for one in judged],
-        "left_out": dict(left_out),
-        "numbers": list(numbers),
-        "trust": trusted,
-    }
+    rows = [one.to_dict(graph.sizes) for one in judged]
+    report = {"candidates": rows, "left_out": left_out, "numbers": numbers, "trust": trusted}
     doubts = [f"the clusters may be none: {trusted['reason']}"] if trusted["level"] == "low" else []
     return replace(result, report=result.report | report, warnings=[*result.warnings, *doubts])

@@ -22,7 +22,7 @@ from mmcnb.features.base_kernels import (
     kernel_names,
     n_kernels,
 )
-from mmcnb.features.nystroem import check_clusters, check_places, choose_landmarks
+from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.hinge.landmarks import basis_size
 from mmcnb.hinge.multiple_kernels import MultipleKernelSample, fit_clusters
 from mmcnb.hinge.needs import hinge_needs
@@ -31,6 +31,7 @@ from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.least_squares.all_rows import check_matrices, matrix_bytes, relative_weights, rows_of_sample
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import open_samples
+from mmcnb.samples.matrix import check_clusters, check_places
 
 COMPARED_ROWS = 50  # fewest rows on which kernels are compared
 

@@ -70,25 +70,6 @@ class RidgeMap:
         return Scores(self.matrix @ scaled.T, scaled @ self.centre)
 
 
-def check_places(n_places: int, n_clusters: int, size: str = "sample_size") -> None:
-    """Refuse more clusters than distinct rows; ``size`` is the parameter that gives more of them."""
-    if n_places < n_clusters:
-        raise InputError(
-            f"the sample has {n_places} rows that differ, fewer than n_clusters={n_clusters}; "
-            f"give fewer clusters, or a larger {size}."
-        )
-
-
-def check_clusters(n_clusters: int, sample: Any, n_samples: int, size: str = "sample_size") -> None:
-    """Refuse more clusters than rows; ``size`` is the parameter that gives the rows of the sample."""
-    if n_clusters > n_samples:
-        raise InputError(
-            f"n_clusters={n_clusters} is more than the {n_samples} rows there are; give fewer clusters."
-        )
-    if n_clusters > sample.shape[0]:
-        raise InputError(f"{size}={sample.shape[0]} is smaller than n_clusters={n_clusters}; give more rows.")
-
-
 def kernel_values(sample: Any, kernel: Kernel, basis: Any, dtype: Any = FEATURE_DTYPE) -> np.ndarray:
     """Kernel values of rows in memory, dense or CSR, against basis vectors."""
     rows = KernelSamples(open_samples(sample), kernel.against(basis), dtype)

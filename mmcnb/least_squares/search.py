@@ -25,6 +25,7 @@ from mmcnb.least_squares.partition import (
     partition_seconds,
 )
 from mmcnb.samples import open_samples
+from mmcnb.samples.matrix import check_clusters, check_places
 
 LANDMARKS = 300  # basis vectors by default, measured by `python -m benchmarks rls`
 
@@ -52,7 +53,7 @@ def landmark_sample(
         )
     if given is None:
         given = nystroem.choose_landmarks(sample, n_landmarks, random_state, weights, may_be_sparse=True)
-        nystroem.check_places(given.shape[0], n_clusters)
+        check_places(given.shape[0], n_clusters)
     return sample_on_landmarks(sample, weights, kernel, given)
 
 
@@ -164,7 +165,7 @@ def search(
     """
     config, rows, random_state = settings.partition, session.sample, session.random_state
     weights = all_rows.relative_weights(session.sample_weights)
-    nystroem.check_clusters(config.n_clusters, rows, session.samples.n_samples)
+    check_clusters(config.n_clusters, rows, session.samples.n_samples)
     gamma = default_gamma(settings.gamma, settings.kernel, rows, weights)
     kernel, own = Kernel(settings.kernel, gamma, settings.degree, settings.coef0), settings.landmarks
     if own is not None:

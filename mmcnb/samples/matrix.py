@@ -395,3 +395,22 @@ def moments(X: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]
         total, squares, start = total + sums[0], squares + sums[1], start + rows.shape[0]
     weight = weights.sum()
     return np.asarray(total).ravel() / weight, np.asarray(squares).ravel() / weight
+
+
+def check_places(n_places: int, n_clusters: int, size: str = "sample_size") -> None:
+    """Refuse more clusters than distinct rows; ``size`` is the parameter that gives more of them."""
+    if n_places < n_clusters:
+        raise InputError(
+            f"the sample has {n_places} rows that differ, fewer than n_clusters={n_clusters}; "
+            f"give fewer clusters, or a larger {size}."
+        )
+
+
+def check_clusters(n_clusters: int, sample: Any, n_samples: int, size: str = "sample_size") -> None:
+    """Refuse more clusters than rows; ``size`` is the parameter that gives the rows of the sample."""
+    if n_clusters > n_samples:
+        raise InputError(
+            f"n_clusters={n_clusters} is more than the {n_samples} rows there are; give fewer clusters."
+        )
+    if n_clusters > sample.shape[0]:
+        raise InputError(f"{size}={sample.shape[0]} is smaller than n_clusters={n_clusters}; give more rows.")
