@@ -1,11 +1,13 @@
 """The study of choices: its problems, what a run records, and tables in which each set weighs the same."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.before import BEFORE, VARIABLE, EarlierDefault
 from benchmarks.halves import CONFIRMATION, TUNING
 from benchmarks.libraries import EVOC, GENIE, LEIDEN, OTHER_GINI
 from benchmarks.methods import FRONT_DOOR, GRAPH, HINGE, KMEANS, MARGIN
@@ -14,7 +16,7 @@ from benchmarks.run import Options, Run
 from benchmarks.studies import _choice_problems, choice
 from benchmarks.studies import _choice_tables as tables
 from benchmarks.studies._choice_problems import KINDS, MANY, SMOKE, TWO, Problem, problems, rows_of
-from mmcnb import partition_score
+from mmcnb import InputError, MaximumMarginClustering, partition_score
 from mmcnb.synthetic import SHAPES, make_block
 
 PROBLEMS = {one.name: one for one in problems()}
@@ -95,6 +97,38 @@ def test_a_run_records_the_judge_of_its_labels_and_the_candidates_of_the_default
     judged = json.loads(found["candidates"])
     assert judged[found["candidate"]] == pytest.approx(found["J"])
     assert found["trust"] in ("low", "medium", "high")
+
+
+# The default of another checkout
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_the_default_of_a_folder_gives_its_labels_and_the_seconds_of_its_fit():
+    X, _ = make_block("blobs", 0, 900, 3, n_clusters=3, random_state=0)
+    found = EarlierDefault(3, 1, ROOT).fit(X)
+    np.testing.assert_array_equal(found.labels_, MaximumMarginClustering(3, random_state=1).fit(X).labels_)
+    assert 0 < found.seconds_ < 60
+
+
+def test_a_folder_without_the_library_is_refused(tmp_path):
+    with pytest.raises(InputError, match="before: "):
+        EarlierDefault(2, 0, tmp_path).fit(np.eye(2))
+
+
+def test_it_takes_part_on_each_problem_if_the_folder_is_a_checkout(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert BEFORE not in {run.method for run in runs_of("problems", tmp_path, quick=True)}
+    assert f"{VARIABLE} names no folder" in capsys.readouterr().err
+    monkeypatch.setattr(choice, "commit_before", lambda: "0123abc")
+    runs = [run for run in runs_of("problems", tmp_path, quick=True) if run.method == BEFORE]
+    assert {run.dataset for run in runs} == {one.name for one in PROBLEMS.values() if one.half == TUNING}
+    assert {run.settings["commit"] for run in runs} == {"0123abc"}
+    monkeypatch.undo()
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    with pytest.raises(InputError, match="is no checkout"):
+        choice.commit_before()
 
 
 # Tables
