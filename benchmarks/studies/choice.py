@@ -1,6 +1,6 @@
 """The default's choice among its candidates, on problems of five kinds and beside its peers.
 
-``python -m benchmarks choice [--quick] [--jobs N] [--part NAME ...]`` has two sections:
+``python -m benchmarks choice [--quick] [--jobs N] [--part NAME ...]`` has three sections:
 
 problems  shapes; tables and pairs of digits and letters, with two classes; sets with more; texts as words and
           as embeddings; cells, expression and images. Each is clustered at the number of its classes by
@@ -9,6 +9,9 @@ problems  shapes; tables and pairs of digits and letters, with two classes; sets
           by kind and half, the problems on which a peer is ahead, the candidates, and how often the trust is
           right
 papers    the sets of the papers as published, with five seeds, and MNIST with 24
+costs     seconds of the graph and of the candidates of 20,000 nodes; of a million sparse texts, with their
+          memory; the memory of ``mmcnb fit`` within 512 MiB; and the time beside ``KMeans(n_init=10)`` on all
+          cores. Run it alone, on an idle machine
 
 Most tables are standardised; adult, digits, images and words are as published; cells are 50 principal
 components. At most 10,000 rows are drawn. At most ten pairs of a set take part, three of them with peers.
@@ -31,6 +34,7 @@ from benchmarks.before import BEFORE, commit_before
 from benchmarks.methods import FRONT_DOOR, GRAPH, HINGE, KMEANS, MARGIN, estimator
 from benchmarks.protocol import MNIST_PAIRS, Data, scored
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
+from benchmarks.studies import _choice_costs
 from benchmarks.studies._choice_problems import GEOMETRY, MOST_ROWS, Problem, problems_of, rows_of
 from benchmarks.studies._choice_tables import tables_of_papers, tables_of_problems
 from benchmarks.studies._sets import QUICK_ROWS, n_clusters_of, tuning
@@ -109,4 +113,5 @@ def compute_of_papers(run: Run) -> dict[str, Any]:
 SECTIONS = {
     "problems": Section(grid, compute, tables_of_problems),
     "papers": Section(grid_of_papers, compute_of_papers, tables_of_papers),
+    "costs": Section(_choice_costs.grid, _choice_costs.compute, _choice_costs.tables),
 }
