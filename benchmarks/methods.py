@@ -1,5 +1,6 @@
 """Name -> estimator: our methods and their peers."""
 
+import os
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -9,6 +10,7 @@ import numpy as np
 
 import mmcnb
 from benchmarks import baselines, libraries
+from benchmarks.before import BEFORE, VARIABLE, EarlierDefault
 from benchmarks.protocol import Data, Score, blocks_of, clustering, of_store, scored
 
 KMEANS, CUT, SVR, CPMMC, LGMMC = "k-means", "normalised cut", "IterSVR", "CPMMC", "LG-MMC"
@@ -163,5 +165,6 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     NYSTROEM: _nystroem,
     SPECTRAL: lambda k, given: ExtendedSpectral(k, **given),
     DENSITY: _density,
+    BEFORE: lambda k, given: EarlierDefault(k, folder=os.environ[VARIABLE], **given),
     **libraries.METHODS,
 }

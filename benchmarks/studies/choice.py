@@ -1,6 +1,6 @@
 """The default's choice among its candidates, on problems of five kinds and beside its peers.
 
-``python -m benchmarks choice [--quick] [--jobs N] [--part NAME ...]`` has two sections:
+``python -m benchmarks choice [--quick] [--jobs N] [--part NAME ...]`` has three sections:
 
 problems  shapes; tables and pairs of digits and letters, with two classes; sets with more; texts as words and
           as embeddings; cells, expression and images. Each is clustered at the number of its classes by
@@ -9,12 +9,16 @@ problems  shapes; tables and pairs of digits and letters, with two classes; sets
           by kind and half, the problems on which a peer is ahead, the candidates, and how often the trust is
           right
 papers    the sets of the papers as published, with five seeds, and MNIST with 24
+costs     seconds of the graph and of the candidates of 20,000 nodes; of a million sparse texts, with their
+          memory; the memory of ``mmcnb fit`` within 512 MiB; and the time beside ``KMeans(n_init=10)`` on all
+          cores. Run it alone, on an idle machine
 
 Most tables are standardised; adult, digits, images and words are as published; cells are 50 principal
 components. At most 10,000 rows are drawn. At most ten pairs of a set take part, three of them with peers.
 Each set weighs the same in a mean, however many problems it has. All problems of a set are in one half;
 ``--quick`` takes the half for tuning, and one seed. J of a peer's labels is that of `mmcnb.partition_score`,
-for which noise does not count; compare it only if a peer finds as many clusters.
+for which noise does not count; compare it only if a peer finds as many clusters. If ``MMCNB_BEFORE`` names
+the folder of a checkout, the default of that commit takes part in the first section, called "before".
 """
 
 import json
@@ -26,9 +30,11 @@ import numpy as np
 
 import mmcnb
 from benchmarks import libraries
+from benchmarks.before import BEFORE, commit_before
 from benchmarks.methods import FRONT_DOOR, GRAPH, HINGE, KMEANS, MARGIN, estimator
 from benchmarks.protocol import MNIST_PAIRS, Data, scored
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
+from benchmarks.studies import _choice_costs
 from benchmarks.studies._choice_problems import GEOMETRY, MOST_ROWS, Problem, problems_of, rows_of
 from benchmarks.studies._choice_tables import tables_of_papers, tables_of_problems
 from benchmarks.studies._sets import QUICK_ROWS, n_clusters_of, tuning
@@ -45,12 +51,15 @@ PAPERS = {"a9a": 5, "usps-extended": 5, **dict.fromkeys(MNIST_PAIRS, 5), "mnist"
 def grid(options: Options) -> Runs:
     """All methods that are installed on each problem."""
     rows = min(options.rows or MOST_ROWS, MOST_ROWS)
-    here = installed(PEERS)
+    here, commit = installed(PEERS), commit_before()
     for problem, seed in product(problems_of(options), options.repeats(3)):
         for method in (*ours_on(problem), *(peer for peer in here if problem.with_peers)):
             again = method in libraries.DRAW_NOTHING and problem.kind != GEOMETRY and seed > 0
             if not again and not (method == libraries.EVOC and problem.source in FEW_COLUMNS):
                 yield Run(problem.name, method, seed, settings={"rows": rows, "problem": list(problem)})
+        if commit is not None:
+            settings = {"rows": rows, "problem": list(problem), "commit": commit}
+            yield Run(problem.name, BEFORE, seed, settings=settings)
 
 
 def ours_on(problem: Problem) -> Iterator[str]:
@@ -75,6 +84,8 @@ def recorded(run: Run, data: Data, k: int) -> dict[str, Any]:
     compiled = libraries.first_seconds(run.method)
     found = scored(data, model, with_noise) | {"k": k}
     found |= {"compile_seconds": compiled or found["compile_seconds"]}
+    if run.method == BEFORE:
+        found |= {"seconds": model.seconds_, "peak_mib": np.nan}  # of the other process
     if run.method in (FRONT_DOOR, GRAPH, MARGIN):
         judged = {one["candidate"]: one["J"] for one in model.report_["candidates"]}
         found |= {"J": model.objective_, "candidate": model.candidate_, "candidates": json.dumps(judged)}
@@ -102,4 +113,5 @@ def compute_of_papers(run: Run) -> dict[str, Any]:
 SECTIONS = {
     "problems": Section(grid, compute, tables_of_problems),
     "papers": Section(grid_of_papers, compute_of_papers, tables_of_papers),
+    "costs": Section(_choice_costs.grid, _choice_costs.compute, _choice_costs.tables),
 }

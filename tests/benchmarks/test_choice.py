@@ -1,20 +1,25 @@
 """The study of choices: its problems, what a run records, and tables in which each set weighs the same."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
+from benchmarks.before import BEFORE, VARIABLE, EarlierDefault
 from benchmarks.halves import CONFIRMATION, TUNING
 from benchmarks.libraries import EVOC, GENIE, LEIDEN, OTHER_GINI
 from benchmarks.methods import FRONT_DOOR, GRAPH, HINGE, KMEANS, MARGIN
 from benchmarks.protocol import ERROR, Data
 from benchmarks.run import Options, Run
+from benchmarks.studies import _choice_costs as costs
 from benchmarks.studies import _choice_problems, choice
 from benchmarks.studies import _choice_tables as tables
 from benchmarks.studies._choice_problems import KINDS, MANY, SMOKE, TWO, Problem, problems, rows_of
-from mmcnb import partition_score
+from mmcnb import InputError, MaximumMarginClustering, open_samples, partition_score
+from mmcnb.samples.matrix import as_matrix
 from mmcnb.synthetic import SHAPES, make_block
 
 PROBLEMS = {one.name: one for one in problems()}
@@ -95,6 +100,77 @@ def test_a_run_records_the_judge_of_its_labels_and_the_candidates_of_the_default
     judged = json.loads(found["candidates"])
     assert judged[found["candidate"]] == pytest.approx(found["J"])
     assert found["trust"] in ("low", "medium", "high")
+
+
+# The default of another checkout
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_the_default_of_a_folder_gives_its_labels_and_the_seconds_of_its_fit():
+    X, _ = make_block("blobs", 0, 900, 3, n_clusters=3, random_state=0)
+    found = EarlierDefault(3, 1, ROOT).fit(X)
+    np.testing.assert_array_equal(found.labels_, MaximumMarginClustering(3, random_state=1).fit(X).labels_)
+    assert 0 < found.seconds_ < 60
+
+
+def test_a_folder_without_the_library_is_refused(tmp_path):
+    with pytest.raises(InputError, match="before: "):
+        EarlierDefault(2, 0, tmp_path).fit(np.eye(2))
+
+
+def test_it_takes_part_on_each_problem_if_the_folder_is_a_checkout(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert BEFORE not in {run.method for run in runs_of("problems", tmp_path, quick=True)}
+    assert f"{VARIABLE} names no folder" in capsys.readouterr().err
+    monkeypatch.setattr(choice, "commit_before", lambda: "0123abc")
+    runs = [run for run in runs_of("problems", tmp_path, quick=True) if run.method == BEFORE]
+    assert {run.dataset for run in runs} == {one.name for one in PROBLEMS.values() if one.half == TUNING}
+    assert {run.settings["commit"] for run in runs} == {"0123abc"}
+    monkeypatch.undo()
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    with pytest.raises(InputError, match="is no checkout"):
+        choice.commit_before()
+
+
+# Costs
+
+
+def test_the_costs_have_no_run_twice_and_a_smoke_run_needs_no_large_set(tmp_path):
+    for scale in ({}, {"quick": True}, {"quick": True, "smoke": True, "rows": 200}):
+        runs = runs_of("costs", tmp_path, **scale)
+        assert len({run.identity for run in runs}) == len(runs)
+        assert {run.method for run in runs} == {costs.CANDIDATES, costs.TEXT, costs.MEMORY, costs.TIME}
+    assert {run.dataset for run in runs} == {"blobs", "texts", "rings", "a9a"}
+
+
+def test_texts_of_a_store_are_those_of_its_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(costs, "TEXT_BLOCK", 30)
+    costs.write_texts(tmp_path / "texts.zarr", 50)
+    rows = csr_array(as_matrix(open_samples(tmp_path / "texts.zarr").block(0, 50)))
+    np.testing.assert_allclose(rows.multiply(rows).sum(axis=1), 1, rtol=1e-5)
+    assert (rows[30:] != costs.unit_texts(20, 1).X).nnz == 0
+
+
+def test_the_goals_of_the_costs_are_on_the_choice_the_memory_and_the_ratio():
+    rows = [
+        {
+            "dataset": "mnist",
+            "method": costs.CANDIDATES,
+            **dict(zip(costs.STAGES, (9.0, 1.0, 0.25), strict=True)),
+        },
+        {"dataset": "texts", "method": costs.TEXT, "seconds": 2.0, "n": 1000},
+        {"dataset": "rings", "method": costs.MEMORY, "peak_mib": 600.0},
+        {"dataset": "a9a", "method": costs.TIME, "ratio": 4.0},
+    ]
+    told = ("n", "d", "seconds", "taken", "left_out", "peak_mib", "ari", "label_seconds", "kmeans_seconds")
+    frame = pd.DataFrame([dict.fromkeys(told, 1.0) | row for row in rows]).assign(status="ok")
+    result = costs.tables(frame)
+    assert [goal.figure for goal in result.goals] == [1.25, 600, 4]
+    assert [goal.reached for goal in result.goals] == [True, False, True]
+    assert result.tables["choice-costs-texts"]["microseconds a row"].tolist() == [2000]
+    assert len(result.tables) == 4
 
 
 # Tables

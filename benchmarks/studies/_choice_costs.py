@@ -1,0 +1,167 @@
+"""Costs of the default: its candidates, sparse texts, memory under a limit, and time beside k-means."""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from benchmarks.methods import FRONT_DOOR, KMEANS, estimator
+from benchmarks.protocol import (
+    MNIST_PAIRS,
+    Data,
+    compile_seconds,
+    facts,
+    fit,
+    fit_store,
+    load_once,
+    of_store,
+    store_once,
+    timed,
+    turns,
+    written_once,
+)
+from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
+from benchmarks.studies._made import texts
+from benchmarks.studies._sets import QUICK_ROWS
+from benchmarks.tables import Result, goals_of
+from mmcnb.choice.candidates import candidates, makers
+from mmcnb.choice.pick import pick
+from mmcnb.graph.neighbours import N_NODES, node_graph
+from mmcnb.stores import create_csr_store
+from mmcnb.synthetic import make_block
+
+CANDIDATES, TEXT, MEMORY, TIME = "candidates", "sparse text", "memory", "time"
+DIGITS, BLOBS, TEXTS, RINGS, A9A = "mnist", "blobs", "texts", "rings", "a9a"
+CLUSTERS, FEATURES = 10, 10  # of the graphs, and columns of the made rows
+VOCABULARY, WORDS, TOPICS = 10**5, 60, 20
+TEXT_ROWS, QUICK_TEXT_ROWS, FEWEST_TEXTS, TEXT_BLOCK = 10**6, 20_000, 2000, 20_000
+RING_ROWS, QUICK_RING_ROWS, RING_FEATURES = 10**7, 10**6, 32
+LIMIT, LIMIT_MIB = "512MiB", 512
+STAGES, FITS = ("graph_seconds", "candidates_seconds", "pick_seconds"), 5
+MOST_SECONDS = {DIGITS: 1.5, BLOBS: 1.5, TEXTS: 5.0}  # of the candidates and the pick; texts have a layout
+MOST_TIME = {A9A: 4.5, **dict.fromkeys(MNIST_PAIRS, 1.2)}  # of k-means
+
+
+@frame_of_runs
+def grid(options: Options) -> Runs:
+    """Graphs, texts, stores, and the sets of the comparison with k-means."""
+    nodes, every = options.sized(N_NODES, N_NODES), not options.smoke
+    for name in (DIGITS, BLOBS, TEXTS) if every else (BLOBS, TEXTS):
+        yield Run(name, CANDIDATES, 0, settings={"rows": nodes})
+    rows = max(FEWEST_TEXTS, options.sized(TEXT_ROWS, QUICK_TEXT_ROWS))
+    yield Run(TEXTS, TEXT, 0, settings={"rows": rows})
+    rings = {"rows": options.sized(RING_ROWS, QUICK_RING_ROWS), "features": RING_FEATURES, "random_state": 0}
+    sizes = {A9A: {"rows": options.rows_of(A9A)}, RINGS: rings} if every else {RINGS: rings}
+    for name, how in sizes.items():
+        yield Run(name, MEMORY, 0, settings={"how": how})
+    for name in MOST_TIME if every else (A9A,):
+        bound = options.rows_of(name, QUICK_ROWS if options.quick else None)
+        yield Run(name, TIME, 0, settings={"rows": bound, "fits": options.pick(FITS, FITS, 1)})
+
+
+def compute(run: Run) -> dict[str, Any]:
+    """What one of them costs."""
+    measure = {CANDIDATES: of_candidates, TEXT: of_texts, MEMORY: of_memory, TIME: beside_kmeans}
+    return measure[run.method](run)
+
+
+def of_candidates(run: Run) -> dict[str, Any]:
+    """Seconds of the graph, of its candidates and of the pick, by all cores; the first turn compiles."""
+    X = rows_of(run)
+    with ThreadPoolExecutor(os.cpu_count()) as pool, threadpool_limits(1, "blas"):
+        for _ in range(2):
+            clock = [time.perf_counter()]
+            graph = node_graph(X, None, np.random.RandomState(run.seed), pool.map)
+            clock.append(time.perf_counter())
+            made = makers(graph, CLUSTERS, run.seed)
+            found, left_out = candidates(graph, CLUSTERS, made, pool.map)
+            clock.append(time.perf_counter())
+            best = pick(graph, found, run.seed)
+            clock.append(time.perf_counter())
+    seconds = dict(zip(STAGES, np.diff(clock), strict=True))
+    told = {"seconds": clock[-1] - clock[0], "taken": best.name, "left_out": len(left_out)}
+    return facts(X) | seconds | told
+
+
+def rows_of(run: Run) -> Any:
+    """Digits, blobs or texts in memory."""
+    rows = run.settings["rows"]
+    if run.dataset == DIGITS:
+        return load_once(DIGITS, rows).X
+    if run.dataset == TEXTS:
+        return unit_texts(rows).X
+    return make_block("blobs", 0, rows, FEATURES, n_clusters=CLUSTERS, random_state=0)[0]
+
+
+def unit_texts(rows: int, seed: int = 0) -> Data:
+    """Texts of some topics, of length 1; rare words weigh more, as in TF-IDF."""
+    from sklearn.preprocessing import normalize
+
+    made = texts(rows, VOCABULARY, TOPICS, WORDS, seed)
+    made.X.data *= np.log1p(made.X.indices)  # words of high numbers are rare
+    return made._replace(X=normalize(made.X))
+
+
+def write_texts(path: Path, rows: int) -> None:
+    """Write texts to a store, block by block."""
+    with create_csr_store(path, VOCABULARY, "float32") as store:
+        for number, start in enumerate(range(0, rows, TEXT_BLOCK)):
+            block = unit_texts(min(TEXT_BLOCK, rows - start), number)
+            store.append(block.X, y=block.y)
+
+
+def of_texts(run: Run) -> dict[str, Any]:
+    """Seconds and peak memory of a fit of a store of texts, without compilation."""
+    load_once.cache_clear()  # rows of other runs would count as memory
+    rows = run.settings["rows"]
+    store = written_once(run.folder, f"{TEXTS}-{rows}", partial(write_texts, rows=rows))
+    model = estimator(FRONT_DOOR, TOPICS, random_state=run.seed)
+    compiled = {"compile_seconds": compile_seconds(unit_texts(FEWEST_TEXTS).X, model)}
+    measures = compiled | timed(model, store)
+    return of_store(store, model.labels_) | measures | {"taken": model.candidate_}
+
+
+def of_memory(run: Run) -> dict[str, Any]:
+    """Peak memory of ``mmcnb fit`` within a limit; the first process fills the compile cache."""
+    store = store_once(run.folder, run.dataset, **run.settings["how"])
+    for _ in range(2):
+        found = fit_store(store, run.seed, "--memory-limit", LIMIT)
+    return found
+
+
+def beside_kmeans(run: Run) -> dict[str, Any]:
+    """Median seconds of the default and of k-means with ten starts, in turns; the first one compiles."""
+    X = run.data.X
+    models = {FRONT_DOOR: estimator(FRONT_DOOR, 2, random_state=run.seed)}
+    models[KMEANS] = estimator(KMEANS, 2, n_init=10, random_state=run.seed)
+    seconds = turns({name: partial(fit, model, X) for name, model in models.items()}, run.settings["fits"])
+    ratio = seconds[FRONT_DOOR] / seconds[KMEANS]
+    return facts(X) | {"seconds": seconds[FRONT_DOOR], "kmeans_seconds": seconds[KMEANS], "ratio": ratio}
+
+
+def tables(frame: pd.DataFrame) -> Result:
+    """A table of each kind of cost, and the goals."""
+    frame = frame[frame["status"] == OK].set_index("dataset")
+    of = {name: part.dropna(axis="columns", how="all") for name, part in frame.groupby("method")}
+    found, goals = dict[str, pd.DataFrame](), []
+    if CANDIDATES in of:
+        found["costs-candidates"] = of[CANDIDATES][["n", "d", *STAGES, "taken", "left_out"]]
+        both = of[CANDIDATES][list(STAGES[1:])].sum(axis="columns")
+        goals += goals_of(both, MOST_SECONDS, "{}: candidates and choice", "s")
+    if TEXT in of:
+        rate = 1e6 * of[TEXT]["seconds"] / of[TEXT]["n"]
+        columns = ["n", "d", "seconds", "microseconds a row", "peak_mib", "ari", "taken"]
+        found["costs-texts"] = of[TEXT].assign(**{"microseconds a row": rate})[columns]
+    if MEMORY in of:
+        found["costs-memory"] = of[MEMORY][["n", "d", "peak_mib", "seconds", "label_seconds", "ari"]]
+        goals += goals_of(of[MEMORY]["peak_mib"], LIMIT_MIB, f"{{}}: peak memory within {LIMIT}", "MiB")
+    if TIME in of:
+        found["costs-time"] = of[TIME][["n", "d", "seconds", "kmeans_seconds", "ratio"]]
+        goals += goals_of(of[TIME]["ratio"], MOST_TIME, "{}: time", "of k-means")
+    return Result({f"choice-{name}": table.reset_index() for name, table in found.items()}, goals)
