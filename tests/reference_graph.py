@@ -27,7 +27,7 @@ def calibrated_weights(distances):
             total = sum(math.exp(-min(d / math.exp(middle), 700.0)) for d in beyond)
             low, high = (low, middle) if total > target else (middle, high)
         scale = max(math.exp(low), 1e-3 * row.mean())
-        weights[i] = np.maximum(np.exp((row[0] - row) / scale), 1e-6)
+        weights[i] = np.maximum(np.rint(np.exp((row[0] - row) / scale) * 2**20), 1) / 2**20
     return weights
 
 

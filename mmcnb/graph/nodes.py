@@ -93,9 +93,10 @@ class Axes:
         if self.axes is None:
             return np.ascontiguousarray(to_dense(matrix) - self.mean.astype(matrix.dtype))
         axes, mean = (part.astype(matrix.dtype, copy=False) for part in (self.axes, self.mean))
-        if hasattr(matrix, "toarray"):
-            return np.ascontiguousarray(matrix @ axes - mean @ axes)
-        return np.ascontiguousarray((matrix - mean) @ axes)
+        sparse = hasattr(matrix, "toarray")
+        scores = matrix @ axes - mean @ axes if sparse else (matrix - mean) @ axes
+        wide = scores * (2.0**29 + 1)  # keeps 24 bits: the last ones of BLAS differ between processors
+        return np.ascontiguousarray(wide - (wide - scores), matrix.dtype)
 
 
 def leading_axes(
@@ -109,7 +110,9 @@ def leading_axes(
         mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
     if min(sample.shape) <= n_axes:
         return Axes(mean)
-    return Axes(mean, np.ascontiguousarray(_principal_axes(sample, mean, random_state, each, n_axes)))
+    axes = _principal_axes(sample, mean, random_state, each, n_axes)
+    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0)
+    return Axes(mean, np.ascontiguousarray(axes * np.sign(largest)))  # an eigenvector has any sign
 
 
 def _principal_axes(
@@ -421,7 +424,7 @@ def search_in_cells(
 
     with threadpool_limits(1):  # the sums of several threads have other bits
         fitted = KMeans(int(nodes.shape[0] ** 0.5), n_init=1, init="random", max_iter=5, random_state=seed)
-        cell = fitted.fit(nodes).labels_
+        cell = fitted.fit(nodes.astype(np.float64)).labels_  # in float32 many are nearly as near to two
     order = np.argsort(cell, kind="stable")
     sizes = np.bincount(cell)
     sizes, nodes = sizes[sizes > 0], np.ascontiguousarray(nodes[order])
