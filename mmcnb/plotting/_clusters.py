@@ -130,8 +130,9 @@ class ClusterDisplay:
         """
         points, numbers = two_columns(X, features), np.asarray(labels)
         if numbers.shape != points.shape[:1]:
+            n = len(points)
             raise InputError(
-                f"X has {len(points)} rows and labels has shape {numbers.shape}; give one label a row of X."
+                f"X has {n} rows and labels has shape {numbers.shape}; give one label a row of X."
             )
         return cls(points, numbers).plot(ax=ax, **scatter)
 
