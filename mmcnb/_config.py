@@ -122,10 +122,9 @@ def generator(random_state: Any) -> Any:
     try:
         return check_random_state(random_state)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"random_state={shown(random_state)} is no seed; give a whole number from 0 to 2**32 - 1, a "
-            "RandomState, or None."
-        ) from error
+        fault = f"random_state={shown(random_state)} is no seed"
+        remedy = "give a whole number from 0 to 2**32 - 1, a RandomState, or None"
+        raise InputError(f"{fault}; {remedy}.") from error
 
 
 def check_verbose(verbose: Any) -> None:
