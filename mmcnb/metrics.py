@@ -237,9 +237,8 @@ def _contingency(y_true: ArrayLike, labels: ArrayLike) -> Any:
     """Count rows by class (axis 0) and cluster (axis 1)."""
     y_true, labels = _one_dimensional(y_true, "y_true"), _one_dimensional(labels, "labels")
     if len(y_true) != len(labels):
-        raise InputError(
-            f"y_true has {len(y_true)} rows and labels has {len(labels)}; give both for each row."
-        )
+        fault = f"y_true has {len(y_true)} rows and labels has {len(labels)}"
+        raise InputError(f"{fault}; give one of each a row.")
     try:
         return _agreement.contingency(y_true, labels)
     except TypeError as error:  # of values without an order

@@ -70,9 +70,8 @@ def read_document(path: str | os.PathLike[str]) -> bytes:
     with open_file(path) as file:
         content = file.read(DOCUMENT_BYTES + 1)
     if len(content) > DOCUMENT_BYTES:
-        raise InputError(
-            f"{path} has more than {DOCUMENT_BYTES:,} bytes, more than such files need: replace it."
-        )
+        fault = f"{path} has more than {DOCUMENT_BYTES:,} bytes, which no such file needs"
+        raise InputError(f"{fault}: replace it.")
     return content
 
 

@@ -105,7 +105,7 @@ class RawArray(NamedTuple):
             for column, place in enumerate(out):
                 first = column * n_rows + start if self.by_columns else start * width
                 file.seek(self.offset + first * self.dtype.itemsize)
-                if file.readinto(place.data.cast("B")) < place.nbytes:
+                if file.readinto(place.view(np.uint8).data) < place.nbytes:
                     raise DamagedStoreError(f"{self.path} ends early: {REMEDY}.")
         return out.T if self.by_columns else out.reshape(-1, *self.shape[1:])
 
@@ -227,11 +227,11 @@ def _unpacked(archive: zipfile.ZipFile, member: str, path: Path) -> RawArray:
         if claimed > n_bytes:
             raise ValueError(f"its header claims {claimed:,} bytes and it has {n_bytes:,}")
         shutil.copyfileobj(packed, file)
-    return RawArray(str(path), 0, shape, dtype, by_columns)
+    return RawArray(str(path), 0, shape, dtype, by_columns and len(shape) > 1)
 
 
 def _rows(arrays: dict[str, RawArray], name: str) -> Samples:
-    if "X" not in arrays and len(arrays) > 1:
+    if "X" not in arrays and len(arrays) != 1:
         raise InputError(f"{name} contains {', '.join(arrays)} but no array X: save the rows as X.")
     return NpySamples(arrays.get("X", next(iter(arrays.values()))), name)
 
@@ -243,7 +243,10 @@ def _sparse_rows(arrays: dict[str, RawArray], name: str) -> Samples:
         fault = f"{name} contains a sparse matrix as {form}, whose rows lie apart"
         raise InputError(f"{fault}: save it as CSR, by scipy.sparse.save_npz(path, X.tocsr()).")
     shape = tuple(map(int, arrays["shape"].read_all()))
-    return _CSRArrays(name, shape, [arrays[part] for part in ("data", "indices", "indptr")])
+    parts = [arrays[part] for part in ("data", "indices", "indptr")]
+    if any(len(part.shape) != 1 for part in parts):
+        raise ValueError("a part of its sparse matrix is no 1-D array")
+    return _CSRArrays(name, shape, parts)
 
 
 def _labels(y: RawArray, samples: Samples) -> np.ndarray:

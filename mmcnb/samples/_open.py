@@ -133,10 +133,8 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
         return source
     reader = _reader(source)
     if reader is None:
-        raise InputError(
-            f"X is a {type(source).__name__}, which cannot be read: give an array, a SciPy CSR matrix, "
-            "a data frame, AnnData, a Zarr array or group, or a path."
-        )
+        known = "an array, a SciPy CSR matrix, a data frame, AnnData, a Zarr array or group, or a path"
+        raise InputError(f"X is a {type(source).__name__}, which cannot be read: give {known}.")
     if element is not None and not reader.has_elements:
         is_path = isinstance(source, str | os.PathLike)
         name = os.fspath(source) if is_path else f"X is of type {type(source).__name__} and"

@@ -99,8 +99,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
             except Exception as error:  # each protocol has its own exceptions
                 if pause is None:
                     failure = f"{self.url}: {key} could not be fetched ({short(error)})"
-                    remedy = "check the address and the connection, then try again"
-                    raise InputError(f"{failure}: {remedy}.") from error
+                    raise InputError(f"{failure}: check address and connection, then try again.") from error
                 await asyncio.sleep(pause)
         raise AssertionError
 

@@ -79,9 +79,8 @@ def check_counts(classes: np.ndarray, counts: np.ndarray, n_clusters: int | None
         If there is one class, or one that is clustered has fewer rows than clusters.
     """
     if classes.size < 2:
-        raise InputError(
-            f"all rows are of the class {classes.tolist()[0]!r}; give rows of 2 classes or more."
-        )
+        only = classes.tolist()[0]
+        raise InputError(f"all rows are of the class {only!r}; give rows of at least 2 classes.")
     minority = np.minimum(counts, counts.sum() - counts)  # of each class and the others
     fewest = (minority if both else counts.sum() - minority).min()
     if n_clusters is not None and n_clusters > fewest:
