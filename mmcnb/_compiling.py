@@ -19,34 +19,29 @@ class CompileClock:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running, self._since, self._total = 0, 0.0, 0.0
+        self.running, self._since, self._total = 0, 0.0, 0.0  # threads that compile now
 
     def start(self) -> None:
         """A routine begins to be compiled; routines that it calls are compiled meanwhile."""
         with self._lock:
-            if self._running == 0:
+            if self.running == 0:
                 self._since = time.perf_counter()
                 if self._total == 0.0:
                     logger.info("compiling (once)")
-            self._running += 1
+            self.running += 1
 
     def stop(self) -> None:
         """A routine is compiled."""
         with self._lock:
-            self._running -= 1
-            if self._running == 0:
+            self.running -= 1
+            if self.running == 0:
                 self._total += time.perf_counter() - self._since
-
-    @property
-    def running(self) -> bool:
-        """Whether a thread compiles now."""
-        return self._running > 0
 
     @property
     def seconds(self) -> float:
         """Seconds of this process so far."""
         with self._lock:
-            now = time.perf_counter() - self._since if self._running else 0.0
+            now = time.perf_counter() - self._since if self.running else 0.0
             return self._total + now
 
 

@@ -99,9 +99,8 @@ def n_threads(n_jobs: int | None) -> int:
     try:
         n_jobs = operator.index(n_jobs)
     except TypeError:
-        raise InputError(
-            f"n_jobs={shown(n_jobs)} is not a whole number; give a positive one, or -1 for all cores."
-        ) from None
+        fault = f"n_jobs={shown(n_jobs)} is not a whole number"
+        raise InputError(f"{fault}; give a positive one, or -1 for all cores.") from None
     if abs(n_jobs) > MOST_THREADS:
         raise InputError(f"n_jobs={n_jobs} is more than {MOST_THREADS} threads; give -1 for all cores.")
     if n_jobs == 0:
@@ -122,10 +121,9 @@ def generator(random_state: Any) -> Any:
     try:
         return check_random_state(random_state)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"random_state={shown(random_state)} is no seed; give a whole number from 0 to 2**32 - 1, a "
-            "RandomState, or None."
-        ) from error
+        fault = f"random_state={shown(random_state)} is no seed"
+        remedy = "give a whole number from 0 to 2**32 - 1, a RandomState, or None"
+        raise InputError(f"{fault}; {remedy}.") from error
 
 
 def check_verbose(verbose: Any) -> None:
@@ -216,10 +214,8 @@ def check_engine(engine: Any) -> None:
         return
     if isinstance(engine, str):
         if not LOCAL.fullmatch(engine) and not ADDRESS.fullmatch(engine):
-            raise InputError(
-                f"engine={engine!r} is no address of a Dask scheduler; write it like 'tcp://host:8786', or "
-                "'local:4' for four worker processes on this machine."
-            )
+            remedy = "write it like 'tcp://host:8786', or 'local:4' for four worker processes on this machine"
+            raise InputError(f"engine={engine!r} is no address of a Dask scheduler; {remedy}.")
     elif not is_client(engine):
         raise InputError(
             f"engine={shown(engine)} is no engine; give a dask.distributed.Client, the address of its "

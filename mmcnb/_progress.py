@@ -41,6 +41,8 @@ class Lines:
     >>> Lines("writing", 10).update(5)  # quick work says nothing
     """
 
+    elsewhere = False  # whether all work prints lines if there can be no bar: the command line turns it on
+
     def __init__(
         self, description: str = "", total: int | None = None, clock: Callable[[], float] = time.perf_counter
     ) -> None:
@@ -60,20 +62,14 @@ class Lines:
             print(f"mmcnb: {line}", file=sys.stderr, flush=True)
 
 
-class _Terminal:
-    """Whether lines are printed if there can be no bar: the command line turns it on."""
-
-    lines = False
-
-
 @contextmanager
 def lines_elsewhere() -> Iterator[None]:
     """Within this block, work prints lines if standard error is no terminal."""
-    before, _Terminal.lines = _Terminal.lines, True
+    before, Lines.elsewhere = Lines.elsewhere, True
     try:
         yield
     finally:
-        _Terminal.lines = before
+        Lines.elsewhere = before
 
 
 def shows_bars() -> bool:
@@ -112,7 +108,7 @@ def progress(
         An object whose ``update(n)`` reports ``n`` more units.
     """
     is_bar = shows_bars() if enabled is None else enabled
-    if enabled is None and not is_bar and (lines or _Terminal.lines):
+    if enabled is None and not is_bar and (lines or Lines.elsewhere):
         yield Lines(description, total)
         return
     from tqdm.auto import tqdm
@@ -221,18 +217,14 @@ def fit_progress(expected: Mapping[str, float], units: float) -> Iterator[Stages
     each = {"mininterval": 0, "miniters": 0, "smoothing": 0, "delay": DELAY, "leave": False}
     form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
 
-    def show(bar: Any) -> None:
-        if not is_bar:
-            lines.say(stages.line())
-            return
-        name, share, _ = stages.position()
-        bar.set_description_str(f"mmcnb: {name}", refresh=False)
-        bar.update(100 * share - bar.n)
-
     def tick(bar: Any) -> None:
         while not over.wait(TICK_SECONDS):
             with suppress(Exception):  # a fit never fails for its bar
-                show(bar)
+                name, share, _ = stages.position()
+                bar.set_description_str(f"mmcnb: {name}", refresh=False)
+                bar.update(100 * share - bar.n)
+                if not is_bar:
+                    lines.say(stages.line())
 
     with tqdm(total=100, bar_format=form, disable=not is_bar, **each) as bar:
         ticker = threading.Thread(target=tick, args=(bar,), name="mmcnb-progress", daemon=True)

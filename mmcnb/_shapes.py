@@ -1,6 +1,6 @@
 """Shapes of a thousand rows or so: clusters whose geometry is known, for tests and comparisons."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
@@ -23,6 +23,11 @@ def blob(centre: Point, spread: float | Point, turn: float = 0.0) -> Cluster:
         return centre + (X @ _rotation(turn) if turn else X)
 
     return draw
+
+
+def blobs(centres: Iterable[Point], spread: float) -> tuple[Cluster, ...]:
+    """Draw each cluster from a Gaussian, all of one standard deviation."""
+    return tuple(blob(centre, spread) for centre in centres)
 
 
 def ball(centre: Point, radius: float) -> Cluster:
@@ -83,7 +88,7 @@ def spiral(start: float, turns: float) -> Cluster:
 
 def bead_chain(height: float) -> Cluster:
     """Draw from eight small blobs in a row at this height."""
-    return either(*(blob((x, height), 0.15) for x in range(8)))
+    return either(*blobs([(x, height) for x in range(8)], 0.15))
 
 
 def sine_band(height: float) -> Cluster:
@@ -193,8 +198,6 @@ class Shape:
         ``cluster(rng, n)`` draws n rows of that cluster.
     weights : tuple of float or None, default=None
         The relative sizes of the clusters; None makes them equal.
-    n_features : int, default=2
-        Number of columns.
     separated : bool, default=True
         Whether an empty gap lies between the clusters, wider than any inside them at 1200 rows.
 
@@ -209,8 +212,12 @@ class Shape:
     family: str
     clusters: tuple[Cluster, ...]
     weights: tuple[float, ...] | None = None
-    n_features: int = 2
     separated: bool = True
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.clusters[0](np.random.RandomState(0), 1).shape[1]
 
     @property
     def n_clusters(self) -> int:
@@ -260,9 +267,7 @@ def make_shape(
     Interval(1, integer=True).check("n_samples", n_samples)
     shape = SHAPES[name]
     if n_samples < shape.n_clusters:
-        raise InputError(
-            f"n_samples is {n_samples}; {name} has {shape.n_clusters} clusters, each of 1 row or more."
-        )
+        raise InputError(f"n_samples is {n_samples}; {name} has {shape.n_clusters} clusters: give more rows.")
     rng = generator(random_state)
     sizes = _sizes(n_samples, np.array(shape.weights or (1.0,) * shape.n_clusters))
     X = np.concatenate([draw(rng, size) for draw, size in zip(shape.clusters, sizes, strict=True)])
@@ -280,7 +285,8 @@ def _sizes(n: int, weights: np.ndarray) -> np.ndarray:
 ORIGIN = (0.0, 0.0)
 CENTRE = (0.0, 0.0, 0.0)
 # Any two of these corners differ in four or more of the ten features.
-CODE_WORDS = ("0000000000", "1111100000", "0000011111", "1111111111", "1010101010", "0101010101")
+WORDS = ("0000000000", "1111100000", "0000011111", "1111111111", "1010101010", "0101010101")
+CODE_WORDS = np.array([[*map(int, word)] for word in WORDS])
 ZIGZAG = np.array([(0, 0), (1, 1.5), (2, 0), (3, 1.5), (4, 0), (5, 1.5), (6, 0)])
 LETTERS = (
     [[(-1, 1.5), (-1, 0), (1, 0), (1, 1.5)]],  # U
@@ -296,30 +302,24 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         "three-rings": Shape("rings", tuple(sphere(ORIGIN, radius, 0.08) for radius in (1, 2, 3)), (1, 2, 3)),
         "ring-around-blob": Shape("rings", (blob(ORIGIN, 0.3), sphere(ORIGIN, 3, 0.1)), (1, 2)),
         "off-centre-rings": Shape("rings", (sphere(ORIGIN, 2, 0.05), sphere((0.7, 0), 0.7, 0.05)), (2, 1)),
-        "linked-rings": Shape(
-            "rings", (ring_in_space(CENTRE, (0, 1)), ring_in_space((1, 0, 0), (0, 2))), n_features=3
-        ),
+        "linked-rings": Shape("rings", (ring_in_space(CENTRE, (0, 1)), ring_in_space((1, 0, 0), (0, 2)))),
         "two-moons": Shape("moons", (moon(0), moon(1))),
         "unequal-moons": Shape("moons", (moon(0), moon(1)), (10, 1)),
         "four-moons": Shape("moons", tuple(moon(place, step=1.2) for place in range(4))),
-        "padded-moons": Shape("moons", (padded(moon(0), 10, 0.05), padded(moon(1), 10, 0.05)), n_features=10),
+        "padded-moons": Shape("moons", (padded(moon(0), 10, 0.05), padded(moon(1), 10, 0.05))),
         "noisy-rings": Shape("noise", (sphere(ORIGIN, 1, 0.15), sphere(ORIGIN, 0.4, 0.15)), separated=False),
         "noisy-moons": Shape("noise", (moon(0, noise=0.2), moon(1, noise=0.2)), separated=False),
         "scattered-blobs": Shape(
             "noise", tuple(scattered(blob(at, 0.5), 2) for at in ((0, 0), (4, 0), (2, 3.5))), separated=False
         ),
-        "one-small-blob": Shape("sizes", (blob(ORIGIN, 0.5), blob((5, 0), 0.5)), (10, 1)),
+        "one-small-blob": Shape("sizes", blobs((ORIGIN, (5, 0)), 0.5), (10, 1)),
         "small-beside-large": Shape("sizes", (ball(ORIGIN, 3), ball((4.2, 0), 0.4)), (20, 1)),
-        "four-sizes": Shape("sizes", tuple(blob(at, 0.5) for at in lattice(2, 2, 5)), (27, 9, 3, 1)),
-        "seven-blobs": Shape(
-            "blobs", tuple(blob(at, 0.4) for at in (ORIGIN, *4 * on_circle(np.arange(0, 360, 60))))
-        ),
-        "nine-blobs": Shape("blobs", tuple(blob(at, 0.4) for at in lattice(3, 2, 4))),
-        "twenty-five-blobs": Shape("blobs", tuple(blob(at, 0.35) for at in lattice(5, 2, 4))),
-        "cube-corners": Shape("corners", tuple(blob(at, 0.2) for at in lattice(2, 3, 2)), n_features=3),
-        "hypercube-corners": Shape(
-            "corners", tuple(blob([2 * int(bit) for bit in word], 0.3) for word in CODE_WORDS), n_features=10
-        ),
+        "four-sizes": Shape("sizes", blobs(lattice(2, 2, 5), 0.5), (27, 9, 3, 1)),
+        "seven-blobs": Shape("blobs", blobs((ORIGIN, *4 * on_circle(np.arange(0, 360, 60))), 0.4)),
+        "nine-blobs": Shape("blobs", blobs(lattice(3, 2, 4), 0.4)),
+        "twenty-five-blobs": Shape("blobs", blobs(lattice(5, 2, 4), 0.35)),
+        "cube-corners": Shape("corners", blobs(lattice(2, 3, 2), 0.2)),
+        "hypercube-corners": Shape("corners", blobs(2 * CODE_WORDS, 0.3)),
         "two-spirals": Shape("spirals", tuple(spiral(start, 1.5) for start in (0, 180))),
         "three-spirals": Shape("spirals", tuple(spiral(start, 1) for start in (0, 120, 240))),
         "unequal-spirals": Shape("spirals", tuple(spiral(start, 1) for start in (0, 180)), (5, 1)),
@@ -331,11 +331,9 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         "dense-beside-sparse": Shape("density", (ball(ORIGIN, 0.4), ball((3.7, 0), 2.5))),
         "dense-inside-sparse": Shape("density", (blob(ORIGIN, 0.15), blob(ORIGIN, 1.5)), separated=False),
         "three-densities": Shape("density", tuple(ball((x, 0), 1) for x in (0, 3.5, 7)), (16, 4, 1)),
-        "two-touching": Shape("touching", (blob(ORIGIN, 1), blob((4, 0), 1)), separated=False),
+        "two-touching": Shape("touching", blobs((ORIGIN, (4, 0)), 1), separated=False),
         "five-touching": Shape(
-            "touching",
-            tuple(blob(at, 1) for at in (ORIGIN, (4, 0), (-4, 0), (0, 4), (0, -4))),
-            separated=False,
+            "touching", blobs((ORIGIN, (4, 0), (-4, 0), (0, 4), (0, -4)), 1), separated=False
         ),
         "long-touching": Shape(
             "touching", (blob(ORIGIN, (3, 0.4)), blob((0, 1.6), (3, 0.4))), separated=False
@@ -346,31 +344,21 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
             separated=False,
         ),
         "padded-touching": Shape(
-            "touching",
-            (padded(blob(ORIGIN, 1), 10, 1), padded(blob((4, 0), 1), 10, 1)),
-            n_features=10,
-            separated=False,
+            "touching", tuple(padded(one, 10, 1) for one in blobs((ORIGIN, (4, 0)), 1)), separated=False
         ),
         "three-crosses": Shape(
             "drawings", tuple(strokes(*cross(at)) for at in (ORIGIN, (2.6, 0), (1.3, 1.5)))
         ),
         "smiley": Shape(
             "drawings",
-            (
-                sphere(ORIGIN, 3, 0.08),
-                blob((-1, 1), 0.15),
-                blob((1, 1), 0.15),
-                arc(ORIGIN, 1.6, 210, 330, 0.08),
-            ),
+            (sphere(ORIGIN, 3, 0.08), *blobs(((-1, 1), (1, 1)), 0.15), arc(ORIGIN, 1.6, 210, 330, 0.08)),
             (6, 1, 1, 2),
         ),
         "zigzag": Shape("drawings", (strokes(ZIGZAG), strokes(ZIGZAG + np.array([0, 1.6])))),
         "letters": Shape("drawings", tuple(strokes(*letter) for letter in LETTERS)),
-        "atom": Shape("shells", (ball(CENTRE, 0.6), sphere(CENTRE, 3, 0.1)), n_features=3),
-        "two-shells": Shape(
-            "shells", (sphere(CENTRE, 1, 0.05), sphere(CENTRE, 3, 0.1)), (1, 4), n_features=3
-        ),
-        "roll-pieces": Shape("rolls", (roll(1.5, 2.5), roll(2.9, 3.6), roll(3.9, 4.5)), n_features=3),
-        "two-rolls": Shape("rolls", (roll(1.5, 3.5), roll(1.5, 3.5, turn=180)), n_features=3),
+        "atom": Shape("shells", (ball(CENTRE, 0.6), sphere(CENTRE, 3, 0.1))),
+        "two-shells": Shape("shells", (sphere(CENTRE, 1, 0.05), sphere(CENTRE, 3, 0.1)), (1, 4)),
+        "roll-pieces": Shape("rolls", (roll(1.5, 2.5), roll(2.9, 3.6), roll(3.9, 4.5))),
+        "two-rolls": Shape("rolls", (roll(1.5, 3.5), roll(1.5, 3.5, turn=180))),
     }
 )

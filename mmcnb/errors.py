@@ -1,5 +1,8 @@
 """The errors a user can cause, each with one clear sentence."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class InputError(ValueError):
     """Input that cannot be used: data, a parameter or a path.
@@ -24,6 +27,54 @@ class DamagedStoreError(InputError):
 
 class MemoryLimitError(InputError):
     """A memory limit too small for the work; the message names the least that works."""
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error of another library, short enough to be part of a sentence.
+
+    Examples
+    --------
+    >>> from mmcnb.errors import one_line
+    >>> one_line(OSError(28, "No space left on device")), one_line(EOFError())
+    ('No space left on device', 'EOFError')
+    """
+    said = " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".:")
+    return said[:200] or type(error).__name__
+
+
+@contextmanager
+def worded(
+    fault: str, remedy: str, *causes: type[Exception], kind: type[InputError] = InputError
+) -> Iterator[None]:
+    """Turn an error of another library into one sentence; our own errors pass, and want of memory.
+
+    Parameters
+    ----------
+    fault, remedy : str
+        What stands before the message of the error, and after it.
+    *causes : type
+        Errors that are turned; none are all.
+    kind : type, default=InputError
+        What is raised.
+
+    Examples
+    --------
+    >>> from mmcnb.errors import InputError, worded
+    >>> try:
+    ...     with worded("rows.txt cannot be read", "check its permissions", OSError):
+    ...         raise PermissionError(13, "Permission denied")
+    ... except InputError as error:
+    ...     print(error)
+    rows.txt cannot be read (Permission denied): check its permissions.
+    """
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:
+        if causes and not isinstance(error, causes):
+            raise
+        raise kind(f"{fault} ({one_line(error)}): {remedy}.") from error
 
 
 def shown(value: object) -> str:

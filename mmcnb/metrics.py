@@ -227,10 +227,8 @@ def sampled_silhouette(
     taken = labels[rows]
     n_clusters = len(np.unique(taken))
     if not 2 <= n_clusters < len(rows):
-        raise InputError(
-            f"a silhouette needs 2 clusters or more, of some rows each; the {len(rows)} sampled rows have "
-            f"{n_clusters}."
-        )
+        found = f"the {len(rows)} sampled rows have {n_clusters}"
+        raise InputError(f"a silhouette needs 2 clusters or more, of some rows each; {found}.")
     with config_context(working_memory=64):
         return float(silhouette_score(standardized(as_matrix(samples.gather(rows)), scale), taken))
 
@@ -239,9 +237,8 @@ def _contingency(y_true: ArrayLike, labels: ArrayLike) -> Any:
     """Count rows by class (axis 0) and cluster (axis 1)."""
     y_true, labels = _one_dimensional(y_true, "y_true"), _one_dimensional(labels, "labels")
     if len(y_true) != len(labels):
-        raise InputError(
-            f"y_true has {len(y_true)} rows and labels has {len(labels)}; give one of each a row."
-        )
+        fault = f"y_true has {len(y_true)} rows and labels has {len(labels)}"
+        raise InputError(f"{fault}; give one of each a row.")
     try:
         return _agreement.contingency(y_true, labels)
     except TypeError as error:  # of values without an order
@@ -260,7 +257,5 @@ def _one_dimensional(values: ArrayLike, name: str) -> np.ndarray:
     values = plain_values(values, name, text=True)
     values = values.astype(np.float64) if values.dtype == np.float16 else values
     if values.ndim != 1 or len(values) == 0:
-        raise InputError(
-            f"{name} has shape {values.shape}; give one class or label a row, and at least one row."
-        )
+        raise InputError(f"{name} has shape {values.shape}; give one value a row, and at least one row.")
     return values

@@ -87,9 +87,8 @@ def select_n_clusters(
 
     parameters = estimator.get_params()
     if "n_clusters" not in parameters:
-        raise InputError(
-            f"{type(estimator).__name__} has no n_clusters to choose; give an estimator that takes one."
-        )
+        name = type(estimator).__name__
+        raise InputError(f"{name} has no n_clusters to choose; give an estimator that takes one.")
     numbers = _checked(n_clusters)
     Interval(2, integer=True).check("n_subsets", n_subsets)
     Interval(4, integer=True).check("sample_size", sample_size)
@@ -123,9 +122,7 @@ def select_n_clusters(
 def _checked(n_clusters: Iterable[int]) -> list[int]:
     given = list(n_clusters) if np.iterable(n_clusters) else []
     if not given:
-        raise InputError(
-            f"n_clusters={shown(n_clusters)} is no list of numbers; give one such as range(2, 13)."
-        )
+        raise InputError(f"n_clusters={shown(n_clusters)} is no list of numbers; give one: range(2, 13).")
     for place, k in enumerate(given):
         Interval(2, integer=True).check(f"n_clusters[{place}]", k)
     return sorted({int(k) for k in given})
@@ -155,10 +152,9 @@ def _subsets(
     # The local search takes a second for 1,000 rows.
     size = min(1000, 2 * n_samples // 3)
     if size <= n_clusters:
-        raise InputError(
-            f"stability compares fits on subsets of {size} of the {n_samples} rows of the sample, which are "
-            f"too few for n_clusters={n_clusters}; give more rows, a larger sample_size or fewer clusters."
-        )
+        subsets = f"subsets of {size} of the {n_samples} rows of the sample"
+        fault = f"stability compares fits on {subsets}, which are too few for n_clusters={n_clusters}"
+        raise InputError(f"{fault}; give more rows, a larger sample_size or fewer clusters.")
     return [np.sort(random_state.permutation(n_samples)[:size]) for _ in range(n_subsets)]
 
 

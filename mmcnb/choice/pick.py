@@ -90,7 +90,7 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
         ranked = sorted(_moves(graph, labels, seed), key=lambda one: -one[0])[:JUDGED]
         judged = [(judge(graph, other).J, other) for _, other in ranked]
         best = max(judged, key=lambda one: one[0], default=(-np.inf, labels))
-        if best[0] <= score:
+        if best[0] <= score + 1e-9:  # the same clusters in another order have another rounding
             break
         score, labels = best
     return labels

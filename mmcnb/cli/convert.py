@@ -18,10 +18,7 @@ OF_TABLES: dict[str, dict[str, Any]] = {
     "label_column": {"help": "column of classes"},
     "index_column": {"help": "column of the names of rows"},
     "header": {"choices": ["yes", "no"], "help": "whether the first line of text names the columns"},
-    "na_values": {
-        "action": "append",
-        "help": "mark of missing values beside NA, ?, - and others; '' is none",
-    },
+    "na_values": {"action": "append", "help": "mark of missing values beside NA, ? and -; '' is none"},
     "thousands": {"help": "mark between thousands in text"},
     "decimal": {"choices": [".", ","], "help": "decimal point of text (default: .)"},
     "delimiter": {"help": "mark between cells of text (default: that of the first lines)"},
@@ -36,34 +33,18 @@ OF_TABLES: dict[str, dict[str, Any]] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mmcnb convert``."""
-    parser.add_argument(
-        "source",
-        metavar="IN",
-        help="CSV or LIBSVM text (plain, .gz, .bz2, .xz, .zst), Parquet, Arrow, .npy, .npz, Zarr",
-    )
+    source = "CSV or LIBSVM text (plain, .gz, .bz2, .xz, .zst), Parquet, Arrow, .npy, .npz, Zarr"
+    parser.add_argument("source", metavar="IN", help=source)
     parser.add_argument("out", metavar="OUT", help="Zarr store to write")
-    parser.add_argument(
-        "--layout", choices=["auto", "dense", "csr"], default="auto", help="how rows are stored"
-    )
+    parser.add_argument("--layout", choices=["auto", "dense", "csr"], default="auto", help="form of the rows")
     group = parser.add_argument_group("tables (CSV, Parquet, Arrow)")
     for name, options in OF_TABLES.items():
-        of_value: dict[str, Any] = (
-            {} if "choices" in options else {"metavar": "NAME" if "column" in name else "MARK"}
-        )
-        group.add_argument(f"--{name.replace('_', '-')}", **of_value, **options)
-    parser.add_argument(
-        "--zero-based", action="store_true", help="LIBSVM column numbers begin at 0 instead of 1"
-    )
-    parser.add_argument(
-        "--features",
-        dest="n_features",
-        type=int,
-        metavar="N",
-        help="number of features, if IN may not show all",
-    )
-    parser.add_argument(
-        "--dtype", choices=["float32", "float64"], help="type of the values (default: as in IN)"
-    )
+        metavar: Any = {} if "choices" in options else {"metavar": "NAME" if "column" in name else "MARK"}
+        group.add_argument(f"--{name.replace('_', '-')}", **metavar, **options)
+    parser.add_argument("--zero-based", action="store_true", help="LIBSVM columns are numbered from 0, not 1")
+    number = "number of features, if IN may not show all"
+    parser.add_argument("--features", dest="n_features", type=int, metavar="N", help=number)
+    parser.add_argument("--dtype", choices=["float32", "float64"], help="type of the values (default: of IN)")
     add_options(parser, "element", "memory-limit", "overwrite")
 
 

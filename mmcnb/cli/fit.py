@@ -13,9 +13,7 @@ from mmcnb.cli._common import add_options, add_store, words
 from mmcnb.cli._methods import add_method, make_estimator
 from mmcnb.cli._outputs import check_paths, whole_outputs
 
-OF_ESTIMATOR = (
-    *("n_clusters", "objective", "converged", "candidate", "kernel", "kernel_names", "kernel_weights"),
-)
+OF_ALL = "n_clusters", "objective", "converged", "candidate", "kernel", "kernel_names", "kernel_weights"
 OF_SOME_METHODS = (
     *("sizes", "sample_sizes", "labels_seconds", "numbers", "trust"),
     *("gamma", "w_norm", "w_norm_random", "score", "gap"),
@@ -75,7 +73,7 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
     return report | {
         **{name: getattr(arguments, name) for name in ("store", "method", "model", "labels", "checkpoint")},
         **{name: getattr(samples, name) for name in ("n_samples", "n_features")},
-        **{name: getattr(estimator, f"{name}_", None) for name in OF_ESTIMATOR},
+        **{name: getattr(estimator, f"{name}_", None) for name in OF_ALL},
         "passes": int((estimator.history_["stage"] == "all rows").sum()),
         "fit_seconds": seconds - (report["labels_seconds"] or 0.0),
         "rows_per_second": samples.n_samples / seconds,

@@ -22,18 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Label every row."""
-    inputs = [arguments.store, arguments.model]
-    with whole_outputs([], inputs, arguments.overwrite, arguments.labels) as (aside,):
-        return _predict(arguments, aside)
-
-
-def _predict(arguments: argparse.Namespace, labels: str) -> dict[str, Any]:
     from mmcnb import load, open_samples
 
-    estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)
-    samples, started = open_samples(arguments.store, arguments.element), time.perf_counter()
-    estimator.predict(samples, out=labels)
-    seconds = time.perf_counter() - started
+    inputs = [arguments.store, arguments.model]
+    with whole_outputs([], inputs, arguments.overwrite, arguments.labels) as (labels,):
+        estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)
+        samples, started = open_samples(arguments.store, arguments.element), time.perf_counter()
+        estimator.predict(samples, out=labels)
+        seconds = time.perf_counter() - started
     return {
         **{name: getattr(arguments, name) for name in ("store", "model", "labels")},
         "n_samples": samples.n_samples,

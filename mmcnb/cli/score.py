@@ -68,10 +68,8 @@ def _values(path: str, column: str | None, samples: Any) -> Any:
 
     values = read_values(path, column)
     if len(values) != samples.n_samples:
-        raise InputError(
-            f"{path} has {len(values):,} rows and {samples.name} has {samples.n_samples:,}; give one label "
-            "a row, in the order of the rows."
-        )
+        fault = f"{path} has {len(values):,} rows and {samples.name} has {samples.n_samples:,}"
+        raise InputError(f"{fault}; give one label a row, in the order of the rows.")
     if values.dtype.kind == "f" and (values % 1).any():
         example = values[values % 1 != 0][0]
         raise InputError(f"{path} has labels such as {example:g}; give whole numbers or names.")
@@ -82,10 +80,8 @@ def _values(path: str, column: str | None, samples: Any) -> Any:
     other = names.astype(text) != kept.astype(text)
     if other.any():
         row = int(other.argmax())
-        raise InputError(
-            f"{path} has other rows than {samples.name}: row {row} is {names[row]}, not {kept[row]}; give "
-            "the labels of these rows, in their order."
-        )
+        fault = f"{path} has other rows than {samples.name}: row {row} is {names[row]}, not {kept[row]}"
+        raise InputError(f"{fault}; give the labels of these rows, in their order.")
     return values
 
 

@@ -23,8 +23,6 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     from mmcnb.stores import verify_store
 
     if "://" not in arguments.store and table_format(Path(arguments.store)):
-        raise InputError(
-            f"{arguments.store} is a table, which has no checksums: "
-            f"write a store with `mmcnb convert {arguments.store} OUT.zarr` and verify that."
-        )
+        remedy = f"write a store with `mmcnb convert {arguments.store} OUT.zarr` and verify that"
+        raise InputError(f"{arguments.store} is a table, which has no checksums: {remedy}.")
     return verify_store(arguments.store, arguments.element)

@@ -155,9 +155,8 @@ class ClusterMapDisplay:
         for cluster, color in zip(clusters.tolist(), cluster_colors(clusters), strict=True):
             mine = self.labels == cluster
             faces = np.where(inside[mine, None], (*color[:3], 0.0), color)
-            self.scatters_[cluster] = ax.scatter(
-                *self.points[mine].T, facecolors=faces, edgecolors=[color], **style
-            )
+            drawn = ax.scatter(*self.points[mine].T, facecolors=faces, edgecolors=[color], **style)
+            self.scatters_[cluster] = drawn
             ax.scatter([], [], color=[color], label=f"{cluster}: {mine.mean():.1%}")
         hollow = f"margin < {self.threshold:.2g}: {inside.mean():.1%}"
         ax.scatter([], [], facecolors="none", edgecolors="0.3", label=hollow)

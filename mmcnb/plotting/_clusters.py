@@ -130,9 +130,8 @@ class ClusterDisplay:
         """
         points, numbers = two_columns(X, features), np.asarray(labels)
         if numbers.shape != points.shape[:1]:
-            raise InputError(
-                f"X has {len(points)} rows and labels has shape {numbers.shape}; give one label a row of X."
-            )
+            fault = f"X has {len(points)} rows and labels has shape {numbers.shape}"
+            raise InputError(f"{fault}; give one label a row of X.")
         return cls(points, numbers).plot(ax=ax, **scatter)
 
     def plot(self, ax: Any = None, **scatter: Any) -> ClusterDisplay:

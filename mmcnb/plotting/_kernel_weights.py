@@ -54,10 +54,8 @@ class KernelWeightsDisplay:
         self.weights = np.asarray(weights, np.float64)
         self.names = list(names)
         if self.weights.shape != (len(self.names),) or not self.names:
-            raise InputError(
-                f"weights has shape {self.weights.shape} and there are {len(self.names)} names; "
-                "give one name a weight."
-            )
+            found = f"weights has shape {self.weights.shape} and there are {len(self.names)} names"
+            raise InputError(f"{found}; give one name a weight.")
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **bar: Any) -> KernelWeightsDisplay:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, worded
+from mmcnb.errors import one_line as one_line  # estimators import it from here
 from mmcnb.samples.matrix import block_dtype, check_dtype, check_shape
 
 
@@ -79,9 +80,7 @@ def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
             check_dtype(array.dtype, name)
         missing = array.dtype.kind == "f" and not np.isfinite(array).all()
     if missing:
-        raise InputError(
-            f"Input {name} contains NaN, infinity or a missing value: give a class for each row."
-        )
+        raise InputError(f"Input {name} contains NaN, infinity or a missing value: give each row a class.")
     return array
 
 
@@ -91,22 +90,19 @@ def _joined(source: Any, name: str) -> np.ndarray:
         return np.asarray(source)
     if isinstance(source, list | tuple):
         _check_rows(source, name)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # such as of a masked value that becomes NaN
-            return np.asarray(source)
-    except Exception as error:  # whatever the object's own __array__ raises
-        raise InputError(f"{name} is no array of numbers ({one_line(error)}): correct it.") from error
+    # The object's own __array__ may raise whatever it wants.
+    with worded(f"{name} is no array of numbers", "correct it"), warnings.catch_warnings():
+        warnings.simplefilter("error")  # such as of a masked value that becomes NaN
+        return np.asarray(source)
 
 
 def _check_mask(array: np.ma.MaskedArray, name: str) -> None:
     places = np.argwhere(np.ma.getmaskarray(array))
     if len(places):
         column = f", column {places[0][1]}" if array.ndim == 2 else ""
-        raise InputError(
-            f"{name} is a masked array with {len(places)} masked values, the first at row {places[0][0]}"
-            f"{column}: fill them, such as by X.filled(0), or drop such rows."
-        )
+        found = f"{len(places)} masked values, the first at row {places[0][0]}{column}"
+        remedy = "fill them, such as by X.filled(0), or drop such rows"
+        raise InputError(f"{name} is a masked array with {found}: {remedy}.")
 
 
 def _check_rows(rows: Sequence[Any], name: str) -> None:
@@ -119,9 +115,8 @@ def _check_rows(rows: Sequence[Any], name: str) -> None:
     lengths = [len(row) if isinstance(row, list | tuple) else None for row in rows]
     other = next((k for k, length in enumerate(lengths) if length != lengths[0]), None)
     if other is not None:
-        raise InputError(
-            f"{name} has rows of different lengths, row {other} unlike row 0: give rows x features (2-D)."
-        )
+        unlike = f"rows of different lengths, row {other} unlike row 0"
+        raise InputError(f"{name} has {unlike}: give rows x features (2-D).")
 
 
 def _from_objects(array: np.ndarray, name: str) -> np.ndarray:
@@ -162,12 +157,6 @@ def _is_missing(value: Any) -> bool:
     return named or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
 
 
-def one_line(error: BaseException) -> str:
-    """The message of an error of another library, short enough to be part of a sentence."""
-    said = " ".join(str(error).split()).rstrip(".:")
-    return said[:200] or type(error).__name__
-
-
 def plain_csr(source: Any, name: str) -> Any:
     """A SciPy matrix of any format as CSR, of two dimensions and in the type of its blocks.
 
@@ -194,19 +183,15 @@ def plain_csr(source: Any, name: str) -> Any:
         _check_mask(source.data, f"the array data of {name}")
     if source.format == "csr":
         return source
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            if hasattr(source, "check_format"):  # CSC and BSR
-                source.check_format(full_check=True)
-            elif source.format == "coo":
-                type(source)((source.data, (source.row, source.col)), shape=source.shape)  # checks them
-            # The conversion adds values of one place: small integers would overflow in their own type.
-            return source.astype(block_dtype(source.dtype), copy=False).tocsr()
-    except Exception as error:  # SciPy names no class of its own
-        raise InputError(
-            f"{name}: the {source.format.upper()} matrix is damaged ({one_line(error)}): make it again."
-        ) from error
+    fault = f"{name}: the {source.format.upper()} matrix is damaged"
+    with worded(fault, "make it again"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if hasattr(source, "check_format"):  # CSC and BSR
+            source.check_format(full_check=True)
+        elif source.format == "coo":
+            type(source)((source.data, (source.row, source.col)), shape=source.shape)  # checks them
+        # The conversion adds values of one place: small integers would overflow in their own type.
+        return source.astype(block_dtype(source.dtype), copy=False).tocsr()
 
 
 def check_feature_names(names: Any, n_features: int, name: str) -> list[str] | None:
@@ -215,8 +200,6 @@ def check_feature_names(names: Any, n_features: int, name: str) -> list[str] | N
         return None
     listed = list(names) if np.iterable(names) and not isinstance(names, str) else []
     if len(listed) != n_features or not all(isinstance(one, str) for one in listed):
-        raise InputError(
-            f"{name}: feature_names has {len(listed)} entries for {n_features} columns: "
-            "give one text a column, or None."
-        )
+        fault = f"{name}: feature_names has {len(listed)} entries for {n_features} columns"
+        raise InputError(f"{fault}: give one text a column, or None.")
     return [str(one) for one in listed]

@@ -140,11 +140,12 @@ class ChunkedSamples(Samples):
     """Rows of ``_rows``, an array that is read by ``read(start, stop)`` and ``gather(rows)``.
 
     Of sparse rows ``_read`` and ``_gather`` give data, indices and row pointers from 0. Rows that are
-    reopenable have an ``opener`` of path and element, and an ``identity``, a hash that others do not have.
+    reopenable have an ``opening``, a function with its two arguments, and an ``identity``, a hash that others
+    do not have.
     """
 
     _rows: Any
-    opener: Any
+    opening: tuple[Any, Any, Any]
     identity: Any
 
     def _set_rows(self, rows: Any, chunk_rows: int) -> None:
@@ -157,7 +158,7 @@ class ChunkedSamples(Samples):
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_reopenable:
             raise InputError(f"{self.name} cannot be sent to another process: open it by its path instead.")
-        return open_again, (self.opener, self.path, self.element, self.identity())
+        return open_again, (*self.opening, self.identity())
 
     def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:
         """Read the rows ``start <= row < stop``."""
@@ -185,7 +186,7 @@ class ChunkedSamples(Samples):
 
 
 @lru_cache(maxsize=4)
-def open_again(opener: Any, path: str, element: str | None, identity: str) -> Samples:
+def open_again(opener: Any, path: Any, element: Any, identity: str) -> Samples:
     """Open pickled rows, once in a process.
 
     Raises

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, worded
 from mmcnb.samples._arrays import plain_array
 from mmcnb.samples._base import ChunkedSamples, edge_bytes
 from mmcnb.samples._groups import GroupedRows
@@ -35,9 +35,8 @@ class DaskSamples(ChunkedSamples):
         self.feature_names = feature_names
         self._array = array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
         self.is_sparse = scipy.sparse.issparse(array._meta)
-        empty = (scipy.sparse.csr_array if self.is_sparse else np.empty)(
-            (0, self.n_features), dtype=array.dtype
-        )
+        make = scipy.sparse.csr_array if self.is_sparse else np.empty
+        empty = make((0, self.n_features), dtype=array.dtype)
         chunks = self._array.chunks[0]
         self._set_rows(GroupedRows(chunks, self._compute, empty), max(chunks))
         if self.is_sparse:
@@ -51,24 +50,16 @@ class DaskSamples(ChunkedSamples):
 
     def _compute(self, chunk: int) -> Any:
         shape = self._array.chunks[0][chunk], self.n_features
-        try:
+        # The graph's own functions may raise whatever they want.
+        with worded(f"{self.name}: chunk {chunk} could not be computed", "see that compute() works"):
             block = self._get(chunk)
-        except MemoryError:
-            raise
-        except Exception as error:  # whatever the graph's own functions raise
-            reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-            raise InputError(
-                f"{self.name}: chunk {chunk} could not be computed ({reason}): "
-                "see that the array's compute() works."
-            ) from error
         if isinstance(block, np.ma.MaskedArray):
             block = plain_array(block, f"chunk {chunk} of {self.name}")
         block = block if scipy.sparse.issparse(block) else np.asarray(block)
         if block.shape != shape or block.dtype != self._array.dtype:
-            raise InputError(
-                f"{self.name}: chunk {chunk} is {block.dtype} of shape {block.shape}, but the array says "
-                f"{self._array.dtype} of shape {shape}: correct the function that makes it."
-            )
+            found = f"chunk {chunk} is {block.dtype} of shape {block.shape}"
+            said = f"the array says {self._array.dtype} of shape {shape}"
+            raise InputError(f"{self.name}: {found}, but {said}: correct the function that makes it.")
         return block
 
     @cached_property
@@ -109,9 +100,7 @@ def open_dask(source: Any) -> DaskSamples:
         raise InputError("X is one column of a Dask frame: give a frame, such as by X.to_frame().")
     for name, dtype in source.dtypes.items():
         if getattr(dtype, "kind", "O") not in "biuf" or not isinstance(dtype, np.dtype):
-            raise InputError(
-                f"column {name!r} of the Dask frame is {dtype}, no plain numbers: convert it by "
-                "X.astype('float64'), or drop it."
-            )
+            fault = f"column {name!r} of the Dask frame is {dtype}, no plain numbers"
+            raise InputError(f"{fault}: convert it by X.astype('float64'), or drop it.")
     rows = source.astype(block_dtype(*source.dtypes)).to_dask_array(lengths=True)
     return DaskSamples(rows, "the Dask frame", column_names(source))

@@ -36,7 +36,6 @@ class Element(ChunkedSamples):
         self.storage, self.node, self.arrays = storage, node, arrays
         self._describe(describe(storage, node), shape, dtype)
         self.path, self.element = storage.place(node)
-        self.opener = storage.opener
         storage.take(self)
         if not self.is_reopenable:
             self.path = None
@@ -74,16 +73,12 @@ class CSRElement(StoredCSRSamples, Element):
         parts = {part: storage.member(group, part) for part in ("data", "indices", "indptr")}
         for part, array in parts.items():
             if len(getattr(array, "shape", ())) != 1:
-                raise InputError(
-                    f"{name}: a CSR group needs a 1-D array named {part}: write the matrix again."
-                )
+                raise InputError(f"{name}: a CSR group needs a 1-D array named {part}: write it again.")
         shape = attributes.get("shape")
         shape = shape.tolist() if isinstance(shape, np.ndarray) else shape
         if not isinstance(shape, list | tuple) or not all(type(n) is int and n >= 0 for n in shape):
-            raise InputError(
-                f"{name}: the CSR group has no attribute shape of the form [rows, columns]: "
-                "write the matrix again, for example with anndata."
-            )
+            fault = f"{name}: the CSR group has no attribute shape of the form [rows, columns]"
+            raise InputError(f"{fault}: write the matrix again, for example with anndata.")
         self._set(storage, group, tuple(shape), parts["data"].dtype, list(parts.values()))
         matrix.check_index_dtypes(name, indices=parts["indices"], indptr=parts["indptr"])
         edges = EdgeChunks(len(parts))
@@ -149,10 +144,8 @@ def open_element(storage: Any, node: Any, element: str | None) -> Samples:
         fault = f"encoded as {form or 'a plain group'} {version}".rstrip() + ", which has no reader"
         remedy = "write it as one of array 0.2.0, csr_matrix 0.1.0, or as a 2-D array"
         if form == "csc_matrix":
-            fault, remedy = (
-                "stored by columns (CSC), so no rows can be streamed",
-                "write X.tocsr() in its place",
-            )
+            fault = "stored by columns (CSC), so no rows can be streamed"
+            remedy = "write X.tocsr() in its place"
         raise InputError(f"{describe(storage, node)} is {fault}: {remedy}.")
     return reader(storage, node)
 
@@ -181,11 +174,9 @@ def _found(storage: Any, group: Any, element: str | None) -> Any:
     path = (element or "X").strip("/")
     node = storage.member(group, path)
     if node is None:
-        known = ", ".join(_listed(storage, group))
+        name, known = describe(storage, group), ", ".join(_listed(storage, group))
         has = known and f"; it has: {known}"
-        raise InputError(
-            f"{describe(storage, group)} has no element {path!r}{has}. Name one with element (--element)."
-        )
+        raise InputError(f"{name} has no element {path!r}{has}. Name one with element (--element).")
     return node
 
 

@@ -7,7 +7,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, worded
 
 DOCUMENT_BYTES = 64 * 2**20  # of a document that describes a store or a fit
 
@@ -33,9 +33,8 @@ def check_file(path: str | os.PathLike[str]) -> os.stat_result:
     if not stat.S_ISREG(found.st_mode):
         kinds = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
         kind = kinds.get(stat.S_IFMT(found.st_mode), "device")
-        raise InputError(
-            f"{path} is a {kind}, not a regular file: copy its contents to a file and give that."
-        )
+        remedy = "copy its contents to a file and give that"
+        raise InputError(f"{path} is a {kind}, not a regular file: {remedy}.")
     return found
 
 
@@ -56,10 +55,8 @@ def open_file(path: str | os.PathLike[str]) -> BufferedReader:
         There is no regular file at the path, or it may not be read.
     """
     check_file(path)
-    try:
+    with worded(f"{path} cannot be read", "check its permissions", OSError):
         return Path(path).open("rb")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): check its permissions.") from error
 
 
 def read_document(path: str | os.PathLike[str]) -> bytes:
@@ -73,9 +70,8 @@ def read_document(path: str | os.PathLike[str]) -> bytes:
     with open_file(path) as file:
         content = file.read(DOCUMENT_BYTES + 1)
     if len(content) > DOCUMENT_BYTES:
-        raise InputError(
-            f"{path} has more than {DOCUMENT_BYTES:,} bytes, which no such file needs: replace it."
-        )
+        fault = f"{path} has more than {DOCUMENT_BYTES:,} bytes, which no such file needs"
+        raise InputError(f"{fault}: replace it.")
     return content
 
 

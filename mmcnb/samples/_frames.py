@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from mmcnb.errors import InputError
-from mmcnb.samples._arrays import one_line, plain_array
+from mmcnb.errors import InputError, worded
+from mmcnb.samples._arrays import plain_array
 from mmcnb.samples.columns import kind_of
 from mmcnb.samples.matrix import block_dtype
 
@@ -29,12 +29,8 @@ def as_frame(source: Any) -> Any:
         return None
     if hasattr(source, "iloc"):
         return source
-    try:
+    with worded(f"{FRAME} cannot be read", "cast its columns to numbers"):
         return pa.table(source)
-    except Exception as error:  # of either library
-        raise InputError(
-            f"{FRAME} cannot be read ({one_line(error)}): cast its columns to numbers."
-        ) from error
 
 
 def read_frame(frame: Any) -> Table:
@@ -58,25 +54,23 @@ def read_frame(frame: Any) -> Table:
     is_arrow = isinstance(frame, pa.Table)
     names, columns = column_names(frame), _columns(frame)
     if columns and hasattr(frame, "sparse"):  # of pandas, and only if all columns are
-        return Table(_sparse_rows(frame), names)
+        with worded(f"{FRAME} is sparse around other values", "give X.sparse.to_dense()", ValueError):
+            return Table(frame.sparse.to_coo().tocsr(), names)
     types, one = set(() if is_arrow else frame.dtypes), None
     if len(types) == 1 and all(isinstance(one, np.dtype) for one in types):
         one = frame.to_numpy(copy=False)
     if one is not None and one.dtype.kind in "biuf" and one.flags.c_contiguous:
         rows, values = one, [one[:, 0]]
     else:
-        values = [
-            _values(name, frame.column(k) if is_arrow else frame.iloc[:, k]) for k, name in enumerate(columns)
-        ]
+        column_of = frame.column if is_arrow else lambda k: frame.iloc[:, k]
+        values = [_values(name, column_of(k)) for k, name in enumerate(columns)]
         rows = np.empty((len(frame), len(values)), block_dtype(*(column.dtype for column in values)))
         for number, column in enumerate(values):
             rows[:, number] = column
     written = ("", "Unnamed: 0", "__index_level_0__")  # an index that was written as a column
     if columns and columns[0] in written and np.array_equal(values[0], np.arange(len(rows))):
-        raise InputError(
-            f"the first column {columns[0]!r} of {FRAME} only counts its rows, as to_csv() writes them: "
-            "drop it, or read the file with index_col=0."
-        )
+        fault = f"the first column {columns[0]!r} of {FRAME} only counts its rows, as to_csv() writes them"
+        raise InputError(f"{fault}: drop it, or read the file with index_col=0.")
     return Table(rows, names)
 
 
@@ -96,23 +90,13 @@ def column_names(frame: Any) -> list[str] | None:
     text = [isinstance(name, str) for name in columns]
     if any(text) and not all(text):
         other = columns[text.index(False)]
-        raise InputError(
-            f"Feature names are only supported if all input features have string names, but {FRAME} has a "
-            f"column {other!r}: rename it, or rename all columns, such as by X.columns.astype(str)."
-        )
+        rule = "Feature names are only supported if all input features have string names"
+        remedy = "rename it, or rename all columns, such as by X.columns.astype(str)"
+        raise InputError(f"{rule}, but {FRAME} has a column {other!r}: {remedy}.")
     twice = [name for name, count in Counter(columns).items() if count > 1]
     if twice:
         raise InputError(f"{FRAME} has two columns {twice[0]!r}: rename or drop one of them.")
     return [str(name) for name in columns] if columns and all(text) else None
-
-
-def _sparse_rows(frame: Any) -> Any:
-    try:
-        return frame.sparse.to_coo().tocsr()
-    except ValueError as error:
-        raise InputError(
-            f"{FRAME} is sparse around values that are not 0: give X.sparse.to_dense()."
-        ) from error
 
 
 REMEDIES = {
@@ -134,9 +118,7 @@ def _values(name: Any, series: Any) -> np.ndarray:
         raise InputError(f"column {name!r} of {FRAME} is {found.format(column.type)}, not numbers: {remedy}.")
     if column.null_count:
         row = column.is_null().index(True).as_py()
-        raise InputError(
-            f"Input X contains NaN, a missing value, at row {row}, column {name!r} of {FRAME}: "
-            "fill in or drop such rows before clustering."
-        )
+        fault = f"Input X contains NaN, a missing value, at row {row}, column {name!r} of {FRAME}"
+        raise InputError(f"{fault}: fill in or drop such rows before clustering.")
     column = column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column
     return column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)

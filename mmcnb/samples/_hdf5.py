@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.errors import DamagedStoreError, InputError, worded
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples._elements import Element, open_element
 from mmcnb.samples._files import check_file, file_identity
@@ -32,22 +31,13 @@ class _Dataset(SlicedRows):
 
     def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
         """Read whole chunks; the library lets one thread in at a time."""
-        try:
+        # Errors come from filters, from the driver, and from a file that was closed.
+        with worded(f"{self._name}: {start} to {stop} cannot be read", REMEDY, kind=DamagedStoreError):
             out[...] = self._array[start:stop]
-        except MemoryError:
-            raise
-        except Exception as error:  # of filters, of the driver, of a file that was closed
-            reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-            raise DamagedStoreError(
-                f"{self._name}: {start} to {stop} cannot be read ({reason}): {REMEDY}."
-            ) from error
 
 
-@dataclass(frozen=True)
 class HDF5Storage:
-    """An HDF5 file: the function that opens it again."""
-
-    opener: Any
+    """An HDF5 file."""
 
     def place(self, node: Any) -> tuple[str, str | None]:
         """Path of the file, and the path of the node inside."""
@@ -63,12 +53,8 @@ class HDF5Storage:
 
     def member(self, group: Any, path: str) -> Any:
         """The node at a path below a group; None if there is none."""
-        try:
+        with worded(f"{group.file.filename}: {path} cannot be read", REMEDY, kind=DamagedStoreError):
             return _follow(group, path)
-        except InputError:
-            raise
-        except (KeyError, OSError, RuntimeError, ValueError) as error:
-            raise DamagedStoreError(f"{group.file.filename}: {path} cannot be read: {REMEDY}.") from error
 
     def members(self, group: Any) -> Iterable[tuple[str, Any]]:
         """Names and nodes of the members of a group."""
@@ -80,9 +66,9 @@ class HDF5Storage:
         return _Dataset(array, edges, lookahead)
 
     def take(self, samples: Element) -> None:
-        """Set that nothing is checked, and whether the file is one that others can open."""
+        """Set how rows are opened again, that nothing is checked, and whether others can open the file."""
         file = samples.node.file
-        samples.checksummed = False
+        samples.opening, samples.checksummed = (open_hdf5, samples.path, samples.element), False
         samples.is_reopenable = file.mode == "r" and Path(file.filename).is_file()
 
     def identity(self, samples: Element) -> str:
@@ -132,13 +118,9 @@ def open_hdf5(path: str | os.PathLike[str], element: str | None = None) -> Sampl
     except ImportError as error:
         raise InputError(f'{path} needs h5py: pip install "mmcnb[hdf5]".') from error
     check_file(path)
-    try:
+    remedy = "close it in the program that writes it, or restore it from a copy"
+    with worded(f"{path} cannot be opened as HDF5", remedy, OSError):
         file = h5py.File(path, "r")
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be opened as HDF5 ({str(error).splitlines()[0][:120]}): close it where it is "
-            "written, or restore it from a copy."
-        ) from error
     return open_node(file, element)
 
 
@@ -146,4 +128,4 @@ def open_node(node: Any, element: str | None = None) -> Samples:
     """Open rows of a file, group or dataset of h5py."""
     if not node:
         raise InputError("X is of an HDF5 file that was closed: open it again.")
-    return open_element(HDF5Storage(open_hdf5), node, element)
+    return open_element(HDF5Storage(), node, element)

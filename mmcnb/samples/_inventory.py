@@ -9,8 +9,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from zarr.core.buffer import Buffer
 from zarr.core.sync import sync
 from zarr.registry import get_numcodec
 
-from mmcnb.errors import DamagedStoreError, InputError, shown
+from mmcnb.errors import DamagedStoreError, InputError, one_line, shown, worded
 
 PathLike = str | os.PathLike[str]
 
@@ -47,9 +46,7 @@ CODECS = {  # of numcodecs, for Zarr 2
 }
 PATHS = {"", "X", "X/data", "X/indices", "X/indptr", "y", "index"}  # of arrays that a record may list
 REMEDY = "restore it from a copy or convert the data again"
-CHANGED = (
-    "if the store was changed on purpose, delete the attribute mmcnb of its root and run `mmcnb convert`"
-)
+CHANGED = "if it was changed on purpose, delete the attribute mmcnb of its root and run `mmcnb convert`"
 
 
 class Inventory:
@@ -83,17 +80,14 @@ class Inventory:
 
     def check_metadata(self) -> None:
         """Refuse a store whose shapes, types, codecs or recorded digests are not those written."""
-        with _readable(self.name, "the store's metadata"):
+        with worded(f"{self.name}: the store's metadata cannot be read", REMEDY, kind=DamagedStoreError):
             found = metadata_digest(self.store, self.root, self.record)
         if self.record["metadata"] != found:
-            raise DamagedStoreError(
-                f"{self.name}: the store's metadata is not what was written: {REMEDY} ({CHANGED})."
-            )
+            fault = f"{self.name}: the store's metadata is not what was written"
+            raise DamagedStoreError(f"{fault}: {REMEDY} ({CHANGED}).")
         if self.record["format"] not in (1, FORMAT):
-            raise InputError(
-                f"{self.name} was written by a later version of mmcnb, in format {self.record['format']}: "
-                "update mmcnb to read it."
-            )
+            later = f"a later version of mmcnb, in format {self.record['format']}"
+            raise InputError(f"{self.name} was written by {later}: update mmcnb to read it.")
 
     def check_chunk(self, path: str, number: int, key: str, frame: bytes, values: np.ndarray) -> None:
         """Refuse a chunk that is sound and another than was written, such as one of another version.
@@ -138,10 +132,8 @@ def check_codecs(array: zarr.Array, name: str) -> None:
     found = [str(getattr(codec, "codec_id", codec)) for codec in codecs if codec is not None]
     unknown = [codec for codec in found if codec not in CODECS]
     if unknown:
-        raise InputError(
-            f"{name}: {array.path or 'the array'} is encoded by {unknown[0]}, which is not known to be "
-            "harmless: write it again by another codec, such as blosc or zstd."
-        )
+        fault = f"{array.path or 'the array'} is encoded by {unknown[0]}, which is not known to be harmless"
+        raise InputError(f"{name}: {fault}: write it again by another codec, such as blosc or zstd.")
 
 
 def damaged_chunks(name: str, keys: list[str], what: str, remedy: str = REMEDY) -> DamagedStoreError:
@@ -200,25 +192,8 @@ def attributes_of(node: zarr.Array | zarr.Group, name: str) -> dict[str, Any]:
 
 def member(group: zarr.Group, path: str, name: str) -> zarr.Array | zarr.Group | None:
     """A member of a group; None if there is none."""
-    with _readable(name, f"the metadata of {path}"):
+    with worded(f"{name}: the metadata of {path} cannot be read", REMEDY, kind=DamagedStoreError):
         return group.get(path)
-
-
-def members(group: zarr.Group, name: str) -> list[tuple[str, zarr.Array | zarr.Group]]:
-    """Names and nodes of all members of a group, in order of the names."""
-    with _readable(name, "the metadata of a member"):
-        return sorted(group.members(), key=lambda member: member[0])
-
-
-@contextmanager
-def _readable(name: str, what: str) -> Iterator[None]:
-    """One sentence if a document breaks in the parsers of Zarr, as a damaged one can anywhere."""
-    try:
-        yield
-    except InputError:  # of a store that could not be reached
-        raise
-    except Exception as error:
-        raise DamagedStoreError(f"{name}: {what} cannot be read: {REMEDY}.") from error
 
 
 def _attributes(store: Store, root: str) -> dict[str, Any]:
@@ -311,11 +286,9 @@ def checked_path(path: Any, what: str = "the path") -> Path:
         raise InputError(f"{what} is empty: name a file or a folder.")
     try:
         os.lstat(text)
-    except (ValueError, UnicodeError) as error:
-        raise InputError(f"{what} {text[:100]!r} cannot be used ({error}): choose another.") from error
-    except OSError as error:
-        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
-            why = f"{error.strerror}".lower()
+    except (OSError, ValueError) as error:
+        if not isinstance(error, OSError) or error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            why = one_line(error).lower()
             raise InputError(f"{what} {text[:100]!r} cannot be used ({why}): choose another.") from error
     return Path(text)
 

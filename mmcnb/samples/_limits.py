@@ -29,10 +29,8 @@ DOCUMENTS = {*ZARR_MARKS, ".zattrs", ".zmetadata"}
 def check_chunk_bytes(n_bytes: int, name: str) -> None:
     """Refuse chunks that cannot be decoded in the memory of this machine."""
     if n_bytes > max(ALWAYS_BYTES, free := available_memory()):
-        raise InputError(
-            f"{name}: one chunk has {n_bytes:,} bytes and {free:,} are free on this machine: "
-            "write the array again with smaller chunks."
-        )
+        fault = f"{name}: one chunk has {n_bytes:,} bytes and {free:,} are free on this machine"
+        raise InputError(f"{fault}: write the array again with smaller chunks.")
 
 
 def check_documents(path: Any) -> None:
@@ -46,10 +44,8 @@ def check_documents(path: Any) -> None:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             if member.filename.rpartition("/")[2] in DOCUMENTS and member.file_size > METADATA_BYTES:
-                raise InputError(
-                    f"{path}: {member.filename} has {member.file_size:,} bytes, more than metadata of a "
-                    "store has: get the store from elsewhere."
-                )
+                fault = f"{member.filename} has {member.file_size:,} bytes, more than metadata of a store has"
+                raise InputError(f"{path}: {fault}: get the store from elsewhere.")
 
 
 def limited(array: zarr.Array, name: str) -> zarr.Array:

@@ -1,27 +1,25 @@
-"""NumPy's files: rows of .npy files and of memory maps by blocks, and of .npz files in row order.
+"""NumPy's files: rows of .npy files, of memory maps, and of .npz files that are unpacked first.
 
 Files are read plainly and not mapped, as mapped pages count as resident memory.
 """
 
 import math
 import os
+import shutil
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from mmcnb._machine import available_memory
-from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.errors import DamagedStoreError, InputError, worded
 from mmcnb.samples import matrix
-from mmcnb.samples._base import BLOCK_ROWS, ChunkedSamples, Samples, in_memory, open_again
+from mmcnb.samples._base import BLOCK_ROWS, ChunkedSamples, Samples, in_memory
 from mmcnb.samples._files import file_identity, open_file
 from mmcnb.samples._inventory import REMEDY
-from mmcnb.samples._limits import ALWAYS_BYTES
-from mmcnb.samples._stored import SlicedRows
+from mmcnb.samples._stored import SlicedRows, StoredCSRSamples
 from mmcnb.samples.matrix import CSRBlock
 
 STEP_BYTES = 2**23  # of rows on their way into a store: two chunks of it
@@ -100,27 +98,31 @@ class RawArray(NamedTuple):
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """The rows ``start <= row < stop``."""
-        n_rows, width = self.shape
+        n_rows, width = self.shape[0], math.prod(self.shape[1:])
         out = np.empty((width, stop - start) if self.by_columns else (1, (stop - start) * width), self.dtype)
-        try:
-            with open_file(self.path) as file:
-                for column, place in enumerate(out):
-                    first = column * n_rows + start if self.by_columns else start * width
-                    file.seek(self.offset + first * self.dtype.itemsize)
-                    if file.readinto(place.data.cast("B")) < place.nbytes:
-                        raise DamagedStoreError(f"{self.path} ends early: {REMEDY}.")
-        except OSError as error:
-            raise DamagedStoreError(f"{self.path} cannot be read ({error.strerror}): {REMEDY}.") from error
-        return out.T if self.by_columns else out.reshape(-1, width)
+        damage = worded(f"{self.path} cannot be read", REMEDY, OSError, kind=DamagedStoreError)
+        with damage, open_file(self.path) as file:
+            for column, place in enumerate(out):
+                first = column * n_rows + start if self.by_columns else start * width
+                file.seek(self.offset + first * self.dtype.itemsize)
+                if file.readinto(place.view(np.uint8).data) < place.nbytes:
+                    raise DamagedStoreError(f"{self.path} ends early: {REMEDY}.")
+        return out.T if self.by_columns else out.reshape(-1, *self.shape[1:])
+
+    def read_all(self) -> np.ndarray:
+        """The array, of whatever shape."""
+        flat = self._replace(shape=(math.prod(self.shape),), by_columns=False)
+        return flat.read(0, flat.shape[0]).reshape(self.shape)
 
 
 class _RawRows(SlicedRows):
     """Rows of an array in a file, by pieces of a few pages, or of whole blocks if columns lie together."""
 
-    def __init__(self, array: RawArray) -> None:
-        n_rows = max(1, PIECE_BYTES // max(1, array.shape[1] * array.dtype.itemsize))
+    def __init__(self, array: RawArray, lookahead: int = 0) -> None:
+        n_rows = max(1, PIECE_BYTES // max(1, math.prod(array.shape[1:]) * array.dtype.itemsize))
         power = 1 << n_rows.bit_length() - 1  # so that no piece lies in two blocks
-        super().__init__("", array, BLOCK_ROWS if array.by_columns else min(power, BLOCK_ROWS))
+        length = BLOCK_ROWS if array.by_columns else min(power, BLOCK_ROWS)
+        super().__init__("", array, length, lookahead=lookahead)
 
     def load(self, start: int, stop: int) -> np.ndarray:
         """Read whole pieces."""
@@ -138,23 +140,17 @@ class NpySamples(ChunkedSamples):
     checksummed = False
     is_reopenable = True
 
-    def __init__(self, array: RawArray) -> None:
-        self._describe(array.path, array.shape, array.dtype)
+    def __init__(self, array: RawArray, name: str | None = None) -> None:
+        self._describe(name or array.path, array.shape, array.dtype)
         if Path(array.path).stat().st_size < array.offset + math.prod(array.shape) * array.dtype.itemsize:
             raise DamagedStoreError(f"{array.path} is shorter than its header says: {REMEDY}.")
         self._array, self.path, rows = array, array.path, _RawRows(array)
+        self.opening = NpySamples, array, name
         self._set_rows(rows, rows.chunk_length)
 
     def identity(self) -> str:
         """A hash of the place of the numbers, and of size and time of the file."""
         return file_identity(self._array.path, self._array)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return open_again, (_open_array, self._array, None, self.identity())
-
-
-def _open_array(array: RawArray, _element: None) -> NpySamples:
-    return NpySamples(array)
 
 
 def open_npy(path: str | os.PathLike[str]) -> NpySamples:
@@ -168,11 +164,8 @@ def open_npy(path: str | os.PathLike[str]) -> NpySamples:
         The file is shorter than its header says.
     """
     with open_file(path) as file:
-        try:
-            header = read_header(file)
-        except (ValueError, EOFError, OSError) as error:
-            raise InputError(f"{path} cannot be read as .npy ({error}): save it again with numpy.") from error
-        shape, by_columns, dtype = header
+        with worded(f"{path} cannot be read as .npy", "save it again with numpy"):
+            shape, by_columns, dtype = read_header(file)
         return NpySamples(RawArray(str(Path(path).absolute()), file.tell(), shape, dtype, by_columns))
 
 
@@ -192,134 +185,78 @@ def open_memmap(array: np.memmap) -> Samples:
 # -- .npz files ----------------------------------------------------------------------------------
 
 
-class _Member:
-    """An array of an archive, read from its beginning to its end."""
+class _CSRArrays(StoredCSRSamples):
+    """Sparse rows whose parts lie in files."""
 
-    def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
-        self._file = archive.open(f"{name}.npy")
-        self.shape, self.by_columns, self.dtype = read_header(self._file)
-        self.n_bytes = math.prod(self.shape) * self.dtype.itemsize
-        size = archive.getinfo(f"{name}.npy").file_size
-        if self.n_bytes > size:
-            raise ValueError(f"its header claims {self.n_bytes:,} bytes and it has {size:,}")
+    checksummed = False
 
-    def read(self, n_rows: int | None = None) -> np.ndarray:
-        """The next rows, or the whole array; its rows lie apart if it is stored by columns."""
-        shape = self.shape if n_rows is None else (n_rows, *self.shape[1:])
-        n_bytes = math.prod(shape) * self.dtype.itemsize
-        if n_rows is None and n_bytes > max(ALWAYS_BYTES, free := available_memory()):
-            raise ValueError(f"an array of {n_bytes:,} bytes is needed whole, and {free:,} are free")
-        data = self._file.read(n_bytes)
-        if len(data) < n_bytes:
-            raise EOFError("an array ends early")
-        return np.frombuffer(data, self.dtype).reshape(shape, order="F" if self.by_columns else "C")
+    def __init__(self, name: str, shape: tuple[int, ...], parts: list[RawArray]) -> None:
+        data, indices, indptr = parts
+        self._describe(name, shape, data.dtype)
+        matrix.check_index_dtypes(name, indices=indices, indptr=indptr)
+        self._set_parts(_RawRows(data), _RawRows(indices), _RawRows(indptr, lookahead=1))
 
 
-@contextmanager
-def _damage(path: Path, fault: str, remedy: str) -> Iterator[None]:
-    """One sentence about a file that cannot be read."""
-    try:
-        yield
-    except InputError:
-        raise
-    except (
-        *(zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError),
-        *(LookupError, RuntimeError, TypeError),
-    ) as error:
-        raise InputError(f"{path} {fault} ({error}): {remedy}.") from error
+def unpack_npz(path: Path, folder: Path) -> tuple[Samples, np.ndarray | None]:
+    """The rows of a .npz file and their class labels, unpacked to a folder.
 
+    The file has the arrays ``X`` and perhaps ``y``, or a CSR matrix of ``scipy.sparse.save_npz``. A single
+    array needs no name.
 
-class NumpyArchive:
-    """The arrays ``X`` and perhaps ``y`` of a .npz file, or a CSR matrix of ``scipy.sparse.save_npz``.
-
-    A file with a single array needs no names.
-
-    Attributes
-    ----------
-    is_sparse : bool
-    n_samples, n_features : int
-    dtype : dtype
-    cached_bytes : int
-        Of arrays that are needed whole: row pointers, or rows that are stored by columns.
+    Raises
+    ------
+    InputError
+        The file is damaged, or has no such arrays.
     """
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._name = path, str(path)
-        with _damage(path, "cannot be read as .npz", "save it again with numpy"), open_file(path) as file:
-            self._open(file)
-
-    def _open(self, file: IO[bytes]) -> None:
+    name = str(path)
+    with worded(f"{path} cannot be read as .npz", "save it again with numpy"), open_file(path) as file:
         archive = zipfile.ZipFile(file)
-        members = {name.removesuffix(".npy"): name for name in archive.namelist()}
-        self.is_sparse = "format" in members or "indptr" in members
-        if self.is_sparse:
-            self._open_sparse(archive, members)
-        else:
-            name = "X" if "X" in members else next(iter(members)) if len(members) == 1 else None
-            if name is None:
-                listed = ", ".join(members)
-                raise InputError(f"{self._name} contains {listed} but no array X: save the rows as X.")
-            self._rows = _Member(archive, name)
-            self.n_samples, self.n_features = matrix.check_shape(self._rows.shape, self._name)
-            self.cached_bytes = self._rows.n_bytes if self._rows.by_columns else 0
-            self.row_bytes = float(self.n_features * self._rows.dtype.itemsize)
-        self.dtype = self._rows.dtype
-        matrix.check_dtype(self.dtype, self._name)
-        self._y = _Member(archive, "y") if "y" in members else None
-        if self._y is not None:
-            matrix.check_dtype(self._y.dtype, f"y of {self._name}")
-            if self._y.shape != (self.n_samples,):
-                raise InputError(
-                    f"{self._name}: y has shape {self._y.shape}, but X has {self.n_samples} rows: "
-                    "save one label a row."
-                )
+        arrays = {
+            member.removesuffix(".npy"): _unpacked(archive, member, folder / str(number))
+            for number, member in enumerate(archive.namelist())
+        }
+        samples = _sparse_rows(arrays, name) if {"format", "indptr"} & set(arrays) else _rows(arrays, name)
+        return samples, _labels(arrays["y"], samples) if "y" in arrays else None
 
-    def _open_sparse(self, archive: zipfile.ZipFile, members: dict[str, str]) -> None:
-        form: Any = _Member(archive, "format").read().item() if "format" in members else b"csr"
-        form = form.decode() if isinstance(form, bytes) else str(form)
-        if form != "csr" or not {"data", "indices", "indptr", "shape"} <= set(members):
-            raise InputError(
-                f"{self._name} contains a sparse matrix as {form}, whose rows lie apart: "
-                "save it as CSR, by scipy.sparse.save_npz(path, X.tocsr())."
-            )
-        self._rows, self._indices = _Member(archive, "data"), _Member(archive, "indices")
-        shape = _Member(archive, "shape").read()
-        self.n_samples, self.n_features = matrix.check_shape(tuple(int(n) for n in shape), self._name)
-        matrix.check_index_dtypes(self._name, indices=self._indices)
-        self._indptr = _Member(archive, "indptr").read().astype(np.int64)
-        lengths = self.n_samples, self._rows.shape[0], self._indices.shape[0]
-        matrix.check_indptr(self._indptr, *lengths, self._name)
-        self.cached_bytes = self._indptr.nbytes
-        self.row_bytes = self._rows.shape[0] / self.n_samples * (self._rows.dtype.itemsize + 8) + 8
 
-    def blocks(self) -> Blocks:
-        """Rows and class labels, some at a time."""
-        with _damage(self._path, "is damaged", "get or save it again"), open_file(self._path) as file:
-            self._open(file)
-            whole = self._rows.read() if self._rows.by_columns and not self.is_sparse else None
-            step = step_rows(self.row_bytes)
-            for start in range(0, self.n_samples, step):
-                stop = min(start + step, self.n_samples)
-                block = self._next(start, stop) if whole is None else np.ascontiguousarray(whole[start:stop])
-                matrix.check_finite(block, self._name, start)
-                yield Rows(block, self._labels(stop - start))
+def _unpacked(archive: zipfile.ZipFile, member: str, path: Path) -> RawArray:
+    """An array of an archive as a file of its own."""
+    with archive.open(member) as packed, path.open("wb") as file:
+        shape, by_columns, dtype = read_header(packed)
+        n_bytes, claimed = archive.getinfo(member).file_size, math.prod(shape) * dtype.itemsize
+        if claimed > n_bytes:
+            raise ValueError(f"its header claims {claimed:,} bytes and it has {n_bytes:,}")
+        shutil.copyfileobj(packed, file)
+    return RawArray(str(path), 0, shape, dtype, by_columns and len(shape) > 1)
 
-    def _next(self, start: int, stop: int) -> np.ndarray | CSRBlock:
-        if not self.is_sparse:
-            return self._rows.read(stop - start)
-        indptr = self._indptr[start : stop + 1]
-        count = int(indptr[-1] - indptr[0])
-        data, indices = self._rows.read(count), self._indices.read(count)
-        return matrix.csr_block(data, indices, indptr - indptr[0], self.n_features, self._name, start)
 
-    def _labels(self, n_rows: int) -> np.ndarray | None:
-        if self._y is None:
-            return None
-        y = self._y.read(n_rows)
-        with np.errstate(invalid="ignore"):
-            labels = y.astype(np.int64)
-        if not np.array_equal(labels, y):
-            raise InputError(
-                f"{self._name}: y contains numbers that are not whole: class labels must be integers."
-            )
-        return labels
+def _rows(arrays: dict[str, RawArray], name: str) -> Samples:
+    if "X" not in arrays and len(arrays) != 1:
+        raise InputError(f"{name} contains {', '.join(arrays)} but no array X: save the rows as X.")
+    return NpySamples(arrays.get("X", next(iter(arrays.values()))), name)
+
+
+def _sparse_rows(arrays: dict[str, RawArray], name: str) -> Samples:
+    form: Any = arrays["format"].read_all().item() if "format" in arrays else b"csr"
+    form = form.decode() if isinstance(form, bytes) else str(form)
+    if form != "csr" or not {"data", "indices", "indptr", "shape"} <= set(arrays):
+        fault = f"{name} contains a sparse matrix as {form}, whose rows lie apart"
+        raise InputError(f"{fault}: save it as CSR, by scipy.sparse.save_npz(path, X.tocsr()).")
+    shape = tuple(map(int, arrays["shape"].read_all()))
+    parts = [arrays[part] for part in ("data", "indices", "indptr")]
+    if any(len(part.shape) != 1 for part in parts):
+        raise ValueError("a part of its sparse matrix is no 1-D array")
+    return _CSRArrays(name, shape, parts)
+
+
+def _labels(y: RawArray, samples: Samples) -> np.ndarray:
+    matrix.check_dtype(y.dtype, f"y of {samples.name}")
+    if y.shape != (samples.n_samples,):
+        n = samples.n_samples
+        raise InputError(f"{samples.name}: y has shape {y.shape}, but X has {n} rows: save one label a row.")
+    values = y.read_all()
+    with np.errstate(invalid="ignore"):
+        labels = values.astype(np.int64)
+    if not np.array_equal(labels, values):
+        raise InputError(f"{samples.name}: y has numbers that are not whole: class labels must be integers.")
+    return labels

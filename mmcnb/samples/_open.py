@@ -12,7 +12,7 @@ import zarr
 from mmcnb.errors import InputError
 from mmcnb.samples._arrays import check_feature_names
 from mmcnb.samples._base import Samples, in_memory
-from mmcnb.samples._inventory import checked_path
+from mmcnb.samples._inventory import checked_path, is_store_folder
 from mmcnb.samples._text import table_format
 
 
@@ -39,11 +39,19 @@ def _ends(*endings: str) -> Callable[[Any], bool]:
 
 
 def _is_frame(source: Any) -> bool:
-    if isinstance(source, list | tuple) or type(source).__module__ == "builtins":
+    if type(source).__module__ == "builtins":
         return False
     from mmcnb.samples._frames import as_frame
 
     return as_frame(source) is not None
+
+
+def _is_array_like(source: Any) -> bool:
+    return hasattr(source, "__array__") and not isinstance(source, type)
+
+
+def _is_anndata(source: Any) -> bool:
+    return _of("anndata")(source) and hasattr(source, "obsm")
 
 
 def _is_backed_matrix(source: Any) -> bool:
@@ -52,22 +60,16 @@ def _is_backed_matrix(source: Any) -> bool:
 
 OBJECTS = (
     Reader(lambda source: isinstance(source, np.memmap), "_npy", "open_memmap"),
-    Reader(
-        lambda source: isinstance(source, np.ndarray) or scipy.sparse.issparse(source), "_base", "in_memory"
-    ),
+    Reader(lambda source: isinstance(source, np.ndarray | list | tuple), "_base", "in_memory"),
+    Reader(scipy.sparse.issparse, "_base", "in_memory"),
     Reader(lambda source: isinstance(source, zarr.Array | zarr.Group), "_zarr", "open_zarr", True),
     Reader(_of("h5py"), "_hdf5", "open_node", True),
-    Reader(
-        lambda source: _of("anndata")(source) and hasattr(source, "obsm"), "_anndata", "open_anndata", True
-    ),
     Reader(_is_backed_matrix, "_anndata", "open_backed", True),
+    Reader(_is_anndata, "_anndata", "open_anndata", True),
     Reader(_of("dask"), "_dask", "open_dask"),
     Reader(_of("xarray"), "_open", "open_xarray"),
     Reader(_is_frame, "_open", "open_frame"),
-    Reader(lambda source: isinstance(source, list | tuple), "_base", "in_memory"),
-    Reader(
-        lambda source: hasattr(source, "__array__") and not isinstance(source, type), "_base", "in_memory"
-    ),
+    Reader(_is_array_like, "_base", "in_memory"),
 )
 """Readers of objects; the first that recognises one opens it."""
 
@@ -75,17 +77,20 @@ FILES = (
     Reader(_ends(".npy"), "_npy", "open_npy"),
     Reader(_ends(".h5", ".hdf5", ".h5ad"), "_hdf5", "open_hdf5", True),
     Reader(lambda path: table_format(path) is not None, "tables", "open_table"),
-    Reader(lambda path: True, "_zarr", "open_zarr", True),
 )
-"""Readers of paths, likewise; an address is opened by the last."""
+"""Readers of paths, likewise."""
+
+ZARR = Reader(lambda path: True, "_zarr", "open_zarr", True)
+"""Reader of stores, of addresses, and of paths that no other recognises."""
 
 
 def _reader(source: Any) -> Reader | None:
     if not isinstance(source, str | os.PathLike):
         return next((reader for reader in OBJECTS if reader.recognises(source)), None)
     path = checked_path(source, "X")
-    readers = FILES[-1:] if "://" in str(source) else FILES
-    return next(reader for reader in readers if reader.recognises(path))
+    if "://" in str(source) or is_store_folder(path):
+        return ZARR
+    return next((reader for reader in FILES if reader.recognises(path)), ZARR)
 
 
 def open_samples(source: Any, element: str | None = None) -> Samples:
@@ -128,16 +133,11 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
         return source
     reader = _reader(source)
     if reader is None:
-        raise InputError(
-            f"X is a {type(source).__name__}, which cannot be read: give an array, a SciPy CSR matrix, "
-            "a data frame, AnnData, a Zarr array or group, or a path."
-        )
+        known = "an array, a SciPy CSR matrix, a data frame, AnnData, a Zarr array or group, or a path"
+        raise InputError(f"X is a {type(source).__name__}, which cannot be read: give {known}.")
     if element is not None and not reader.has_elements:
-        name = (
-            os.fspath(source)
-            if isinstance(source, str | os.PathLike)
-            else f"X is of type {type(source).__name__} and"
-        )
+        is_path = isinstance(source, str | os.PathLike)
+        name = os.fspath(source) if is_path else f"X is of type {type(source).__name__} and"
         raise InputError(f"{name} has no element {element!r}: leave element out.")
     function = getattr(importlib.import_module(f"mmcnb.samples.{reader.module}"), reader.function)
     return function(source, element) if reader.has_elements else function(source)
@@ -145,7 +145,7 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
 
 def is_file_of_rows(source: Any) -> bool:
     """Whether a source is the path of a file of rows, not of a Zarr store."""
-    return isinstance(source, str | os.PathLike) and _reader(source) is not FILES[-1]
+    return isinstance(source, str | os.PathLike) and _reader(source) is not ZARR
 
 
 def names_in_frame(source: Any) -> list[str] | None:

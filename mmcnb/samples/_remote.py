@@ -14,8 +14,8 @@ from zarr.abc.store import ByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, WrapperStore
 
-from mmcnb.errors import InputError
-from mmcnb.samples._inventory import read_key
+from mmcnb.errors import InputError, worded
+from mmcnb.samples._inventory import read_key, short
 
 PAUSES = (0.2, 0.8)  # seconds before a request is made again
 SECONDS = 60.0  # for an answer, and more for each byte that came
@@ -98,11 +98,8 @@ class RemoteStore(WrapperStore[FsspecStore]):
                 ) from error
             except Exception as error:  # each protocol has its own exceptions
                 if pause is None:
-                    reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-                    raise InputError(
-                        f"{self.url}: {key} could not be fetched ({reason}): "
-                        "check the address and the connection, then try again."
-                    ) from error
+                    failure = f"{self.url}: {key} could not be fetched ({short(error)})"
+                    raise InputError(f"{failure}: check address and connection, then try again.") from error
                 await asyncio.sleep(pause)
         raise AssertionError
 
@@ -176,10 +173,8 @@ async def _stay(_session: Any, _context: Any, answer: Any) -> None:
     there = here.join(type(here)(place))
     upgraded = (here.scheme, there.scheme, here.port, there.port) == ("http", "https", 80, 443)
     if there.host != here.host or not (there.origin() == here.origin() or upgraded):
-        raise InputError(
-            f"{_bounds.get().url}: the server sends requests on to {str(there)[:200]}: "
-            "give that address if you trust it."
-        )
+        fault = f"{_bounds.get().url}: the server sends requests on to {str(there)[:200]}"
+        raise InputError(f"{fault}: give that address if you trust it.")
 
 
 def open_address(url: str) -> tuple[RemoteStore, str]:
@@ -200,16 +195,13 @@ def open_address(url: str) -> tuple[RemoteStore, str]:
 
 
 def _open_store(url: str) -> FsspecStore:
-    try:
-        options = {"get_client": _open_session} if url.startswith(("http://", "https://")) else {}
+    options = {"get_client": _open_session} if url.startswith(("http://", "https://")) else {}
+    remedy = "install it, as by pip install 'mmcnb[remote]'"
+    with (
+        worded(f"{url} is no address that can be read", "check it"),  # each protocol has its own exceptions
+        worded(f"{url}: a package that reads such addresses is missing", remedy, ImportError),
+    ):
         return FsspecStore.from_url(url, options, read_only=True)
-    except ImportError as error:
-        raise InputError(
-            f"{url}: a package that reads such addresses is missing ({error}): "
-            "install it, as by pip install 'mmcnb[remote]'."
-        ) from error
-    except Exception as error:  # each protocol has its own exceptions
-        raise InputError(f"{url} is no address that can be read ({error}): check it.") from error
 
 
 def _is_store(url: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -19,7 +19,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, worded
 from mmcnb.samples._npy import step_rows
 from mmcnb.samples._text import plain_name, read_pieces, table_files, table_format
 from mmcnb.samples.columns import (
@@ -110,10 +110,8 @@ class _CSVFile:
         marks = [mark for mark in (usual, *",;\t| ") if mark != decimal or b'"' in head]
         found = self._options.delimiter or next(filter(divides, marks), usual)
         if found == decimal and b'"' not in head:
-            raise InputError(
-                f"{self._path}: {decimal!r} cannot divide both cells and decimals: "
-                "give another delimiter (--delimiter ';')."
-            )
+            fault = f"{self._path}: {decimal!r} cannot divide both cells and decimals"
+            raise InputError(f"{fault}: give another delimiter (--delimiter ';').")
         return found
 
     def _is_header(self, top: list[str], rest: list[list[str]]) -> bool:
@@ -137,10 +135,8 @@ class _CSVFile:
             and len({*values}) == len(values) > 1
             and all(self._is_far(p, top, rest) for p in inside)
         ):
-            raise InputError(
-                f"{self._path}: the numbers of its first line are far from those below: "
-                "give --header yes if they name the columns, or --header no."
-            )
+            fault = f"{self._path}: the numbers of its first line are far from those below"
+            raise InputError(f"{fault}: give --header yes if they name the columns, or --header no.")
         return False
 
     def _value(self, cell: str) -> float | None:
@@ -263,7 +259,7 @@ class _ColumnarFile:
 
     def __init__(self, path: Path, open_file: Callable[[Path], "_Opened"]) -> None:
         self._path = path
-        with _arrow_errors(path):
+        with self._worded():
             schema, self.lengths, self.cached_bytes, self._batches = open_file(path)
         self.keys, self.names, self.types = schema.names, schema.names, schema.types
         twice = next((name for name in self.names if self.names.count(name) > 1), None)
@@ -277,10 +273,14 @@ class _ColumnarFile:
             p for p, name in enumerate(self.names) if name in said or name.startswith("__index_level_")
         )
 
+    def _worded(self) -> AbstractContextManager[None]:
+        known = pa.ArrowException, OSError, EOFError
+        return worded(f"{self._path} cannot be read", "get or write the file again", *known)
+
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Read columns, some rows at a time; of one group, or all."""
         first, step = sum((self.lengths or [])[: group or 0]), step_rows(8 * len(wanted))
-        with _arrow_errors(self._path):
+        with self._worded():
             for batch in self._batches([*wanted], step, group):
                 for start in range(0, batch.num_rows, step):
                     part = batch.slice(start, step)
@@ -307,10 +307,9 @@ def _open_parquet(path: Path) -> _Opened:
             numbers = range(len(groups)) if group is None else [group]
             yield from file.iter_batches(step, row_groups=[*numbers], columns=keys, use_threads=False)
 
-    chunks = [
-        group.column(k).total_uncompressed_size for group in groups[:1] for k in range(group.num_columns)
-    ]
-    cached = sum(min(BUFFER_BYTES + 2**20, size) for size in chunks)  # a page has about 1 MiB
+    chunks = [group.column(k) for group in groups[:1] for k in range(group.num_columns)]
+    # A page has about 1 MiB.
+    cached = sum(min(BUFFER_BYTES + 2**20, chunk.total_uncompressed_size) for chunk in chunks)
     return metadata.schema.to_arrow_schema(), [one.num_rows for one in groups], cached, batches
 
 
@@ -340,16 +339,6 @@ def _open_arrow(path: Path) -> _Opened:
         if hasattr(reader, "get_batch") and schema.names:
             lengths = [reader.get_batch(number).num_rows for number in range(reader.num_record_batches)]
     return schema, lengths, 16 * len(schema.names) * max(lengths or [0]), batches
-
-
-@contextmanager
-def _arrow_errors(name: Any) -> Iterator[None]:
-    """One sentence about a file that pyarrow cannot read."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, EOFError) as error:
-        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise InputError(f"{name} cannot be read ({reason}): get or write the file again.") from error
 
 
 def _row_name(first: int, row: int) -> str:
@@ -423,9 +412,8 @@ class Table(NamedColumns):
             if self.is_text:
                 return TEXT
             found = " and ".join(dict.fromkeys(map(str, kinds)))
-            raise InputError(
-                f"{self.name}: column {key!r} is {found} in its files: write one type in all files."
-            ) from error
+            sentence = f"{self.name}: column {key!r} is {found} in its files: write one type in all files."
+            raise InputError(sentence) from error
 
     def _types_of_folders(self) -> dict[str, pa.DataType]:
         keys = [key for key in self._folders[0] if all(key in values for values in self._folders)]

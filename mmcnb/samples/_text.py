@@ -121,10 +121,8 @@ def read_pieces(
                 line += rest.count(b"\n", 0, end)
                 rest = rest[end:]
             elif len(rest) > LONGEST_LINE:
-                raise InputError(
-                    f"{path}, line {line}: no line ends in the next {format_bytes(len(rest))}: "
-                    "see that it is text, and that each quote in it is closed."
-                )
+                fault = f"{path}, line {line}: no line ends in the next {format_bytes(len(rest))}"
+                raise InputError(f"{fault}: see that it is text, and that each quote in it is closed.")
         if rest:
             yield line, rest
 
@@ -140,15 +138,11 @@ def _end_of_lines(text: bytes, quoted: bool) -> int:
     return end
 
 
-def first_line(path: Path) -> bytes:
-    """First line with something other than a comment on it; empty if none comes soon."""
+def looks_like_libsvm(path: Path) -> bool:
+    """Whether the first line with something other than a comment on it could be LIBSVM text."""
     with _opened(path) as (_, text):
         lines = text.read(2**16).splitlines()
-    return next((line for line in lines if line.split(b"#")[0].strip()), b"")
-
-
-def looks_like_libsvm(line: bytes) -> bool:
-    """Whether a line could be LIBSVM text."""
+    line = next((line for line in lines if line.split(b"#")[0].strip()), b"")
     return bool(_LINE.match(line)) and b"," not in line
 
 
@@ -201,9 +195,8 @@ def read_libsvm(
                 fault = line_fault(text, dtype, zero_based, n_features)
                 if fault:
                     raise InputError(f"{path}, line {number}: {fault}.") from error
-            raise InputError(
-                f"{path}, lines from {line}: this is not LIBSVM text; correct or remove them."
-            ) from error
+            sentence = f"{path}, lines from {line}: this is not LIBSVM text; correct or remove them."
+            raise InputError(sentence) from error
         if len(labels):
             yield Rows(CSRBlock(X.data, X.indices, X.indptr.astype(np.int64), width), labels)
 

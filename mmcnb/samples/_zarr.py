@@ -14,7 +14,7 @@ from zarr.storage import LocalStore, ZipStore
 
 from mmcnb._config import format_bytes
 from mmcnb._machine import available_memory
-from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.errors import DamagedStoreError, InputError, worded
 from mmcnb.samples._base import Samples
 from mmcnb.samples._elements import Element, open_element
 from mmcnb.samples._files import check_file
@@ -27,7 +27,6 @@ from mmcnb.samples._inventory import (
     is_store_folder,
     join,
     member,
-    members,
 )
 from mmcnb.samples._limits import check_documents
 from mmcnb.samples._remote import RemoteStore, open_address
@@ -41,9 +40,8 @@ HUGE_SHARE = 1 / 8  # of the memory that is free: each thread decodes a chunk, a
 
 @dataclass(frozen=True)
 class ZarrStorage:
-    """A Zarr store: the function that opens it again, and the inventory that covers the rows or None."""
+    """A Zarr store, with the inventory that covers the rows or None."""
 
-    opener: Any
     inventory: Inventory | None
 
     def place(self, node: Node) -> tuple[str, str | None]:
@@ -67,16 +65,18 @@ class ZarrStorage:
         return member(group, path, describe(group))
 
     def members(self, group: zarr.Group) -> list[tuple[str, Node]]:
-        """Names and nodes of the members of a group; none if the store lists none."""
-        return members(group, describe(group)) if group.store.supports_listing else []
+        """Names and nodes of the members of a group, by name; none if the store lists none."""
+        fault = f"{describe(group)}: the metadata of a member cannot be read"
+        with worded(fault, REMEDY, kind=DamagedStoreError):
+            return sorted(group.members()) if group.store.supports_listing else []
 
     def rows(self, array: zarr.Array, edges: EdgeChunks | None = None, lookahead: int = 0) -> StoredArray:
         """Slices of an array."""
         return StoredArray(array, self.inventory, describe(array), edges, lookahead)
 
     def take(self, samples: Element) -> None:
-        """Set whether the inventory lists all arrays, and the digest that it recorded then."""
-        inventory = self.inventory
+        """Set how rows are opened again, whether all arrays are listed, and the recorded digest."""
+        inventory, samples.opening = self.inventory, (open_zarr, samples.path, samples.element)
         samples.is_reopenable = isinstance(samples.node.store, RemoteStore | LocalStore | ZipStore)
         samples.checksummed = all(
             inventory is not None and inventory.hashes(array.path) is not None for array in samples.arrays
@@ -99,7 +99,7 @@ def open_zarr(source: Any, element: str | None = None) -> Samples:
     if inventory is not None:
         inventory.check_chunks()
         node = reopen(node.store, node.path)
-    return open_element(ZarrStorage(open_zarr, inventory), node, element)
+    return open_element(ZarrStorage(inventory), node, element)
 
 
 def is_zarr(samples: Samples) -> bool:
@@ -121,16 +121,15 @@ def open_node(source: Any) -> Node:
 
 
 def _open_store(store: Any, inner: str, name: str) -> Node:
-    try:
-        if isinstance(store, ZipStore):
-            check_documents(store.path)
+    if isinstance(store, ZipStore):
+        check_documents(store.path)
+    nothing = FileNotFoundError, zarr.errors.BaseZarrError
+    with (
+        # A damaged document can break anywhere in Zarr's parsers.
+        worded(f"{name}: the store's metadata cannot be read", REMEDY, kind=DamagedStoreError),
+        worded(f"{name} contains no Zarr array or group", "check the path", *nothing),
+    ):
         return reopen(store, inner)
-    except InputError:  # of a store that could not be reached
-        raise
-    except (FileNotFoundError, zarr.errors.BaseZarrError) as error:
-        raise InputError(f"{name} contains no Zarr array or group: check the path.") from error
-    except Exception as error:  # a damaged document can break anywhere in Zarr's parsers
-        raise DamagedStoreError(f"{name}: the store's metadata cannot be read: {REMEDY}.") from error
 
 
 def reopen(store: Any, path: str) -> Node:
@@ -149,9 +148,7 @@ def _checked(path: Path) -> Path:
         check_file(path)
         if path.suffix == ".zip" and zipfile.is_zipfile(path):
             return path
-        raise InputError(
-            f"{path} is a file and no Zarr store: make one with `mmcnb convert {path} OUT.zarr`."
-        )
+        raise InputError(f"{path} is a file and no Zarr store: make one by `mmcnb convert {path} OUT.zarr`.")
     if not any(path.iterdir()):
         raise InputError(f"{path} is an empty folder and no Zarr store: check the path.")
     if not is_store_folder(path):

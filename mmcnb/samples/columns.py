@@ -95,10 +95,7 @@ FAULTS = {
     ),
     "large": ("{cell} is too large for {type}", "write float64 (--dtype float64)"),
     "no class": ("the class is empty", "fill it in, or leave such rows out with --missing drop"),
-    "class": (
-        "label {cell} is not a whole number as those before",
-        "correct it, or use names in all rows",
-    ),
+    "class": ("label {cell} is not a whole number as those before", "correct it, or use names in all rows"),
     "row name": ("the name of the row is missing", f"fill it in, or {_DROP}"),
     "no mean": ("no cell has a value, so there is no mean", _DROP),
     "categories": (f"there are more than {MOST_DISTINCT} different texts, which are no categories", _DROP),
@@ -130,9 +127,8 @@ class TableOptions:
         plain["dtype"] = None if self.dtype is None else np.dtype(self.dtype).name
         for name in ("columns", "drop", "na_values"):
             value = getattr(self, name)
-            plain[name] = (
-                (value,) if isinstance(value, str | int) else value if value is None else tuple(value)
-            )
+            listed = [value] if isinstance(value, str | int) else value
+            plain[name] = None if listed is None else tuple(listed)
         plain["delimiter"] = "\t" if self.delimiter == r"\t" else self.delimiter  # a shell leaves \t as it is
         for name, value in plain.items():
             object.__setattr__(self, name, value)
@@ -141,14 +137,10 @@ class TableOptions:
                 words = " or ".join(map(repr, known))
                 raise InputError(f"{name}={shown(getattr(self, name))} is unknown: give {words}.")
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
-            raise InputError(
-                f"delimiter={self.delimiter!r} is no single character that can divide cells: give one."
-            )
+            raise InputError(f"delimiter={self.delimiter!r} is no single character between cells: give one.")
         if self.thousands not in {None, ",", ".", "'", " ", "_"} - {self.decimal}:
-            raise InputError(
-                f"thousands={shown(self.thousands)} cannot stand between thousands beside "
-                f'decimal={self.decimal!r}: give another mark, such as "\'".'
-            )
+            fault = f"cannot stand between thousands beside decimal={self.decimal!r}"
+            raise InputError(f'thousands={shown(self.thousands)} {fault}: give another mark, such as "\'".')
 
     def gaps(self, is_text: bool) -> list[str]:
         """Marks of missing values: those of CSV text and those given, or ``""`` alone."""
@@ -311,9 +303,7 @@ class NamedColumns:
     def _position(self, reference: Any) -> int | None:
         if isinstance(reference, str) and self.has_names and reference in self.names:
             if self.names.count(reference) > 1:
-                raise InputError(
-                    f"{self.name}: several columns are named {reference!r}: give a number from 0."
-                )
+                raise InputError(f"{self.name}: several columns are named {reference!r}: give a number.")
             return self.names.index(reference)
         if is_number_text(reference):
             reference = int(reference)
@@ -357,9 +347,7 @@ def choose_columns(table: NamedColumns, options: TableOptions) -> list[Column]:
         raise InputError(f"{table.name}: --label-column and --index-column name one column each: give one.")
     for position in (*label, *index, *chosen):
         if position in dropped:
-            raise InputError(
-                f"{table.name}: {table.column(position)} is both used and dropped: name it once."
-            )
+            raise InputError(f"{table.name}: {table.column(position)} is both used and dropped: choose one.")
     if label and label == index:
         raise InputError(f"{table.name}: {table.column(label[0])} cannot be both classes and row names.")
     hidden = {*dropped, *label, *index, *table.index_columns}
@@ -374,10 +362,8 @@ def choose_columns(table: NamedColumns, options: TableOptions) -> list[Column]:
         raise InputError(f"{table.name}: no column is left as a feature: drop fewer (--drop, --columns).")
     treatments |= dict.fromkeys(label, CLASSES) | dict.fromkeys(index, ROW_NAMES)
     treatments |= dict.fromkeys(set(every) - set(treatments), LEFT_OUT)
-    return [
-        Column(p, table.keys[p], table.names[p], table.types[p], treatment)
-        for p, treatment in treatments.items()
-    ]
+    names, keys, types = table.names, table.keys, table.types
+    return [Column(p, keys[p], names[p], types[p], treatment) for p, treatment in treatments.items()]
 
 
 def treatment_of(kind: pa.DataType, options: TableOptions) -> Treatment:
@@ -395,16 +381,12 @@ def _check_names(table: NamedColumns, features: list[int], explicit: bool) -> No
             why = ", as df.to_csv() writes row names" if first else ""
             is_named = f"is named {name!r}" if name else "has no name"
             option = table.option(position)
-            raise InputError(
-                f"{table.name}: column {position} {is_named}{why}: "
-                f"keep it as such with --index-column {option}, or leave it out with --drop {option}."
-            )
+            remedy = f"keep it as such with --index-column {option}, or leave it out with --drop {option}"
+            raise InputError(f"{table.name}: column {position} {is_named}{why}: {remedy}.")
         other = seen.setdefault(table.names[position], position)
         if other != position:
-            raise InputError(
-                f"{table.name}: columns {other} and {position} are both named {table.names[position]!r}: "
-                f"rename one, or leave one out with --drop {position}."
-            )
+            fault = f"{table.name}: columns {other} and {position} are both named {table.names[position]!r}"
+            raise InputError(f"{fault}: rename one, or leave one out with --drop {position}.")
 
 
 # --- kinds, and values of a kind -----------------------------------------------------------------
@@ -544,9 +526,8 @@ class Classes:
         if not self._has_begun and len(values):
             self._has_begun, self.names = True, None if whole[0].as_py() else []
         if self.names is not None:
-            self.names += pc.unique(
-                values.filter(pc.invert(pc.is_in(values, pa.array(self.names, TEXT))))
-            ).to_pylist()
+            is_known = pc.is_in(values, pa.array(self.names, TEXT))
+            self.names += pc.unique(values.filter(pc.invert(is_known))).to_pylist()
             return pc.index_in(values, pa.array(self.names, TEXT)).to_numpy().astype(np.int64), -1
         digits = pc.replace_substring_regex(pc.if_else(whole, values, "0"), r"^\+|(\.0*)?([eE].*)?$", "")
         return digits.cast(pa.int64()).to_numpy(), pc.index(whole, False).as_py()

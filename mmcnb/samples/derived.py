@@ -1,5 +1,6 @@
 """Rows computed from other rows: scaled columns, and a cache of computed rows."""
 
+import errno
 import math
 import os
 import tempfile
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, worded
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples._inventory import PathLike
 from mmcnb.samples._open import open_samples
@@ -183,33 +184,28 @@ class CachedSamples(DerivedSamples):
                 return
             cached[start - group : start - group + rows.shape[0]] = rows
         else:
-            try:
-                self._write(start, np.ascontiguousarray(rows))
-            except OSError as error:
-                raise InputError(
-                    f"the scratch file of kernel columns in {self.folder} could not be written "
-                    f"({error.strerror}); free disk space, set TMPDIR to a larger disk, or raise "
-                    "memory_limit."
-                ) from error
+            self._write(start, np.ascontiguousarray(rows))
         self._there[start // BLOCK_ROWS] = True
 
     def _write(self, start: int, rows: np.ndarray) -> None:
         assert self._file is not None
-        view, position = rows.reshape(-1).data.cast("B"), start * self.n_features * self.dtype.itemsize
-        while len(view):
-            written = os.pwrite(self._file.fileno(), view, position)
-            view, position = view[written:], position + written
+        fault = f"the scratch file of kernel columns in {self.folder} could not be written"
+        with worded(fault, "free disk space, set TMPDIR to a larger disk, or raise memory_limit", OSError):
+            if os.pwrite(self._file.fileno(), rows.data, self._position(start)) < rows.nbytes:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _read(self, start: int, stop: int) -> np.ndarray:
         assert self._file is not None
         rows = np.empty((stop - start, self.n_features), self.dtype)
-        view, position = rows.reshape(-1).data.cast("B"), start * self.n_features * self.dtype.itemsize
-        while len(view):
-            read = os.preadv(self._file.fileno(), [view], position)
-            if read == 0:
-                raise InputError("the scratch file ended early; free disk space and run again.")
+        view, position = rows.reshape(-1).data.cast("B"), self._position(start)
+        while read := os.preadv(self._file.fileno(), [view], position):  # at most 2 GiB at once
             view, position = view[read:], position + read
+        if len(view):
+            raise InputError("the scratch file ended early; free disk space and run again.")
         return rows
+
+    def _position(self, row: int) -> int:
+        return row * self.n_features * self.dtype.itemsize
 
 
 def cache_features(features: Samples, store: str) -> Samples:

@@ -101,24 +101,20 @@ def check_dtype(dtype: np.dtype, name: str) -> None:
         } | dict.fromkeys("UST", text)
         kind_of, remedy = kinds.get(kind, (f"{dtype} values", "convert them to real numbers"))
         start = "Complex data not supported: " if kind == "c" else ""  # as scikit-learn's checks ask for
-        raise InputError(
-            f"{start}{name} contains {kind_of} (dtype {dtype}), which are not supported: {remedy}."
-        )
+        fault = f"{start}{name} contains {kind_of} (dtype {dtype}), which are not supported"
+        raise InputError(f"{fault}: {remedy}.")
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
     """Refuse all but a table with at least one row and one column."""
     if len(shape) != 2:
-        raise InputError(
-            f"{name} is a {len(shape)}-D array of shape {shape}, but rows x features (2-D) are needed. "
-            "Reshape your data to one row a sample, such as by X.reshape(-1, 1) or X.reshape(1, -1)."
-        )
+        fault = f"{name} is a {len(shape)}-D array of shape {shape}, but rows x features (2-D) are needed"
+        remedy = "Reshape your data to one row a sample, such as by X.reshape(-1, 1) or X.reshape(1, -1)"
+        raise InputError(f"{fault}. {remedy}.")
     for size, unit, parts in zip(shape, ("sample", "feature"), ("rows", "columns"), strict=True):
         if size == 0:
-            raise InputError(
-                f"Found array with 0 {unit}(s) (shape={shape}) while a minimum of 1 is required: "
-                f"give {name} {parts}."
-            )
+            fault = f"Found array with 0 {unit}(s) (shape={shape}) while a minimum of 1 is required"
+            raise InputError(f"{fault}: give {name} {parts}.")
     return int(shape[0]), int(shape[1])
 
 
@@ -148,10 +144,8 @@ def check_finite(
     kind = "NaN" if np.isnan(values.reshape(-1)[where]) else "infinity"
     listed = None if names is None else names()
     shown = f"{column}" if listed is None else f"{column} ({listed[column]!r})"
-    raise InputError(
-        f"Input X contains {kind} at row {_number(rows, row)}, column {shown} of {name}: "
-        "fill in or drop such rows before clustering (inf and NaN are not accepted)."
-    )
+    fault = f"Input X contains {kind} at row {_number(rows, row)}, column {shown} of {name}"
+    raise InputError(f"{fault}: fill in or drop such rows before clustering (inf and NaN are not accepted).")
 
 
 def _number(rows: int | np.ndarray, k: int) -> int:
@@ -183,9 +177,8 @@ def check_indptr(indptr: np.ndarray, n_samples: int, n_data: int, n_indices: int
 def check_indptr_length(length: int, n_samples: int, n_data: int, n_indices: int, name: str) -> None:
     """Refuse arrays of a sparse matrix whose lengths do not agree."""
     if length != n_samples + 1:
-        raise InputError(
-            f"{name}: indptr has length {length}, but {n_samples} rows need {n_samples + 1}: {_REMEDY}"
-        )
+        need = f"{n_samples} rows need {n_samples + 1}"
+        raise InputError(f"{name}: indptr has length {length}, but {need}: {_REMEDY}")
     if n_data != n_indices:
         raise InputError(f"{name}: data has length {n_data} but indices has length {n_indices}: {_REMEDY}")
 
@@ -213,18 +206,16 @@ def check_indptr_rises(
     if wrong.any():
         row = int(np.argmax(wrong))
         value, row = starts[row] if starts[row] < 0 else stops[row], _number(rows, row)
-        raise InputError(
-            f"{name}: indptr at row {row} points to {value}, outside the {n_data} stored values: {_REMEDY}"
-        )
+        fault = f"indptr at row {row} points to {value}, outside the {n_data} stored values"
+        raise InputError(f"{name}: {fault}: {_REMEDY}")
 
 
 def check_index_dtypes(name: str, **arrays: Any) -> None:
     """Refuse indices that are not integers."""
     for part, array in arrays.items():
         if np.dtype(array.dtype).kind not in "iu":
-            raise InputError(
-                f"{name}: {part} has dtype {array.dtype}, but integers are needed: write the matrix again."
-            )
+            fault = f"{part} has dtype {array.dtype}, but integers are needed"
+            raise InputError(f"{name}: {fault}: write the matrix again.")
 
 
 def csr_block(
@@ -253,49 +244,20 @@ def csr_block(
     CSRBlock
     """
     data = as_block(data)
-    if len(indices) == 0:
-        return CSRBlock(data, indices.astype(_index_dtype(n_features)), indptr, n_features)
-    if indices.min() < 0 or indices.max() >= n_features:
+    if len(indices) and (indices.min() < 0 or indices.max() >= n_features):
         where = int(np.argmax((indices < 0) | (indices >= n_features)))
         row = _number(rows, int(np.searchsorted(indptr, where, side="right")) - 1)
-        raise InputError(
-            f"{name}: column index {indices[where]} in row {row} is outside 0..{n_features - 1}: "
-            "write the matrix again with the right shape or indices."
-        )
-    indices = np.ascontiguousarray(indices, dtype=_index_dtype(n_features))
-    if _is_canonical(indices, indptr):
+        fault = f"{name}: column index {indices[where]} in row {row} is outside 0..{n_features - 1}"
+        raise InputError(f"{fault}: write the matrix again with the right shape or indices.")
+    index_dtype = np.int32 if n_features < 2**31 else np.int64
+    indices = np.ascontiguousarray(indices, dtype=index_dtype)
+    rows_of_scipy = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
+    if rows_of_scipy.has_canonical_format:
         return CSRBlock(data, indices, indptr, n_features)
-    return _canonical(data, indices, indptr, n_features)
-
-
-def _index_dtype(n_features: int) -> type:
-    return np.int32 if n_features < 2**31 else np.int64
-
-
-def _is_canonical(indices: np.ndarray, indptr: np.ndarray) -> bool:
-    rises = indices[1:] > indices[:-1]
-    if rises.all():
-        return True
-    starts = indptr[1:-1]
-    rises[starts[(starts > 0) & (starts < len(indices))] - 1] = True
-    return bool(rises.all())
-
-
-def _canonical(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int) -> CSRBlock:
-    # Values of one row and column are added in the order in which they are stored, so the
-    # sum does not depend on the other rows of the block.
-    row_of = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    order = np.lexsort((indices, row_of))
-    row_of, indices, data = row_of[order], indices[order], data[order]
-    first = np.ones(len(indices), dtype=bool)
-    first[1:] = (row_of[1:] != row_of[:-1]) | (indices[1:] != indices[:-1])
-    starts = np.flatnonzero(first)
-    with np.errstate(over="ignore", invalid="ignore"):
-        summed = np.add.reduceat(data, starts)
-    counts = np.bincount(row_of[starts], minlength=len(indptr) - 1)
-    return CSRBlock(
-        summed, indices[starts], np.concatenate(([0], np.cumsum(counts))).astype(np.int64), n_features
-    )
+    canonical = rows_of_scipy.copy()  # a row by itself, so that its sums do not depend on other rows
+    canonical.sum_duplicates()
+    block = as_csr_block(canonical)
+    return block._replace(indices=block.indices.astype(index_dtype, copy=False))
 
 
 def row_positions(starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -357,10 +319,7 @@ def stack_blocks(parts: list[Any]) -> Any:
         return parts[0]
     if not isinstance(parts[0], CSRBlock):
         return np.concatenate(parts)
-    first = np.cumsum([0, *(part.indptr[-1] for part in parts)])
-    indptr = [part.indptr[:-1] + start for part, start in zip(parts, first[:-1], strict=True)]
-    data, indices = (np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "indices"))
-    return CSRBlock(data, indices, np.concatenate([*indptr, first[-1:]]), parts[0].n_features)
+    return as_csr_block(sp.vstack([as_matrix(part) for part in parts], format="csr"))
 
 
 def to_dense(rows: Any, dtype: Any = None) -> np.ndarray:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mmcnb.errors import InputError
-from mmcnb.samples._base import ChunkedSamples, Samples, in_memory, open_again
+from mmcnb.samples._base import ChunkedSamples, Samples, in_memory
 from mmcnb.samples._files import file_identity
 from mmcnb.samples._groups import GroupedRows
 from mmcnb.samples._npy import Rows
@@ -150,10 +150,8 @@ class TableRows:
                 yield rows
         self.faults.check()
         if self.n_dropped and self.n_dropped == self.n_read:
-            raise InputError(
-                f"{self.table.name}: all {self.n_read} rows have a missing cell: leave out the columns that "
-                "are empty (--drop), or give --missing mean."
-            )
+            remedy = "leave out the columns that are empty (--drop), or give --missing mean"
+            raise InputError(f"{self.table.name}: all {self.n_read} rows have a missing cell: {remedy}.")
 
     def count(self) -> int:
         """Read all rows to count values and to note faults; the number of rows."""
@@ -291,9 +289,8 @@ class TableRows:
 
     def _look_ahead(self) -> None:
         """Find the categories, and the mean of each column."""
-        counts: dict[int, Counter[str]] = {
-            k: Counter() for k, column in enumerate(self.features) if column.is_one_hot
-        }
+        one_hot = [k for k, column in enumerate(self.features) if column.is_one_hot]
+        counts: dict[int, Counter[str]] = {k: Counter() for k in one_hot}
         total, count = np.zeros((2, len(self.features)))
         for part, values in self._pass():
             block = self._narrow(values)
@@ -331,7 +328,7 @@ class TableRows:
         self,
         kind: str,
         column: Column,
-        part: Part | None = None,
+        part: Any = None,
         rows: Any = (None,),
         cell: Any = None,
         hint: str = "",
@@ -415,6 +412,7 @@ class TableSamples(ChunkedSamples):
         self._describe(str(path), (sum(lengths), rows.n_features), options.dtype or rows.stored_dtype)
         self.feature_names = rows.feature_names
         self.path = str(path.absolute())
+        self.opening = _open, self.path, options
         empty = np.empty((0, self.n_features), self.dtype)
         self._set_rows(GroupedRows(lengths, self._read_group, empty), max(lengths))
 
@@ -425,9 +423,6 @@ class TableSamples(ChunkedSamples):
     def identity(self) -> str:
         """A hash of sizes and times of the files."""
         return "".join(file_identity(path) for path in self.table_rows.table.paths)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return open_again, (_open, self.path, self._options, self.identity())
 
 
 def open_table(path: str | os.PathLike[str]) -> Samples:
@@ -526,19 +521,16 @@ def read_table(
 def _open(path: str | os.PathLike[str], options: TableOptions) -> Samples:
     path = Path(path)
     if table_format(path) is None:
-        raise InputError(
-            f"{path} is no table: give a .csv, .tsv, .parquet, .arrow or .feather file, or a folder of these."
-        )
+        forms = "a .csv, .tsv, .parquet, .arrow or .feather file, or a folder of these"
+        raise InputError(f"{path} is no table: give {forms}.")
     with _worded(path, options):
         table = Table(path, options)
         is_whole = table.lengths is None or options.missing == "drop"
-        sizes = (
-            one.stat().st_size * (1 if plain_name(one) == one.name.lower() else 4) for one in table.paths
-        )
-        if is_whole and sum(sizes) > MOST_WHOLE_BYTES:
-            raise InputError(
-                f"{path} is too large to be read whole: make a store with `mmcnb convert {path} OUT.zarr`."
-            )
+        sizes = {one: one.stat().st_size for one in table.paths}
+        packed = [size for one, size in sizes.items() if plain_name(one) != one.name.lower()]
+        if is_whole and sum(sizes.values()) + 3 * sum(packed) > MOST_WHOLE_BYTES:
+            remedy = f"make a store with `mmcnb convert {path} OUT.zarr`"
+            raise InputError(f"{path} is too large to be read whole: {remedy}.")
         rows = TableRows(table, options)
         if not is_whole:
             rows.check_first_rows()

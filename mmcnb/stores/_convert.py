@@ -15,13 +15,13 @@ from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import InputError, MemoryLimitError, shown
 from mmcnb.samples._base import Samples
 from mmcnb.samples._inventory import PathLike, checked_path, is_store_folder
-from mmcnb.samples._npy import Blocks, NumpyArchive, Rows, step_rows
+from mmcnb.samples._npy import Blocks, Rows, step_rows, unpack_npz
 from mmcnb.samples._open import open_samples
-from mmcnb.samples._text import first_line, looks_like_libsvm, plain_name, read_libsvm, table_format
+from mmcnb.samples._text import looks_like_libsvm, plain_name, read_libsvm, table_format
 from mmcnb.samples.matrix import CSRBlock, as_block, as_matrix, block_dtype, n_rows_of
 from mmcnb.stores._labels import array_beside, class_names, open_class_labels, open_index
 from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter, StoreWriter
-from mmcnb.stores.atomic import AtomicOutput
+from mmcnb.stores.atomic import AtomicOutput, scratch_folder
 
 WORK_BYTES = 160 * 2**20  # pieces, chunks and libraries beyond the memory of the process before, measured
 DENSE_FROM = 0.5  # share of values from which layout="auto" writes sparse sources dense
@@ -135,8 +135,16 @@ def convert(
     given = next((name for name, value in options.items() if value is not None), None)
     if given is not None:
         raise InputError(f"{given} is of CSV, Parquet and Arrow files, but {source} is none: leave it out.")
-    text = {"zero_based": zero_based, "n_features": n_features, "show_progress": progress}
-    write(_open_stream(source, form, element, dtype, **text))
+    if form == "libsvm":
+        path, text_dtype = Path(source), np.dtype(dtype or np.float32)
+        rows = read_libsvm(path, text_dtype, zero_based, n_features, progress)
+        write(_Stream(rows, True, text_dtype, n_features))
+    elif form == "numpy":
+        with scratch_folder(target.parent, "unpacked") as folder:
+            samples, y = unpack_npz(Path(source), folder)
+            write(_stream_of(samples, dtype, y))
+    else:
+        write(_store_stream(open_samples(source, element), dtype))
     return {}
 
 
@@ -152,16 +160,12 @@ def _check_memory(memory_limit: Any, stream: _Stream) -> None:
     if memory_limit is None:
         return
     if isinstance(memory_limit, str):
-        raise InputError(
-            f"memory_limit={memory_limit!r} is no number of bytes: give an integer such as 2**29."
-        )
+        raise InputError(f"memory_limit={memory_limit!r} is no number of bytes: give one such as 2**29.")
     row_bytes = (stream.n_features or 1) * stream.dtype.itemsize
     least = (resident_memory() or LIBRARIES) + WORK_BYTES + stream.cached_bytes + 4 * row_bytes
     if memory_limit < least:
-        raise MemoryLimitError(
-            f"memory_limit={format_bytes(memory_limit)} is too small to convert with: "
-            f"give at least {format_bytes(least, up=True)}."
-        )
+        fault = f"memory_limit={format_bytes(memory_limit)} is too small to convert with"
+        raise MemoryLimitError(f"{fault}: give at least {format_bytes(least, up=True)}.")
 
 
 def _convert_table(path: Path, options: Any, progress: Any, show: Any, write: Any) -> dict[str, Any]:
@@ -183,18 +187,6 @@ def _convert_table(path: Path, options: Any, progress: Any, show: Any, write: An
             rows.settle()
 
 
-def _open_stream(source: Any, form: str, element: str | None, dtype: Any, **text: Any) -> _Stream:
-    """The rows of a source; ``text`` has the other options of LIBSVM text."""
-    if form == "store":
-        return _store_stream(open_samples(source, element), dtype)
-    path, text_dtype = Path(source), np.dtype(dtype or np.float32)
-    if form == "libsvm":
-        return _Stream(read_libsvm(path, text_dtype, **text), True, text_dtype, text["n_features"])
-    file = NumpyArchive(path)
-    written = _written_dtype(file, file.dtype, dtype)
-    return _Stream(file.blocks(), file.is_sparse, written, file.n_features, file.n_samples, file.cached_bytes)
-
-
 def _format(source: Any) -> str:
     """One of store, libsvm, table, numpy."""
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
@@ -211,7 +203,7 @@ def _format(source: Any) -> str:
         return "libsvm"
     if is_store_folder(path.parent):
         raise InputError(f"{path} is a part of a Zarr store: give the path of the store, {path.parent}.")
-    if looks_like_libsvm(first_line(path)):
+    if looks_like_libsvm(path):
         return "libsvm"
     raise InputError(
         f"{path} is of no known format: name it .csv, .tsv or .libsvm (plain, .gz, .bz2, .xz, .zst), "
@@ -231,18 +223,17 @@ def _written_dtype(rows: Any, stored: np.dtype, dtype: Any) -> np.dtype:
 def _store_stream(samples: Samples, dtype: Any) -> _Stream:
     labels = array_beside(samples, "y")
     if labels is not None and labels.shape[0] != samples.n_samples:
-        raise InputError(
-            f"{samples.name}: y has {labels.shape[0]} labels, but X has {samples.n_samples} rows."
-        )
-    names_of_classes = None if labels is None else class_names(labels)
-    y = open_class_labels(samples)
+        n = samples.n_samples
+        raise InputError(f"{samples.name}: y has {labels.shape[0]} labels, but X has {n} rows.")
+    names = None if labels is None else class_names(labels)
+    return _stream_of(samples, dtype, open_class_labels(samples), open_index(samples), lambda: names)
 
-    index = open_index(samples)
+
+def _stream_of(samples: Samples, dtype: Any, y: Any, index: Any = None, *names_of_classes: Any) -> _Stream:
+    """Rows with class labels and names beside them, or None."""
 
     def blocks() -> Blocks:
-        step = max(
-            samples.chunk_rows, step_rows(samples.row_bytes) // samples.chunk_rows * samples.chunk_rows
-        )
+        step = samples.chunk_rows * max(1, step_rows(samples.row_bytes) // samples.chunk_rows)
         for start in range(0, samples.n_samples, step):
             stop = min(start + step, samples.n_samples)
             labels, names = (None if part is None else part[start:stop] for part in (y, index))
@@ -251,7 +242,7 @@ def _store_stream(samples: Samples, dtype: Any) -> _Stream:
     written = _written_dtype(samples, samples.stored_dtype, dtype)
     beside = sum(part.nbytes for part in (y, index) if part is not None)
     cached = int(2 * samples.chunk_rows * samples.row_bytes) + beside
-    given = samples.n_features, samples.n_samples, cached, samples.feature_names, lambda: names_of_classes
+    given = samples.n_features, samples.n_samples, cached, samples.feature_names, *names_of_classes
     return _Stream(blocks(), samples.is_sparse, written, *given)
 
 

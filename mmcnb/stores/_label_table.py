@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, worded
 from mmcnb.samples._base import Samples
 from mmcnb.samples._elements import observation_names, plain_text
 from mmcnb.samples._files import check_file
@@ -38,10 +38,8 @@ def is_table(path: PathLike) -> bool:
     """
     ending = Path(path).suffix.lower()
     if ending not in (*TABLES, ".zarr", ""):
-        raise InputError(
-            f"{path}: labels are not written as {ending!r}; give a path that ends with .csv, .parquet or "
-            ".zarr."
-        )
+        fault = f"{path}: labels are not written as {ending!r}"
+        raise InputError(f"{fault}; give a path that ends with .csv, .parquet or .zarr.")
     return ending in TABLES
 
 
@@ -183,12 +181,11 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
     if Path(path).suffix.lower() not in TABLES:
         return read_column(path, "labels")
     check_file(path)
-    try:
+    known_faults = pa.ArrowException, OSError, UnicodeDecodeError
+    with worded(f"{path} cannot be read as a table", "write it again", *known_faults):
         known, read = _opened(path)
         column = _chosen(path, column, known)
         table = read([column, *({ROW} & set(known) - {column})])
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read as a table ({str(error).splitlines()[0]}).") from error
     values = table[column]
     if values.type in (pa.binary(), pa.large_binary()):  # of CSV that is no UTF-8
         raise InputError(f"{path}: {column} is no text in UTF-8; write the table again.")

@@ -9,14 +9,14 @@ import numpy as np
 import zarr
 from zarr.storage import LocalStore
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, worded
 from mmcnb.samples._base import GROUP_ROWS, ContentDigest, Samples
 from mmcnb.samples._inventory import FORMAT, Inventory, PathLike, attributes_of, find_inventory, member
 from mmcnb.samples._open import is_file_of_rows
 from mmcnb.samples._stored import StoredArray
 from mmcnb.samples._zarr import describe, is_zarr, open_node, reopen, stored_array
 from mmcnb.stores._write import PARTIAL, create_array, set_record, write_chunk
-from mmcnb.stores.atomic import AtomicOutput, write_error
+from mmcnb.stores.atomic import AtomicOutput, writing
 
 
 @dataclass(frozen=True)
@@ -70,19 +70,12 @@ class LabelsSink:
         block = _as_labels(labels, self.name)
         expected = min(GROUP_ROWS, self.n_samples - start)
         if start % GROUP_ROWS or not 0 <= start < self.n_samples or len(block) != expected:
-            raise InputError(
-                f"{self.name}: {len(block)} labels from row {start} are no chunk: give the {GROUP_ROWS} "
-                "from a multiple of that, or those that are left."
-            )
-        try:
+            remedy = f"give the {GROUP_ROWS} from a multiple of that, or those that are left"
+            raise InputError(f"{self.name}: {len(block)} labels from row {start} are no chunk: {remedy}.")
+        fault = f"{self.name}: the folder being written is not there"
+        remedy = "workers need to see it under the same path, so choose one on a disk that they share"
+        with writing(self.name), worded(fault, remedy, FileNotFoundError):
             return write_chunk(_opened(self.path), start // GROUP_ROWS, block)
-        except FileNotFoundError as error:
-            raise InputError(
-                f"{self.name}: the folder being written is not there: workers need to see it under the "
-                "same path, so choose one on a disk that they share."
-            ) from error
-        except OSError as error:
-            raise write_error(self.name, error) from error
 
 
 @lru_cache(maxsize=4)

@@ -76,9 +76,8 @@ def verify_store(path: PathLike, element: str | None = None, progress: bool | No
 def _read_recorded(inventory: Inventory, show_progress: bool | None) -> tuple[int, list[str]]:
     """Decoded bytes of all recorded chunks, and the keys of those that are not what was written."""
     n_bytes, damaged = 0, []
-    arrays: dict[str, Any] = {
-        path: _zarr.reopen(inventory.store, join(inventory.root, path)) for path in inventory.arrays
-    }
+    store, root = inventory.store, inventory.root
+    arrays: dict[str, Any] = {path: _zarr.reopen(store, join(root, path)) for path in inventory.arrays}
     content = _content_digest(arrays)
     with progress_bar(sum(map(len, inventory.arrays.values())), "verifying", "chunks", show_progress) as bar:
         for path, array in arrays.items():

@@ -27,8 +27,8 @@ from mmcnb.samples.matrix import CSRBlock
 from mmcnb.stores.atomic import AtomicOutput
 
 PARTIAL = ".partial"  # ending of the files of chunks being written, Zarr's too
-CSR_CHUNK_VALUES = 2**18  # fewer bytes than a chunk of dense rows, as rows do not begin with chunks
 LABEL_CHUNK_ROWS = GROUP_ROWS  # of class labels and names of rows
+CSR_CHUNK_VALUES = 2**18  # fewer bytes than a chunk of dense rows, as rows do not begin with chunks
 
 
 class ArrayWriter:
@@ -131,10 +131,8 @@ def create_array(
 
 def _fill_value(dtype: np.dtype) -> Any:
     """A value that data seldom or never have, so that a missing chunk shows."""
-    if dtype.kind == "T":
-        return ""
-    if dtype.kind == "f":
-        return float("nan")
+    if dtype.kind in "Tf":
+        return "" if dtype.kind == "T" else float("nan")
     return int(np.iinfo(dtype).max if dtype.kind == "u" else np.iinfo(dtype).min)
 
 
@@ -207,9 +205,7 @@ class StoreWriter(AtomicOutput):
         if self.class_names is not None and "y" in self._arrays:
             self._attributes["y"] = {"class_names": self.class_names}
         if "index" in self._arrays and (n_names := self._arrays["index"].n_rows) != n_samples:
-            raise InputError(
-                f"{name}: {n_names} names of rows came for {n_samples} rows of X: give one a row."
-            )
+            raise InputError(f"{name}: {n_names} names of rows came for {n_samples} rows: give one a row.")
         inventory = {path: array.close() for path, array in self._arrays.items()}
         root = zarr.open_group(self._store, mode="r+")
         for path, attributes in self._attributes.items():
@@ -230,9 +226,7 @@ class StoreWriter(AtomicOutput):
         """Check rows that come as ``values`` and are written as ``block``; add them to the record."""
         written = block.data if isinstance(block, CSRBlock) else block
         if not matrix.all_finite(written) and values.dtype.kind == "f" and np.isfinite(values).all():
-            raise InputError(
-                f"{self.name}: X has numbers too large for {written.dtype}: write it as float64."
-            )
+            raise InputError(f"{self.name}: X has numbers too large for {written.dtype}: write float64.")
         matrix.check_finite(block, self.name, self._n_samples)
         self._append_labels(y, n_rows)
         self._digest.update(block)
@@ -246,10 +240,8 @@ class StoreWriter(AtomicOutput):
             return
         labels = plain_values(y, "y")
         if labels.shape != (n_rows,) or labels.dtype.kind not in "biu":
-            raise InputError(
-                f"{self.name}: class labels must be one integer a row ({n_rows} here), "
-                f"but y is {labels.dtype} of shape {labels.shape}."
-            )
+            wanted = f"class labels must be one integer a row ({n_rows} here)"
+            raise InputError(f"{self.name}: {wanted}, but y is {labels.dtype} of shape {labels.shape}.")
         if "y" not in self._arrays:
             self._add("y", np.int64, LABEL_CHUNK_ROWS)
         self._arrays["y"].append(labels)
@@ -407,9 +399,8 @@ def create_dense_store(
     ...     open_samples(f"{folder}/small.zarr").n_samples
     2
     """
-    return DenseStoreWriter(
-        path, n_features, dtype, n_samples, attributes, chunk_rows=chunk_rows, overwrite=overwrite
-    )
+    options: dict[str, Any] = {"chunk_rows": chunk_rows, "overwrite": overwrite}
+    return DenseStoreWriter(path, n_features, dtype, n_samples, attributes, **options)
 
 
 def create_csr_store(

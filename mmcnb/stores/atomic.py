@@ -134,9 +134,8 @@ class AtomicOutput:
         if not self._overwrite:
             raise self._exists()
         if self.target.is_dir() and not is_store_folder(self.target) and any(self.target.iterdir()):
-            raise InputError(
-                f"{self.name} is a folder and no Zarr store, so it is not replaced: choose another path."
-            )
+            fault = f"{self.name} is a folder and no Zarr store, so it is not replaced"
+            raise InputError(f"{fault}: choose another path.")
 
     def _exists(self) -> InputError:
         return InputError(f"{self.name} exists already: choose another path, or replace it with --overwrite.")
@@ -145,7 +144,7 @@ class AtomicOutput:
         """Lock the folder of `path`, and clear away what a killed process has left there."""
         with ExitStack() as stack:
             stack.callback(self._discard)
-            stack.enter_context(self._worded())
+            stack.enter_context(writing(self.name))
             for _ in range(100):  # times that its last writer may remove the folder in the same moment
                 with suppress(FileNotFoundError):
                     self._lock.acquire()
@@ -158,7 +157,7 @@ class AtomicOutput:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Complete and commit, or discard after an error."""
-        with self._worded(), ExitStack() as stack:
+        with writing(self.name), ExitStack() as stack:
             stack.callback(self._discard)
             if error is not None:
                 raise error
@@ -175,18 +174,10 @@ class AtomicOutput:
             stack.callback(self._discard)
             yield self.__enter__()
 
-    @contextmanager
-    def _worded(self) -> Iterator[None]:
-        """Turn an error of the disk into a sentence."""
-        try:
-            yield
-        except OSError as error:
-            raise write_error(self.name, error) from error
-
     def _place(self) -> None:
         """Move what was written to the target; what is replaced goes to its place."""
         self._check()
-        with self._worded():
+        with writing(self.name):
             try:
                 self._move(self.path, self.target, os.path.lexists(self.target) and self._overwrite)
             except FileExistsError:  # since a moment ago
@@ -280,12 +271,20 @@ def scratch_folder(parent: PathLike, name: str) -> Iterator[Path]:
         yield output.path.parent
 
 
+@contextmanager
+def writing(name: str) -> Iterator[None]:
+    """Turn an error of the disk into a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise write_error(name, error) from error
+
+
 def write_error(target: str, error: OSError) -> InputError:
     """One sentence about a place that could not be written."""
     if isinstance(error, TimeoutError) and error.errno is None:  # of the lock
-        return InputError(
-            f"{target} is being written by another process: wait for it, or choose another path."
-        )
+        remedy = "wait for it, or choose another path"
+        return InputError(f"{target} is being written by another process: {remedy}.")
     if error.errno in DISK_FULL:
         return InputError(
             f"{target} could not be written, as the disk is full ({error.strerror}): "

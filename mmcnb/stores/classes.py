@@ -2,6 +2,7 @@
 
 import numbers
 import os
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from mmcnb.errors import InputError, shown
+from mmcnb.errors import InputError, shown, worded
 from mmcnb.samples import Samples
 from mmcnb.samples._arrays import plain_values
 from mmcnb.samples._zarr import describe, open_node
@@ -41,23 +42,21 @@ def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
     """
     labels = open_class_labels(X) if y is None else _given(y)
     if labels is None:
-        raise InputError(
-            f"{samples.name} has no labels beside its rows, and the fit requires y to be passed, but the "
-            "target y is None; give the class of each row."
-        )
+        fault = f"{samples.name} has no labels beside its rows"
+        rule = "the fit requires y to be passed, but the target y is None"  # as scikit-learn's checks ask for
+        raise InputError(f"{fault}, and {rule}; give the class of each row.")
     if labels.shape[0] != samples.n_samples:
-        raise InputError(
-            f"y has {labels.shape[0]} labels for the {samples.n_samples} rows of {samples.name}; give the "
-            "class of each row."
-        )
-    try:
+        fault = f"y has {labels.shape[0]} labels for the {samples.n_samples} rows of {samples.name}"
+        raise InputError(f"{fault}; give the class of each row.")
+    with _one_a_row(), np.errstate(invalid="ignore"):
         if labels.dtype.kind in "fO":
             assert_all_finite(labels, input_name="y")
-        with np.errstate(invalid="ignore"):
-            check_classification_targets(labels)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{str(error).splitlines()[0].rstrip('. ')}; give y as one class a row.") from error
+        check_classification_targets(labels)
     return labels
+
+
+def _one_a_row() -> AbstractContextManager[None]:
+    return worded("y is no list of classes", "give y as one class a row", ValueError, TypeError)
 
 
 def _given(y: Any) -> np.ndarray:
@@ -67,10 +66,8 @@ def _given(y: Any) -> np.ndarray:
             raise InputError(f"{describe(array)} is no array of one label a row; give the path of one.")
         return read_array(array)
     labels = plain_values(y, "y", text=True)
-    try:
+    with _one_a_row():
         return np.asarray(column_or_1d(labels, warn=True))
-    except ValueError as error:
-        raise InputError(f"{str(error).splitlines()[0].rstrip('. ')}; give y as one class a row.") from error
 
 
 def check_counts(classes: np.ndarray, counts: np.ndarray, n_clusters: int | None, both: bool) -> None:
@@ -82,16 +79,13 @@ def check_counts(classes: np.ndarray, counts: np.ndarray, n_clusters: int | None
         If there is one class, or one that is clustered has fewer rows than clusters.
     """
     if classes.size < 2:
-        raise InputError(
-            f"all rows are of the class {classes.tolist()[0]!r}; give rows of at least 2 classes."
-        )
+        only = classes.tolist()[0]
+        raise InputError(f"all rows are of the class {only!r}; give rows of at least 2 classes.")
     minority = np.minimum(counts, counts.sum() - counts)  # of each class and the others
     fewest = (minority if both else counts.sum() - minority).min()
     if n_clusters is not None and n_clusters > fewest:
-        raise InputError(
-            f"n_clusters={n_clusters} is more than the {fewest} rows of a class that is clustered; "
-            f"give at most {fewest}."
-        )
+        fault = f"n_clusters={n_clusters} is more than the {fewest} rows of a class that is clustered"
+        raise InputError(f"{fault}; give at most {fewest}.")
 
 
 def check_class_weight(class_weight: Any, classes: np.ndarray) -> None:
@@ -106,10 +100,8 @@ def check_class_weight(class_weight: Any, classes: np.ndarray) -> None:
         return
     known = classes.tolist()
     if not isinstance(class_weight, dict):
-        raise InputError(
-            f"class_weight={shown(class_weight)} is unknown; give None, 'balanced' or a weight for each "
-            f"class, such as {{{known[0]!r}: 2.0}}."
-        )
+        remedy = f"give None, 'balanced' or a weight for each class, such as {{{known[0]!r}: 2.0}}"
+        raise InputError(f"class_weight={shown(class_weight)} is unknown; {remedy}.")
     for name, weight in class_weight.items():
         if name not in known:
             raise InputError(f"class_weight names the class {name!r}, which y does not have; it has {known}.")
