@@ -13,7 +13,7 @@ from mmcnb._constraints import Choice, Constraint, Interval
 from mmcnb.engine.passes import SAMPLE_ROWS, DrawnSample, draw_sample, sample_rows
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import connected
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, one_line
 from mmcnb.estimators.base import Estimator, estimator, read_input
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
 from mmcnb.estimators.parameters import POSITIVE, default_kernel, parameters_of
@@ -21,7 +21,6 @@ from mmcnb.features.kernel import Kernel
 from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.hinge.shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Shrinking, model_of
 from mmcnb.samples import Samples
-from mmcnb.samples._arrays import one_line
 from mmcnb.samples.derived import ScaledSamples, standardized
 from mmcnb.samples.matrix import with_short_indices
 from mmcnb.stores.classes import check_class_weight, check_counts, read_classes, weight_of_rows
@@ -266,9 +265,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         try:
             return float(accuracy_score(labels, self.predict(samples), sample_weight=weights))
         except (TypeError, ValueError) as error:
-            raise InputError(
-                f"y holds other values than classes_ ({one_line(error)}); give classes."
-            ) from error
+            raise InputError(f"y has values beside classes_ ({one_line(error)}); give classes.") from error
 
     def _features(self, X: Any, element: str | None = None) -> tuple[Samples, Hyperplane | Scores]:
         """The rows as expansions over all support vectors."""

@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse
 
 from mmcnb.errors import InputError, worded
-from mmcnb.errors import one_line as one_line  # estimators import it from here
 from mmcnb.samples.matrix import block_dtype, check_dtype, check_shape
 
 

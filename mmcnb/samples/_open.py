@@ -46,10 +46,6 @@ def _is_frame(source: Any) -> bool:
     return as_frame(source) is not None
 
 
-def _is_array_like(source: Any) -> bool:
-    return hasattr(source, "__array__") and not isinstance(source, type)
-
-
 def _is_anndata(source: Any) -> bool:
     return _of("anndata")(source) and hasattr(source, "obsm")
 
@@ -69,7 +65,9 @@ OBJECTS = (
     Reader(_of("dask"), "_dask", "open_dask"),
     Reader(_of("xarray"), "_open", "open_xarray"),
     Reader(_is_frame, "_open", "open_frame"),
-    Reader(_is_array_like, "_base", "in_memory"),
+    Reader(
+        lambda source: hasattr(source, "__array__") and not isinstance(source, type), "_base", "in_memory"
+    ),
 )
 """Readers of objects; the first that recognises one opens it."""
 

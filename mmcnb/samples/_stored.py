@@ -75,16 +75,13 @@ class EdgeChunks:
             with self._lock:
                 chunk.set_result(loaded)
                 self._cached_bytes += matrix.n_bytes_of(loaded)
-                self._shrink()
+                while self._cached_bytes > EDGE_BYTES and len(self._chunks) > self._least:
+                    place, oldest = self._chunks.popitem(last=False)
+                    if oldest.done():
+                        self._cached_bytes -= matrix.n_bytes_of(oldest.result())
+                    else:  # another thread loads it
+                        self._chunks[place] = oldest
         return chunk.result()
-
-    def _shrink(self) -> None:
-        while self._cached_bytes > EDGE_BYTES and len(self._chunks) > self._least:
-            place, chunk = self._chunks.popitem(last=False)
-            if chunk.done():
-                self._cached_bytes -= matrix.n_bytes_of(chunk.result())
-            else:  # another thread loads it
-                self._chunks[place] = chunk
 
 
 class ChunkedRows(ABC):

@@ -368,8 +368,6 @@ def check_places(n_places: int, n_clusters: int, size: str = "sample_size") -> N
 def check_clusters(n_clusters: int, sample: Any, n_samples: int, size: str = "sample_size") -> None:
     """Refuse more clusters than rows; ``size`` is the parameter that gives the rows of the sample."""
     if n_clusters > n_samples:
-        raise InputError(
-            f"n_clusters={n_clusters} is more than the {n_samples} rows there are; give fewer clusters."
-        )
+        raise InputError(f"n_clusters={n_clusters} is more than the {n_samples} rows; give fewer clusters.")
     if n_clusters > sample.shape[0]:
         raise InputError(f"{size}={sample.shape[0]} is smaller than n_clusters={n_clusters}; give more rows.")

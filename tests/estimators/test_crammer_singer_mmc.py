@@ -225,7 +225,7 @@ def test_labels_without_a_margin_end_at_a_lower_C():
     [
         ({"n_clusters": 0}, "n_clusters=0 is out of range"),
         ({"n_clusters": 2.5}, "n_clusters=2.5 is out of range"),
-        ({"n_clusters": 101}, "n_clusters=101 is more than the 100 rows there are"),
+        ({"n_clusters": 101}, "n_clusters=101 is more than the 100 rows; give fewer"),
         ({"n_clusters": 60, "sample_size": 50}, "sample_size=50 is smaller than n_clusters=60"),
         ({"cluster_sizes": [0.5, 0.5]}, "one share for each of the 3 clusters"),
         ({"size_tolerance": 2.0}, "size_tolerance=2.0 is out of range"),

@@ -513,7 +513,7 @@ SENTENCES = {
         r"n_clusters='many' is unknown; give a positive number or one of 'auto'",
     ),
     "half a cluster": ({"n_clusters": 2.5}, r"n_clusters=2.5 is out of range"),
-    "more clusters than rows": ({"n_clusters": 61}, r"n_clusters=61 is more than the 60 rows there are"),
+    "more clusters than rows": ({"n_clusters": 61}, r"n_clusters=61 is more than the 60 rows; give fewer"),
     "more clusters than nodes": (
         {"n_clusters": 9, "n_nodes": 5},
         r"n_nodes=5 is smaller than n_clusters=9",

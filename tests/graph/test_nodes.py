@@ -68,7 +68,7 @@ def test_many_columns_have_the_scores_of_principal_components():
     assert axes.n_axes == LEADING_AXES
     # A few of the last axes may turn among themselves.
     np.testing.assert_allclose(np.abs(axes(X))[:, :20], np.abs(scores)[:, :20], rtol=0, atol=0.05)
-    np.testing.assert_allclose(axes(X).mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(axes(X).mean(axis=0), 0, atol=1e-7)  # 24 bits of each
 
 
 @pytest.mark.parametrize("d", [90, 1100])
