@@ -106,9 +106,8 @@ class LimitedStore(WrapperStore[Store]):
         return damaged_chunks(self._name, [key], f"damaged (it is longer than {most:,} bytes)")
 
     def _zipped_bytes(self, key: str) -> int:
-        store: Any = self._store
         try:
-            return int(store._zf.getinfo(key).file_size)
+            return int(self._store._zf.getinfo(key).file_size)  # type: ignore[attr-defined]
         except KeyError:
             return 0
 

@@ -76,11 +76,11 @@ class EdgeChunks:
                 chunk.set_result(loaded)
                 self._cached_bytes += matrix.n_bytes_of(loaded)
                 while self._cached_bytes > EDGE_BYTES and len(self._chunks) > self._least:
-                    place, oldest = self._chunks.popitem(last=False)
+                    at, oldest = self._chunks.popitem(last=False)
                     if oldest.done():
                         self._cached_bytes -= matrix.n_bytes_of(oldest.result())
                     else:  # another thread loads it
-                        self._chunks[place] = oldest
+                        self._chunks[at] = oldest
         return chunk.result()
 
 
