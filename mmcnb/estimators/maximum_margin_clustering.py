@@ -90,7 +90,8 @@ class MaximumMarginClustering(StreamedClusterer):
     objective_ : float
         J of the partition of the nodes, 4 MI / log k + gap.
     history_ : DataFrame
-        One row per sweep of the candidates that sweep, and one of the labels.
+        One row for each stage, "graph", "choice" and "labels", with the seconds so far, and for each sweep of
+        the candidates that sweep.
     report_ : dict
         "sizes" of the clusters. "candidates" has a row for each, by falling J: its name, J, the two parts of
         J, the shares of its clusters, the share of what is known that it breaks, and seconds. "left_out" says
@@ -263,12 +264,13 @@ class MaximumMarginClustering(StreamedClusterer):
         each, seed, known = session.engine.each, session.seed(), session.known
         given = session.sample, session.sample_weights, session.random_state
         graph = node_graph(*given, each, axes_of(self._most_clusters))
+        session.record({"stage": "graph"})
         k, numbers = self._number(session, graph, seed)
         found, left_out = candidates(graph, k, self._makers(session, graph, k, seed), each)
         found = with_known(graph, known, k, found, starts=self.cluster_sizes is None)
         best = pick(graph, found, seed, known.tolerance if known else 0.0)
-        result = self._labelled(session, graph, best)
-        return with_report(result, graph, best, found, left_out, numbers)
+        session.record({"stage": "choice"})
+        return with_report(self._labelled(session, graph, best), graph, best, found, left_out, numbers)
 
     def _makers(
         self, session: FitSession, graph: NodeGraph, n_clusters: int, seed: int

@@ -95,7 +95,9 @@ class Axes:
         axes, mean = (part.astype(matrix.dtype, copy=False) for part in (self.axes, self.mean))
         sparse = hasattr(matrix, "toarray")
         scores = matrix @ axes - mean @ axes if sparse else (matrix - mean) @ axes
-        wide = scores * (2.0**29 + 1)  # keeps 24 bits: the last ones of BLAS differ between processors
+        wide = scores * np.float64(
+            2**29 + 1
+        )  # keeps 24 bits: the last ones of BLAS differ between processors
         return np.ascontiguousarray(wide - (wide - scores), matrix.dtype)
 
 

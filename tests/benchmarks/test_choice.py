@@ -158,7 +158,7 @@ def test_the_goals_of_the_costs_are_on_the_choice_the_memory_and_the_ratio():
         {
             "dataset": "mnist",
             "method": costs.CANDIDATES,
-            **dict(zip(costs.STAGES, (9.0, 1.0, 0.25), strict=True)),
+            **dict(zip(costs.STAGES, (9.0, 1.25, 0.25), strict=True)),
         },
         {"dataset": "texts", "method": costs.TEXT, "seconds": 2.0, "n": 1000},
         {"dataset": "rings", "method": costs.MEMORY, "peak_mib": 600.0},

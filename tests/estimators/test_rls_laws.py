@@ -345,7 +345,7 @@ BAD = {
     ),
     "more clusters than rows": (
         {"n_clusters": 101},
-        r"^n_clusters=101 is more than the 100 rows [^\n]*fewer",
+        r"^n_clusters=101 is more than the 100 rows; give fewer",
     ),
     "a sample below the clusters": (
         {"n_clusters": 9, "sample_size": 5},
