@@ -1,6 +1,7 @@
 """The graph of the nearest neighbours of some nodes, with calibrated weights, in one component."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ N_NEIGHBORS, N_LISTED = 10, 25  # of the graph that judges and votes; and neares
 N_NODES = 20_000
 BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
 SCALE_NEIGHBOUR = 7  # its distance is the scale of a node if components are joined
-LISTED = 64  # nearest nodes that are kept to join components
+LEAST_DISTANCE = 1e-12
 MOST_AXES = 128  # of more columns
 NEAR_EQUAL = 1e-6  # of the distance to the last listed node of most nodes: nodes so near become one
 UNIT_NORM = 0.01  # from 1: rows of a sample that are all so near to it are directions
@@ -81,9 +82,16 @@ class NodeGraph:
         """
         count = min(n_neighbors, self.numbers.shape[1])
         if count not in self._edges:
-            nearest = self.numbers[:, :count], self.distances[:, :count]
+            nearest = self.numbers, self.distances
             self._edges[count] = weighted(connected_graph(self.search.nodes, count, nearest), self.sizes)
         return self._edges[count]
+
+    @cached_property
+    def by_distance(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All distances to nearest nodes, rising; weights of the nodes that look; places in ``numbers``."""
+        order = np.argsort(self.distances, axis=None, kind="stable")
+        weights = self.sizes[order // self.distances.shape[1]]
+        return np.maximum(self.distances.ravel()[order], LEAST_DISTANCE), weights, order
 
     def lengths(self) -> Any:
         """Lengths of the edges of `edges`, as a csr_array of shape (p, p) of the same places."""
@@ -280,8 +288,8 @@ def connected_graph(nodes: np.ndarray, n_neighbors: int, nearest: tuple[np.ndarr
         Distinct rows.
     n_neighbors : int
         Neighbours of each node, below p.
-    nearest : pair of ndarray of shape (p, n_neighbors)
-        Numbers and distances of the nearest other nodes.
+    nearest : pair of ndarray of shape (p, r)
+        Numbers and distances of at least so many nearest other nodes, by rising distance.
 
     Returns
     -------
@@ -291,26 +299,23 @@ def connected_graph(nodes: np.ndarray, n_neighbors: int, nearest: tuple[np.ndarr
     from scipy.sparse import csr_array
 
     p = nodes.shape[0]
-    numbers, distances = nearest
+    numbers, distances = (part[:, :n_neighbors] for part in nearest)
     weights, ends = kernels.calibrated_weights(distances), np.arange(0, p * n_neighbors + 1, n_neighbors)
     directed = csr_array((weights.ravel(), numbers.ravel(), ends), shape=(p, p))
     reverse = directed.T.tocsr()
     graph = (directed + reverse - directed * reverse).tocsr()
     scales = distances[:, min(SCALE_NEIGHBOUR, n_neighbors) - 1]
-    return _joined(graph, nodes, scales)
+    return _joined(graph, nodes, scales, nearest)
 
 
-def _joined(graph: Any, nodes: np.ndarray, scales: np.ndarray) -> Any:
+def _joined(graph: Any, nodes: Any, scales: np.ndarray, nearest: tuple[np.ndarray, np.ndarray]) -> Any:
     """Join components: each but the largest gets an edge to its nearest node of another one."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     count, component = connected_components(graph, directed=False)
-    if count > 1:
-        listed = np.flatnonzero(component != np.bincount(component).argmax())
-        lists = exact_search(nodes).nearest(nodes[listed], min(LISTED, nodes.shape[0]))
     while count > 1:
-        ends, gaps = _shortest_edges(nodes, component, listed, lists)
+        ends, gaps = _shortest_edges(nodes, component, *nearest)
         _, once = np.unique(np.sort(ends, axis=1), axis=0, return_index=True)  # two may choose the same edge
         (a, b), gaps = ends[once].T, gaps[once]
         edges = coo_array((_bridge_weights(gaps, scales[a], scales[b]), (a, b)), shape=graph.shape).tocsr()
@@ -320,30 +325,26 @@ def _joined(graph: Any, nodes: np.ndarray, scales: np.ndarray) -> Any:
 
 
 def _shortest_edges(
-    nodes: np.ndarray, component: np.ndarray, listed: np.ndarray, lists: tuple[np.ndarray, np.ndarray]
+    nodes: Any, component: np.ndarray, numbers: np.ndarray, distances: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The shortest edge of each component but the largest to any other: its two ends, and its length.
 
-    The lists hold the nearest nodes of most nodes. A component has a search of its own where they do not
-    reach beyond it, or not all its nodes have one; of equally near nodes the first counts.
+    A component has a search of its own if the nearest nodes of some of its nodes do not reach beyond it; of
+    equally near nodes the first counts.
     """
-    (numbers, distances), of_row = lists, component[listed]
-    outside = component[numbers] != of_row[:, None]
-    each, place = np.arange(listed.size), outside.argmax(axis=1)
+    outside = component[numbers] != component[:, None]
+    each, place = np.arange(component.size), outside.argmax(axis=1)
     reached = outside[each, place]
     gaps = np.where(reached, distances[each, place], np.inf)
-    order = np.lexsort((listed, gaps, of_row))
-    first = order[np.unique(of_row[order], return_index=True)[1]]
-    sizes = np.bincount(component)
-    beyond = np.full(sizes.size, np.inf)  # nodes that are not on a list are at least so far
-    np.minimum.at(beyond, of_row[~reached], distances[~reached, -1])
-    beyond[np.bincount(of_row, minlength=sizes.size) < sizes] = -np.inf
-    known = {
-        of_row[i]: (listed[i], numbers[i, place[i]], gaps[i]) for i in first if gaps[i] < beyond[of_row[i]]
-    }
+    first = np.lexsort((gaps, component))
+    first = first[np.unique(component[first], return_index=True)[1]]  # of each component
+    beyond = np.full(first.size, np.inf)  # other nodes are at least so far
+    np.minimum.at(beyond, component[~reached], distances[~reached, -1])
     edges = [
-        known[one] if one in known else _shortest_edge(nodes, component == one)
-        for one in np.argsort(-sizes, kind="stable")[1:]
+        (first[one], numbers[first[one], place[first[one]]], gaps[first[one]])
+        if gaps[first[one]] < beyond[one]
+        else _shortest_edge(nodes, component == one)
+        for one in np.argsort(-np.bincount(component), kind="stable")[1:]
     ]
     a, b, lengths = zip(*edges, strict=True)
     return np.array([a, b]).T, np.array(lengths)
