@@ -66,7 +66,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def of_candidates(run: Run) -> dict[str, Any]:
-    """Seconds of the stages of a fit: the graph, the candidates with the pick, the labels; one compiles first."""
+    """Seconds of the stages of a fit: the graph, the candidates with the pick, the labels."""
     X = rows_of(run)
     model = estimator(FRONT_DOOR, CLUSTERS, random_state=run.seed)
     for _ in range(2):
