@@ -396,7 +396,7 @@ def _of_nodes(session: FitSession, graph: NodeGraph) -> FitSession:
     """The session with one row of each node, which weighs all of them: so a weight is a repetition."""
     first = np.sort(np.unique(graph.node_of, return_index=True)[1])
     sizes = graph.sizes[graph.node_of[first]]
-    return replace(session.of_rows(first), sample_weights=None if (sizes == 1).all() else sizes)
+    return replace(session.of_rows(first), sample_weights=sizes / sizes.mean() if np.ptp(sizes) else None)
 
 
 def with_report(
