@@ -377,6 +377,15 @@ def test_all_rows_three_times_are_the_same_partition(times, n_clusters):
     assert many.objective_ == pytest.approx(once.objective_, rel=1e-9)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_a_margin_lies_between_few_distinct_rows_of_uneven_weights(kernel):
+    X = np.repeat([[1.0, 3.0], [2.0, 1.0], [3.0, 3.0], [4.0, 1.0]], 4, axis=0)
+    weights = np.where(np.arange(16) < 4, 100.0, 1.0)
+    model = front_door(2, kernel=kernel).fit(X, sample_weight=weights)
+    assert model.candidate_ == "margin"
+    assert sorted(np.unique(model.labels_)) == [0, 1]
+
+
 def test_rows_of_no_weight_change_nothing():
     X = touching(300)
     weights = np.r_[np.ones(300), np.zeros(80)]
