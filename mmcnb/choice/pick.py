@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -85,9 +86,9 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
     ndarray of shape (p,), int64
         Labels whose J is at least that of the given ones.
     """
-    score = judge(graph, labels).J
+    score, halves = judge(graph, labels).J, dict[bytes, Any]()  # most clusters stay as they are
     for _ in range(MOST_ROUNDS):
-        ranked = sorted(_moves(graph, labels, seed), key=lambda one: -one[0])[:JUDGED]
+        ranked = sorted(_moves(graph, labels, seed, halves), key=lambda one: -one[0])[:JUDGED]
         judged = [(judge(graph, other).J, other) for _, other in ranked]
         best = max(judged, key=lambda one: one[0], default=(-np.inf, labels))
         if best[0] <= score + 1e-9:  # the same clusters in another order have another rounding
@@ -96,17 +97,19 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
     return labels
 
 
-def _moves(graph: NodeGraph, labels: np.ndarray, seed: int) -> Iterator[tuple[float, np.ndarray]]:
-    """Partitions after a merge and a halving, each after its mutual information."""
+def _moves(
+    graph: NodeGraph, labels: np.ndarray, seed: int, halves: dict[bytes, Any]
+) -> Iterator[tuple[float, np.ndarray]]:
+    """Partitions after a merge and a halving, each after its mutual information; halves are kept by nodes."""
     k = int(labels.max()) + 1
-    halves, can_halve = 2 * labels, np.zeros(k, bool)
+    half, can_halve = 2 * labels, np.zeros(k, bool)
     for one in range(k):
         inside = np.flatnonzero(labels == one)
-        upper = _halved(graph, inside, seed)
+        upper = _halved(graph, inside, seed, halves)
         if upper is not None:
-            halves[inside[upper]] += 1
+            half[inside[upper]] += 1
             can_halve[one] = True
-    table = cluster_weights(graph, halves, 2 * k)
+    table = cluster_weights(graph, half, 2 * k)
     whole = np.repeat(np.arange(k), 2)  # the cluster of each half
     for a, b in _linked_pairs(_joined(table, whole, k)):
         merged = np.where(whole == b, a, whole)
@@ -114,22 +117,24 @@ def _moves(graph: NodeGraph, labels: np.ndarray, seed: int) -> Iterator[tuple[fl
             if one not in (a, b):
                 number = merged.copy()
                 number[2 * one + 1] = b
-                yield mutual_information(_joined(table, number, k)), number[halves]
+                yield mutual_information(_joined(table, number, k)), number[half]
         both = np.flatnonzero((labels == a) | (labels == b))
-        upper = _halved(graph, both, seed)
+        upper = _halved(graph, both, seed, halves)
         if upper is not None:
             other = labels.copy()
             other[both] = np.where(upper, b, a)
             yield mutual_information(cluster_weights(graph, other, k)), other
 
 
-def _halved(graph: NodeGraph, nodes: np.ndarray, seed: int) -> np.ndarray | None:
+def _halved(graph: NodeGraph, nodes: np.ndarray, seed: int, halves: dict[bytes, Any]) -> np.ndarray | None:
     """Which of some nodes make the second of two communities; None if there are no two."""
     if nodes.size < 2:
         return None
-    weights, loops = graph.edges()
-    found = communities_at(weights[nodes][:, nodes], loops[nodes], 2, seed)
-    return None if found is None else found == 1
+    if nodes.tobytes() not in halves:
+        weights, loops = graph.edges()
+        found = communities_at(weights[nodes][:, nodes], loops[nodes], 2, seed)
+        halves[nodes.tobytes()] = None if found is None else found == 1
+    return halves[nodes.tobytes()]
 
 
 def _linked_pairs(table: np.ndarray) -> list[tuple[int, int]]:

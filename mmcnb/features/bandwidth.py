@@ -32,7 +32,7 @@ def mean_squared_distance(X: Any, weights: np.ndarray | None = None) -> float:
     Raises
     ------
     InputError
-        If all rows are equal, or so large that their squares overflow.
+        If all rows are equal, or their squares overflow or underflow.
 
     Examples
     --------
@@ -46,6 +46,8 @@ def mean_squared_distance(X: Any, weights: np.ndarray | None = None) -> float:
         distance = float(2 * np.maximum(square - mean**2, 0).sum())
     if not np.isfinite(distance):
         raise InputError("the squares of the values overflow; divide the columns by a constant.")
+    if 0 < distance < np.finfo(float).tiny / np.finfo(float).eps:  # denormals have few digits
+        raise InputError("the squares of the values underflow; multiply the columns by a constant.")
     if distance <= 1e-12 * float(square.sum()) or distance == 0:
         raise InputError(
             "all rows are equal, or differ by less than rounding; give rows that differ, or subtract the "

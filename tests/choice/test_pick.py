@@ -121,16 +121,16 @@ def test_moves_are_all_merges_with_all_halvings():
             expected[parts(other)] += 1
         merged[halved(np.flatnonzero(merged == a))] = b
         expected[parts(merged)] += 1
-    assert Counter(parts(other) for _, other in _moves(graph, labels, 0)) == expected
+    assert Counter(parts(other) for _, other in _moves(graph, labels, 0, {})) == expected
 
 
 def test_clusters_of_one_node_are_merged_and_not_halved():
     graph = graph_of(blobs(9, 2, 2.0))
     labels = np.r_[0, 1, 2, np.full(6, 3)]
-    moves = [other for _, other in _moves(graph, labels, 0)]
+    moves = [other for _, other in _moves(graph, labels, 0, {})]
     assert len(moves) == 3 + 6  # the large one is halved where two others merge, and each two are parted anew
     assert repaired(graph, labels, 0).max() == 3
-    assert [*_moves(graph, np.arange(9), 0)]
+    assert [*_moves(graph, np.arange(9), 0, {})]
 
 
 @pytest.mark.parametrize("k", [3, 4, 12])
@@ -153,7 +153,7 @@ def test_what_no_move_betters_stays_as_it_is():
 def test_the_table_of_parts_gives_the_information_of_a_recount(k):
     graph = graph_of(blobs(80, 4, 2.0), np.arange(80) % 3 + 1.0)
     labels = np.random.default_rng(0).permutation(np.arange(80) % k)
-    moves = list(_moves(graph, labels, 0))
+    moves = list(_moves(graph, labels, 0, {}))
     assert len(moves) >= k
     for information, other in moves:
         assert set(other) == set(range(k))

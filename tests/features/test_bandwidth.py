@@ -4,6 +4,8 @@ import scipy.sparse
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.svm import SVC
 
+import mmcnb
+from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import (
     candidate_gammas,
     leave_one_out_scores,
@@ -33,6 +35,21 @@ def test_mean_squared_distance_is_that_of_all_pairs(X, weights):
     pairs = euclidean_distances(repeated(X, weights), squared=True)
     assert mean_squared_distance(X, weights) == pytest.approx(pairs.mean())
     assert mean_squared_distance(scipy.sparse.csr_array(X)) == pytest.approx(mean_squared_distance(X))
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize(
+    ("unit", "fault"), [(1e-147, "underflow"), (1e-155, "underflow"), (1e155, "overflow")]
+)
+def test_values_whose_squares_leave_the_range_are_refused(X, form, unit, fault):
+    with pytest.raises(InputError, match=rf"^the squares of the values {fault}; [a-z ]+ by a constant\.$"):
+        mean_squared_distance(form(unit * X))
+
+
+@pytest.mark.parametrize("name", ["SparseKernelMMC", "KernelKMeans", "UnsupervisedRLS", "KernelCPMMC"])
+def test_estimators_refuse_tiny_values_in_one_sentence(X, name):
+    with pytest.raises(InputError, match=r"^the squares of the values underflow"):
+        getattr(mmcnb, name)(random_state=0).fit(1e-156 * X)
 
 
 def test_named_gammas_are_those_of_the_formulas(X):
