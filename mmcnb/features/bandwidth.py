@@ -46,7 +46,7 @@ def mean_squared_distance(X: Any, weights: np.ndarray | None = None) -> float:
         distance = float(2 * np.maximum(square - mean**2, 0).sum())
     if not np.isfinite(distance):
         raise InputError("the squares of the values overflow; divide the columns by a constant.")
-    if 0 < distance < np.finfo(float).tiny / np.finfo(float).eps:  # denormals have few digits
+    if 0 < distance < np.finfo(float).tiny:  # denormals have few digits
         raise InputError("the squares of the values underflow; multiply the columns by a constant.")
     if distance <= 1e-12 * float(square.sum()) or distance == 0:
         raise InputError(

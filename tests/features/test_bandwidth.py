@@ -39,7 +39,7 @@ def test_mean_squared_distance_is_that_of_all_pairs(X, weights):
 
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
 @pytest.mark.parametrize(
-    ("unit", "fault"), [(1e-147, "underflow"), (1e-155, "underflow"), (1e155, "overflow")]
+    ("unit", "fault"), [(1e-155, "underflow"), (1e-158, "underflow"), (1e155, "overflow")]
 )
 def test_values_whose_squares_leave_the_range_are_refused(X, form, unit, fault):
     with pytest.raises(InputError, match=rf"^the squares of the values {fault}; [a-z ]+ by a constant\.$"):
