@@ -65,11 +65,14 @@ def make_block(
         Interval(0, 2**53, integer=True).check(name, number)
     if start > stop:
         raise InputError(f"rows {start} to {stop} are not a range; give 0 <= start <= stop.")
-    first = start // BLOCK_ROWS
-    numbers = range(first, max(first + 1, -(-stop // BLOCK_ROWS)))
-    blocks = [_whole_block(kind, number, n_features, random_state, n_clusters) for number in numbers]
-    rows = slice(start - first * BLOCK_ROWS, stop - first * BLOCK_ROWS)
-    X, y = (np.concatenate(parts)[rows] for parts in zip(*blocks, strict=True))
+    X = np.empty((stop - start, n_features), dtype=np.float32)
+    y = np.empty(stop - start, dtype=np.int64)
+    for number in range(start // BLOCK_ROWS, -(-stop // BLOCK_ROWS)):  # one at a time: no row is kept twice
+        whole_X, whole_y = _whole_block(kind, number, n_features, random_state, n_clusters)
+        first = number * BLOCK_ROWS
+        lower, upper = max(start, first), min(stop, first + BLOCK_ROWS)
+        X[lower - start : upper - start] = whole_X[lower - first : upper - first]
+        y[lower - start : upper - start] = whole_y[lower - first : upper - first]
     return X, y
 
 

@@ -23,6 +23,7 @@ from mmcnb.samples._stored import SlicedRows, StoredCSRSamples
 from mmcnb.samples.matrix import CSRBlock
 
 STEP_BYTES = 2**23  # of rows on their way into a store: two chunks of it
+SPARSE_PARTS = {"format", "data", "indices", "indptr", "shape"}
 PIECE_BYTES = 2**14  # of neighbouring rows that are read together
 
 
@@ -211,11 +212,14 @@ def unpack_npz(path: Path, folder: Path) -> tuple[Samples, np.ndarray | None]:
     name = str(path)
     with worded(f"{path} cannot be read as .npz", "save it again with numpy"), open_file(path) as file:
         archive = zipfile.ZipFile(file)
-        arrays = {
-            member.removesuffix(".npy"): _unpacked(archive, member, folder / str(number))
-            for number, member in enumerate(archive.namelist())
-        }
-        samples = _sparse_rows(arrays, name) if {"format", "indptr"} & set(arrays) else _rows(arrays, name)
+        members = {member.removesuffix(".npy"): member for member in archive.namelist()}
+        is_sparse = bool({"format", "indptr"} & set(members))
+        if not is_sparse and "X" not in members and len(members) != 1:
+            raise InputError(f"{name} contains {', '.join(members)} but no array X: save the rows as X.")
+        wanted = {"y", *(SPARSE_PARTS if is_sparse else {"X"} if "X" in members else members)}
+        parts = sorted(wanted & set(members))  # no others: their bytes may be many
+        arrays = {part: _unpacked(archive, members[part], folder / str(n)) for n, part in enumerate(parts)}
+        samples: Samples = _sparse_rows(arrays, name) if is_sparse else NpySamples(arrays[parts[0]], name)
         return samples, _labels(arrays["y"], samples) if "y" in arrays else None
 
 
@@ -224,22 +228,16 @@ def _unpacked(archive: zipfile.ZipFile, member: str, path: Path) -> RawArray:
     with archive.open(member) as packed, path.open("wb") as file:
         shape, by_columns, dtype = read_header(packed)
         n_bytes, claimed = archive.getinfo(member).file_size, math.prod(shape) * dtype.itemsize
-        if claimed > n_bytes:
+        if packed.tell() + claimed != n_bytes:
             raise ValueError(f"its header claims {claimed:,} bytes and it has {n_bytes:,}")
         shutil.copyfileobj(packed, file)
     return RawArray(str(path), 0, shape, dtype, by_columns and len(shape) > 1)
 
 
-def _rows(arrays: dict[str, RawArray], name: str) -> Samples:
-    if "X" not in arrays and len(arrays) != 1:
-        raise InputError(f"{name} contains {', '.join(arrays)} but no array X: save the rows as X.")
-    return NpySamples(arrays.get("X", next(iter(arrays.values()))), name)
-
-
 def _sparse_rows(arrays: dict[str, RawArray], name: str) -> Samples:
     form: Any = arrays["format"].read_all().item() if "format" in arrays else b"csr"
     form = form.decode() if isinstance(form, bytes) else str(form)
-    if form != "csr" or not {"data", "indices", "indptr", "shape"} <= set(arrays):
+    if form != "csr" or not {*arrays, "format"} >= SPARSE_PARTS:
         fault = f"{name} contains a sparse matrix as {form}, whose rows lie apart"
         raise InputError(f"{fault}: save it as CSR, by scipy.sparse.save_npz(path, X.tocsr()).")
     shape = tuple(map(int, arrays["shape"].read_all()))

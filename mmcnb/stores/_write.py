@@ -131,8 +131,10 @@ def create_array(
 
 def _fill_value(dtype: np.dtype) -> Any:
     """A value that data seldom or never have, so that a missing chunk shows."""
-    if dtype.kind in "Tf":
-        return "" if dtype.kind == "T" else float("nan")
+    if dtype.kind == "T":
+        return ""
+    if dtype.kind == "f":
+        return float("nan")
     return int(np.iinfo(dtype).max if dtype.kind == "u" else np.iinfo(dtype).min)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
+from sklearn.neighbors import kneighbors_graph
 
 from mmcnb.errors import InputError
 from mmcnb.graph import neighbours
@@ -43,6 +44,12 @@ def connected_graph(nodes, count, listed=N_LISTED):
     return neighbours.connected_graph(nodes, count, nearest)
 
 
+def n_components_of(nodes, count):
+    """Components of the neighbour graph before they are joined."""
+    A = kneighbors_graph(nodes, count)
+    return connected_components(A, directed=False)[0]
+
+
 def graph_of(X, weights=None, each=map, seed=0):
     return node_graph(X, weights, np.random.RandomState(seed), each)
 
@@ -69,22 +76,28 @@ NODES = {
 def test_the_graph_equals_the_plain_one(kind):
     make, count = NODES[kind]
     nodes = make()
-    graph, (expected, _) = connected_graph(nodes, count), reference_graph.connected_graph(nodes, count)
+    graph = connected_graph(nodes, count)
+    expected, expected_components = reference_graph.connected_graph(nodes, count)
+    assert n_components_of(nodes, count) == expected_components
     np.testing.assert_allclose(graph.toarray(), expected, rtol=1e-9, atol=1e-14)
 
 
 @pytest.mark.parametrize(
-    ("nodes", "count"),
+    ("nodes", "count", "least"),
     [
-        (blobs(300, gap=1e4), 5),
-        (blobs(300, gap=1e8), 5),
-        (pairs(), 1),
-        (categories(), 3),
-        (np.arange(2.0)[:, None], 1),
-        (blobs(40, 1).astype(np.float32), 39),
+        (blobs(300, gap=1e4), 5, 3),
+        (blobs(300, gap=1e8), 5, 3),
+        (pairs(), 1, 120),
+        (categories(), 3, 1),
+        (np.arange(2.0)[:, None], 1, 1),
+        (blobs(40, 1).astype(np.float32), 39, 1),
     ],
 )
-def test_a_graph_is_symmetric_and_connected_with_weights_up_to_one(nodes, count):
+def test_a_graph_is_symmetric_and_connected_with_weights_up_to_one(nodes, count, least):
+    n_components = n_components_of(nodes, count)
+    assert n_components >= least
+    if least == 3:
+        assert n_components == 3
     graph = connected_graph(np.unique(nodes, axis=0), count)
     assert abs(graph - graph.T).max() == 0
     assert graph.diagonal().max() == 0
@@ -103,6 +116,7 @@ def test_groups_that_lie_as_numbers_near_zero_are_joined():
 
 
 def test_components_are_joined_by_few_bridges():
+    assert n_components_of(pairs(50), 1) == 50
     graph = connected_graph(pairs(50), 1)
     near = np.array([graph[2 * i, 2 * i + 1] for i in range(50)])
     assert (near == 1).all()
@@ -119,7 +133,7 @@ def test_components_are_joined_alike_however_many_nearest_nodes_are_listed(liste
     nodes = kinds.get(kind, centres + 0.1 * rng.standard_normal((240, 3)))
     expected, n_components = reference_graph.connected_graph(nodes, 1)
     graph = connected_graph(nodes, 1, listed)
-    assert n_components > 1
+    assert n_components_of(nodes, 1) == n_components > 1
     np.testing.assert_allclose(graph.toarray(), expected, rtol=1e-9, atol=1e-14)
 
 
@@ -128,6 +142,7 @@ def test_thousands_of_components_take_few_searches(monkeypatch):
     calls = []
     whole = neighbours.search_all
     monkeypatch.setattr(neighbours, "search_all", lambda rows: calls.append(0) or whole(rows))
+    assert n_components_of(nodes, 1) > 1000
     graph = connected_graph(nodes, 1)
     assert connected_components(graph, directed=False)[0] == 1
     assert len(calls) < 100

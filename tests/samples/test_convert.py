@@ -6,6 +6,8 @@ import lzma
 import os
 import re
 import tracemalloc
+import zipfile
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ import zarr
 
 from mmcnb._config import parse_bytes
 from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb.samples import _npy as npy_module
 from mmcnb.samples import open_samples
 from mmcnb.stores import convert, describe_store, open_class_labels, verify_store
 
@@ -276,6 +279,30 @@ def test_sparse_npz(csr, tmp_path, compressed, layout):
     convert(tmp_path / "a.npz", tmp_path / "a.zarr", layout=layout)
     assert describe_store(tmp_path / "a.zarr")["layout"] == ("dense" if layout == "dense" else "csr")
     assert np.array_equal(dense(tmp_path / "a.zarr"), csr.toarray())
+
+
+def test_of_an_npz_only_the_arrays_of_rows_are_unpacked(rng, tmp_path, monkeypatch):
+    X = rng.standard_normal((40, 3))
+    np.savez_compressed(tmp_path / "a.npz", X=X, other=np.zeros(2**20), y=np.arange(40))
+    unpacked = []
+    real = npy_module._unpacked
+    monkeypatch.setattr(npy_module, "_unpacked", lambda *given: unpacked.append(given[1]) or real(*given))
+    convert(tmp_path / "a.npz", tmp_path / "a.zarr")
+    assert sorted(unpacked) == ["X.npy", "y.npy"]
+    assert np.array_equal(dense(tmp_path / "a.zarr"), X)
+
+
+@pytest.mark.parametrize("more", [-1, 1, 2**20])
+def test_an_npz_whose_header_has_another_size_is_refused(tmp_path, more):
+    header = BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (40 + more, 3)}
+    )
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("X.npy", header.getvalue() + np.ones((40, 3)).tobytes())
+    with pytest.raises(InputError, match=r"cannot be read as \.npz \(its header claims [\d,]+ bytes"):
+        convert(tmp_path / "a.npz", tmp_path / "a.zarr")
+    assert not (tmp_path / "a.zarr").exists()
 
 
 def test_npz_that_cannot_be_used(csr, tmp_path):
