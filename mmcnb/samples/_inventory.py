@@ -19,7 +19,7 @@ from zarr.abc.store import Store
 from zarr.buffer import default_buffer_prototype
 from zarr.codecs import BytesCodec, ZstdCodec
 from zarr.core.buffer import Buffer
-from zarr.core.sync import sync
+from zarr.core.sync import collect_aiterator, sync
 from zarr.registry import get_numcodec
 
 from mmcnb.errors import DamagedStoreError, InputError, one_line, shown, worded
@@ -38,11 +38,6 @@ TYPES = {
     **dict.fromkeys(("format", "n_samples", "n_features", "n_nonzero"), int),
     **dict.fromkeys(("digest", "metadata"), str),
     "inventory": dict,
-}
-CODECS = {  # of numcodecs, for Zarr 2
-    *("adler32", "astype", "base64", "bitround", "blosc", "bz2", "categorize", "crc32", "crc32c", "delta"),
-    *("fixedscaleoffset", "fletcher32", "gzip", "jenkins_lookup3", "json2", "lz4", "lzma", "msgpack2"),
-    *("packbits", "quantize", "shuffle", "vlen-array", "vlen-bytes", "vlen-utf8", "zfpy", "zlib", "zstd"),
 }
 PATHS = {"", "X", "X/data", "X/indices", "X/indptr", "y", "index"}  # of arrays that a record may list
 REMEDY = "restore it from a copy or convert the data again"
@@ -78,17 +73,6 @@ class Inventory:
         """Checksums of the chunks of the array at a path of the store; None if it was not recorded."""
         return self.arrays.get(path[len(self.root) :].strip("/"))
 
-    def check_metadata(self) -> None:
-        """Refuse a store whose shapes, types, codecs or recorded digests are not those written."""
-        with worded(f"{self.name}: the store's metadata cannot be read", REMEDY, kind=DamagedStoreError):
-            found = metadata_digest(self.store, self.root, self.record)
-        if self.record["metadata"] != found:
-            fault = f"{self.name}: the store's metadata is not what was written"
-            raise DamagedStoreError(f"{fault}: {REMEDY} ({CHANGED}).")
-        if self.record["format"] not in (1, FORMAT):
-            later = f"a later version of mmcnb, in format {self.record['format']}"
-            raise InputError(f"{self.name} was written by {later}: update mmcnb to read it.")
-
     def check_chunk(self, path: str, number: int, key: str, frame: bytes, values: np.ndarray) -> None:
         """Refuse a chunk that is sound and another than was written, such as one of another version.
 
@@ -115,25 +99,13 @@ class Inventory:
             return
         missing = []
         for path, hashes in self.arrays.items():
-            document = json.loads(read_key(self.store, join(self.root, path, "zarr.json")) or b"{}")
-            columns = ["0"] * (len(document["shape"]) - 1)  # a chunk has whole rows
+            shape = _document(self.store, self.root, path)["shape"]
+            columns = ["0"] * (len(shape) - 1)  # a chunk has whole rows
             keys = [join(self.root, path, "c", str(chunk), *columns) for chunk in range(len(hashes))]
-            found = set(list_keys(self.store, join(self.root, path, "c")))
+            found = set(collect_aiterator(self.store.list_prefix(join(self.root, path, "c"))))
             missing += [key for key in keys if key not in found]
         if missing:
             raise damaged_chunks(self.name, missing, "missing")
-
-
-def check_codecs(array: zarr.Array, name: str) -> None:
-    """Refuse codecs that are not known to be harmless: one of Zarr 2 may run code that it reads."""
-    if array.metadata.zarr_format != 2:
-        return
-    codecs = [*(array.metadata.filters or ()), array.metadata.compressor]
-    found = [str(getattr(codec, "codec_id", codec)) for codec in codecs if codec is not None]
-    unknown = [codec for codec in found if codec not in CODECS]
-    if unknown:
-        fault = f"{array.path or 'the array'} is encoded by {unknown[0]}, which is not known to be harmless"
-        raise InputError(f"{name}: {fault}: write it again by another codec, such as blosc or zstd.")
 
 
 def damaged_chunks(name: str, keys: list[str], what: str, remedy: str = REMEDY) -> DamagedStoreError:
@@ -141,11 +113,6 @@ def damaged_chunks(name: str, keys: list[str], what: str, remedy: str = REMEDY) 
     listed = ", ".join(keys[:3]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")
     verb = "chunks {} are" if len(keys) > 1 else "chunk {} is"
     return DamagedStoreError(f"{name}: {verb.format(listed)} {what}: {remedy}.")
-
-
-def short(error: Exception) -> str:
-    """The text of an error of a library, on one line."""
-    return f"{type(error).__name__}: {error}".splitlines()[0][:120]
 
 
 def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None:
@@ -159,16 +126,22 @@ def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None
         A later version of mmcnb wrote the store.
     """
     root, attributes = node.path, attributes_of(node, name)
-    while root and ATTRIBUTE not in attributes:
-        root = root.rpartition("/")[0]
-        attributes = _attributes(node.store, root)
-    if ATTRIBUTE not in attributes:
-        return None
-    if not _is_record(record := attributes[ATTRIBUTE]):
-        raise DamagedStoreError(f"{name}: the store's inventory is damaged: {REMEDY}.")
-    inventory = Inventory(node.store, root, record, name)
-    inventory.check_metadata()
-    return inventory
+    with worded(f"{name}: the store's metadata cannot be read", REMEDY, kind=DamagedStoreError):
+        while root and ATTRIBUTE not in attributes:
+            root = root.rpartition("/")[0]
+            attributes = _document(node.store, root).get("attributes", {})
+        if ATTRIBUTE not in attributes:
+            return None
+        if not _is_record(record := attributes[ATTRIBUTE]):
+            raise DamagedStoreError(f"{name}: the store's inventory is damaged: {REMEDY}.")
+        found = metadata_digest(node.store, root, record)
+    if record["metadata"] != found:
+        fault = f"{name}: the store's metadata is not what was written"
+        raise DamagedStoreError(f"{fault}: {REMEDY} ({CHANGED}).")
+    if record["format"] not in (1, FORMAT):
+        later = f"a later version of mmcnb, in format {record['format']}"
+        raise InputError(f"{name} was written by {later}: update mmcnb to read it.")
+    return Inventory(node.store, root, record, name)
 
 
 def _is_record(record: Any) -> bool:
@@ -190,19 +163,9 @@ def attributes_of(node: zarr.Array | zarr.Group, name: str) -> dict[str, Any]:
     return attributes
 
 
-def member(group: zarr.Group, path: str, name: str) -> zarr.Array | zarr.Group | None:
-    """A member of a group; None if there is none."""
-    with worded(f"{name}: the metadata of {path} cannot be read", REMEDY, kind=DamagedStoreError):
-        return group.get(path)
-
-
-def _attributes(store: Store, root: str) -> dict[str, Any]:
-    text = read_key(store, join(root, "zarr.json"))
-    try:
-        found = {} if text is None else json.loads(text).get("attributes")
-    except (ValueError, AttributeError):
-        return {}
-    return found if isinstance(found, dict) else {}
+def _document(store: Store, *parts: str) -> dict[str, Any]:
+    """Metadata of a node of Zarr 3 as they are stored; empty if there are none."""
+    return json.loads(read_key(store, join(*parts, "zarr.json")) or b"{}")
 
 
 def chunk_digest(values: np.ndarray) -> str:
@@ -217,8 +180,7 @@ def metadata_digest(store: Store, root: str, record: dict[str, Any]) -> str:
     documents: dict[str, Any] = {"record": {key: record[key] for key in sorted(record) if key != "metadata"}}
     paths = {part for path in record["inventory"] for part in ("", path.rpartition("/")[0], path)}
     for path in sorted(paths):
-        text = read_key(store, join(root, path, "zarr.json"))
-        document = {} if text is None else json.loads(text)
+        document = _document(store, root, path)
         document.pop("consolidated_metadata", None)
         if path == "":  # attributes beside the record are the user's
             document.pop("attributes", None)
@@ -250,15 +212,6 @@ def read_keys(store: Store, keys: Sequence[str]) -> list[Any]:
         return await asyncio.gather(*fetched, return_exceptions=True)
 
     return [found.to_bytes() if isinstance(found, Buffer) else found for found in sync(fetch())]
-
-
-def list_keys(store: Store, prefix: str) -> list[str]:
-    """Keys of any Zarr store that begin so."""
-
-    async def collect() -> list[str]:
-        return [key async for key in store.list_prefix(prefix)]
-
-    return sync(collect())
 
 
 def checked_path(path: Any, what: str = "the path") -> Path:
@@ -296,13 +249,12 @@ def checked_path(path: Any, what: str = "the path") -> Path:
 # -- chunks as zstd frames -----------------------------------------------------------------------
 
 
-def has_plain_chunks(array: zarr.Array) -> bool:
-    """Whether each chunk of an array has whole rows and is a zstd frame around little-endian numbers."""
-    return array.metadata.zarr_format == 3 and are_plain(array.metadata.codecs, array)
+def is_plain(array: zarr.Array, codecs: Any = None) -> bool:
+    """Whether each chunk has whole rows and is a zstd frame around little-endian numbers.
 
-
-def are_plain(codecs: Any, array: zarr.Array) -> bool:
-    """Whether chunks of these codecs have whole rows and are zstd frames around little-endian numbers."""
+    Those in shards have ``codecs`` of their own.
+    """
+    codecs = codecs or getattr(array.metadata, "codecs", ())
     return (
         [type(codec) for codec in codecs] == [BytesCodec, ZstdCodec]
         and sys.byteorder == "little"
@@ -326,9 +278,7 @@ def decode_frame(frame: bytes, out: np.ndarray) -> None:
         import pyarrow as pa
 
         with pa.CompressedInputStream(pa.py_buffer(frame), "zstd") as stream:
-            content = stream.read(out.nbytes + 1)
-        if (size := len(content)) == out.nbytes:
-            out[...] = np.frombuffer(content, out.dtype).reshape(out.shape)
+            size = stream.readinto(out.reshape(-1).view(np.uint8)) + len(stream.read(1))
     elif size == out.nbytes:
         ZSTD.decode(frame, out)
     if size != out.nbytes:

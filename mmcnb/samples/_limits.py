@@ -23,6 +23,11 @@ from mmcnb.samples._remote import METADATA_BYTES, RemoteStore
 
 ALWAYS_BYTES = 2**30  # a decoded chunk may have them on any machine
 TEXT_BYTES = 2**30  # of a decoded chunk of texts, whose lengths the metadata does not say
+CODECS = {  # of numcodecs, for Zarr 2
+    *("adler32", "astype", "base64", "bitround", "blosc", "bz2", "categorize", "crc32", "crc32c", "delta"),
+    *("fixedscaleoffset", "fletcher32", "gzip", "jenkins_lookup3", "json2", "lz4", "lzma", "msgpack2"),
+    *("packbits", "quantize", "shuffle", "vlen-array", "vlen-bytes", "vlen-utf8", "zfpy", "zlib", "zstd"),
+}
 DOCUMENTS = {*ZARR_MARKS, ".zattrs", ".zmetadata"}
 
 
@@ -46,6 +51,18 @@ def check_documents(path: Any) -> None:
             if member.filename.rpartition("/")[2] in DOCUMENTS and member.file_size > METADATA_BYTES:
                 fault = f"{member.filename} has {member.file_size:,} bytes, more than metadata of a store has"
                 raise InputError(f"{path}: {fault}: get the store from elsewhere.")
+
+
+def check_codecs(array: zarr.Array, name: str) -> None:
+    """Refuse codecs that are not known to be harmless: one of Zarr 2 may run code that it reads."""
+    if array.metadata.zarr_format != 2:
+        return
+    codecs = [*(array.metadata.filters or ()), array.metadata.compressor]
+    found = [str(getattr(codec, "codec_id", codec)) for codec in codecs if codec is not None]
+    unknown = [codec for codec in found if codec not in CODECS]
+    if unknown:
+        fault = f"{array.path or 'the array'} is encoded by {unknown[0]}, which is not known to be harmless"
+        raise InputError(f"{name}: {fault}: write it again by another codec, such as blosc or zstd.")
 
 
 def limited(array: zarr.Array, name: str) -> zarr.Array:

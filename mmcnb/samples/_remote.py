@@ -14,8 +14,8 @@ from zarr.abc.store import ByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, WrapperStore
 
-from mmcnb.errors import InputError, worded
-from mmcnb.samples._inventory import read_key, short
+from mmcnb.errors import InputError, one_line, worded
+from mmcnb.samples._inventory import read_key
 
 PAUSES = (0.2, 0.8)  # seconds before a request is made again
 SECONDS = 60.0  # for an answer, and more for each byte that came
@@ -98,7 +98,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
                 ) from error
             except Exception as error:  # each protocol has its own exceptions
                 if pause is None:
-                    failure = f"{self.url}: {key} could not be fetched ({short(error)})"
+                    failure = f"{self.url}: {key} could not be fetched ({one_line(error)})"
                     raise InputError(f"{failure}: check address and connection, then try again.") from error
                 await asyncio.sleep(pause)
         raise AssertionError

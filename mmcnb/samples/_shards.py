@@ -12,7 +12,7 @@ import numpy as np
 import zarr
 from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec
 
-from mmcnb.samples._inventory import are_plain, content_size, damaged_chunks, join
+from mmcnb.samples._inventory import content_size, damaged_chunks, is_plain, join
 
 MISSING = 2**64 - 1  # place and length of a chunk that was never written
 CHECKSUM_BYTES = 4
@@ -20,14 +20,14 @@ CHECKSUM_BYTES = 4
 
 def has_plain_shards(array: zarr.Array) -> bool:
     """Whether each shard has whole rows, an index with a checksum, and zstd frames as its chunks."""
-    if not array.shards or array.shards[1:] != array.shape[1:] or array.metadata.zarr_format != 3:
+    if not array.shards or array.shards[1:] != array.shape[1:]:
         return False
-    codecs: Any = array.metadata.codecs
+    codecs: Any = getattr(array.metadata, "codecs", ())
     if [type(codec) for codec in codecs] != [ShardingCodec]:
         return False
     indexed = [type(codec) for codec in codecs[0].index_codecs] == [BytesCodec, Crc32cCodec]
     little = indexed and getattr(codecs[0].index_codecs[0].endian, "value", "") == "little"
-    return little and are_plain(codecs[0].codecs, array)
+    return little and is_plain(array, codecs[0].codecs)
 
 
 def chunks_in_shards(

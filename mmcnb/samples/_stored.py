@@ -19,21 +19,11 @@ import numpy as np
 import zarr
 from zarr.storage import LocalStore
 
-from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.errors import DamagedStoreError, InputError, one_line
 from mmcnb.samples import matrix
 from mmcnb.samples._base import BLOCK_ROWS, EDGE_BYTES, ChunkedSamples, edge_bytes
-from mmcnb.samples._inventory import (
-    REMEDY,
-    Inventory,
-    check_codecs,
-    damaged_chunks,
-    decode_frame,
-    has_plain_chunks,
-    join,
-    read_keys,
-    short,
-)
-from mmcnb.samples._limits import ALWAYS_BYTES, check_chunk_bytes, limited
+from mmcnb.samples._inventory import REMEDY, Inventory, damaged_chunks, decode_frame, is_plain, read_keys
+from mmcnb.samples._limits import ALWAYS_BYTES, check_chunk_bytes, check_codecs, limited
 from mmcnb.samples._shards import chunks_in_shards, has_plain_shards
 
 GATHER_BYTES = 16 * 2**20  # decoded at once while single rows are gathered
@@ -229,7 +219,7 @@ class StoredArray(SlicedRows):
         self._name = name
         self._inventory = None if inventory is None or inventory.hashes(array.path) is None else inventory
         is_local = type(array.store) is LocalStore
-        self._plain = has_plain_chunks(array) or (is_local and has_plain_shards(array))
+        self._plain = is_plain(array) or (is_local and has_plain_shards(array))
         if (chunk_bytes := self.row_bytes * self.chunk_length) > ALWAYS_BYTES:
             check_chunk_bytes(chunk_bytes, name)
         if not self._plain or not is_local:
@@ -252,7 +242,7 @@ class StoredArray(SlicedRows):
             except MemoryError:
                 raise
             except Exception as error:
-                raise damaged_chunks(self._name, [key], f"damaged ({short(error)})") from error
+                raise damaged_chunks(self._name, [key], f"damaged ({one_line(error)})") from error
             if whole is not chunk:
                 chunk[...] = whole[: len(chunk)]
             self._check(first, key, frame, chunk)
@@ -266,7 +256,7 @@ class StoredArray(SlicedRows):
             if isinstance(frame, InputError):  # of a store that could not be reached
                 raise frame
             if isinstance(frame, Exception):
-                raise damaged_chunks(self._name, [key], f"damaged ({short(frame)})") from frame
+                raise damaged_chunks(self._name, [key], f"damaged ({one_line(frame)})") from frame
             if frame is None and self._inventory is not None:
                 raise damaged_chunks(self._name, [key], "missing")
             yield first, key, frame
@@ -301,7 +291,7 @@ class StoredArray(SlicedRows):
 
     def chunk_key(self, *coordinates: int) -> str:
         """Key of a chunk below the root of the store."""
-        return join(self._array.path, self._array.metadata.encode_chunk_key(coordinates))
+        return (self._array.store_path / self._array.metadata.encode_chunk_key(coordinates)).path
 
     def _fault(self, start: int, stop: int, error: Exception) -> DamagedStoreError:
         """The fault of whole chunks that could not be read."""
@@ -315,8 +305,8 @@ class StoredArray(SlicedRows):
             except InputError:
                 raise
             except Exception:
-                return damaged_chunks(self._name, [self.chunk_key(*place)], f"damaged ({short(error)})")
-        return DamagedStoreError(f"{self._name} could not be read ({short(error)}): {REMEDY}.")
+                return damaged_chunks(self._name, [self.chunk_key(*place)], f"damaged ({one_line(error)})")
+        return DamagedStoreError(f"{self._name} could not be read ({one_line(error)}): {REMEDY}.")
 
 
 def read_chunk_file(path: Path) -> bytes | OSError | None:

@@ -15,19 +15,10 @@ from zarr.storage import LocalStore, ZipStore
 from mmcnb._config import format_bytes
 from mmcnb._machine import available_memory
 from mmcnb.errors import DamagedStoreError, InputError, worded
+from mmcnb.samples import _inventory
 from mmcnb.samples._base import Samples
 from mmcnb.samples._elements import Element, open_element
 from mmcnb.samples._files import check_file
-from mmcnb.samples._inventory import (
-    REMEDY,
-    Inventory,
-    attributes_of,
-    checked_path,
-    find_inventory,
-    is_store_folder,
-    join,
-    member,
-)
 from mmcnb.samples._limits import check_documents
 from mmcnb.samples._remote import RemoteStore, open_address
 from mmcnb.samples._stored import EdgeChunks, StoredArray
@@ -42,7 +33,7 @@ HUGE_SHARE = 1 / 8  # of the memory that is free: each thread decodes a chunk, a
 class ZarrStorage:
     """A Zarr store, with the inventory that covers the rows or None."""
 
-    inventory: Inventory | None
+    inventory: _inventory.Inventory | None
 
     def place(self, node: Node) -> tuple[str, str | None]:
         """Path or address of the store, and the path of the node inside."""
@@ -50,7 +41,7 @@ class ZarrStorage:
 
     def attributes(self, node: Node) -> Mapping[str, Any]:
         """The attributes of a node."""
-        return attributes_of(node, describe(node))
+        return _inventory.attributes_of(node, describe(node))
 
     def root(self, node: Node) -> zarr.Group | None:
         """The root of the store of a node; None if it is no group."""
@@ -62,12 +53,14 @@ class ZarrStorage:
 
     def member(self, group: zarr.Group, path: str) -> Node | None:
         """The node at a path below a group; None if there is none."""
-        return member(group, path, describe(group))
+        fault = f"{describe(group)}: the metadata of {path} cannot be read"
+        with worded(fault, _inventory.REMEDY, kind=DamagedStoreError):
+            return group.get(path)
 
     def members(self, group: zarr.Group) -> list[tuple[str, Node]]:
         """Names and nodes of the members of a group, by name; none if the store lists none."""
         fault = f"{describe(group)}: the metadata of a member cannot be read"
-        with worded(fault, REMEDY, kind=DamagedStoreError):
+        with worded(fault, _inventory.REMEDY, kind=DamagedStoreError):
             return sorted(group.members()) if group.store.supports_listing else []
 
     def rows(self, array: zarr.Array, edges: EdgeChunks | None = None, lookahead: int = 0) -> StoredArray:
@@ -95,7 +88,7 @@ class ZarrStorage:
 def open_zarr(source: Any, element: str | None = None) -> Samples:
     """Open rows of a Zarr store, by its path or address, or of an array or group of Zarr."""
     node = open_node(source)
-    inventory = find_inventory(node, describe(node))
+    inventory = _inventory.find_inventory(node, describe(node))
     if inventory is not None:
         inventory.check_chunks()
         node = reopen(node.store, node.path)
@@ -111,12 +104,12 @@ def open_node(source: Any) -> Node:
     """Open the node of a path or an address; an open one is returned as it is."""
     if isinstance(source, zarr.Array | zarr.Group):
         return source
-    checked_path(source)  # of an address a Path would be another
+    _inventory.checked_path(source)  # of an address a Path would be another
     path = os.fspath(source)
     if "://" in path and not path.startswith("file://"):
         return _open_store(*open_address(path), path)
     path = path.removeprefix("file://")
-    root, inner = _split(_checked(checked_path(path)))
+    root, inner = _split(_checked(_inventory.checked_path(path)))
     return _open_store(ZipStore(root, mode="r") if root.is_file() else root, inner, path)
 
 
@@ -126,7 +119,7 @@ def _open_store(store: Any, inner: str, name: str) -> Node:
     nothing = FileNotFoundError, zarr.errors.BaseZarrError
     with (
         # A damaged document can break anywhere in Zarr's parsers.
-        worded(f"{name}: the store's metadata cannot be read", REMEDY, kind=DamagedStoreError),
+        worded(f"{name}: the store's metadata cannot be read", _inventory.REMEDY, kind=DamagedStoreError),
         worded(f"{name} contains no Zarr array or group", "check the path", *nothing),
     ):
         return reopen(store, inner)
@@ -140,7 +133,7 @@ def reopen(store: Any, path: str) -> Node:
 def stored_array(array: zarr.Array) -> StoredArray:
     """An open array to be read by slices, checked against the inventory of its store."""
     name = describe(array)
-    return StoredArray(array, find_inventory(array, name), name)
+    return StoredArray(array, _inventory.find_inventory(array, name), name)
 
 
 def _checked(path: Path) -> Path:
@@ -151,7 +144,7 @@ def _checked(path: Path) -> Path:
         raise InputError(f"{path} is a file and no Zarr store: make one by `mmcnb convert {path} OUT.zarr`.")
     if not any(path.iterdir()):
         raise InputError(f"{path} is an empty folder and no Zarr store: check the path.")
-    if not is_store_folder(path):
+    if not _inventory.is_store_folder(path):
         raise InputError(f"{path} is a folder that contains no Zarr array or group: check the path.")
     return path
 
@@ -159,7 +152,7 @@ def _checked(path: Path) -> Path:
 def _split(path: Path) -> tuple[Path, str]:
     """Root of the store a path lies in, and the path inside: an inventory stands at the root."""
     root = path.absolute()
-    while is_store_folder(root.parent) and root.parent != root:
+    while _inventory.is_store_folder(root.parent) and root.parent != root:
         root = root.parent
     return root, "" if root == path.absolute() else path.absolute().relative_to(root).as_posix()
 
@@ -175,7 +168,7 @@ def _place_of(store: Any) -> str:
 
 def describe(node: Node) -> str:
     """Name of a node for messages."""
-    return join(_place_of(node.store), "" if node.path == "X" else node.path)
+    return _inventory.join(_place_of(node.store), "" if node.path == "X" else node.path)
 
 
 def chunk_advice(samples: Samples) -> str | None:

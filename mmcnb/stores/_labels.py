@@ -11,10 +11,10 @@ from zarr.storage import LocalStore
 
 from mmcnb.errors import InputError, worded
 from mmcnb.samples._base import GROUP_ROWS, ContentDigest, Samples
-from mmcnb.samples._inventory import FORMAT, Inventory, PathLike, attributes_of, find_inventory, member
+from mmcnb.samples._inventory import FORMAT, Inventory, PathLike, attributes_of, find_inventory
 from mmcnb.samples._open import is_file_of_rows
 from mmcnb.samples._stored import StoredArray
-from mmcnb.samples._zarr import describe, is_zarr, open_node, reopen, stored_array
+from mmcnb.samples._zarr import ZarrStorage, describe, is_zarr, open_node, reopen, stored_array
 from mmcnb.stores._write import PARTIAL, create_array, set_record, write_chunk
 from mmcnb.stores.atomic import AtomicOutput, writing
 
@@ -296,5 +296,5 @@ def array_beside(source: Any, name: str) -> zarr.Array | None:
     if node.path:
         node = reopen(node.store, node.path.rpartition("/")[0])
     find_inventory(node, describe(node))  # lists the array, so that one that is gone is told
-    found = member(node, name, describe(node)) if isinstance(node, zarr.Group) else None
+    found = ZarrStorage(None).member(node, name) if isinstance(node, zarr.Group) else None
     return found if isinstance(found, zarr.Array) and found.ndim == 1 else None

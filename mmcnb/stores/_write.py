@@ -20,7 +20,7 @@ from mmcnb.samples._inventory import (
     ZSTD,
     PathLike,
     frame_checksum,
-    has_plain_chunks,
+    is_plain,
     metadata_digest,
 )
 from mmcnb.samples.matrix import CSRBlock
@@ -74,7 +74,7 @@ class ArrayWriter:
     def _write(self) -> None:
         if self._array is None:
             self._array = self._create(self._filled)
-        if not has_plain_chunks(self._array):  # Zarr writes those, and clips at the end of the array
+        if not is_plain(self._array):  # Zarr writes those, and clips at the end of the array
             self._array.resize((self.n_rows, *self._array.shape[1:]))
         self.hashes.append(write_chunk(self._array, len(self.hashes), self._chunk[: self._filled]))
         self._filled = 0
@@ -96,7 +96,7 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
     store: Any = array.store
     key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
     path = Path(store.root, array.path, key)
-    if not has_plain_chunks(array):
+    if not is_plain(array):
         first = number * array.chunks[0]
         array[first : first + len(chunk)] = chunk
         return frame_checksum(path.read_bytes())

@@ -147,7 +147,7 @@ def test_a_frame_need_not_say_how_much_it_holds(tmp_path, rows):
         assert np.array_equal(samples.block(0, 100), np.asarray(array[:]))
         assert np.array_equal(samples.block(0, 100), expected)
     else:
-        with pytest.raises(InputError, match=r"damaged \(ValueError: the chunk does not have 1200 bytes\)"):
+        with pytest.raises(InputError, match=r"damaged \(the chunk does not have 1200 bytes\)"):
             samples.block(0, 100)
 
 
@@ -156,5 +156,5 @@ def test_a_shard_that_cannot_be_read_is_one_sentence(tmp_path):
     shard = tmp_path / "a.zarr" / "c/1/0"
     shard.unlink()
     shard.mkdir()
-    with pytest.raises(InputError, match=r"chunk c/1/0 is damaged \(IsADirectoryError"):
+    with pytest.raises(InputError, match=r"chunk c/1/0 is damaged \(Is a directory"):
         open_samples(tmp_path / "a.zarr").block(0, ROWS)
