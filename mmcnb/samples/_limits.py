@@ -66,9 +66,9 @@ def check_codecs(array: zarr.Array, name: str) -> None:
 
 
 def limited(array: zarr.Array, name: str) -> zarr.Array:
-    """The same array, whose chunks are refused if they are longer than they can be, or claim to be."""
-    store: Any = LimitedStore(array.store, array, name)
-    place = StorePath(store, array.path)
+    """The same array, of known codecs, whose chunks are refused if they are longer than they can be."""
+    check_codecs(array, name)
+    place = StorePath(LimitedStore(array.store, array, name), array.path)
     return zarr.Array(zarr.AsyncArray(array.metadata, place))
 
 
@@ -90,21 +90,20 @@ class LimitedStore(WrapperStore[Store]):
         shape = array.shards or array.chunks
         fixed = array.dtype.kind in "biufcSUV"
         self.chunk_bytes = int(np.prod(shape, dtype=object)) * array.dtype.itemsize if fixed else TEXT_BYTES
-        self._codec, self._inner = _compressor(array), 0
-        if array.shards:
-            self._inner = int(np.prod(np.floor_divide(array.shards, array.chunks)))
-
-    def _with_store(self, store: Store) -> "LimitedStore":
-        return type(self)(store, self._array, self._name)
+        self._inner = int(np.prod(np.floor_divide(array.shards, array.chunks))) if array.shards else 0
+        codecs = array.compressors  # of the inner chunks, if there are shards
+        self._codec = type(codecs[-1]).__name__.lower().removesuffix("codec") if codecs else ""
 
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
         """Bytes stored under a key; None if there are none."""
         # Codecs lengthen chunks that they cannot shorten by a little, and shards have an index.
-        most = 2 * self.chunk_bytes + 64 * self._inner + 2**16
-        if isinstance(self._store, ZipStore) and self._zipped_bytes(key) > most:
-            raise self._too_long(key, most)
+        most, most_decoded = 2 * self.chunk_bytes + 64 * self._inner + 2**16, self.chunk_bytes + 2**16
+        if isinstance(self._store, ZipStore):
+            packed = self._store._zf.NameToInfo.get(key)
+            if packed is not None and packed.file_size > most:
+                raise self._too_long(key, most)
         if isinstance(self._store, RemoteStore):
             value = await self._store.fetch(key, prototype, byte_range, most)
         else:
@@ -114,19 +113,13 @@ class LimitedStore(WrapperStore[Store]):
         if len(value) > most:
             raise self._too_long(key, most)
         frames = self._frames(value) if self._inner and byte_range is None else [value]
-        if any(self._claims_more(frame) for frame in frames):
+        if any(_claimed_size(self._codec, frame, most_decoded) > most_decoded for frame in frames):
             fault = f"damaged (it claims to have more than {self.chunk_bytes:,} bytes)"
             raise damaged_chunks(self._name, [key], fault)
         return value
 
     def _too_long(self, key: str, most: int) -> InputError:
         return damaged_chunks(self._name, [key], f"damaged (it is longer than {most:,} bytes)")
-
-    def _zipped_bytes(self, key: str) -> int:
-        try:
-            return int(self._store._zf.getinfo(key).file_size)  # type: ignore[attr-defined]
-        except KeyError:
-            return 0
 
     def _frames(self, shard: Buffer) -> Iterator[Buffer]:
         """The inner chunks of a shard, by the index at its end or at its beginning."""
@@ -140,21 +133,9 @@ class LimitedStore(WrapperStore[Store]):
             if offset + n_bytes <= len(shard):
                 yield shard[offset : offset + n_bytes]
 
-    def _claims_more(self, frame: Buffer) -> bool:
-        size = _claimed_size(self._codec, frame, self.chunk_bytes + 2**16)
-        return size is not None and size > self.chunk_bytes + 2**16
 
-
-def _compressor(array: zarr.Array) -> str:
-    """Name of the codec that a chunk is decoded with first; empty if there is none."""
-    codecs = array.compressors  # of the inner chunks, if there are shards
-    if not codecs:
-        return ""
-    return type(codecs[-1]).__name__.lower().removesuffix("codec")
-
-
-def _claimed_size(codec: str, frame: Buffer, most: int) -> int | None:
-    """Decoded bytes of a chunk, or some number above ``most``; None of an unknown codec."""
+def _claimed_size(codec: str, frame: Buffer, most: int) -> int:
+    """Decoded bytes of a chunk, or some number above ``most``; 0 of an unknown codec."""
     head = frame[:18].to_bytes()
     if codec == "zstd" and (size := content_size(head)) is not None:
         return size
@@ -163,10 +144,10 @@ def _claimed_size(codec: str, frame: Buffer, most: int) -> int | None:
     return _counted_size(codec, frame.to_bytes(), most)
 
 
-def _counted_size(codec: str, frame: bytes, most: int) -> int | None:
+def _counted_size(codec: str, frame: bytes, most: int) -> int:
     """Decoded bytes of a chunk that does not say, decoded in small parts that are dropped."""
     if codec not in ("gzip", "zlib", "bz2", "zstd", "lzma"):
-        return None
+        return 0
     import pyarrow as pa
 
     name, total = "gzip" if codec == "zlib" else codec, 0  # gzip's decoder knows both headers

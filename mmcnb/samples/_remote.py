@@ -5,9 +5,8 @@ on to another host.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from zarr.abc.store import ByteRequest, RangeByteRequest, SuffixByteRequest
@@ -40,17 +39,13 @@ class RemoteStore(WrapperStore[FsspecStore]):
     def __init__(self, store: FsspecStore, url: str, patient: bool = True) -> None:
         super().__init__(store)
         self.url, self.patient = url, patient
+        self.is_web = url.startswith(("http://", "https://"))  # a server of web pages is asked
 
     def _with_store(self, store: FsspecStore) -> "RemoteStore":
         return type(self)(store, self.url, self.patient)
 
     def __str__(self) -> str:
         return self.url
-
-    @property
-    def is_web(self) -> bool:
-        """Whether a server of web pages is asked."""
-        return self.url.startswith(("http://", "https://"))
 
     @property
     def supports_listing(self) -> bool:
@@ -68,15 +63,12 @@ class RemoteStore(WrapperStore[FsspecStore]):
     ) -> Buffer | None:
         """Bytes stored under a key, refused if there are more than ``most``."""
         fault = f"{key} has more than {most:,} bytes, which it cannot have: get the store from elsewhere"
-        if isinstance(byte_range, RangeByteRequest | SuffixByteRequest):
-            if isinstance(byte_range, RangeByteRequest):
-                most = byte_range.end - byte_range.start
-            else:
-                most = byte_range.suffix
-            fault = (
-                f"the server sends whole files instead of the part of {key} that shards need: copy the store "
-                "to this machine, or write it without shards"
-            )
+        whole = f"the server sends whole files instead of the part of {key} that shards need"
+        whole = f"{whole}: copy the store to this machine, or write it without shards"
+        if isinstance(byte_range, RangeByteRequest):
+            most, fault = byte_range.end - byte_range.start, whole
+        elif isinstance(byte_range, SuffixByteRequest):
+            most, fault = byte_range.suffix, whole
         return await self._ask(key, lambda: self._store.get(key, prototype, byte_range), most, fault)
 
     async def exists(self, key: str) -> bool:
@@ -92,10 +84,9 @@ class RemoteStore(WrapperStore[FsspecStore]):
             except InputError:
                 raise
             except TimeoutError as error:
-                raise InputError(
-                    f"{self.url}: {key} did not come within {SECONDS:g} s and one more for each "
-                    f"{LEAST_RATE // 1024} KiB: check the connection, or copy the store to this machine."
-                ) from error
+                late = f"did not come within {SECONDS:g} s and one more for each {LEAST_RATE // 1024} KiB"
+                remedy = "check the connection, or copy the store to this machine"
+                raise InputError(f"{self.url}: {key} {late}: {remedy}.") from error
             except Exception as error:  # each protocol has its own exceptions
                 if pause is None:
                     failure = f"{self.url}: {key} could not be fetched ({one_line(error)})"
@@ -106,54 +97,35 @@ class RemoteStore(WrapperStore[FsspecStore]):
     async def _ask_web(self, ask: Callable[[], Awaitable[Answer]], most: int, fault: str) -> Answer:
         async with asyncio.timeout(SECONDS) as deadline:
             end = asyncio.get_running_loop().time() + SECONDS
-            token = _bounds.set(_Bounds(self.url, most, fault, deadline, end))
-            try:
-                return await ask()
-            finally:
-                _bounds.reset(token)
 
-    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Names below a key; none if the server lists no folders."""
-        if self.supports_listing:
-            async for name in self._store.list_dir(prefix):
-                yield name
+            def take(n_bytes: int) -> None:
+                if n_bytes > most:
+                    raise InputError(f"{self.url}: {fault}.")
+                deadline.reschedule(end + n_bytes / LEAST_RATE)
+
+            _take.set(take)
+            return await ask()
 
 
-@dataclass(frozen=True)
-class _Bounds:
-    """The most that the answer to a request may cost."""
-
-    url: str
-    most: int
-    fault: str
-    deadline: asyncio.Timeout
-    end: float
-
-    def take(self, n_bytes: int) -> None:
-        """Count the bytes that have come."""
-        if n_bytes > self.most:
-            raise InputError(f"{self.url}: {self.fault}.")
-        self.deadline.reschedule(self.end + n_bytes / LEAST_RATE)
-
-
-_bounds: ContextVar[_Bounds] = ContextVar("_bounds")
+_take: ContextVar[Callable[[int], None]] = ContextVar("_take")
+"""Counts the bytes of the answer to a request that have come, and refuses too many."""
 
 
 async def _open_session(**options: Any) -> Any:
     """A session of aiohttp whose answers are bounded, and which stays with the host that was asked."""
     import aiohttp
 
-    class BoundedResponse(aiohttp.ClientResponse):
+    class Bounded(aiohttp.ClientResponse):
         """An answer that is read as far as it may go."""
 
         async def read(self) -> bytes:
-            parts, n_bytes, bounds = [], 0, _bounds.get()
+            parts, n_bytes, take = [], 0, _take.get()
             try:
-                bounds.take(self.content_length or 0 if self.method != "HEAD" else 0)
+                take(self.content_length or 0 if self.method != "HEAD" else 0)
                 async for part in self.content.iter_any():
                     parts.append(part)
                     n_bytes += len(part)
-                    bounds.take(n_bytes)
+                    take(n_bytes)
             except BaseException:
                 self.close()  # the rest on its way is not read
                 raise
@@ -162,7 +134,7 @@ async def _open_session(**options: Any) -> Any:
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(_stay)
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=SECONDS)
-    given: dict[str, Any] = {"timeout": timeout, "response_class": BoundedResponse, "trace_configs": [trace]}
+    given: dict[str, Any] = {"timeout": timeout, "response_class": Bounded, "trace_configs": [trace]}
     return aiohttp.ClientSession(**given | options)
 
 
@@ -173,7 +145,7 @@ async def _stay(_session: Any, _context: Any, answer: Any) -> None:
     there = here.join(type(here)(place))
     upgraded = (here.scheme, there.scheme, here.port, there.port) == ("http", "https", 80, 443)
     if there.host != here.host or not (there.origin() == here.origin() or upgraded):
-        fault = f"{_bounds.get().url}: the server sends requests on to {str(there)[:200]}"
+        fault = f"{here}: the server sends requests on to {str(there)[:200]}"
         raise InputError(f"{fault}: give that address if you trust it.")
 
 
@@ -186,12 +158,9 @@ def open_address(url: str) -> tuple[RemoteStore, str]:
         A package is missing, or the address is none.
     """
     root = url.rstrip("/")
-    store = _open_store(root)
-    while True:
-        parent = root.rpartition("/")[0]
-        if parent.endswith(("/", ":")) or "://" not in parent or not _is_store(parent):
-            return RemoteStore(store, root), url.rstrip("/")[len(root) + 1 :]
-        root, store = parent, _open_store(parent)
+    while _is_store(parent := root.rpartition("/")[0]):
+        root = parent
+    return RemoteStore(_open_store(root), root), url.rstrip("/")[len(root) + 1 :]
 
 
 def _open_store(url: str) -> FsspecStore:
@@ -206,6 +175,8 @@ def _open_store(url: str) -> FsspecStore:
 
 def _is_store(url: str) -> bool:
     """Whether a group can be found at an address, which may well be forbidden to ask."""
+    if "://" not in url or url.endswith("/"):
+        return False
     try:
         store = RemoteStore(_open_store(url), url, patient=False)
         return any(read_key(store, mark) is not None for mark in ("zarr.json", ".zgroup"))

@@ -23,7 +23,7 @@ from mmcnb.errors import DamagedStoreError, InputError, one_line
 from mmcnb.samples import matrix
 from mmcnb.samples._base import BLOCK_ROWS, EDGE_BYTES, ChunkedSamples, edge_bytes
 from mmcnb.samples._inventory import REMEDY, Inventory, damaged_chunks, decode_frame, is_plain, read_keys
-from mmcnb.samples._limits import ALWAYS_BYTES, check_chunk_bytes, check_codecs, limited
+from mmcnb.samples._limits import ALWAYS_BYTES, check_chunk_bytes, limited
 from mmcnb.samples._shards import chunks_in_shards, has_plain_shards
 
 GATHER_BYTES = 16 * 2**20  # decoded at once while single rows are gathered
@@ -215,7 +215,6 @@ class StoredArray(SlicedRows):
 
     def __init__(self, array: zarr.Array, inventory: Inventory | None, name: str, *cached: Any) -> None:
         super().__init__(array.path, array, array.chunks[0], *cached)
-        check_codecs(array, name)
         self._name = name
         self._inventory = None if inventory is None or inventory.hashes(array.path) is None else inventory
         is_local = type(array.store) is LocalStore
