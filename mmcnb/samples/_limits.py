@@ -105,7 +105,7 @@ class LimitedStore(WrapperStore[Store]):
             if packed is not None and packed.file_size > most:
                 raise self._too_long(key, most)
         if isinstance(self._store, RemoteStore):
-            value = await self._store.fetch(key, prototype, byte_range, most)
+            value = await self._store.get(key, prototype, byte_range, most)
         else:
             value = await self._store.get(key, prototype, byte_range)
         if value is None:

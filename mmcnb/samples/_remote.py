@@ -5,9 +5,10 @@ on to another host.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any
 
 from zarr.abc.store import ByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
@@ -20,8 +21,6 @@ PAUSES = (0.2, 0.8)  # seconds before a request is made again
 SECONDS = 60.0  # for an answer, and more for each byte that came
 LEAST_RATE = 2**15  # bytes a second
 METADATA_BYTES = 64 * 2**20  # most of a document, and of a chunk whose array says nothing of its size
-
-Answer = TypeVar("Answer")
 
 
 class RemoteStore(WrapperStore[FsspecStore]):
@@ -53,15 +52,13 @@ class RemoteStore(WrapperStore[FsspecStore]):
         return not self.is_web
 
     async def get(
-        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+        self,
+        key: str,
+        prototype: BufferPrototype,
+        byte_range: ByteRequest | None = None,
+        most: int = METADATA_BYTES,
     ) -> Buffer | None:
-        """Bytes stored under a key; None if the server says that there are none."""
-        return await self.fetch(key, prototype, byte_range, METADATA_BYTES)
-
-    async def fetch(
-        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None, most: int
-    ) -> Buffer | None:
-        """Bytes stored under a key, refused if there are more than ``most``."""
+        """Bytes stored under a key, refused if there are more than ``most``; None if there are none."""
         fault = f"{key} has more than {most:,} bytes, which it cannot have: get the store from elsewhere"
         whole = f"the server sends whole files instead of the part of {key} that shards need"
         whole = f"{whole}: copy the store to this machine, or write it without shards"
@@ -69,18 +66,10 @@ class RemoteStore(WrapperStore[FsspecStore]):
             most, fault = byte_range.end - byte_range.start, whole
         elif isinstance(byte_range, SuffixByteRequest):
             most, fault = byte_range.suffix, whole
-        return await self._ask(key, lambda: self._store.get(key, prototype, byte_range), most, fault)
-
-    async def exists(self, key: str) -> bool:
-        """Whether a key is there."""
-        return await self._ask(key, lambda: self._store.exists(key))
-
-    async def _ask(
-        self, key: str, ask: Callable[[], Awaitable[Answer]], most: int = METADATA_BYTES, fault: str = ""
-    ) -> Answer:
         for pause in (*(PAUSES if self.patient else ()), None):
             try:
-                return await (self._ask_web(ask, most, fault) if self.is_web else ask())
+                async with _bounded(f"{self.url}: {fault}.", most) if self.is_web else nullcontext():
+                    return await self._store.get(key, prototype, byte_range)
             except InputError:
                 raise
             except TimeoutError as error:
@@ -94,17 +83,20 @@ class RemoteStore(WrapperStore[FsspecStore]):
                 await asyncio.sleep(pause)
         raise AssertionError
 
-    async def _ask_web(self, ask: Callable[[], Awaitable[Answer]], most: int, fault: str) -> Answer:
-        async with asyncio.timeout(SECONDS) as deadline:
-            end = asyncio.get_running_loop().time() + SECONDS
 
-            def take(n_bytes: int) -> None:
-                if n_bytes > most:
-                    raise InputError(f"{self.url}: {fault}.")
-                deadline.reschedule(end + n_bytes / LEAST_RATE)
+@asynccontextmanager
+async def _bounded(fault: str, most: int) -> AsyncIterator[None]:
+    """Bound the answer to a request in bytes and in time."""
+    async with asyncio.timeout(SECONDS) as deadline:
+        end = asyncio.get_running_loop().time() + SECONDS
 
-            _take.set(take)
-            return await ask()
+        def take(n_bytes: int) -> None:
+            if n_bytes > most:
+                raise InputError(fault)
+            deadline.reschedule(end + n_bytes / LEAST_RATE)
+
+        _take.set(take)
+        yield
 
 
 _take: ContextVar[Callable[[int], None]] = ContextVar("_take")
