@@ -29,11 +29,11 @@ class _Dataset(SlicedRows):
         chunk_length = dataset.chunks[0] if dataset.chunks else chunk_length
         super().__init__(dataset.name, dataset, chunk_length, edges, lookahead)
 
-    def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
+    def load(self, start: int, stop: int) -> np.ndarray:
         """Read whole chunks; the library lets one thread in at a time."""
         # Errors come from filters, from the driver, and from a file that was closed.
         with worded(f"{self._name}: {start} to {stop} cannot be read", REMEDY, kind=DamagedStoreError):
-            out[...] = self._array[start:stop]
+            return self._array[start:stop]
 
 
 class HDF5Storage:
@@ -113,10 +113,8 @@ def open_hdf5(path: str | os.PathLike[str], element: str | None = None) -> Sampl
     InputError
         The file is missing or damaged, or has no such element; the message lists those it has.
     """
-    try:
+    with worded(f"{path} needs h5py", 'pip install "mmcnb[hdf5]"', ImportError):
         import h5py
-    except ImportError as error:
-        raise InputError(f'{path} needs h5py: pip install "mmcnb[hdf5]".') from error
     check_file(path)
     remedy = "close it in the program that writes it, or restore it from a copy"
     with worded(f"{path} cannot be opened as HDF5", remedy, OSError):

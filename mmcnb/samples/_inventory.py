@@ -265,24 +265,25 @@ def is_plain(array: zarr.Array, codecs: Any = None) -> bool:
     )
 
 
-def decode_frame(frame: bytes, out: np.ndarray) -> None:
+def decode_frame(frame: bytes, out: np.ndarray, place: str) -> None:
     """Decode a chunk into ``out``, C-ordered and of exactly its size.
 
     Raises
     ------
-    OSError, RuntimeError, ValueError
-        The bytes are no zstd frame of this size, or their checksum is another.
+    DamagedStoreError
+        The bytes are no zstd frame of this size, or their checksum is another; the message names the place.
     """
     size = content_size(frame)
-    if size is None and frame[:4] == _MAGIC:  # of a writer that did not know it yet
-        import pyarrow as pa
+    with worded(f"{place} is damaged", REMEDY, kind=DamagedStoreError):
+        if size is None and frame[:4] == _MAGIC:  # of a writer that did not know it yet
+            import pyarrow as pa
 
-        with pa.CompressedInputStream(pa.py_buffer(frame), "zstd") as stream:
-            size = stream.readinto(out.reshape(-1).view(np.uint8)) + len(stream.read(1))
-    elif size == out.nbytes:
-        ZSTD.decode(frame, out)
-    if size != out.nbytes:
-        raise ValueError(f"the chunk does not have {out.nbytes} bytes")
+            with pa.CompressedInputStream(pa.py_buffer(frame), "zstd") as stream:
+                size = stream.readinto(out.reshape(-1).view(np.uint8)) + len(stream.read(1))
+        elif size == out.nbytes:
+            ZSTD.decode(frame, out)
+        if size != out.nbytes:
+            raise ValueError(f"the chunk does not have {out.nbytes} bytes")
 
 
 def frame_checksum(frame: bytes) -> str:

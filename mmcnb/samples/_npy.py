@@ -129,10 +129,6 @@ class _RawRows(SlicedRows):
         """Read whole pieces."""
         return self._array.read(start, stop)
 
-    def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
-        """Read whole pieces into place."""
-        out[...] = self._array.read(start, stop)
-
 
 class NpySamples(ChunkedSamples):
     """Rows of a file of raw numbers."""

@@ -172,15 +172,9 @@ class SlicedRows(ChunkedRows):
         dtype, shape = self._array.dtype, (length, *self._array.shape[1:])
         return np.empty(shape, dtype if dtype.kind == "T" else dtype.newbyteorder("="))
 
-    def load(self, start: int, stop: int) -> np.ndarray:
-        """Read whole chunks."""
-        out = self._empty(stop - start)
-        self.load_into(out, start, stop)
-        return out
-
-    @abstractmethod
     def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
         """Read whole chunks into place."""
+        out[...] = self.load(start, stop)
 
     def gather(self, positions: np.ndarray) -> np.ndarray:
         """Values at strictly increasing positions; each chunk is read at most once."""
@@ -224,8 +218,14 @@ class StoredArray(SlicedRows):
         if not self._plain or not is_local:
             self._array = limited(array, name)
 
+    def load(self, start: int, stop: int) -> np.ndarray:
+        """Decode whole chunks, each time anew."""
+        out = self._empty(stop - start)
+        self.load_into(out, start, stop)
+        return out
+
     def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
-        """Decode whole chunks into place, each time anew."""
+        """Decode whole chunks into place."""
         if not self._plain:
             out[...] = self._zarr_values(start, stop)
             return
@@ -236,17 +236,13 @@ class StoredArray(SlicedRows):
                 continue
             # The last chunk has more rows than the array.
             whole = chunk if len(chunk) == self.chunk_length else self._empty(self.chunk_length)
-            try:
-                decode_frame(frame, whole)
-            except MemoryError:
-                raise
-            except Exception as error:
-                raise damaged_chunks(self._name, [key], f"damaged ({one_line(error)})") from error
+            decode_frame(frame, whole, f"{self._name}: chunk {key}")
             if whole is not chunk:
                 chunk[...] = whole[: len(chunk)]
-            self._check(first, key, frame, chunk)
+            if self._inventory is not None:  # it may be sound and belong elsewhere
+                self._inventory.check_chunk(self._array.path, first // self.chunk_length, key, frame, chunk)
 
-    def _frames(self, start: int, stop: int) -> Iterator[tuple[int, str, bytes | None]]:
+    def _frames(self, start: int, stop: int) -> Iterator[tuple[int, str, Any]]:
         """First rows, keys and stored bytes of chunks; None if one is missing that need not be there."""
         firsts = range(start, stop, self.chunk_length)
         in_shards = self._plain and self._array.shards
@@ -270,11 +266,6 @@ class StoredArray(SlicedRows):
             found = [read_chunk_file(Path(store.root, keys[0]))] if step == 1 else read_keys(store, keys)
             yield from zip(some, keys, found, strict=True)
 
-    def _check(self, first: int, key: str, frame: bytes, values: np.ndarray) -> None:
-        """Compare a decoded chunk with the inventory: it may be sound and belong elsewhere."""
-        if self._inventory is not None:
-            self._inventory.check_chunk(self._array.path, first // self.chunk_length, key, frame, values)
-
     def _zarr_values(self, start: int, stop: int) -> np.ndarray:
         try:
             values = np.asarray(self._array[start:stop])
@@ -285,7 +276,7 @@ class StoredArray(SlicedRows):
         if self._inventory is not None:
             for first, key, frame in self._frames(start, stop):
                 part = values[first - start : first - start + self.chunk_length]
-                self._check(first, key, frame or b"", part)
+                self._inventory.check_chunk(self._array.path, first // self.chunk_length, key, frame, part)
         return values
 
     def chunk_key(self, *coordinates: int) -> str:
