@@ -38,8 +38,12 @@ def plain_array(source: Any, name: str) -> np.ndarray:
     if isinstance(source, np.ma.MaskedArray):
         _check_mask(source, name)
     array = _joined(source, name)
-    check_dtype(array.dtype if array.dtype.kind != "O" else np.dtype(np.float64), name)
-    return array if array.dtype.kind != "O" else _from_objects(array, name)
+    if array.dtype.kind != "O":
+        check_dtype(array.dtype, name)
+        return array
+    _refuse_objects(array, name, is_number)
+    with worded(f"{name} contains a number above the largest float64", "scale it", OverflowError):
+        return array.astype(np.float64)
 
 
 def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
@@ -116,15 +120,6 @@ def _check_rows(rows: Sequence[Any], name: str) -> None:
     if other is not None:
         unlike = f"rows of different lengths, row {other} unlike row 0"
         raise InputError(f"{name} has {unlike}: give rows x features (2-D).")
-
-
-def _from_objects(array: np.ndarray, name: str) -> np.ndarray:
-    """Objects that are real numbers as float64."""
-    _refuse_objects(array, name, is_number)
-    try:
-        return array.astype(np.float64)
-    except OverflowError as error:
-        raise InputError(f"{name} contains a whole number above the largest float64: scale it.") from error
 
 
 def _refuse_objects(array: np.ndarray, name: str, is_fine: Callable[[Any], bool]) -> None:

@@ -171,8 +171,7 @@ class ChunkedSamples(Samples):
 
     def _checked(self, values: Any, rows: int | np.ndarray) -> np.ndarray | CSRBlock:
         if self.is_sparse:
-            data, indices, indptr = values
-            block: Any = matrix.csr_block(data, indices, indptr, self.n_features, self.name, rows)
+            block: Any = matrix.csr_block(values, self.n_features, self.name, rows)
         else:
             block = matrix.as_block(values)
         matrix.check_finite(block, self.name, rows, lambda: self.feature_names)
@@ -266,9 +265,8 @@ class CSRSamples(Samples):
         self._indptr = csr.indptr.astype(np.int64, copy=False)
         # SciPy allows unused capacity behind the last value, in both arrays or in none.
         end = max(int(self._indptr[-1]), 0) if len(self._indptr) else 0
-        spare = end < len(csr.data) and len(csr.data) == len(csr.indices)
-        self._data = csr.data[:end] if spare else csr.data
-        self._indices = csr.indices[:end] if spare else csr.indices
+        used = end if end < len(csr.data) == len(csr.indices) else None
+        self._data, self._indices = csr.data[:used], csr.indices[:used]
         matrix.check_indptr(self._indptr, self.n_samples, len(self._data), len(self._indices), name)
         self.row_bytes = len(self._data) / self.n_samples * (self.dtype.itemsize + 4) + 8
 
@@ -283,8 +281,8 @@ class CSRSamples(Samples):
         return self._part(*matrix.row_positions(self._indptr[rows], self._indptr[rows + 1]), rows)
 
     def _part(self, places: Any, indptr: np.ndarray, rows: int | np.ndarray) -> CSRBlock:
-        data, indices = self._data[places], self._indices[places]
-        return matrix.csr_block(data, indices, indptr, self.n_features, self.name, rows)
+        parts = self._data[places], self._indices[places], indptr
+        return matrix.csr_block(parts, self.n_features, self.name, rows)
 
 
 def in_memory(rows: Any, name: str = "X", feature_names: list[str] | None = None) -> Samples:

@@ -49,10 +49,14 @@ class DaskSamples(ChunkedSamples):
         return type(self), (self._array, self.name, self.feature_names)
 
     def _compute(self, chunk: int) -> Any:
+        from dask import get  # runs in this thread: the client of a cluster is left alone
+        from dask.optimization import cull
+
         shape = self._array.chunks[0][chunk], self.n_features
         # The graph's own functions may raise whatever they want.
         with worded(f"{self.name}: chunk {chunk} could not be computed", "see that compute() works"):
-            block = self._get(chunk)
+            graph, keys = self._graph
+            block = get(cull(graph, [keys[chunk]])[0], keys[chunk])
         if isinstance(block, np.ma.MaskedArray):
             block = plain_array(block, f"chunk {chunk} of {self.name}")
         block = block if scipy.sparse.issparse(block) else np.asarray(block)
@@ -69,13 +73,6 @@ class DaskSamples(ChunkedSamples):
 
         (array,) = dask.optimize(self._array)
         return dict(array.__dask_graph__()), [keys[0] for keys in array.__dask_keys__()]
-
-    def _get(self, chunk: int) -> Any:
-        from dask import get  # runs in this thread: the client of a cluster is left alone
-        from dask.optimization import cull
-
-        graph, keys = self._graph
-        return get(cull(graph, [keys[chunk]])[0], keys[chunk])
 
     def _checked(self, values: Any, rows: int | np.ndarray) -> Any:
         if self.is_sparse:

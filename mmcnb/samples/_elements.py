@@ -132,14 +132,14 @@ def open_element(storage: Any, node: Any, element: str | None) -> Samples:
     InputError
         The group has no such element; the message lists those it has. Or the element has no reader.
     """
-    if not _is_array(node):
+    if not hasattr(node, "shape"):
         node = _found(storage, node, element)
     elif element not in (None, ""):
         name = describe(storage, node)
         raise InputError(f"{name} is an array and has no element {element!r}: leave element out.")
     form = _form(storage, node)
     version = str(storage.attributes(node).get("encoding-version", ""))
-    known, reader = READERS.get((_is_array(node), form), ("", None))
+    known, reader = READERS.get((hasattr(node, "shape"), form), ("", None))
     if reader is None or version not in ("", known):
         fault = f"encoded as {form or 'a plain group'} {version}".rstrip() + ", which has no reader"
         remedy = "write it as one of array 0.2.0, csr_matrix 0.1.0, or as a 2-D array"
@@ -154,10 +154,6 @@ def describe(storage: Any, node: Any) -> str:
     """Name of a node for messages: the path of its storage and its own inside."""
     path, inner = storage.place(node)
     return join(path, "" if inner in (None, "X") else inner)
-
-
-def _is_array(node: Any) -> bool:
-    return hasattr(node, "shape")
 
 
 def _form(storage: Any, node: Any) -> str:
@@ -184,7 +180,7 @@ def _listed(storage: Any, group: Any, prefix: str = "") -> list[str]:
     """Elements of a group that have readers, as far as its storage lists them."""
     elements = []
     for name, node in storage.members(group):
-        if _is_array(node):
+        if hasattr(node, "shape"):
             elements += [prefix + name] * (len(node.shape) == 2)
         elif (False, _form(storage, node)) in READERS:
             elements += [prefix + name] * (name not in ("obs", "var"))

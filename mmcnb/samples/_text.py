@@ -10,7 +10,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from mmcnb._config import format_bytes
 from mmcnb._progress import progress
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, worded
 from mmcnb.samples._files import open_file
 from mmcnb.samples._inventory import is_store_folder
 from mmcnb.samples._npy import Rows
@@ -30,10 +30,10 @@ LARGEST_INDEX = 2**31 - 2  # with it the number of columns is still an int32, as
 _LINE = re.compile(rb"\s*[-+.\d]\S*(\s+(qid:\d+|\d+:\S+))*\s*(#.*)?$")
 
 
-def _open_zstd(raw: IO[bytes], mode: str) -> Any:
+def _open_zstd(raw: IO[bytes]) -> Any:
     import pyarrow
 
-    return pyarrow.CompressedInputStream(pyarrow.PythonFile(raw, mode="r"), "zstd")
+    return pyarrow.CompressedInputStream(raw, "zstd")
 
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zstd}
@@ -75,14 +75,10 @@ def _below(folder: Path, form: str) -> Iterator[Path]:
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """A file, and its text as bytes; one sentence if it cannot be read."""
-    opener = _OPENERS.get(path.suffix.lower())
-    try:
-        with open_file(path) as file, opener(file, "rb") if opener else file as text:
-            yield file, text
-    except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # gzip and bz2 report damage without
-            raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-        raise InputError(f"{path} cannot be decompressed ({error}): get the file again.") from error
+    opener = _OPENERS.get(path.suffix.lower(), nullcontext)
+    damage = worded(f"{path} cannot be read", "get it again", EOFError, zlib.error, lzma.LZMAError, OSError)
+    with damage, open_file(path) as file, opener(file) as text:
+        yield file, text
 
 
 def read_pieces(

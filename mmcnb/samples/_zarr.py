@@ -105,10 +105,9 @@ def open_node(source: Any) -> Node:
     if isinstance(source, zarr.Array | zarr.Group):
         return source
     _inventory.checked_path(source)  # of an address a Path would be another
-    path = os.fspath(source)
-    if "://" in path and not path.startswith("file://"):
+    path = os.fspath(source).removeprefix("file://")
+    if "://" in path:
         return _open_store(*open_address(path), path)
-    path = path.removeprefix("file://")
     root, inner = _split(_checked(_inventory.checked_path(path)))
     return _open_store(ZipStore(root, mode="r") if root.is_file() else root, inner, path)
 
@@ -142,8 +141,6 @@ def _checked(path: Path) -> Path:
         if path.suffix == ".zip" and zipfile.is_zipfile(path):
             return path
         raise InputError(f"{path} is a file and no Zarr store: make one by `mmcnb convert {path} OUT.zarr`.")
-    if not any(path.iterdir()):
-        raise InputError(f"{path} is an empty folder and no Zarr store: check the path.")
     if not _inventory.is_store_folder(path):
         raise InputError(f"{path} is a folder that contains no Zarr array or group: check the path.")
     return path
@@ -192,17 +189,15 @@ def chunk_advice(samples: Samples) -> str | None:
     >>> chunk_advice(open_samples(np.eye(3))) is None
     True
     """
-    arrays = getattr(samples.root, "arrays", None)
-    if not arrays or not isinstance(arrays[0], zarr.Array):
+    root: Any = samples.root
+    if not is_zarr(root):
         return None
-    trouble = _trouble(samples.root, arrays[0])
-    name = samples.root.name
+    trouble, name = _trouble(root.arrays[0], root.stored_dtype.itemsize), root.name
     return trouble and f"{name} has {trouble}; `mmcnb convert {name} OUT.zarr` writes chunks that read fast."
 
 
-def _trouble(samples: Samples, array: object) -> str | None:
-    shape, chunks = (tuple(getattr(array, name)) for name in ("shape", "chunks"))
-    itemsize = np.dtype(samples.stored_dtype).itemsize
+def _trouble(array: zarr.Array, itemsize: int) -> str | None:
+    shape, chunks = array.shape, array.chunks
     size = int(np.prod(chunks)) * itemsize
     count = int(np.prod([-(-length // chunk) for length, chunk in zip(shape, chunks, strict=True)]))
     # Dense rows are read across all their columns.

@@ -106,7 +106,7 @@ class CachedSamples(DerivedSamples):
         self._parts: dict[int, Any] = {}  # groups of dense rows by number, blocks of sparse ones
         self._allocating = Lock()
         # Mapped pages would count as resident memory; the file has no name, so it cannot be left behind.
-        self._file = None if folder is None else tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        self._file: Any = None if folder is None else tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
         if self._file is not None:
             weakref.finalize(self, self._file.close)
 
@@ -188,14 +188,12 @@ class CachedSamples(DerivedSamples):
         self._there[start // BLOCK_ROWS] = True
 
     def _write(self, start: int, rows: np.ndarray) -> None:
-        assert self._file is not None
         fault = f"the scratch file of kernel columns in {self.folder} could not be written"
         with worded(fault, "free disk space, set TMPDIR to a larger disk, or raise memory_limit", OSError):
             if os.pwrite(self._file.fileno(), rows.data, self._position(start)) < rows.nbytes:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _read(self, start: int, stop: int) -> np.ndarray:
-        assert self._file is not None
         rows = np.empty((stop - start, self.n_features), self.dtype)
         view, position = rows.reshape(-1).data.cast("B"), self._position(start)
         while read := os.preadv(self._file.fileno(), [view], position):  # at most 2 GiB at once

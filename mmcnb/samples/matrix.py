@@ -94,7 +94,6 @@ def check_dtype(dtype: np.dtype, name: str) -> None:
         text = "text", "convert them to real numbers, such as by X.astype(float)"
         kinds = {
             "c": ("complex numbers", "convert them to real numbers, such as by X.real"),
-            "O": ("objects", "convert them to real numbers"),
             "M": ("dates", "convert them to numbers, such as the days since the first one"),
             "m": ("durations", "convert them to numbers, such as seconds"),
             "V": ("records", "give the fields as the columns of one array of numbers"),
@@ -218,21 +217,13 @@ def check_index_dtypes(name: str, **arrays: Any) -> None:
             raise InputError(f"{name}: {fault}: write the matrix again.")
 
 
-def csr_block(
-    data: np.ndarray,
-    indices: np.ndarray,
-    indptr: np.ndarray,
-    n_features: int,
-    name: str,
-    rows: int | np.ndarray,
-) -> CSRBlock:
+def csr_block(parts: CSRParts, n_features: int, name: str, rows: int | np.ndarray) -> CSRBlock:
     """Rows in canonical form: columns rise in each row, duplicates summed, indices in range.
 
     Parameters
     ----------
-    data, indices : ndarray of shape (nnz,)
-    indptr : ndarray of shape (n_rows + 1,), int64
-        Rebased: ``indptr[0] == 0``.
+    parts : tuple of ndarray
+        Data, indices and row pointers; these are int64 and rebased, ``indptr[0] == 0``.
     n_features : int
     name : str
         For messages.
@@ -243,7 +234,7 @@ def csr_block(
     -------
     CSRBlock
     """
-    data = as_block(data)
+    data, indices, indptr = as_block(parts[0]), *parts[1:]
     if len(indices) and (indices.min() < 0 or indices.max() >= n_features):
         where = int(np.argmax((indices < 0) | (indices >= n_features)))
         row = _number(rows, int(np.searchsorted(indptr, where, side="right")) - 1)
@@ -359,10 +350,8 @@ def moments(X: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]
 def check_places(n_places: int, n_clusters: int, size: str = "sample_size") -> None:
     """Refuse more clusters than distinct rows; ``size`` is the parameter that gives more of them."""
     if n_places < n_clusters:
-        raise InputError(
-            f"the sample has {n_places} rows that differ, fewer than n_clusters={n_clusters}; "
-            f"give fewer clusters, or a larger {size}."
-        )
+        fault = f"the sample has {n_places} rows that differ, fewer than n_clusters={n_clusters}"
+        raise InputError(f"{fault}; give fewer clusters, or a larger {size}.")
 
 
 def check_clusters(n_clusters: int, sample: Any, n_samples: int, size: str = "sample_size") -> None:

@@ -342,7 +342,7 @@ class CSRStoreWriter(StoreWriter):
             raise InputError(f"{self.name}: column index {width - 1} needs n_features to be given.")
         with np.errstate(over="ignore", invalid="ignore"):
             stored = data.astype(self._dtype, copy=False)
-        block = matrix.csr_block(stored, indices, indptr, width, self.name, self._n_samples)
+        block = matrix.csr_block((stored, indices, indptr), width, self.name, self._n_samples)
         self._count(data, block, n_rows, y)
         self._arrays["X/indptr"].append(block.indptr[1:] + self.n_values)
         self._arrays["X/data"].append(block.data)

@@ -401,7 +401,7 @@ def test_damaged_compression(tmp_path, ending, kind):
     spoiled[len(whole) // 2] ^= 255
     for data in (whole[: len(whole) // 2], bytes(spoiled), b"junk"):
         (tmp_path / f"a.{kind}{ending}").write_bytes(data)
-        with pytest.raises(InputError, match="cannot be decompressed"):
+        with pytest.raises(InputError, match=rf"a\.{kind}{ending} cannot be read \(.*\): get it again"):
             convert(tmp_path / f"a.{kind}{ending}", tmp_path / "a.zarr")
     assert [path.name for path in tmp_path.iterdir()] == [f"a.{kind}{ending}"]
 

@@ -279,7 +279,7 @@ def refuse(source, match, element=None, error=InputError):
 def test_missing_paths(tmp_path):
     refuse(tmp_path / "none.zarr", "none.zarr does not exist")
     (tmp_path / "empty").mkdir()
-    refuse(tmp_path / "empty", "is an empty folder")
+    refuse(tmp_path / "empty", "is a folder that contains no Zarr array or group")
     (tmp_path / "empty" / "notes.txt").write_text("hello")
     refuse(tmp_path / "empty", "contains no Zarr array or group")
     refuse(tmp_path / "empty" / "notes.txt", "mmcnb convert")
