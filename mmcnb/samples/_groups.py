@@ -49,10 +49,8 @@ class GroupedRows(ChunkedRows):
     def gather(self, rows: np.ndarray) -> Any:
         """Single rows; each group is read at most once."""
         groups = self._group(rows)
-        parts = [
-            self._read_group(int(group))[rows[groups == group] - self._offsets[group]]
-            for group in np.unique(groups)
-        ]
+        wanted = [(int(group), rows[groups == group] - self._offsets[group]) for group in np.unique(groups)]
+        parts = [self._read_group(group)[places] for group, places in wanted]
         return _joined(parts) if parts else self._empty
 
 

@@ -57,8 +57,7 @@ def check_codecs(array: zarr.Array, name: str) -> None:
     """Refuse codecs that are not known to be harmless: one of Zarr 2 may run code that it reads."""
     if array.metadata.zarr_format != 2:
         return
-    codecs = [*(array.metadata.filters or ()), array.metadata.compressor]
-    found = [str(getattr(codec, "codec_id", codec)) for codec in codecs if codec is not None]
+    found = [str(getattr(codec, "codec_id", codec)) for codec in (*array.filters, *array.compressors)]
     unknown = [codec for codec in found if codec not in CODECS]
     if unknown:
         fault = f"{array.path or 'the array'} is encoded by {unknown[0]}, which is not known to be harmless"
@@ -104,10 +103,8 @@ class LimitedStore(WrapperStore[Store]):
             packed = self._store._zf.NameToInfo.get(key)
             if packed is not None and packed.file_size > most:
                 raise self._too_long(key, most)
-        if isinstance(self._store, RemoteStore):
-            value = await self._store.get(key, prototype, byte_range, most)
-        else:
-            value = await self._store.get(key, prototype, byte_range)
+        bound = [most] if isinstance(self._store, RemoteStore) else []
+        value = await self._store.get(key, prototype, byte_range, *bound)
         if value is None:
             return None
         if len(value) > most:

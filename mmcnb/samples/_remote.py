@@ -14,7 +14,7 @@ from zarr.abc.store import ByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, WrapperStore
 
-from mmcnb.errors import InputError, one_line, worded
+from mmcnb.errors import InputError, worded
 from mmcnb.samples._inventory import read_key
 
 PAUSES = (0.2, 0.8)  # seconds before a request is made again
@@ -66,21 +66,19 @@ class RemoteStore(WrapperStore[FsspecStore]):
             most, fault = byte_range.end - byte_range.start, whole
         elif isinstance(byte_range, SuffixByteRequest):
             most, fault = byte_range.suffix, whole
-        for pause in (*(PAUSES if self.patient else ()), None):
-            try:
-                async with _bounded(f"{self.url}: {fault}.", most) if self.is_web else nullcontext():
-                    return await self._store.get(key, prototype, byte_range)
-            except InputError:
-                raise
-            except TimeoutError as error:
-                late = f"did not come within {SECONDS:g} s and one more for each {LEAST_RATE // 1024} KiB"
-                remedy = "check the connection, or copy the store to this machine"
-                raise InputError(f"{self.url}: {key} {late}: {remedy}.") from error
-            except Exception as error:  # each protocol has its own exceptions
-                if pause is None:
-                    failure = f"{self.url}: {key} could not be fetched ({one_line(error)})"
-                    raise InputError(f"{failure}: check address and connection, then try again.") from error
-                await asyncio.sleep(pause)
+        with worded(f"{self.url}: {key} could not be fetched", "check address and connection, or try later"):
+            for pause in (*(PAUSES if self.patient else ()), None):
+                try:
+                    async with _bounded(f"{self.url}: {fault}.", most) if self.is_web else nullcontext():
+                        return await self._store.get(key, prototype, byte_range)
+                except TimeoutError as error:
+                    late = f"did not come within {SECONDS:g} s and one more for each {LEAST_RATE // 1024} KiB"
+                    remedy = "check the connection, or copy the store to this machine"
+                    raise InputError(f"{self.url}: {key} {late}: {remedy}.") from error
+                except Exception as error:  # each protocol has its own exceptions
+                    if pause is None or isinstance(error, InputError):
+                        raise
+                    await asyncio.sleep(pause)
         raise AssertionError
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import zarr
 from zarr.storage import LocalStore
 
-from mmcnb.errors import DamagedStoreError, InputError, one_line
+from mmcnb.errors import DamagedStoreError, InputError, one_line, worded
 from mmcnb.samples import matrix
 from mmcnb.samples._base import BLOCK_ROWS, EDGE_BYTES, ChunkedSamples, edge_bytes
 from mmcnb.samples._inventory import REMEDY, Inventory, damaged_chunks, decode_frame, is_plain, read_keys
@@ -248,10 +248,9 @@ class StoredArray(SlicedRows):
         in_shards = self._plain and self._array.shards
         found = chunks_in_shards(self._array, self._name, firsts) if in_shards else self._in_files(firsts)
         for first, key, frame in found:
-            if isinstance(frame, InputError):  # of a store that could not be reached
-                raise frame
             if isinstance(frame, Exception):
-                raise damaged_chunks(self._name, [key], f"damaged ({one_line(frame)})") from frame
+                with worded(f"{self._name}: chunk {key} is damaged", REMEDY, kind=DamagedStoreError):
+                    raise frame  # as it is, if the store could not be reached
             if frame is None and self._inventory is not None:
                 raise damaged_chunks(self._name, [key], "missing")
             yield first, key, frame

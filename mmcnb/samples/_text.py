@@ -191,8 +191,7 @@ def read_libsvm(
                 fault = line_fault(text, dtype, zero_based, n_features)
                 if fault:
                     raise InputError(f"{path}, line {number}: {fault}.") from error
-            sentence = f"{path}, lines from {line}: this is not LIBSVM text; correct or remove them."
-            raise InputError(sentence) from error
+            raise InputError(f"{path}, lines from {line}: this is not LIBSVM text; correct them.") from error
         if len(labels):
             yield Rows(CSRBlock(X.data, X.indices, X.indptr.astype(np.int64), width), labels)
 

@@ -71,9 +71,8 @@ class ZarrStorage:
         """Set how rows are opened again, whether all arrays are listed, and the recorded digest."""
         inventory, samples.opening = self.inventory, (open_zarr, samples.path, samples.element)
         samples.is_reopenable = isinstance(samples.node.store, RemoteStore | LocalStore | ZipStore)
-        samples.checksummed = all(
-            inventory is not None and inventory.hashes(array.path) is not None for array in samples.arrays
-        )
+        hashes = [inventory and inventory.hashes(array.path) for array in samples.arrays]
+        samples.checksummed = None not in hashes
         if inventory is not None and samples.checksummed:
             samples.digest = inventory.record["digest"]
 

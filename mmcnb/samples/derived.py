@@ -96,6 +96,8 @@ class CachedSamples(DerivedSamples):
         Whether other processes have computed and cached all features: a pickle carries none.
     """
 
+    feature_names = ScaledSamples.feature_names
+
     def __init__(self, base: Samples, folder: PathLike | None = None, capacity: float = math.inf) -> None:
         super().__init__(base)
         self.folder, self.capacity = folder, capacity
@@ -112,11 +114,6 @@ class CachedSamples(DerivedSamples):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.base, self.folder, self.capacity)
-
-    @cached_property
-    def feature_names(self) -> list[str] | None:
-        """Names of the columns, which are those of the base."""
-        return self.base.feature_names
 
     @property
     def cached(self) -> bool:
