@@ -60,14 +60,12 @@ def _first_at(least, ends, parents, sizes, after, edge):
 
 @njit()
 def _numbered(parents):
-    """The clusters numbered by their first nodes."""
-    labels, numbers, count = np.empty_like(parents), np.full_like(parents, -1), 0
+    """The clusters numbered by their roots, which are their first nodes."""
+    labels, count = np.empty_like(parents), 0
     for node in range(parents.shape[0]):
         root = _root(parents, node)
-        if numbers[root] < 0:
-            numbers[root] = count
-            count += 1
-        labels[node] = numbers[root]
+        labels[node] = count if root == node else labels[root]
+        count += root == node
     return labels
 
 

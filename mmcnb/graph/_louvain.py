@@ -49,23 +49,16 @@ def _best(row, weights, labels, own, volumes, volume, price, links):
 
 
 @njit()
-def _volumes(indptr, weights, loops):
-    volumes = loops.copy()
-    for i in range(loops.shape[0]):
-        for e in range(indptr[i], indptr[i + 1]):
-            volumes[i] += weights[e]
-    return volumes
-
-
-@njit()
 def _settle(indptr, indices, weights, loops, labels, k, resolution, order, kept):
     """Move nodes, in place, until none gains; a community of ``kept`` nodes loses none.
 
     After a move, only neighbours in other communities look again: those in the same one gain by it.
     """
-    p, volume = labels.shape[0], _volumes(indptr, weights, loops)
+    p, volume = labels.shape[0], loops.copy()
     volumes, sizes, links, total = np.zeros(k), np.zeros(k, np.int64), np.zeros(k), 0.0
     for i in range(p):
+        for e in range(indptr[i], indptr[i + 1]):
+            volume[i] += weights[e]
         volumes[labels[i]] += volume[i]
         sizes[labels[i]] += 1
         total += volume[i]

@@ -174,11 +174,9 @@ def _nodes_of(
     """
     rows, node_of = distinct_rows(sample, each)
     is_sparse = hasattr(rows, "indptr")
-    axes: Axes | AllColumns
-    if is_unit:
-        axes = AllColumns(sample.shape[1], is_sparse)
-    else:
-        axes = leading_axes(rows, random_state, each, n_axes)
+    axes: Axes | AllColumns = (
+        AllColumns(sample.shape[1], is_sparse) if is_unit else leading_axes(rows, random_state, each, n_axes)
+    )
     if is_unit and is_sparse:
         nodes = axes(rows)
     else:
@@ -210,11 +208,6 @@ def _near_equal(numbers: np.ndarray, distances: np.ndarray) -> tuple[int, np.nda
     near = distances <= NEAR_EQUAL * np.quantile(distances[:, -1], 0.9)
     ends, shape = np.append(0, near.sum(axis=1).cumsum()), (numbers.shape[0],) * 2
     return connected_components(csr_array((near[near], numbers[near], ends), shape=shape), directed=False)
-
-
-def exact_search(nodes: Any) -> NodeSearch | SparseSearch:
-    """The search among all of some nodes, dense or sparse."""
-    return SparseSearch(nodes) if hasattr(nodes, "indices") else search_all(nodes)
 
 
 def are_unit(sample: Any) -> bool:
@@ -353,7 +346,8 @@ def _shortest_edges(
 def _shortest_edge(nodes: np.ndarray, is_inside: np.ndarray) -> tuple[int, int, float]:
     """The shortest edge between some nodes and all others: its two ends, and its length."""
     inside, outside = np.flatnonzero(is_inside), np.flatnonzero(~is_inside)
-    numbers, distances = exact_search(nodes[outside]).nearest(nodes[inside], 1)
+    search = SparseSearch if hasattr(nodes, "indptr") else search_all
+    numbers, distances = search(nodes[outside]).nearest(nodes[inside], 1)
     nearest = distances[:, 0].argmin()
     return inside[nearest], outside[numbers[nearest, 0]], distances[nearest, 0]
 

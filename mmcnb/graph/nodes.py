@@ -95,9 +95,8 @@ class Axes:
         axes, mean = (part.astype(matrix.dtype, copy=False) for part in (self.axes, self.mean))
         sparse = hasattr(matrix, "toarray")
         scores = matrix @ axes - mean @ axes if sparse else (matrix - mean) @ axes
-        wide = scores * np.float64(
-            2**29 + 1
-        )  # keeps 24 bits: the last ones of BLAS differ between processors
+        # Keeps 24 bits: the last ones of BLAS differ between processors.
+        wide = scores * np.float64(2**29 + 1)
         return np.ascontiguousarray(wide - (wide - scores), matrix.dtype)
 
 
@@ -269,8 +268,14 @@ class NodeSearch:
         return self.n_probes >= self.centres.shape[0]
 
     @cached_property
-    def _halves(self) -> tuple[np.ndarray, np.ndarray]:
-        return _half_norms(self.nodes), _half_norms(self.centres)
+    @finite
+    def _halves(self) -> np.ndarray:
+        """Half of the squared norm of each node."""
+        return np.asarray(np.square(self.nodes, dtype=np.float64).sum(axis=1) / 2)
+
+    @cached_property
+    def _by_centre(self) -> "NodeSearch":
+        return search_all(self.centres)
 
     def lengths(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Distances of pairs of nodes, float64."""
@@ -298,37 +303,25 @@ class NodeSearch:
         distances : ndarray of shape (m, count), float64
             Their Euclidean distances.
         """
-        rows, (halves, centre_halves) = rows.astype(self.nodes.dtype, copy=False), self._halves
-        everything = np.array([0, self.nodes.shape[0]]), np.zeros((rows.shape[0], 1), np.int64)
+        rows = rows.astype(self.nodes.dtype, copy=False)
         if self.is_exact:
-            return _nearest(rows, self.nodes, halves, *everything, count)
-        centres = np.array([0, self.centres.shape[0]]), everything[1]
-        probes, _ = _nearest(rows, self.centres, centre_halves, *centres, self.n_probes)
-        numbers, distances = _nearest(rows, self.nodes, halves, self.starts, probes, count)
+            return self._among(rows, count)
+        numbers, distances = self._among(rows, count, self._by_centre.nearest(rows, self.n_probes)[0])
         few = np.flatnonzero(numbers[:, -1] < 0)  # their cells hold fewer nodes
         if few.size:
-            again = _nearest(rows[few], self.nodes, halves, everything[0], everything[1][few], count)
-            numbers[few], distances[few] = again
+            numbers[few], distances[few] = self._among(rows[few], count)
         return numbers, distances
 
-
-def _nearest(
-    rows: np.ndarray,
-    nodes: np.ndarray,
-    halves: np.ndarray,
-    starts: np.ndarray,
-    probes: np.ndarray,
-    count: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    numbers, distances = np.empty((rows.shape[0], count), np.int64), np.empty((rows.shape[0], count))
-    kernels.nearest_nodes_into(rows, nodes, halves, starts, probes, numbers, distances)
-    return numbers, distances
-
-
-@finite
-def _half_norms(rows: np.ndarray) -> np.ndarray:
-    """Half of the squared norm of each row."""
-    return np.asarray(np.square(rows, dtype=np.float64).sum(axis=1) / 2)
+    def _among(
+        self, rows: np.ndarray, count: int, probes: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Nearest nodes in the cells that each row probes; of no probes, in all."""
+        starts = self.starts
+        if probes is None:
+            starts, probes = np.array([0, self.nodes.shape[0]]), np.zeros((rows.shape[0], 1), np.int64)
+        found = np.empty((rows.shape[0], count), np.int64), np.empty((rows.shape[0], count))
+        kernels.nearest_nodes_into(rows, self.nodes, self._halves, starts, probes, *found)
+        return found
 
 
 def search_all(nodes: np.ndarray) -> NodeSearch:

@@ -89,10 +89,9 @@ class SparseSearch:
         is_near, is_last = distances < last, distances == last  # directions without a common column are ties
         is_near |= is_last & (np.cumsum(is_last, axis=1) <= count - is_near.sum(axis=1, keepdims=True))
         near = np.nonzero(is_near)[1].reshape(-1, count)
-        values = np.take_along_axis(distances, near, axis=1)
-        order = np.argsort(values, axis=1, kind="stable")
-        values = np.take_along_axis(values, order, axis=1)
-        return np.take_along_axis(near, order, axis=1), np.sqrt(np.maximum(values, 0.0))
+        order = np.argsort(np.take_along_axis(distances, near, axis=1), axis=1, kind="stable")
+        near = np.take_along_axis(near, order, axis=1)
+        return near, np.sqrt(np.maximum(np.take_along_axis(distances, near, axis=1), 0.0))
 
     def lengths(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Distances of pairs of nodes."""
