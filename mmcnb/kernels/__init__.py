@@ -13,25 +13,7 @@ import numpy as np
 from mmcnb.kernels import unchecked
 from mmcnb.kernels._checks import checked
 
-__all__ = [
-    "cluster_row_sums",
-    "cluster_scores",
-    "decision_values",
-    "evolve_labels",
-    "most_violated_constraint",
-    "most_violated_runner_ups",
-    "nearest_nodes_into",
-    "node_averages_into",
-    "plane_qp",
-    "plane_sums",
-    "polynomial_kernel_block_into",
-    "rbf_kernel_block_into",
-    "shake",
-    "size_multipliers",
-    "squared_norms",
-    "steepest_moves",
-    "stochastic_moves",
-]
+__all__ = sorted(unchecked.PUBLIC)
 
 
 def _twin_of_csr(name: str) -> Callable | None:

@@ -112,13 +112,11 @@ class Array:
         if self.between is not None:
             first, last = max(int(given[self.between][0]), 0), int(given[self.between][-1])
             value = value[first:last]
-        if value.size == 0:
-            return
         below = math.inf if self.below is None else sizes[self.below][0]
         least = given[self.least] if isinstance(self.least, str) else self.least
-        low_enough = (value >= least).all() if isinstance(self.least, str) else value.min() >= least
-        if not (low_enough and value.max() < below):
-            wrong = np.argwhere(~((value >= least) & (value < below)))[0]
+        inside = (value >= least) & (value < below)
+        if not inside.all():
+            wrong = np.argwhere(~inside)[0]
             place = ", ".join(map(str, wrong + first))
             needed = self.bounds if self.below is None else f"{self.bounds}, with {self.below}={below}"
             raise InputError(f"{name}[{place}] is {value[tuple(wrong)]}; give values {needed}.")

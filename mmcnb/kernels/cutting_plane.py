@@ -813,11 +813,8 @@ def sample_subproblem(F, y, shares, mean, inverse, planes, members, signs, C, et
     (0, True)
     """
     (count, columns), room, signs = planes.shape, planes.shape[0] + most_planes, signs.copy()
-    kept, inside, history = (
-        np.empty((room, columns)),
-        np.empty((room, F.shape[0]), np.int8),
-        np.empty((most_planes + 1, 11)),
-    )
+    kept, inside = np.empty((room, columns)), np.empty((room, F.shape[0]), np.int8)
+    history = np.empty((most_planes + 1, 11))
     for k in range(count):
         _copy(planes[k], kept[k])
         _copy(members[k], inside[k])

@@ -8,18 +8,27 @@ the process. Numba is loaded when the first name is used.
 from importlib import import_module
 from typing import Any
 
-_MODULES = {
-    "cutting_plane": "count_idle decision_values decision_values_csr most_violated_constraint "
-    "most_violated_constraint_csr plane_qp plane_sums plane_sums_csr sample_subproblem stalls",
-    "evolution": "evolve_labels",
-    "moves": "cluster_row_sums shake steepest_moves stochastic_moves",
-    "neighbours": "calibrated_weights nearest_nodes_into node_averages_into",
-    "pairwise": "column_tiles polynomial_kernel_block_csr_into polynomial_kernel_block_into "
-    "rbf_kernel_block_csr_into rbf_kernel_block_into squared_norms",
-    "runner_up": "cluster_scores most_violated_runner_ups",
-    "sizes": "size_multipliers",
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+def _module_of(**modules: str) -> dict[str, str]:
+    return {name: module for module, names in modules.items() for name in names.split()}
+
+
+# By their names, the modules of those that `mmcnb.kernels` has, and of all.
+PUBLIC = _module_of(
+    cutting_plane="decision_values most_violated_constraint plane_qp plane_sums",
+    evolution="evolve_labels",
+    moves="cluster_row_sums shake steepest_moves stochastic_moves",
+    neighbours="nearest_nodes_into node_averages_into",
+    pairwise="polynomial_kernel_block_into rbf_kernel_block_into squared_norms",
+    runner_up="cluster_scores most_violated_runner_ups",
+    sizes="size_multipliers",
+)
+_MODULE_OF = PUBLIC | _module_of(
+    cutting_plane="count_idle decision_values_csr most_violated_constraint_csr plane_sums_csr "
+    "sample_subproblem stalls",
+    neighbours="calibrated_weights",
+    pairwise="column_tiles polynomial_kernel_block_csr_into rbf_kernel_block_csr_into",
+)
 
 __all__ = sorted(_MODULE_OF)
 
