@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from mmcnb.engine.passes import RowSumPass, SumPass
+from mmcnb.engine.passes import RowSumPass, SumPass, WeightedPass
 from mmcnb.engine.run import Engine, Pass
 from mmcnb.features.rules import DecisionPass, GivenLabels, Hyperplane, Labels, RuleLabels, labels_from
 from mmcnb.kernels import unchecked as kernels
@@ -251,11 +251,11 @@ class TrainingSet:
         """
         if self.sketch is not None:
             return self.sketch.quantile(hyperplane, share)
-        least, largest = self._sweep(ExtremesPass(hyperplane))
+        _, least, largest = self._sweep(HistogramPass(self.weights, hyperplane, np.zeros(1)))
         low, high = float(least.min()), float(np.nextafter(largest.max(), np.inf))
         for _ in range(5):
             edges = np.linspace(low, high, BINS + 1)
-            (counts,) = self._sweep(HistogramPass(self.weights, hyperplane, edges))
+            counts, *_ = self._sweep(HistogramPass(self.weights, hyperplane, edges))
             below = np.cumsum(counts)[:-1]  # weight of f < edges[k]
             k = int(np.searchsorted(below, share * self.total_weight * (1 - 1e-12), side="left"))
             k = min(max(k, 1), BINS)
@@ -264,7 +264,8 @@ class TrainingSet:
             if high <= np.nextafter(low, np.inf):
                 break
         q = low if sides[0] > sides[1] or (sides[0] == sides[1] and share > 0.5) else high
-        (_, above), (under, _) = self._sweep(ExtremesPass(hyperplane, q)).tolist()
+        halves = HistogramPass(self.weights, hyperplane, np.array([q]))
+        _, (_, above), (under, _) = self._sweep(halves).tolist()
         # The middle of the gap, where rounding cannot move a row to the other side.
         return under + (above - under) / 2 if np.isfinite(above - under) else q
 
@@ -290,39 +291,26 @@ class PlaneSumsPass(SumPass):
 
 
 @dataclass(frozen=True)
-class ExtremesPass:
-    """Least and largest decision value of the rows below q, and of the others; infinite if there is none."""
-
-    hyperplane: Hyperplane
-    q: float = 0.0
-
-    def start(self) -> np.ndarray:
-        """The values of no rows."""
-        return np.array([[np.inf, np.inf], [-np.inf, -np.inf]])
-
-    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
-        """The values of one block."""
-        f = self.hyperplane.decide(rows)
-        sides = f[f < self.q], f[f >= self.q]
-        return np.array(
-            [[one.min(initial=np.inf) for one in sides], [one.max(initial=-np.inf) for one in sides]]
-        )
-
-    def combine(self, total: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """The values of both."""
-        return np.array([np.minimum(total[0], other[0]), np.maximum(total[1], other[1])])
-
-
-@dataclass(frozen=True)
-class HistogramPass(SumPass):
-    """Weight of the decision values in equal bins; the first entry is the weight below the range."""
+class HistogramPass(WeightedPass):
+    """Decision values in bins: weight, least and largest of each; the first bin lies below all edges."""
 
     hyperplane: Hyperplane
     edges: np.ndarray
 
-    n_sums: ClassVar[int] = 1
+    def start(self) -> np.ndarray:
+        """The bins without a value."""
+        return np.repeat([[0.0], [np.inf], [-np.inf]], self.edges.shape[0] + 1, axis=1)
 
-    def block(self, rows: Any, start: int, stop: int) -> list[np.ndarray]:
-        """Weights of one block."""
-        bins = np.searchsorted(self.edges, self.hyperplane.decide(rows), side="right")
-        return [np.bincount(bins, self.weights_of(start, stop), self.edges.shape[0] + 1)]
+    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+        """The bins of one block."""
+        f, found = self.hyperplane.decide(rows), self.start()
+        bins = np.searchsorted(self.edges, f, side="right")
+        np.add.at(found[0], bins, self.weights_of(start, stop))
+        np.minimum.at(found[1], bins, f)
+        np.maximum.at(found[2], bins, f)
+        return found
+
+    def combine(self, total: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """The bins of both."""
+        joined = np.add, np.minimum, np.maximum
+        return np.array([join(*both) for join, *both in zip(joined, total, other, strict=True)])
