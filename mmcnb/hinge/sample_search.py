@@ -13,16 +13,9 @@ import numpy as np
 
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitSession, Record, ignore, run_starts, tag
+from mmcnb.features import nystroem
 from mmcnb.features.bandwidth import leave_one_out_scores
 from mmcnb.features.kernel import Kernel, KernelSamples, MultipleKernels
-from mmcnb.features.nystroem import (
-    MANY_COLUMNS,
-    PrincipalFeatures,
-    normalization_of,
-    principal_directions,
-    principal_features,
-    total_variance_of,
-)
 from mmcnb.features.rules import GivenLabels, Labels, coin_flip
 from mmcnb.hinge.cccp import CCCPLimits, CCCPResult, continuation, path_to
 from mmcnb.hinge.cutting_plane import (
@@ -92,7 +85,8 @@ def landmark_features(
     dtype, tolerance = (np.float64, 1e-12) if whole else (np.float32, 1e-6)
     features = cache_features(KernelSamples(sample, kernel.against(basis), dtype), "memory")
     make = WorkingSet if whole else SampleWorkingSet
-    normalization = normalization_of(kernel(basis.astype(np.float64), basis.astype(np.float64)), tolerance)
+    vectors = basis.astype(np.float64)
+    normalization = nystroem.normalization_of(kernel(vectors, vectors), tolerance)
     training_set = TrainingSet(engine, features, normalization, weights, hold_labels=True, basis=basis)
     return KernelFeatures(kernel, _rows(training_set) @ normalization, weights, lambda: make(training_set))
 
@@ -104,7 +98,7 @@ def exact_features(
     features = cache_features(KernelSamples(sample, kernel.against(basis), np.float64), "memory")
     training_set = TrainingSet(engine, features, None, weights, hold_labels=True, basis=basis)
     gram = _rows(training_set)
-    z = gram @ normalization_of(gram)
+    z = gram @ nystroem.normalization_of(gram)
     return KernelFeatures(kernel, z, weights, lambda: ExactWorkingSet(training_set))
 
 
@@ -177,7 +171,7 @@ def starting_labels(
     kinds: list[Any] = ["k-means" if init == "k-means" else "coin"] * n_init
     if init == "mixed":
         kinds = ["coin", 0, *partitions, 1, 2, "k-means", *kinds][:n_init]
-    directions = principal_directions(z, 3, weights) if 0 in kinds else np.empty((z.shape[0], 0))
+    directions = nystroem.principal_directions(z, 3, weights) if 0 in kinds else np.empty((z.shape[0], 0))
     for kind in kinds:
         if isinstance(kind, GivenLabels):
             yield Start(kind, warm=True)
@@ -218,7 +212,7 @@ def least_squares_labels(
     >>> [abs(labels.y[:5].sum()) for labels in least_squares_labels(z, np.random.RandomState(0))]
     [np.int64(5), np.int64(5)]
     """
-    features = principal_features(_dense(z, weights), weights)
+    features = nystroem.principal_features(_dense(z, weights), weights)
     flip = random_labels(z.shape[0], HALVES, random_state)
     if (features.z == features.z[:1]).all():  # all rows are equal under the kernel
         return _signed(flip, random_state), _signed(flip, random_state)
@@ -232,12 +226,12 @@ def least_squares_labels(
 
 def _dense(z: Any, weights: np.ndarray | None) -> np.ndarray:
     """The features, or their leading components where columns are sparse or many."""
-    narrow = isinstance(z, np.ndarray) and z.shape[1] <= MANY_COLUMNS
-    return z if narrow else principal_directions(z, LEADING, weights)
+    narrow = isinstance(z, np.ndarray) and z.shape[1] <= nystroem.MANY_COLUMNS
+    return z if narrow else nystroem.principal_directions(z, LEADING, weights)
 
 
 def _local_search_labels(
-    features: PrincipalFeatures, least: float, random_state: np.random.RandomState
+    features: nystroem.PrincipalFeatures, least: float, random_state: np.random.RandomState
 ) -> np.ndarray:
     """Cluster some rows by local search (the paper's "shaking"), and all by the nearer of the two means."""
     rows, weights = features.z.shape[0], features.weights
@@ -276,35 +270,35 @@ class SearchConfig:
 
     Parameters
     ----------
-    threshold : {"adaptive", "fixed"}
-        Form of the threshold.
-    balance : float
-        l/n.
     path : tuple of float
         Rising values of C; a single value is the form of the papers.
-    eta : float
-        Tolerance of the last cutting-plane loop.
     limits : CCCPLimits
         When rounds stop and which labels they accept.
-    init : {"mixed", "random", "k-means"}
-        Kind of starts.
-    n_init : int
-        Number of starts.
     seed : int
         Seed of the starts: the same at every bandwidth.
     sample_size : int
         Rows of the sample.
+    threshold : {"adaptive", "fixed"}, default="adaptive"
+        Form of the threshold.
+    balance : float, default=0.0
+        l/n.
+    eta : float, default=0.01
+        Tolerance of the last cutting-plane loop.
+    init : {"mixed", "random", "k-means"}, default="mixed"
+        Kind of starts.
+    n_init : int, default=6
+        Number of starts.
     """
 
-    threshold: Threshold
-    balance: float
     path: tuple[float, ...]
-    eta: float
     limits: CCCPLimits
-    init: str
-    n_init: int
     seed: int
     sample_size: int
+    threshold: Threshold = "adaptive"
+    balance: float = 0.0
+    eta: float = 0.01
+    init: str = "mixed"
+    n_init: int = 6
 
     @property
     def warm_path(self) -> tuple[float, ...]:
@@ -315,20 +309,16 @@ class SearchConfig:
 def search_config(
     session: FitSession,
     C: float = 10.0,
-    threshold: Threshold = "adaptive",
     continuation: bool = True,
-    init: str = "mixed",
-    n_init: int = 6,
-    balance: float = 0.0,
     min_share: float = 0.1,
-    eta: float = 0.01,
     max_rounds: int = 30,
+    **others: Any,
 ) -> SearchConfig:
-    """The settings of the search on a sample, from the parameters of an estimator."""
+    """The settings of the search on a sample, from parameters of an estimator; the others are as they are."""
     m = session.sample.shape[0]
     path = path_to(C) if continuation else (C,)
     limits = CCCPLimits(max_rounds, 0, max(min_share / 2, min(2.0, m / 4) / m))
-    return SearchConfig(threshold, balance, path, eta, limits, init, n_init, session.seed(), m)
+    return SearchConfig(path, limits, session.seed(), m, **others)
 
 
 @dataclass(frozen=True)
@@ -422,7 +412,7 @@ def search_bandwidth(
 
     Given partitions enter the path at C = 2, and win where they are clearly ahead.
     """
-    total_variance = 0.0 if accept_degenerate else total_variance_of(candidate.z, candidate.weights)
+    total_variance = 0.0 if accept_degenerate else nystroem.total_variance_of(candidate.z, candidate.weights)
     objective = Objective(config.threshold, config.balance, total_variance)
     random_state = np.random.RandomState(config.seed)
     limits, known = config.limits, (candidate.weights, partitions)

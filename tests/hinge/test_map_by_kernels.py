@@ -130,7 +130,7 @@ def test_clusters_are_found_and_the_best_of_the_starts_wins(threshold, weighted)
     weights = np.random.default_rng(1).uniform(0.5, 1.5, 150) if weighted else None
     sample = MultipleKernelSample(open_samples(X), stack(*KERNELS), X[:40], weights)
     wanted = PartitionConfig(3, 1e-3, "shaking", "mixed", 8, "equal", 0.1, 0.1)
-    search = SearchConfig(threshold, 0.0, (1.01, 2.0, 3.5), 0.01, CCCPLimits(5, 0, 0.05), "mixed", 4, 0, 150)
+    search = SearchConfig((1.01, 2.0, 3.5), CCCPLimits(5, 0, 0.05), 0, 150, threshold, n_init=4)
     found = []
     with ThreadEngine(1) as engine:
         session = SimpleNamespace(engine=engine, record=found.append, random_state=np.random.RandomState(0))

@@ -32,7 +32,7 @@ def partitions(engine, X, partition, with_refine, weights=None):
     normalization = normalization_of(KERNEL(X[:40], X[:40]))
     features = principal_features(values @ normalization, weights)
     mapped = LandmarkSample(KERNEL, X[:40], values, normalization, features)
-    search = SearchConfig("adaptive", 0.0, (1.01, 2.0, C), 0.01, CCCPLimits(5), "mixed", 2, 0, len(X))
+    search = SearchConfig((1.01, 2.0, C), CCCPLimits(5), 0, len(X), n_init=2)
     refine = HingeRefinement(engine, mapped, partition, search)
     R = partition.smoother(kernel_matrix(X, KERNEL)) if weights is None else None
     sweeps = []

@@ -34,9 +34,7 @@ def X():
 
 
 def search(n_init=4, seed=0):
-    return SearchConfig(
-        "adaptive", 0.0, path_to(10.0), 0.01, CCCPLimits(30, 0, 0.05), "mixed", n_init, seed, 200
-    )
+    return SearchConfig(path_to(10.0), CCCPLimits(30, 0, 0.05), seed, 200, n_init=n_init)
 
 
 def candidates(engine, X, make=exact_features):
