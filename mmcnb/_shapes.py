@@ -225,6 +225,10 @@ class Shape:
         return len(self.clusters)
 
 
+def _gapless(family: str, *clusters: Cluster) -> Shape:
+    return Shape(family, clusters, separated=False)
+
+
 def make_shape(
     name: str,
     n_samples: int = 1200,
@@ -307,10 +311,10 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         "unequal-moons": Shape("moons", (moon(0), moon(1)), (10, 1)),
         "four-moons": Shape("moons", tuple(moon(place, step=1.2) for place in range(4))),
         "padded-moons": Shape("moons", (padded(moon(0), 10, 0.05), padded(moon(1), 10, 0.05))),
-        "noisy-rings": Shape("noise", (sphere(ORIGIN, 1, 0.15), sphere(ORIGIN, 0.4, 0.15)), separated=False),
-        "noisy-moons": Shape("noise", (moon(0, noise=0.2), moon(1, noise=0.2)), separated=False),
-        "scattered-blobs": Shape(
-            "noise", tuple(scattered(blob(at, 0.5), 2) for at in ((0, 0), (4, 0), (2, 3.5))), separated=False
+        "noisy-rings": _gapless("noise", sphere(ORIGIN, 1, 0.15), sphere(ORIGIN, 0.4, 0.15)),
+        "noisy-moons": _gapless("noise", moon(0, noise=0.2), moon(1, noise=0.2)),
+        "scattered-blobs": _gapless(
+            "noise", *(scattered(one, 2) for one in blobs(((0, 0), (4, 0), (2, 3.5)), 0.5))
         ),
         "one-small-blob": Shape("sizes", blobs((ORIGIN, (5, 0)), 0.5), (10, 1)),
         "small-beside-large": Shape("sizes", (ball(ORIGIN, 3), ball((4.2, 0), 0.4)), (20, 1)),
@@ -329,23 +333,16 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
             "chains", (box((0, 0), (9, 0.4)), box((3, 1.4), (12, 1.8)), box((1, 2.8), (10, 3.2)))
         ),
         "dense-beside-sparse": Shape("density", (ball(ORIGIN, 0.4), ball((3.7, 0), 2.5))),
-        "dense-inside-sparse": Shape("density", (blob(ORIGIN, 0.15), blob(ORIGIN, 1.5)), separated=False),
+        "dense-inside-sparse": _gapless("density", blob(ORIGIN, 0.15), blob(ORIGIN, 1.5)),
         "three-densities": Shape("density", tuple(ball((x, 0), 1) for x in (0, 3.5, 7)), (16, 4, 1)),
-        "two-touching": Shape("touching", blobs((ORIGIN, (4, 0)), 1), separated=False),
-        "five-touching": Shape(
-            "touching", blobs((ORIGIN, (4, 0), (-4, 0), (0, 4), (0, -4)), 1), separated=False
-        ),
-        "long-touching": Shape(
-            "touching", (blob(ORIGIN, (3, 0.4)), blob((0, 1.6), (3, 0.4))), separated=False
-        ),
-        "turned-touching": Shape(
+        "two-touching": _gapless("touching", *blobs((ORIGIN, (4, 0)), 1)),
+        "five-touching": _gapless("touching", *blobs((ORIGIN, (4, 0), (-4, 0), (0, 4), (0, -4)), 1)),
+        "long-touching": _gapless("touching", blob(ORIGIN, (3, 0.4)), blob((0, 1.6), (3, 0.4))),
+        "turned-touching": _gapless(
             "touching",
-            (blob(ORIGIN, (1.6, 0.4), 45), blob((2.2, 0), (1.6, 0.4), 45), blob((5, 2.5), (1.6, 0.4), -45)),
-            separated=False,
+            *(blob(at, (1.6, 0.4), turn) for at, turn in ((ORIGIN, 45), ((2.2, 0), 45), ((5, 2.5), -45))),
         ),
-        "padded-touching": Shape(
-            "touching", tuple(padded(one, 10, 1) for one in blobs((ORIGIN, (4, 0)), 1)), separated=False
-        ),
+        "padded-touching": _gapless("touching", *(padded(one, 10, 1) for one in blobs((ORIGIN, (4, 0)), 1))),
         "three-crosses": Shape(
             "drawings", tuple(strokes(*cross(at)) for at in (ORIGIN, (2.6, 0), (1.3, 1.5)))
         ),
