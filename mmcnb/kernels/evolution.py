@@ -19,16 +19,10 @@ DIGITS = 10  # to which a fitness must differ to be better
 SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 
-def _check_matrix(given):
-    M = given["M"]
-    if given["matrix"] and M.shape[0] != M.shape[1]:
-        raise InputError(
-            f"M has {M.shape[1]} columns; a matrix R needs as many as it has rows, {M.shape[0]}."
-        )
-
-
 def _check_population(given):
-    _check_matrix(given)
+    rows, columns = given["M"].shape
+    if given["matrix"] and rows != columns:
+        raise InputError(f"M has {columns} columns; a matrix R needs as many as it has rows, {rows}.")
     excess, limit = np.abs(given["population"].sum(axis=1, dtype=np.int64)).max(), given["limit"]
     if excess > limit:
         raise InputError(

@@ -16,12 +16,8 @@ def _dots(F, i0, i1, i2, i3, a, b):
     """Inner products of four rows of a block with two vectors."""
     s0, s1, s2, s3, t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for j in range(F.shape[1]):
-        x0, x1, x2, x3 = (
-            np.float64(F[i0, j]),
-            np.float64(F[i1, j]),
-            np.float64(F[i2, j]),
-            np.float64(F[i3, j]),
-        )
+        x0, x1 = np.float64(F[i0, j]), np.float64(F[i1, j])
+        x2, x3 = np.float64(F[i2, j]), np.float64(F[i3, j])
         s0, s1, s2, s3 = s0 + x0 * a[j], s1 + x1 * a[j], s2 + x2 * a[j], s3 + x3 * a[j]
         t0, t1, t2, t3 = t0 + x0 * b[j], t1 + x1 * b[j], t2 + x2 * b[j], t3 + x3 * b[j]
     return s0, s1, s2, s3, t0, t1, t2, t3
