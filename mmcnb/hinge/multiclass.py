@@ -21,16 +21,8 @@ import numpy as np
 from mmcnb.engine.passes import SumPass
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, Record, tag, whole_numbers
+from mmcnb.features import rules
 from mmcnb.features.model import Model
-from mmcnb.features.rules import (
-    ClustersPass,
-    GivenLabels,
-    Labels,
-    RuleLabels,
-    Scores,
-    clusters_of,
-    margins_of,
-)
 from mmcnb.hinge.cccp import continuation
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, WorkingSet
 from mmcnb.hinge.needs import larger_sample
@@ -51,7 +43,7 @@ LEAST_SQUARES = "least squares"
 
 
 @dataclass(frozen=True)
-class MarginPass(ClustersPass):
+class MarginPass(rules.ClustersPass):
     """Sums of max(0, rho - margin) over the rows, and the sizes of the clusters."""
 
     rho: float
@@ -60,8 +52,8 @@ class MarginPass(ClustersPass):
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""
         scores, weights, k = self.rule.decide(rows), self.weights_of(start, stop), self.n_clusters
-        labels = clusters_of(scores)
-        hinge = np.maximum(0.0, self.rho - margins_of(scores)) if k > 1 else np.zeros(1)
+        labels = rules.clusters_of(scores)
+        hinge = np.maximum(0.0, self.rho - rules.margins_of(scores)) if k > 1 else np.zeros(1)
         return self.total_of(labels, start, float((weights * hinge).sum()), np.bincount(labels, weights, k))
 
 
@@ -80,7 +72,7 @@ class RunnerUpPass(SumPass):
         as runners-up.
     """
 
-    labels: Labels
+    labels: rules.Labels
     generators: Any
     n_sums: ClassVar[int] = 3
 
@@ -127,23 +119,23 @@ class MulticlassTrainingSet(TrainingSet):
         """Number of clusters, k."""
         return self.bounds[0].shape[0]
 
-    def all_rows(self) -> tuple[Scores, float]:
+    def all_rows(self) -> tuple[rules.Scores, float]:
         """Scores of 0 and an infinite threshold."""
         k, p = self.n_clusters, self.mean.shape[0]
-        return Scores(np.zeros((p, k)), np.zeros(k)), np.inf
+        return rules.Scores(np.zeros((p, k)), np.zeros(k)), np.inf
 
-    def hyperplane(self, coef: np.ndarray, beta: float) -> Scores:
+    def hyperplane(self, coef: np.ndarray, beta: float) -> rules.Scores:
         """Scores of mean 0, from the coefficients of all clusters."""
         coef = coef.reshape(self.n_clusters, -1)
-        return Scores(np.ascontiguousarray(coef.T), coef @ self.mean)
+        return rules.Scores(np.ascontiguousarray(coef.T), coef @ self.mean)
 
-    def plane_sums(self, labels: Labels, generators: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def plane_sums(self, labels: rules.Labels, generators: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The cutting planes that some scores generate under the labels: s, zeros and centred means."""
         means, centred = self._runner_ups(labels, generators)
         return means[:, 0], np.zeros(means.shape[0]), centred
 
     def most_violated(
-        self, labels: Labels, hyperplane: Any, rho: float
+        self, labels: rules.Labels, hyperplane: Any, rho: float
     ) -> tuple[np.ndarray, ConstraintStatistics, np.ndarray]:
         """The most violated constraint of some scores, and the statistics of the sweep."""
         means, centred = self._runner_ups(labels, [(hyperplane, rho)])
@@ -151,7 +143,7 @@ class MulticlassTrainingSet(TrainingSet):
         statistics = ConstraintStatistics(active, 0.0, violation, 0.0, changed * self.total_weight, hinge)
         return centred, statistics, np.empty(0, np.int8)
 
-    def _runner_ups(self, labels: Labels, generators: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _runner_ups(self, labels: rules.Labels, generators: Any) -> tuple[np.ndarray, np.ndarray]:
         """For each of some scores the means of its sweep, and its cutting plane, of shape (k, p)."""
         totals = self._sweep(RunnerUpPass(self.weights, labels, generators))
         row_sums, shares, means = (total / self.total_weight for total in totals)
@@ -166,7 +158,7 @@ class MulticlassTrainingSet(TrainingSet):
             other.bounds = np.floor(low * share).astype(np.int64), np.ceil(high * share).astype(np.int64)
         return other
 
-    def label_step(self, labels: Labels, hyperplane: Any, statistics: Any, least: float) -> LabelStep:
+    def label_step(self, labels: rules.Labels, hyperplane: Any, statistics: Any, least: float) -> LabelStep:
         """The largest score of each row, minus the multipliers that keep cluster sizes within bounds."""
         b = (self.sketch or self).size_multipliers(hyperplane)
         boundary = hyperplane.shifted(b)
@@ -225,21 +217,21 @@ class HingeRefinement:
         """The labels at the last C that separates them; None where there is none."""
         tagged = tag(record, stage="sample", start=start.start)
         given = self.objective, self.config.warm_path, self.config.eta, self.config.limits, tagged
-        state = continuation(self.working_set(start.labels), GivenLabels(start.labels), *given)
+        state = continuation(self.working_set(start.labels), rules.GivenLabels(start.labels), *given)
         return None if state is None else state.labels.block(None, 0, start.labels.shape[0])
 
     def random_solution(self, C: float) -> SubproblemResult:
         """The solution for random labels at one C: the baseline of a partition."""
         random_state = np.random.RandomState(self.config.seed)
         labels = random_labels(self.sample.values.shape[0], self.partition.shares, random_state)
-        return solve_random(self.working_set(labels), GivenLabels(labels), self.objective, C)
+        return solve_random(self.working_set(labels), rules.GivenLabels(labels), self.objective, C)
 
     def widest_margin(self, session: FitSession, labelled: LabelledRows, rows: Samples) -> SubproblemResult:
         """The widest margin between the clusters of least squares: on the sample, then on more rows.
 
         It is found at the largest C that separates the labels. If none does, the first is used all the same.
         """
-        sample, labels, generators = self.sample, RuleLabels(labelled.rule), None
+        sample, labels, generators = self.sample, rules.RuleLabels(labelled.rule), None
         stages: list[Any] = [("sample", open_samples(sample.values), sample.features.weights)]
         if more := larger_sample(rows.n_samples):
             drawn, weights, _ = draw_larger_sample(session, rows, more, self.config.seed)

@@ -19,15 +19,8 @@ from mmcnb.engine.run import Engine, single_threaded
 from mmcnb.engine.session import Record, ignore, run_starts
 from mmcnb.features.nystroem import PrincipalFeatures
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.least_squares.objective import (
-    Bounds,
-    Partition,
-    floor_bounds,
-    mean_objective,
-    size_bounds,
-    smoother,
-    target_shares,
-)
+from mmcnb.least_squares import objective
+from mmcnb.least_squares.objective import Bounds, Partition, mean_objective
 
 DEFAULT_ALPHA = 1e-3  # ridge a row, measured by `python -m benchmarks selection`
 MIXED_SCHEDULES = tuple(  # measured by `python -m benchmarks rls`
@@ -101,7 +94,7 @@ class PartitionConfig:
 
     def smoother(self, K: np.ndarray, overwrite: bool = False) -> np.ndarray:
         """Smoother of a kernel matrix at the ridge of the search; it may take the place of the matrix."""
-        return smoother(K, self.search_alpha(K.shape[0]) * K.shape[0], overwrite=overwrite)
+        return objective.smoother(K, self.search_alpha(K.shape[0]) * K.shape[0], overwrite=overwrite)
 
     @property
     def is_mixed(self) -> bool:
@@ -112,12 +105,14 @@ class PartitionConfig:
         """Least and most rows of each cluster."""
         if self.sizes_are_free:
             return self.floor(total)
-        return size_bounds(total, self.shares, self.size_tolerance)
+        return objective.size_bounds(total, self.shares, self.size_tolerance)
 
     def floor(self, total: float) -> Bounds:
         """Size constraints with a minimum only."""
         # Measured by `python -m benchmarks rls`.
-        return floor_bounds(total, self.n_clusters, 0.5 if self.min_share is None else self.min_share)
+        return objective.floor_bounds(
+            total, self.n_clusters, 0.5 if self.min_share is None else self.min_share
+        )
 
     def bounds_by_size(self, sizes: np.ndarray) -> Bounds:
         """Least and most rows of clusters of some sizes: the largest cluster has the largest proportion."""
@@ -128,7 +123,7 @@ class PartitionConfig:
     @property
     def shares(self) -> np.ndarray:
         """Target proportions, rising: in local search small clusters claim rows first."""
-        return np.sort(target_shares(self.cluster_sizes, self.n_clusters))
+        return np.sort(objective.target_shares(self.cluster_sizes, self.n_clusters))
 
 
 def random_labels(n_samples: int, shares: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:

@@ -10,19 +10,10 @@ import zarr
 from zarr.storage import LocalStore
 
 from mmcnb.errors import InputError
-from mmcnb.samples import matrix
+from mmcnb.samples import _inventory, matrix
 from mmcnb.samples._arrays import check_feature_names, plain_values
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, ContentDigest
-from mmcnb.samples._inventory import (
-    ATTRIBUTE,
-    CODEC,
-    FORMAT,
-    ZSTD,
-    PathLike,
-    frame_checksum,
-    is_plain,
-    metadata_digest,
-)
+from mmcnb.samples._inventory import PathLike, is_plain
 from mmcnb.samples.matrix import CSRBlock
 from mmcnb.stores.atomic import AtomicOutput
 
@@ -99,17 +90,17 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
     if not is_plain(array):
         first = number * array.chunks[0]
         array[first : first + len(chunk)] = chunk
-        return frame_checksum(path.read_bytes())
+        return _inventory.frame_checksum(path.read_bytes())
     if len(chunk) < array.chunks[0]:
         whole = np.full(array.chunks, array.fill_value, array.dtype)
         whole[: len(chunk)] = chunk
         chunk = whole
-    frame = ZSTD.encode(chunk)
+    frame = _inventory.ZSTD.encode(chunk)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}{PARTIAL}")
     part.write_bytes(frame)
     part.replace(path)
-    return frame_checksum(frame)
+    return _inventory.frame_checksum(frame)
 
 
 def create_array(
@@ -122,7 +113,7 @@ def create_array(
         shape=shape,
         chunks=chunks,
         dtype=dtype,
-        compressors=[CODEC],
+        compressors=[_inventory.CODEC],
         fill_value=_fill_value(dtype),
         config={"write_empty_chunks": True},
         zarr_format=3,
@@ -146,9 +137,9 @@ def chunk_rows_for(row_bytes: int) -> int:
 
 def set_record(root: zarr.Array | zarr.Group, record: dict[str, Any]) -> None:
     """Put the inventory on the root of a store all of whose arrays are written."""
-    record = {"format": FORMAT, **record}
-    record["metadata"] = metadata_digest(root.store, "", record)
-    root.update_attributes({ATTRIBUTE: record})
+    record = {"format": _inventory.FORMAT, **record}
+    record["metadata"] = _inventory.metadata_digest(root.store, "", record)
+    root.update_attributes({_inventory.ATTRIBUTE: record})
 
 
 class StoreWriter(AtomicOutput):
