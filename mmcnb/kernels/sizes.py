@@ -54,32 +54,24 @@ def _all_are_one(weights):
 
 
 @njit()
-def _sift(values, order, root, size):
-    """Let a row sink in the heap whose root is the last row in falling order."""
-    moved = order[root]
-    while 2 * root + 1 < size:
-        child = 2 * root + 1
-        if child + 1 < size:
-            left, right = order[child], order[child + 1]
-            child += values[right] < values[left] or (values[right] == values[left] and right > left)
-        last = order[child]
-        if values[last] > values[moved] or (values[last] == values[moved] and last < moved):
-            return
-        order[root], order[child], root = last, moved, child
-
-
-@njit()
 def _falling_order(values):
-    """Row numbers by falling value, rising where values are equal: a heap sort."""
-    n = values.shape[0]
-    order = np.empty(n, np.int64)
+    """The places of values from the largest to the smallest; of equal ones the first comes first."""
+    n, width = values.shape[0], 1
+    order, merged = np.empty(n, np.int64), np.empty(n, np.int64)
     for i in range(n):
         order[i] = i
-    for step in range(n // 2 + n):  # the heap is built from its leaves up, then gives its root n times
-        size = min(n, n + n // 2 - 1 - step)
-        if size < n:
-            order[0], order[size] = order[size], order[0]
-        _sift(values, order, max(n // 2 - 1 - step, 0), size)
+    while width < n:  # runs of this width are in order
+        for start in range(0, n, 2 * width):
+            left, middle, end = start, min(start + width, n), min(start + 2 * width, n)
+            right = middle
+            for place in range(start, end):
+                if right == end or (left < middle and values[order[left]] >= values[order[right]]):
+                    merged[place] = order[left]
+                    left += 1
+                else:
+                    merged[place] = order[right]
+                    right += 1
+        order, merged, width = merged, order, 2 * width
     return order
 
 
