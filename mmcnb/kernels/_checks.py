@@ -79,9 +79,7 @@ class Array:
 
     def fit(self, name: str, value: Any, sizes: Sizes) -> Any:
         """Compare type, dtype, order and shape; the value as the routine takes it."""
-        if type(value) is not np.ndarray and (
-            not isinstance(value, np.ndarray) or np.ma.isMaskedArray(value)
-        ):
+        if not isinstance(value, np.ndarray) or np.ma.isMaskedArray(value):
             kind = type(value).__name__
             raise InputError(f"{name} is of type {kind}; give a NumPy array of shape {self.shape}.")
         if value.dtype not in self.dtypes:
@@ -98,8 +96,7 @@ class Array:
                 f"{name} is read-only and is to be written to; give an array that can be written."
             )
         for k, size in enumerate(value.shape):
-            remedy = _agree(name, self.axes[k], size, sizes)
-            if remedy:
+            if remedy := _agree(name, self.axes[k], size, sizes):
                 has = f"{name} of shape {self.shape} has {size} {AXES[value.ndim][k]}"
                 raise InputError(f"{has}; {remedy}.")
         return value
@@ -192,10 +189,8 @@ class Whole:
             raise InputError(
                 f"{name}={shown(value)} is out of range; give a whole number of at least {self.least}."
             )
-        if self.size:
-            remedy = _agree(name, (self.size, 0), int(value), sizes)
-            if remedy:
-                raise InputError(f"{name}={shown(value)} does not fit; {remedy}.")
+        if self.size and (remedy := _agree(name, (self.size, 0), int(value), sizes)):
+            raise InputError(f"{name}={shown(value)} does not fit; {remedy}.")
         return int(value)
 
 

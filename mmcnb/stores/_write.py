@@ -203,14 +203,9 @@ class StoreWriter(AtomicOutput):
         root = zarr.open_group(self._store, mode="r+")
         for path, attributes in self._attributes.items():
             (root[path] if path else root).update_attributes(attributes)
-        record = {
-            "n_samples": n_samples,
-            "n_features": n_features,
-            "n_nonzero": self._n_nonzero,
-            "digest": self._digest.hexdigest(n_features),
-            "inventory": inventory,
-        }
-        set_record(root, record)
+        counts = {"n_samples": n_samples, "n_features": n_features, "n_nonzero": self._n_nonzero}
+        digest = self._digest.hexdigest(n_features)
+        set_record(root, {**counts, "digest": digest, "inventory": inventory})
 
     def _add(self, name: str, dtype: Any, chunk_rows: int, *row_shape: int) -> None:
         self._arrays[name] = ArrayWriter(self._store, name, dtype, chunk_rows, *row_shape)
