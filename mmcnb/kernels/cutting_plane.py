@@ -594,25 +594,6 @@ def _represent(plane, inverse, p):
 
 
 @njit()
-def _sweep(F, y, shares, hyperplane, rho, member):
-    """Mark the rows with y f <= rho; the sum of their y F, and six means."""
-    row_sum, means = np.zeros(F.shape[1]), np.zeros(6)
-    for i in range(F.shape[0]):
-        f, share = _dot(F[i], hyperplane) + hyperplane[-1], shares[i]
-        margin = y[i] * f
-        member[i] = margin <= rho
-        if member[i]:
-            means[0] += share
-            means[1] += share * y[i]
-            means[2] += share * (rho - margin)
-            _add_scaled(row_sum, F[i], share * y[i])
-        means[3] += share if f >= 0.0 else 0.0
-        means[4] += share if (f >= 0.0) != (y[i] > 0) else 0.0
-        means[5] += max(0.0, share * (rho - abs(f)))
-    return row_sum, means
-
-
-@njit()
 def stalls(lowers):
     """Whether the last planes no longer raise the lower bound: the basis cannot express them.
 
@@ -722,7 +703,6 @@ def _add_planes(F, y, shares, mean, inverse, planes, members, count, C, eta, lea
     """The cutting-plane loop; the history has room for its sweeps, and the planes for as many more."""
     p, sweeps, status, gram = F.shape[1], 0, CONVERGED, np.empty((planes.shape[0], planes.shape[0]))
     idle, multipliers, hyperplane = np.zeros(planes.shape[0], np.int64), np.zeros(0), np.zeros(p + 1)
-    member = np.empty(F.shape[0], np.int8)
     for k in range(count):
         for other in range(k + 1):
             gram[k, other] = gram[other, k] = _dot(planes[k, p + 3 : 2 * p + 3], planes[other, 2 * p + 3 :])
@@ -735,8 +715,9 @@ def _add_planes(F, y, shares, mean, inverse, planes, members, count, C, eta, lea
         multipliers, norm2, entry = found, _combine(planes, found, gram, mean, hyperplane), history[sweeps]
         entry[0], entry[1], entry[2], entry[3] = count, rho, xi, norm2
         entry[4] = norm2 / 2 - rho + C * max(0.0, xi)
-        row_sum, means = _sweep(F, y, shares, hyperplane, rho, member)
-        _copy(means, entry[5:])
+        rows = F, y, shares, hyperplane[:p], hyperplane[p], rho
+        member, row_sum, means = most_violated_constraint(*rows)
+        _copy(means[:6], entry[5:])
         sweeps += 1
         if norm2 < least_norm2:
             status = DEGENERATE
