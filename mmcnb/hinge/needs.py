@@ -1,6 +1,7 @@
 """Bytes and work of the hinge methods: on a sample, on a larger one and on all rows."""
 
 from dataclasses import replace
+from typing import Any
 
 from mmcnb.engine import plan
 from mmcnb.engine.plan import FitNeeds, RowShape
@@ -56,12 +57,7 @@ def on_all_rows(needs: FitNeeds, rows: RowShape, larger_rows: int) -> FitNeeds:
 
 
 def hinge_needs(
-    rows: RowShape,
-    n_landmarks: int,
-    sample_size: int,
-    candidates: int = 7,
-    stays_sparse: bool = False,
-    compiled: bool = False,
+    rows: RowShape, n_landmarks: int, sample_size: int, compiled: bool = False, **others: Any
 ) -> FitNeeds:
     """The needs of a hinge method for two clusters; of no landmarks, of a linear one.
 
@@ -69,17 +65,19 @@ def hinge_needs(
     ----------
     rows : RowShape
         The rows.
-    n_landmarks, sample_size, candidates, stays_sparse
+    n_landmarks, sample_size
         As of `landmark_needs`.
     compiled : bool, default=False
         Whether rounds over labels are compiled, as for `larger_sample`.
+    **others
+        Further parameters of `landmark_needs`.
 
     Returns
     -------
     FitNeeds
         The needs.
     """
-    needs, d = landmark_needs(rows, n_landmarks, sample_size, candidates, stays_sparse), rows.n_features
+    needs, d = landmark_needs(rows, n_landmarks, sample_size, **others), rows.n_features
     planes = 0 if n_landmarks else LINEAR_PLANES
     needs = replace(
         needs,

@@ -102,7 +102,9 @@ def test_a_fit_without_a_second_sample_and_of_few_sweeps_is_planned_as_such():
 
 def test_kernel_columns_of_all_candidates_are_work_that_ends_before_the_sweeps():
     rows = RowShape(10**4, 20)
-    usual, one = (plan_fit(rows, hinge_needs(rows, 100, 2000, candidates)) for candidates in (7, 1))
+    usual, one = (
+        plan_fit(rows, hinge_needs(rows, 100, 2000, candidates=candidates)) for candidates in (7, 1)
+    )
     assert usual.sizes["sample"] == one.sizes["sample"]
     assert usual.sizes["work"] - one.sizes["work"] == 6 * 2000 * 3 * 100 * 4
     held = usual.needs.sample_bytes
