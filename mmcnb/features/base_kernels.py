@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb._constraints import LARGEST_NUMBER, Constraint, Interval, IntervalOr
-from mmcnb.errors import InputError, shown
+from mmcnb.errors import InputError, one_line, shown
 from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma, mean_squared_distance
 from mmcnb.features.kernel import KERNELS, CallableKernel, Kernel, MultipleKernels
 
@@ -41,7 +41,8 @@ def check_base_kernels(kernels: Any, columns: Any) -> None:
     if len(kernels) == 0:
         raise InputError('kernels is empty; give at least one kernel, or "auto".')
     for k, kernel in enumerate(kernels):
-        _check(kernel, f"kernels[{k}]")
+        if not callable(kernel):
+            _named(kernel, f"kernels[{k}]")
     if columns is not None and (not isinstance(columns, list | tuple) or len(columns) != len(kernels)):
         raise InputError(
             f"columns does not hold one entry for each of the {len(kernels)} kernels; give a list of column "
@@ -49,10 +50,17 @@ def check_base_kernels(kernels: Any, columns: Any) -> None:
         )
 
 
-def _check(kernel: Any, place: str) -> None:
-    if callable(kernel):
-        return
-    name, parameters = _named(kernel, place)
+def _named(kernel: Any, place: str) -> tuple[str, dict[str, Any]]:
+    """Name and parameters of a kernel given by name, checked."""
+    pair = (kernel, {}) if isinstance(kernel, str) else kernel
+    is_pair = isinstance(pair, list | tuple) and len(pair) == 2
+    if not (is_pair and isinstance(pair[0], str) and isinstance(pair[1], dict)):
+        given = f"{place} is an array, which" if hasattr(kernel, "shape") else f"{place}={shown(kernel)}"
+        raise InputError(
+            f"{given} is no kernel; give a name, a pair such as ('rbf', {{'gamma': 0.5}}), or a "
+            "function of two blocks of rows."
+        )
+    name, parameters = pair
     if name not in KERNELS:
         known = ", ".join(repr(one) for one in KERNELS)
         raise InputError(
@@ -63,20 +71,7 @@ def _check(kernel: Any, place: str) -> None:
             able = ", ".join(sorted(PARAMETERS[name])) or "no parameter"
             raise InputError(f"{place} has no parameter {key!r}; {name!r} has {able}.")
         PARAMETERS[name][key].check(f"{place}: {key}", value)
-
-
-def _named(kernel: Any, place: str) -> tuple[Any, dict[str, Any]]:
-    """Name and parameters of a kernel given by name."""
-    if isinstance(kernel, str):
-        return kernel, {}
-    pair = isinstance(kernel, list | tuple) and len(kernel) == 2
-    if pair and isinstance(kernel[0], str) and isinstance(kernel[1], dict):
-        return kernel[0], dict(kernel[1])
-    given = f"{place} is an array, which" if hasattr(kernel, "shape") else f"{place}={shown(kernel)}"
-    raise InputError(
-        f"{given} is no kernel; give a name, a pair such as ('rbf', {{'gamma': 0.5}}), or a "
-        "function of two blocks of rows."
-    )
+    return name, parameters
 
 
 def base_kernels(
@@ -94,11 +89,10 @@ def base_kernels(
         gaussians = [Kernel("rbf", 1 / (2 * bandwidth**2 * distance)) for bandwidth in BANDWIDTHS]
         auto = [Kernel("linear"), Kernel("poly", 1 / distance, 2, 1.0), *gaussians]
         return MultipleKernels(tuple(auto), (None,) * len(auto))
-    made, seen = list[Any](), list[Any]()
-    for k, kernel in enumerate(kernels):
-        part = _column_numbers(columns and columns[k], sample.shape[1], f"columns[{k}]")
-        seen.append(part)
-        made.append(_kernel(kernel, sample if part is None else sample[:, part], weights, k))
+    given = enumerate(columns or [None] * len(kernels))
+    seen = [_column_numbers(part, sample.shape[1], f"columns[{k}]") for k, part in given]
+    parts = (sample if part is None else sample[:, part] for part in seen)
+    made = (_kernel(kernels[k], part, weights, k) for k, part in enumerate(parts))
     return MultipleKernels(tuple(made), tuple(seen))
 
 
@@ -131,36 +125,26 @@ def _column_numbers(part: Any, n_features: int, place: str) -> np.ndarray | None
     if part is None:
         return None
     try:
-        found = np.arange(n_features)[part] if isinstance(part, slice) else np.asarray(part)
-    except (TypeError, ValueError):  # such as a slice of floats, or a list of lists
-        found = np.empty((0, 0))
-    if found.dtype == bool and found.shape == (n_features,):
-        found = np.flatnonzero(found)
-    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        found = np.arange(n_features)[part if isinstance(part, slice) else list(part)]
+    except (IndexError, TypeError, ValueError) as error:  # such as a number too large, or a slice of floats
         raise InputError(
-            f"{place} are no column numbers; give whole numbers, a slice, or a mask of {n_features}."
-        )
-    if found.size == 0:
+            f"{place} are no column numbers ({one_line(error)}); give whole numbers from 0 to "
+            f"{n_features - 1}, a slice, or a mask of {n_features}."
+        ) from error
+    if found.ndim != 1 or found.size == 0:
         raise InputError(
-            f"{place} names no column of the {n_features} there are; give at least one, or None."
+            f"{place} names no column of the {n_features}; give a list of at least one, or None."
         )
-    outside = found[(found >= n_features) | (found < -n_features)]
-    if outside.size:
-        raise InputError(
-            f"{place} names column {outside[0]}, and there are {n_features}; number them from 0."
-        )
-    return np.unique(found % n_features).astype(np.int64)
+    return np.unique(found)
 
 
 def _name_of(kernel: Kernel | CallableKernel) -> str:
-    if isinstance(kernel, CallableKernel):
+    if isinstance(kernel, CallableKernel) or kernel.name == "linear":
         return kernel.name
     if kernel.name == "rbf":
         return f"rbf, gamma={kernel.gamma:.3g}"
-    if kernel.name == "poly":
-        constant = "" if kernel.coef0 == 1 else f", coef0={kernel.coef0:.3g}"
-        return f"poly, degree={kernel.degree}, gamma={kernel.gamma:.3g}{constant}"
-    return kernel.name
+    constant = "" if kernel.coef0 == 1 else f", coef0={kernel.coef0:.3g}"
+    return f"poly, degree={kernel.degree}, gamma={kernel.gamma:.3g}{constant}"
 
 
 def _where(columns: np.ndarray | None) -> str:
@@ -179,10 +163,21 @@ SAME = 1e-9  # largest difference between entries of equal matrices, centred and
 
 
 def grams_of(kernels: MultipleKernels, basis: np.ndarray) -> list[np.ndarray]:
-    """The matrix of each kernel between basis vectors, symmetric."""
-    basis = basis.astype(np.float64)
+    """The matrix of each kernel between basis vectors.
+
+    Raises
+    ------
+    InputError
+        If one is not symmetric.
+    """
+    basis, grams = basis.astype(np.float64), list[np.ndarray]()
     values = kernels(basis, basis)
-    return [(values[:, one] + values[:, one].T) / 2 for one in kernels.slices(basis.shape[0])]
+    for name, one in zip(kernel_names(kernels), kernels.slices(basis.shape[0]), strict=True):
+        gram = values[:, one]
+        if np.abs(gram - gram.T).max() > NEGATIVE * np.abs(gram).max():
+            raise InputError(f"kernel {name} is not symmetric: k(x, b) is not k(b, x); give one that is.")
+        grams.append((gram + gram.T) / 2)
+    return grams
 
 
 def check_kernels(kernels: MultipleKernels, basis: np.ndarray, exact: bool = False) -> None:
@@ -194,16 +189,9 @@ def check_kernels(kernels: MultipleKernels, basis: np.ndarray, exact: bool = Fal
         If a kernel is not symmetric, has a clearly negative eigenvalue, is the same for all rows, or is a
         copy of another.
     """
-    basis, names = basis.astype(np.float64), kernel_names(kernels)
-    values = kernels(basis, basis)
-    seen: list[np.ndarray] = []
-    for name, one in zip(names, kernels.slices(basis.shape[0]), strict=True):
-        gram = values[:, one]
-        if np.abs(gram - gram.T).max() > NEGATIVE * np.abs(gram).max():
-            raise InputError(
-                f"kernel {name} is not symmetric: k(x, b) is not k(b, x); give a kernel that is."
-            )
-        low, *_, high = np.linalg.eigvalsh((gram + gram.T) / 2) if len(gram) > 1 else (gram[0, 0],) * 2
+    names, seen = kernel_names(kernels), list[np.ndarray]()
+    for name, gram in zip(names, grams_of(kernels, basis), strict=True):
+        low, high = np.linalg.eigvalsh(gram)[[0, -1]]
         if low < -NEGATIVE * max(abs(high), abs(low)):
             raise InputError(
                 f"kernel {name} has an eigenvalue of {low:.3g} beside one of {high:.3g}, so it is no inner "

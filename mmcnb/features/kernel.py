@@ -12,7 +12,14 @@ from mmcnb.errors import InputError
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import DerivedSamples
-from mmcnb.samples.matrix import as_csr_block, as_matrix, n_rows_of, squared_sums, with_short_indices
+from mmcnb.samples.matrix import (
+    as_csr_block,
+    as_matrix,
+    n_rows_of,
+    squared_sums,
+    to_dense,
+    with_short_indices,
+)
 
 KERNELS = ("rbf", "linear", "poly")
 FEATURE_DTYPE = np.dtype(np.float32)  # sums over the features are float64
@@ -102,12 +109,8 @@ class BasisVectors:
     """
 
     def __init__(self, basis: Any) -> None:
-        self.basis, self.columns = basis, None
-        if sp.issparse(basis):
-            self.columns = np.unique(basis.indices)
-            self.dense = np.ascontiguousarray(basis[:, self.columns].toarray())
-        else:
-            self.dense = np.ascontiguousarray(basis)
+        self.basis, self.columns = basis, np.unique(basis.indices) if sp.issparse(basis) else None
+        self.dense = to_dense(basis if self.columns is None else basis[:, self.columns])
 
     def within(self, rows: Any) -> tuple[Any, np.ndarray | None]:
         """Rows in the columns of the basis, and the sum of squares of what each has in the others."""
@@ -117,10 +120,8 @@ class BasisVectors:
         within = select_columns(rows, self.columns)
         if not isinstance(rows, CSRBlock):
             return within, np.maximum(squared_sums(rows) - squared_sums(within), 0)
-        outside = ~np.isin(rows.indices, self.columns)
-        row_of = np.repeat(np.arange(len(rows.indptr) - 1), np.diff(rows.indptr))
-        squares = np.square(rows.data[outside], dtype=np.float64)
-        return within, np.bincount(row_of[outside], squares, len(rows.indptr) - 1)
+        others = select_columns(rows, np.delete(np.arange(rows.n_features), self.columns))
+        return within, as_matrix(others).astype(np.float64).power(2).sum(axis=1)
 
     @cached_property
     def for_csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -248,10 +249,7 @@ class CallableKernel(OnBasis):
             If the function fails on sparse rows, or returns another shape, NaN, infinity or anything but real
             numbers.
         """
-        values = self._evaluate(rows, vectors.dense)
-        if hasattr(values, "toarray"):
-            values = values.toarray()
-        values = np.asarray(values)
+        values = to_dense(self._evaluate(rows, vectors.dense))
         if values.dtype.kind not in "fiub":
             raise InputError(
                 f"kernel {self.name} gave values of {values.dtype}; give a function whose values are real "
@@ -425,9 +423,5 @@ def select_columns(rows: Any, columns: np.ndarray | None) -> Any:
         return rows
     if not isinstance(rows, CSRBlock):
         return rows.take(columns, axis=1)
-    place = np.full(rows.n_features, -1, rows.indices.dtype)
-    place[columns] = np.arange(columns.size)
-    indices = place[rows.indices]
-    selected = np.flatnonzero(indices >= 0)
-    indptr = np.searchsorted(selected, rows.indptr).astype(np.int64, copy=False)
-    return CSRBlock(rows.data[selected], indices[selected], indptr, columns.size)
+    selected = as_csr_block(as_matrix(rows)[:, columns])  # SciPy widens the indices
+    return selected._replace(indices=selected.indices.astype(rows.indices.dtype))

@@ -49,14 +49,9 @@ def landmark_needs(
         sample_size,
         sample_bytes=sample + columns + 16.0 * n_landmarks**2 + basis,
         work_bytes=(candidates - 1) * columns,
-        row_seconds=kernel_seconds(rows, n_landmarks),
+        row_seconds=n_landmarks * (2.0 * rows.row_bytes / rows.itemsize / PRODUCT_RATE + EXP_SECONDS),
         routines=ROUTINES,
     )
-
-
-def kernel_seconds(rows: RowShape, n_landmarks: int) -> float:
-    """Seconds of one core for the kernel values of a row."""
-    return n_landmarks * (2.0 * rows.row_bytes / rows.itemsize / PRODUCT_RATE + EXP_SECONDS)
 
 
 def bytes_of_rows(rows: RowShape, n_rows: int) -> float:

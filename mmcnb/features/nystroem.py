@@ -123,25 +123,24 @@ def choose_landmarks(
     from sklearn.cluster import kmeans_plusplus
 
     if n_landmarks < X.shape[0]:
-        weights = np.ones(X.shape[0]) if weights is None else weights
         points = _few_columns(X, random_state)
         _, rows = kmeans_plusplus(points, n_landmarks, sample_weight=weights, random_state=random_state)
     else:
         rows = np.arange(X.shape[0])
-    if may_be_sparse and issparse(X) and X.shape[1] > WIDE_COLUMNS:
-        return _distinct_sparse(X[np.sort(rows)])
-    chosen = to_dense(X[np.sort(rows)])
-    _, first = np.unique(chosen, axis=0, return_index=True)
-    return np.ascontiguousarray(chosen[np.sort(first)])
+    chosen, stays_sparse = X[np.sort(rows)], may_be_sparse and X.shape[1] > WIDE_COLUMNS
+    return distinct_rows(chosen if stays_sparse else to_dense(chosen))
 
 
-def _distinct_sparse(rows: Any) -> Any:
-    """The distinct rows of a CSR matrix, in their order."""
+def distinct_rows(rows: Any) -> Any:
+    """The distinct rows of a dense or CSR matrix, in their order."""
+    if not issparse(rows):
+        _, first = np.unique(rows, axis=0, return_index=True)
+        return np.ascontiguousarray(rows[np.sort(first)])
     rows.eliminate_zeros()
-    first: dict[tuple[bytes, bytes], int] = {}
+    numbers: dict[tuple[bytes, bytes], int] = {}
     for number, (start, stop) in enumerate(pairwise(rows.indptr)):
-        first.setdefault((rows.indices[start:stop].tobytes(), rows.data[start:stop].tobytes()), number)
-    return rows[list(first.values())]
+        numbers.setdefault((rows.indices[start:stop].tobytes(), rows.data[start:stop].tobytes()), number)
+    return rows[list(numbers.values())]
 
 
 @finite
@@ -183,9 +182,7 @@ def scaled_landmarks(landmarks: Any, sample: Any, mean: Any, deviation: Any) -> 
         )
     if hasattr(sample, "indptr") and deviation is not None:
         mean = np.zeros_like(mean)  # sparse columns are not centred
-    scaled = scaled_matrix(rows.astype(sample.dtype), mean, deviation)
-    _, first = np.unique(scaled, axis=0, return_index=True)
-    return np.ascontiguousarray(scaled[np.sort(first)])
+    return distinct_rows(scaled_matrix(rows.astype(sample.dtype), mean, deviation))
 
 
 SMALLEST_VARIANCE = 1e-12  # of an axis, as a share of the largest; less is rounding
@@ -311,7 +308,6 @@ def principal_directions(z: Any, count: int, weights: np.ndarray | None = None) 
     >>> principal_directions(np.array([[0.0, 0.0], [2.0, 0.0]]), 1).shape
     (2, 1)
     """
-    from scipy.linalg import eigh
     from scipy.sparse import diags_array
 
     shares = row_shares(z.shape[0], weights)
@@ -320,10 +316,7 @@ def principal_directions(z: Any, count: int, weights: np.ndarray | None = None) 
     if size > MANY_COLUMNS:
         return _scores_by_rows(z, shares, mean, min(count, z.shape[0]))
     covariance = to_dense((diags_array(shares) @ z).T @ z) - np.outer(mean, mean)
-    _, vectors = eigh(covariance, subset_by_index=[size - count, size - 1])
-    if vectors.shape[1] < count:  # LAPACK may miss eigenvalues that are all alike
-        vectors = eigh(covariance)[1][:, size - count :]
-    vectors = vectors[:, ::-1]
+    vectors = np.linalg.eigh(covariance)[1][:, ::-1][:, :count]
     largest = np.abs(vectors).argmax(axis=0)
     vectors = vectors * np.sign(vectors[largest, np.arange(count)])
     return np.asarray(z @ vectors) - mean @ vectors
@@ -331,7 +324,6 @@ def principal_directions(z: Any, count: int, weights: np.ndarray | None = None) 
 
 def _scores_by_rows(z: Any, shares: np.ndarray, mean: np.ndarray, count: int) -> np.ndarray:
     """The same from the inner products of the rows: no more than a few vectors of the columns are held."""
-    from scipy.linalg import eigh
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     m, roots = z.shape[0], np.sqrt(shares)
@@ -344,18 +336,14 @@ def _scores_by_rows(z: Any, shares: np.ndarray, mean: np.ndarray, count: int) ->
         return np.asarray(roots * (z @ axis - mean @ axis))
 
     gram = LinearOperator((m, m), product, dtype=np.float64)
-    if m <= 2 * count + 1:
-        _, vectors = eigh(gram @ np.eye(m), subset_by_index=[m - count, m - 1])
-    else:
-        _, vectors = eigsh(gram, count, v0=np.arange(1.0, m + 1))
-    scores, largest = np.zeros((m, count)), 0.0
-    for k, u in enumerate(vectors.T[::-1]):
-        axis = axis_of(u)
-        length = float(np.linalg.norm(axis))
-        largest = max(largest, length)
-        if length <= 1e-7 * largest:
-            continue
-        axis /= length
-        axis *= np.sign(axis[np.abs(axis).argmax()])
-        scores[:, k] = z @ axis - mean @ axis
+    few = m <= 2 * count + 1
+    values, vectors = (
+        np.linalg.eigh(gram @ np.eye(m)) if few else eigsh(gram, count, v0=np.arange(1.0, m + 1))
+    )
+    scores = np.zeros((m, count))
+    for k in range(count):
+        if values[-1 - k] > 1e-14 * values[-1]:  # less is rounding
+            axis = axis_of(vectors[:, -1 - k])
+            axis /= np.linalg.norm(axis) * np.sign(axis[np.abs(axis).argmax()])
+            scores[:, k] = z @ axis - mean @ axis
     return scores

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from scipy.special import softmax
 
 from mmcnb.engine.passes import CollectingPass, WeightedPass, first_rows
 from mmcnb.engine.session import FitSession
@@ -134,9 +135,7 @@ class Softmax:
 
     def decide(self, rows: Any) -> np.ndarray:
         """Probabilities of a block of features, of shape (rows, k)."""
-        scores = self.rule.decide(rows)
-        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        return np.asarray(softmax(self.rule.decide(rows), axis=1))
 
 
 class Labels(Protocol):

@@ -126,8 +126,11 @@ BAD = {
     "columns of another length": ({"columns": [[0], [1]]}, "one entry for each of the 3 kernels"),
     "columns of auto": ({"kernels": "auto", "columns": [[0]]}, "columns are given"),
     "columns that are no list": ({"columns": 0}, "one entry for each of the 3 kernels"),
-    "column outside": ({"columns": [None, [0, 3], None]}, r"columns\[1\] names column 3, and there are 3"),
-    "column outside, negative": ({"columns": [[-4], None, None]}, r"columns\[0\] names column -4"),
+    "column outside": ({"columns": [None, [0, 3], None]}, r"columns\[1\] are no column numbers \(index 3 "),
+    "column outside, negative": (
+        {"columns": [[-4], None, None]},
+        r"columns\[0\] are no column numbers \(index -4 ",
+    ),
     "columns empty": ({"columns": [[], None, None]}, r"columns\[0\] names no column"),
     "slice empty": ({"columns": [slice(3, None), None, None]}, r"columns\[0\] names no column"),
     "slice of floats": ({"columns": [slice(0.5), None, None]}, r"columns\[0\] are no column numbers"),
