@@ -1,7 +1,6 @@
 """Linear cutting-plane maximum margin clustering."""
 
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import search_parameters
+from mmcnb.estimators.parameters import SEARCH, parameters_of
 from mmcnb.features.bandwidth import mean_squared_distance
 from mmcnb.hinge.needs import hinge_needs
 from mmcnb.hinge.sample_search import linear_features, search_config
@@ -90,7 +89,7 @@ class CPMMC(StreamedClusterer):
     eta: float = 0.01
     max_rounds: int = 30
 
-    fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
+    fitted_names = MARGIN_FITTED
 
     @property
     def coef_(self) -> np.ndarray:
@@ -106,7 +105,7 @@ class CPMMC(StreamedClusterer):
         return hinge_needs(rows, 0, self.sample_size or SAMPLE_ROWS, stays_sparse=True)
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(session, **search_parameters(self))
+        config = search_config(session, **parameters_of(self, *SEARCH))
         mean_squared_distance(session.sample, session.sample_weights)  # refuses rows that are all equal
         sample = open_samples(session.sample)
         features = partial(linear_features, session.engine, sample, session.sample_weights)

@@ -1,9 +1,8 @@
 """Maximum margin clustering into any number of clusters, by scores with the widest margin."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any
 
-from mmcnb._constraints import Constraint
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
@@ -115,8 +114,8 @@ class CrammerSingerMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {"min_share": OPTIONAL_SHARE}
-    fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
+    constraints = MappingProxyType({"min_share": OPTIONAL_SHARE})
+    fitted_names = MARGIN_FITTED
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -138,7 +138,7 @@ class EvolutionaryMMC(StreamedClusterer):
         if self.n_landmarks is not None:
             return replace(landmark_needs(rows, size, sample), search_seconds=seconds)
         limit = resolve_memory_limit(self.memory_limit)
-        held = MATRICES * 8.0 * sample**2 + self._column_bytes(rows.n_samples)
+        held = MATRICES * 8.0 * sample**2 + column_bytes(sample, rows.n_samples)
         fits = square_rows(limit, MATRICES + 1)
         if held > limit and fits >= 2:
             raise MemoryLimitError(
@@ -149,17 +149,12 @@ class EvolutionaryMMC(StreamedClusterer):
         needs = landmark_needs(rows, size, sample, basis_rows=sample)
         return replace(needs, sample_bytes=needs.sample_bytes + held, search_seconds=seconds)
 
-    def _column_bytes(self, n_samples: int) -> float:
-        """Of the kernel columns of a block against the whole sample, which every thread needs."""
-        rows = min(n_samples, self.sample_size or SAMPLE_ROWS)
-        return 8.0 * rows * min(n_samples, BLOCK_ROWS)
-
     def _plan(self, rows: RowShape) -> FitPlan:
         plan = super()._plan(rows)
         if self.n_landmarks is not None:
             return plan
         spare = plan.capacity - plan.sizes["sample"]
-        threads = 1 + int(max(0, spare) // self._column_bytes(rows.n_samples))
+        threads = 1 + int(max(0, spare) // column_bytes(plan.needs.sample_size, rows.n_samples))
         return replace(plan, threads=min(plan.threads, threads))
 
     def _fit(self, session: FitSession) -> FitResult:
@@ -173,7 +168,10 @@ class EvolutionaryMMC(StreamedClusterer):
         y = found[0].y.astype(np.float64)
         labels, objective = signs(fitness.decide(y)), fitness.value(y)
         agreement, converged = float(np.mean(y == labels)), len(found[0].best) < self.max_generations
-        warnings = self._warnings(labels, objective, agreement)
+        warnings = [ONE_CLUSTER] if np.ptp(labels) == 0 or objective > 1 - 1e-9 else []
+        if agreement < 0.99:
+            said = f"the model agrees with the evolved labels on {agreement:.0%} of the sample only"
+            warnings.append(f"{said}; raise balance if the clusters differ in size.")
         return FitResult(
             replace(model, rule=fitness.hyperplane(y)),
             model.features(session.samples),
@@ -208,13 +206,7 @@ class EvolutionaryMMC(StreamedClusterer):
         fitness = FeatureFitness(values, normalization, alpha, weights, centre)
         return Model(empty, kernel, basis, *moments), fitness
 
-    def _warnings(self, labels: np.ndarray, objective: float, agreement: float) -> list[str]:
-        found = []
-        if (labels == labels[0]).all() or objective > 1 - 1e-9:
-            found.append(ONE_CLUSTER)
-        if agreement < 0.99:
-            found.append(
-                f"the model agrees with the evolved labels on {agreement:.0%} of the sample only; "
-                "raise balance if the clusters differ in size."
-            )
-        return found
+
+def column_bytes(sample_size: int, n_samples: int) -> float:
+    """Of the kernel columns of a block against the whole sample, which every thread needs."""
+    return 8.0 * sample_size * min(n_samples, BLOCK_ROWS)

@@ -1,21 +1,20 @@
 """Exact kernel cutting-plane maximum margin clustering, for data whose kernel matrix fits."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from types import MappingProxyType
 
 import numpy as np
 from sklearn.utils import Tags
 
 from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
-from mmcnb._constraints import Constraint
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import KERNELS, PRECOMPUTED, KernelName, search_parameters
+from mmcnb.estimators.parameters import KERNELS, PRECOMPUTED, SEARCH, KernelName, parameters_of
+from mmcnb.features.base_kernels import check_gram
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import choose_landmarks
@@ -36,7 +35,7 @@ from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix, to_dense
 
 EXACT_SEARCH = 1000  # rows up to which every bandwidth is tried on the whole kernel matrix
-ASYMMETRY = 1e-5  # relative: of kernel values in float32
+ROUNDING = 1e-5  # relative: of kernel values in float32
 
 
 @estimator
@@ -114,8 +113,8 @@ class KernelCPMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {"kernel": KernelName((*KERNELS, PRECOMPUTED))}
-    fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
+    constraints = MappingProxyType({"kernel": KernelName((*KERNELS, PRECOMPUTED))})
+    fitted_names = MARGIN_FITTED
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -143,7 +142,7 @@ class KernelCPMMC(StreamedClusterer):
         return hinge_needs(rows, n if n <= EXACT_SEARCH else MOST_LANDMARKS, SAMPLE_ROWS)
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(session, **search_parameters(self))
+        config = search_config(session, **parameters_of(self, *SEARCH))
         if self.kernel == PRECOMPUTED:
             return fit_matrix(session, config)
         rows, weights = session.sample, session.sample_weights
@@ -181,20 +180,7 @@ def kernel_matrix_of(session: FitSession) -> np.ndarray:
             f"kernel='precomputed' needs a square kernel matrix, and X has shape {matrix.shape}; give the "
             "kernel values between all rows."
         )
-    largest = np.abs(matrix).max()
-    uneven = np.abs(matrix - matrix.T)
-    if uneven.max() > ASYMMETRY * largest:
-        row, column = np.unravel_index(uneven.argmax(), matrix.shape)
-        raise InputError(
-            f"the kernel matrix is not symmetric: {matrix[row, column]:g} in row {row}, column {column}, and "
-            f"{matrix[column, row]:g} in row {column}, column {row}; give k(x, y) = k(y, x)."
-        )
-    least = np.linalg.eigvalsh(matrix)[0]
-    if least < -ASYMMETRY * largest * matrix.shape[0]:
-        raise InputError(
-            f"the kernel matrix is not positive semidefinite: its least eigenvalue is {least:.3g}; give "
-            "similarities of a kernel, not distances."
-        )
+    check_gram(matrix, "the kernel matrix", ROUNDING)
     return matrix
 
 

@@ -1,12 +1,10 @@
 """Kernel k-means: clusters by their means in feature space, on a sample and then on all rows."""
 
-from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from mmcnb._constraints import Choice, Constraint
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, whole_numbers
@@ -133,8 +131,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
     coef0: float = 1.0
 
     inertia_: float = field(init=False, repr=False)
-    constraints: ClassVar[Mapping[str, Constraint]] = {"algorithm": Choice(("full", "mini-batch"))}
-    fitted_names: ClassVar[tuple[str, ...]] = ("inertia", "gamma", "n_iter", "converged", "report")
+    fitted_names = ("inertia", "gamma", "n_iter", "converged", "report")
 
     @property
     def cluster_sizes_(self) -> np.ndarray:
@@ -180,11 +177,10 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         k, sweeps = int(self.n_clusters), int(self.max_iter)
         size = min(rows.n_samples, self.sample_size or max(SAMPLE_ROWS, 10 * k))
         p = min(size, self.n_landmarks or LANDMARKS)
-        needs, values = landmark_needs(rows, p, size), 2 * size * p
+        needs, numbers = landmark_needs(rows, p, size), max(size, BLOCKS * BLOCK_ROWS) + BLOCKS * p
         return replace(
             needs,
-            sample_bytes=needs.sample_bytes
-            + 8.0 * (values + k * (max(size, BLOCKS * BLOCK_ROWS) + BLOCKS * p)),
+            sample_bytes=needs.sample_bytes + 8.0 * (2 * size * p + k * numbers),
             sweeps=sweeps,
             likely_sweeps=min(sweeps, 20),
             search_seconds=partition_seconds(size, k),
@@ -233,11 +229,10 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
 
         weights, limits = session.sample_weights, (int(self.max_iter), float(self.tol))
         z, values = mapped.decide(values), values.astype(np.float32)  # as they were computed
-        ones = np.ones(z.shape[0]) if weights is None else weights
 
         def run_start(start: tuple[int, int], record: Record) -> Means:
             number, seed = start
-            means, _ = kmeans_plusplus(z, int(self.n_clusters), sample_weight=ones, random_state=seed)
+            means, _ = kmeans_plusplus(z, int(self.n_clusters), sample_weight=weights, random_state=seed)
             passes = lloyd(lambda sweep: sweep.block(values, 0, len(z)), mapped, means, weights, *limits)
             *_, found = passes
             record({"stage": "sample", "start": number, "round": found.n_iter, "inertia": found.inertia})

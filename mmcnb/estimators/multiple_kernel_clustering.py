@@ -1,19 +1,19 @@
 """Multiple kernel clustering: labels, margin and a combination of kernels, learned together."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from mmcnb._config import format_bytes, resolve_memory_limit
-from mmcnb._constraints import Choice, Constraint
+from mmcnb._constraints import Choice
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import search_parameters
+from mmcnb.estimators.parameters import SEARCH, parameters_of
 from mmcnb.features.base_kernels import (
     base_kernels,
     check_base_kernels,
@@ -157,8 +157,8 @@ class MultipleKernelClustering(StreamedClusterer):
     eta: float = 0.01
     max_rounds: int = 30
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {"basis": Choice(("landmarks", "exact"))}
-    fitted_names: ClassVar[tuple[str, ...]] = ("objective", "rho", "kernel_names", "converged", "report")
+    constraints = MappingProxyType({"basis": Choice(("landmarks", "exact"))})
+    fitted_names = ("objective", "rho", "kernel_names", "converged", "report")
 
     @property
     def kernel_weights_(self) -> np.ndarray:
@@ -213,7 +213,7 @@ class MultipleKernelClustering(StreamedClusterer):
     # -- the fit -------------------------------------------------------------------------------
 
     def _fit(self, session: FitSession) -> FitResult:
-        config, k = search_config(session, **search_parameters(self)), int(self.n_clusters)
+        config, k = search_config(session, **parameters_of(self, *SEARCH)), int(self.n_clusters)
         if k == 2:
             sample = self._mapped(session, session.sample_weights)
             candidates, names = [partial(sample.candidate, session.engine)], kernel_names(sample.kernels)

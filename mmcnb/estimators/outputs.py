@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from html import escape
 from typing import Any
 
@@ -108,11 +107,20 @@ def rows_output(
     elif is_table(out):
         names = index_of(X, rows.root)
         with TableWriter(out, rows.n_samples, names, str(getattr(names, "name", None) or INDEX)) as table:
-            yield None, partial(_write_table, table)
+
+            def write_table(estimator: Any, engine: Engine, features: Samples, rule: Any, *_: Any) -> None:
+                for group in engine.stream(TablePass(rule), features, "labels"):
+                    table.append(columns_of(estimator, group))
+
+            yield None, write_table
     else:
         with LabelsWriter(out, rows.n_samples) as writer:
             kept = KeptLabels(writer.sink())
-            yield kept, partial(_write_labels, writer, kept)
+
+            def write(_: Any, engine: Engine, features: Samples, rule: Any, labels: Any = None) -> None:
+                writer.finish_chunks(labels or engine.run(LabelsPass(rule, kept), features, "labels"))
+
+            yield kept, write
 
 
 def in_report(write: Callable[..., None]) -> Callable[..., None]:
@@ -124,25 +132,6 @@ def in_report(write: Callable[..., None]) -> Callable[..., None]:
         estimator.report_["labels_seconds"] = times()[0] - started
 
     return write_and_note
-
-
-def _write_table(
-    table: TableWriter, estimator: Any, engine: Engine, features: Samples, rule: Any, _labels: None = None
-) -> None:
-    for group in engine.stream(TablePass(rule), features, "labels"):
-        table.append(columns_of(estimator, group))
-
-
-def _write_labels(
-    writer: LabelsWriter,
-    kept: KeptLabels,
-    _estimator: Any,
-    engine: Engine,
-    features: Samples,
-    rule: Any,
-    labels: list[str] | None = None,
-) -> None:
-    writer.finish_chunks(labels or engine.run(LabelsPass(rule, kept), features, "labels"))
 
 
 def table_of_rows(estimator: Any, engine: Engine, X: Any, features: Samples, rule: Any) -> Any:

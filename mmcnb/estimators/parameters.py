@@ -65,12 +65,19 @@ SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class st
     "scale": Choice((None, "standard")),
     **dict.fromkeys(("continuation", "centre"), Choice((True, False))),
     "init": Choice(INITS),
+    "algorithm": Choice(("full", "mini-batch")),
+    "search": Choice(("shaking", "steepest", "stochastic")),
+    "schedule": Choice(("mixed", "paper")),
+    "shrink_threshold": Interval(0.0),
+    "representative": Choice(("member", "pseudo-centre")),
+    "clustered": Choice(("negatives", "both")),
     "threshold": Choice(("adaptive", "fixed")),
     "memory_limit": Parsed(parse_bytes),
     "n_jobs": Parsed(n_threads),
     "random_state": Parsed(generator),
     "verbose": Parsed(check_verbose, optional=False),
 }
+# Parameters that `mmcnb.hinge.sample_search.search_config` takes.
 SEARCH = ("C", "threshold", "continuation", "init", "n_init", "balance", "min_share", "eta", "max_rounds")
 # Parameters that do not change the result. Model files and checkpoints leave them out.
 RUNTIME_NAMES = ("memory_limit", "n_jobs", "verbose", "engine", "checkpoint")
@@ -116,11 +123,6 @@ def parameters_of(estimator: Any, *names: str) -> dict[str, Any]:
     """Some parameters by name, with NumPy's numbers as Python's."""
     values = {name: getattr(estimator, name) for name in names}
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
-
-
-def search_parameters(estimator: Any) -> dict[str, Any]:
-    """The parameters that `mmcnb.hinge.sample_search.search_config` takes, by name."""
-    return parameters_of(estimator, *SEARCH)
 
 
 def default_kernel(estimator: Any, sample: Any, weights: np.ndarray | None) -> Kernel:

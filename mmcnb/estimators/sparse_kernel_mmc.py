@@ -1,14 +1,14 @@
 """Sparse kernel maximum margin clustering: two clusters in data of any size."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any
 
-from mmcnb._constraints import Choice, Constraint
+from mmcnb._constraints import Choice
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import search_parameters
+from mmcnb.estimators.parameters import SEARCH, parameters_of
 from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
 from mmcnb.hinge.sample_search import search_config
 
@@ -127,8 +127,8 @@ class SparseKernelMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {"basis": Choice(("landmarks", "shared"))}
-    fitted_names: ClassVar[tuple[str, ...]] = MARGIN_FITTED
+    constraints = MappingProxyType({"basis": Choice(("landmarks", "shared"))})
+    fitted_names = MARGIN_FITTED
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -142,7 +142,7 @@ class SparseKernelMMC(StreamedClusterer):
         return needs_of_landmarks(rows, self.sample_size, self.n_landmarks, self.landmarks, growing)
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(session, **search_parameters(self))
+        config = search_config(session, **parameters_of(self, *SEARCH))
         rows, weights, growing = session.sample, session.sample_weights, self.basis == "shared"
         kernels = candidate_kernels(self.kernel, self.gamma, rows, weights, self.degree, self.coef0)
         return fit_on_landmarks(session, config, kernels, self.n_landmarks, self.landmarks, growing)

@@ -1,27 +1,29 @@
 """Support cluster machine: a classifier for large data in which one class is rare."""
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb._constraints import Choice, Constraint, Interval
-from mmcnb.engine.passes import SAMPLE_ROWS, DrawnSample, draw_sample, sample_rows
+from mmcnb._constraints import Choice, Interval
+from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
 from mmcnb.engine.sample_weights import read_weights
-from mmcnb.engine.session import connected
+from mmcnb.engine.session import connected, tag
 from mmcnb.errors import InputError, one_line
 from mmcnb.estimators.base import Estimator, estimator, read_input
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
 from mmcnb.estimators.parameters import POSITIVE, default_kernel, parameters_of
 from mmcnb.features.kernel import Kernel
+from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.hinge.shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Shrinking, model_of
 from mmcnb.samples import Samples
-from mmcnb.samples.derived import ScaledSamples, standardized
+from mmcnb.samples.derived import standardized
 from mmcnb.samples.matrix import with_short_indices
 from mmcnb.stores.classes import check_class_weight, check_counts, read_classes, weight_of_rows
 
@@ -137,15 +139,14 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {
-        "C": POSITIVE,
-        "n_clusters": Interval(1, integer=True, optional=True),
-        "shrink_threshold": Interval(0.0),
-        "stop": Choice(tuple(LEVELS)),
-        "representative": Choice(("member", "pseudo-centre")),
-        "clustered": Choice(("negatives", "both")),
-    }
-    fitted_names: ClassVar[tuple[str, ...]] = ("gamma", "report")
+    constraints = MappingProxyType(
+        {
+            "C": POSITIVE,
+            "n_clusters": Interval(1, integer=True, optional=True),
+            "stop": Choice(tuple(LEVELS)),
+        }
+    )
+    fitted_names = ("gamma", "report")
 
     @property
     def classes_(self) -> np.ndarray:
@@ -185,16 +186,16 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         with connected(self.engine), self._open_engine(self.n_jobs) as engine:
             chosen = sample_rows(samples.n_samples, SAMPLE_ROWS, None, random_state)
             drawn = draw_sample(engine, samples, chosen, moments=self.scale == "standard")
-            rows, kernel = self._scaled(samples, drawn)
+            sample = standardized(drawn.sample, self.scale).astype(np.float64)
+            kernel = default_kernel(self, with_short_indices(sample), None)
+            scaling = Model(Hyperplane(np.empty(0), 0.0), mean=drawn.mean, deviation=drawn.deviation)
+            rows = scaling.scaled(samples)
             clusterer = self._clusterer(kernel, random_state)
             for c in [1] if classes.size == 2 else range(classes.size):
                 sign = 1 if 2 * counts[c] <= codes.size else -1  # the smaller side is the positive one
                 positive = (codes == c) == (sign > 0)
                 name = names[c] if sign > 0 or classes.size > 2 else names[0]
-
-                def record(row: dict[str, Any], name: Any = name) -> None:
-                    history.append({"class": name} | row)
-
+                record = tag(history.append, **{"class": name})
                 weights = weight_of_rows(self.class_weight, classes, codes, positive)
                 shrinking = self._shrinking(positive, engine, kernel, clusterer, random_state, record)
                 svm, end = shrinking.run(rows, np.where(positive, 1, -1).astype(np.int8), weights)
@@ -276,31 +277,20 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         super()._check_parameters()
         Interval(0.0, np.inf if self.stop == "balance" else 1.0, optional=True).check("level", self.level)
 
-    def _scaled(self, samples: Samples, drawn: DrawnSample) -> tuple[Samples, Kernel]:
-        """The rows with their columns scaled, and the kernel."""
-        sample = standardized(drawn.sample, self.scale)
-        kernel = default_kernel(self, with_short_indices(sample.astype(np.float64)), None)
-        if drawn.mean is None or drawn.deviation is None:
-            return samples, kernel
-        return ScaledSamples(samples, drawn.mean, drawn.deviation), kernel
-
     def _shrinking(self, positive: np.ndarray, *given: Any) -> Shrinking:
         """The rounds of the SVM of some positive rows."""
         level = LEVELS[self.stop] if self.level is None else self.level
         # Measured by `python -m benchmarks scm`.
         n_clusters = int(self.n_clusters or np.clip(2 * positive.sum(), 100, 1000))
-        own: dict[str, Any] = {
-            "n_clusters": n_clusters,
-            "level": float(level),
-            "both": self.clustered == "both",
-        }
-        own |= parameters_of(self, "C", "shrink_threshold", "stop", "max_rounds", "representative")
+        own = parameters_of(self, "C", "shrink_threshold", "stop", "max_rounds", "representative")
+        own |= {"n_clusters": n_clusters, "level": float(level), "both": self.clustered == "both"}
         return Shrinking(*given, **own)
 
     def _clusterer(self, kernel: Kernel, random_state: Any) -> Callable[[int], KernelKMeans]:
-        shared: dict[str, Any] = {"kernel": kernel.name, "gamma": kernel.gamma, "n_landmarks": LANDMARKS}
-        names = ("degree", "coef0", "memory_limit", "n_jobs", "verbose", "engine")
-        shared |= {"n_init": 1, "max_iter": PASSES} | parameters_of(self, *names)
+        shared = parameters_of(
+            self, "kernel", "degree", "coef0", "memory_limit", "n_jobs", "verbose", "engine"
+        )
+        shared |= {"gamma": kernel.gamma, "n_landmarks": LANDMARKS, "n_init": 1, "max_iter": PASSES}
 
         def clusterer(n_clusters: int) -> KernelKMeans:
             size, seed = max(SAMPLE_ROWS, ROWS_A_CLUSTER * n_clusters), int(random_state.randint(2**31 - 1))

@@ -1,12 +1,12 @@
 """Unsupervised regularised least squares: k clusters, on a sample and then on all rows."""
 
-from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from mmcnb._constraints import Choice, Constraint, Interval
+from mmcnb._constraints import Interval
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
@@ -139,13 +139,8 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {
-        "search": Choice(("shaking", "steepest", "stochastic")),
-        "schedule": Choice(("mixed", "paper")),
-        "min_share": OPTIONAL_SHARE,
-        "n_landmarks": Interval(2, integer=True),
-    }
-    fitted_names: ClassVar[tuple[str, ...]] = ("objective", "gamma", "alpha", "converged", "report")
+    constraints = MappingProxyType({"min_share": OPTIONAL_SHARE, "n_landmarks": Interval(2, integer=True)})
+    fitted_names = ("objective", "gamma", "alpha", "converged", "report")
 
     @property
     def cluster_sizes_(self) -> np.ndarray:

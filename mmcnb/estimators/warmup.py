@@ -50,10 +50,9 @@ def warmup(estimator: Any = None) -> float:
     compiled = times()[1]
     y = np.arange(ROWS) % 2
     X = np.random.default_rng(0).normal(size=(ROWS, FEATURES)) + 6 * y[:, None]
-    kinds = [clone(MaximumMarginClustering() if estimator is None else estimator)]
-    if estimator is None:
-        kinds += [MaximumMarginClustering(3), MaximumMarginClustering(3, metric="cosine", kernel="graph")]
-    for kind in kinds:
+    ours = MaximumMarginClustering(), MaximumMarginClustering(3)
+    directions = MaximumMarginClustering(3, metric="cosine", kernel="graph")
+    for kind in (*ours, directions) if estimator is None else [clone(estimator)]:
         given = kind.get_params()
         # A sample smaller than the data, so that the passes over all rows are compiled as well.
         few = {"checkpoint": None, "engine": None, "landmarks": None, "verbose": 0, "random_state": 0}

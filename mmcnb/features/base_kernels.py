@@ -158,26 +158,38 @@ def _where(columns: np.ndarray | None) -> str:
     return f", {columns.size} columns from {columns[0]} on"
 
 
-NEGATIVE = 1e-6  # negative eigenvalue, as a share of the largest, that is rounding
+ROUNDING = 1e-6  # of kernel values, relative to the largest
 SAME = 1e-9  # largest difference between entries of equal matrices, centred and of trace 1
 
 
 def grams_of(kernels: MultipleKernels, basis: np.ndarray) -> list[np.ndarray]:
-    """The matrix of each kernel between basis vectors.
+    """The matrix of each kernel between basis vectors, symmetric."""
+    basis = basis.astype(np.float64)
+    values = kernels(basis, basis)
+    return [(values[:, one] + values[:, one].T) / 2 for one in kernels.slices(basis.shape[0])]
+
+
+def check_gram(gram: np.ndarray, name: str, tolerance: float = ROUNDING) -> None:
+    """Refuse the matrix of a function that is no kernel.
 
     Raises
     ------
     InputError
-        If one is not symmetric.
+        If it is not symmetric or has a clearly negative eigenvalue.
     """
-    basis, grams = basis.astype(np.float64), list[np.ndarray]()
-    values = kernels(basis, basis)
-    for name, one in zip(kernel_names(kernels), kernels.slices(basis.shape[0]), strict=True):
-        gram = values[:, one]
-        if np.abs(gram - gram.T).max() > NEGATIVE * np.abs(gram).max():
-            raise InputError(f"kernel {name} is not symmetric: k(x, b) is not k(b, x); give one that is.")
-        grams.append((gram + gram.T) / 2)
-    return grams
+    largest, uneven = np.abs(gram).max(), np.abs(gram - gram.T)
+    if uneven.max() > tolerance * largest:
+        i, j = np.unravel_index(uneven.argmax(), gram.shape)
+        raise InputError(
+            f"{name} is not symmetric: {gram[i, j]:g} in row {i}, column {j}, and {gram[j, i]:g} in row {j}, "
+            f"column {i}; give one with k(x, y) = k(y, x)."
+        )
+    low, high = np.linalg.eigvalsh(gram)[[0, -1]]
+    if low < -tolerance * largest * len(gram):
+        raise InputError(
+            f"{name} has an eigenvalue of {low:.3g} beside one of {high:.3g}, so it is no inner product; "
+            "give a positive semidefinite kernel, not distances."
+        )
 
 
 def check_kernels(kernels: MultipleKernels, basis: np.ndarray, exact: bool = False) -> None:
@@ -189,14 +201,11 @@ def check_kernels(kernels: MultipleKernels, basis: np.ndarray, exact: bool = Fal
         If a kernel is not symmetric, has a clearly negative eigenvalue, is the same for all rows, or is a
         copy of another.
     """
-    names, seen = kernel_names(kernels), list[np.ndarray]()
-    for name, gram in zip(names, grams_of(kernels, basis), strict=True):
-        low, high = np.linalg.eigvalsh(gram)[[0, -1]]
-        if low < -NEGATIVE * max(abs(high), abs(low)):
-            raise InputError(
-                f"kernel {name} has an eigenvalue of {low:.3g} beside one of {high:.3g}, so it is no inner "
-                "product; give a positive semidefinite kernel."
-            )
+    basis, names, seen = basis.astype(np.float64), kernel_names(kernels), list[np.ndarray]()
+    values = kernels(basis, basis)
+    for name, one in zip(names, kernels.slices(basis.shape[0]), strict=True):
+        gram = values[:, one]
+        check_gram(gram, f"kernel {name}")
         centred = centred_gram(gram, exact)
         if centred is None:
             raise InputError(
