@@ -8,7 +8,7 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import SEARCH, parameters_of
+from mmcnb.estimators.parameters import SEARCH, values_of
 from mmcnb.features.bandwidth import mean_squared_distance
 from mmcnb.hinge.needs import hinge_needs
 from mmcnb.hinge.sample_search import linear_features, search_config
@@ -105,7 +105,7 @@ class CPMMC(StreamedClusterer):
         return hinge_needs(rows, 0, self.sample_size or SAMPLE_ROWS, stays_sparse=True)
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(session, **parameters_of(self, *SEARCH))
+        config = search_config(session, **values_of(self, *SEARCH))
         mean_squared_distance(session.sample, session.sample_weights)  # refuses rows that are all equal
         sample = open_samples(session.sample)
         features = partial(linear_features, session.engine, sample, session.sample_weights)

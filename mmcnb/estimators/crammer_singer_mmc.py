@@ -6,7 +6,7 @@ from typing import Any
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, parameters_of
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, values_of
 from mmcnb.hinge.multiclass import ROUNDS, fit_on_landmarks
 from mmcnb.hinge.needs import needs_of_search
 from mmcnb.hinge.sample_search import search_config
@@ -128,12 +128,12 @@ class CrammerSingerMMC(StreamedClusterer):
 
     def _fit(self, session: FitSession) -> FitResult:
         settings = self._settings()
-        parameters = parameters_of(self, "C", "continuation", "n_init", "eta", "max_rounds")
+        parameters = values_of(self, "C", "continuation", "n_init", "eta", "max_rounds")
         return fit_on_landmarks(session, settings, search_config(session, **parameters))
 
     def _settings(self) -> SearchSettings:
         """How least squares clusters the sample."""
-        sizes = parameters_of(self, "n_clusters", "cluster_sizes", "size_tolerance", "min_share")
+        sizes = values_of(self, "n_clusters", "cluster_sizes", "size_tolerance", "min_share")
         if isinstance(self.cluster_sizes, str):
             sizes["cluster_sizes"] = "equal"
         partition = PartitionConfig(n_init=int(self.n_init) + 2, **sizes)
@@ -141,5 +141,5 @@ class CrammerSingerMMC(StreamedClusterer):
             partition,
             self.kernel,
             n_landmarks=self.n_landmarks or LANDMARKS,
-            **parameters_of(self, "gamma", "degree", "coef0", "sample_size"),
+            **values_of(self, "gamma", "degree", "coef0", "sample_size"),
         )

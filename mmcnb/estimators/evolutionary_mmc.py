@@ -10,7 +10,7 @@ from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import default_kernel, parameters_of
+from mmcnb.estimators.parameters import default_kernel, values_of
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
@@ -146,8 +146,8 @@ class EvolutionaryMMC(StreamedClusterer):
                 f"{format_bytes(held)}, of {format_bytes(limit)} allowed; give n_landmarks="
                 f"{PLANNED_LANDMARKS}, which needs no matrix, sample_size={fits}, or raise memory_limit."
             )
-        needs = landmark_needs(rows, size, sample, basis_rows=sample)
-        return replace(needs, sample_bytes=needs.sample_bytes + held, search_seconds=seconds)
+        needs, basis = landmark_needs(rows, size, sample), 24.0 * (sample - size) * rows.n_features
+        return replace(needs, sample_bytes=needs.sample_bytes + held + basis, search_seconds=seconds)
 
     def _plan(self, rows: RowShape) -> FitPlan:
         plan = super()._plan(rows)
@@ -163,7 +163,7 @@ class EvolutionaryMMC(StreamedClusterer):
         seeds = session.random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()
         found = run_evolutions(
             *(session.engine, fitness, seeds, session.record),
-            **parameters_of(self, "balance", "n_parents", "n_offspring", "max_generations", "patience"),
+            **values_of(self, "balance", "n_parents", "n_offspring", "max_generations", "patience"),
         )
         y = found[0].y.astype(np.float64)
         labels, objective = signs(fitness.decide(y)), fitness.value(y)

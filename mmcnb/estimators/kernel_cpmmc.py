@@ -13,7 +13,7 @@ from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import KERNELS, PRECOMPUTED, SEARCH, KernelName, parameters_of
+from mmcnb.estimators.parameters import KERNELS, PRECOMPUTED, SEARCH, KernelName, values_of
 from mmcnb.features.base_kernels import check_gram
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
@@ -142,7 +142,7 @@ class KernelCPMMC(StreamedClusterer):
         return hinge_needs(rows, n if n <= EXACT_SEARCH else MOST_LANDMARKS, SAMPLE_ROWS)
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(session, **parameters_of(self, *SEARCH))
+        config = search_config(session, **values_of(self, *SEARCH))
         if self.kernel == PRECOMPUTED:
             return fit_matrix(session, config)
         rows, weights = session.sample, session.sample_weights
@@ -158,21 +158,12 @@ class KernelCPMMC(StreamedClusterer):
 
 
 def fit_matrix(session: FitSession, config: SearchConfig) -> FitResult:
-    """Fit to a kernel matrix, whose rows are features: the kernel values against all rows."""
-    matrix = kernel_matrix_of(session)
-    samples, every, weights = open_samples(matrix), np.eye(matrix.shape[0]), session.sample_weights
-    features = partial(exact_features, Kernel("linear"), session.engine, samples, every, weights)
-    result = fit_two_clusters(session, [features], config)
-    return replace(result, attributes={**result.attributes, "gamma": None})
-
-
-def kernel_matrix_of(session: FitSession) -> np.ndarray:
-    """The rows of a fit as a kernel matrix.
+    """Fit to a kernel matrix, whose rows are features: the kernel values against all rows.
 
     Raises
     ------
     InputError
-        If they are none: not square, not symmetric or not positive semidefinite.
+        If the rows are none: not square, not symmetric or not positive semidefinite.
     """
     matrix = to_dense(session.sample).astype(np.float64)
     if matrix.shape[0] != matrix.shape[1]:
@@ -181,7 +172,10 @@ def kernel_matrix_of(session: FitSession) -> np.ndarray:
             "kernel values between all rows."
         )
     check_gram(matrix, "the kernel matrix", ROUNDING)
-    return matrix
+    samples, every, weights = open_samples(matrix), np.eye(matrix.shape[0]), session.sample_weights
+    features = partial(exact_features, Kernel("linear"), session.engine, samples, every, weights)
+    result = fit_two_clusters(session, [features], config)
+    return replace(result, attributes={**result.attributes, "gamma": None})
 
 
 def refine_exactly(

@@ -10,7 +10,7 @@ from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, whole_numbers
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import default_kernel
+from mmcnb.estimators.parameters import default_kernel, values_of
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
 from mmcnb.features.nystroem import RidgeMap, choose_landmarks, landmark_values
@@ -208,12 +208,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         return FitResult(
             replace(model, rule=found.rule),
             rows,
-            {
-                "gamma": kernel.gamma,
-                "inertia": found.inertia,
-                "n_iter": found.n_iter,
-                "converged": found.converged,
-            },
+            {"gamma": kernel.gamma} | values_of(found, "inertia", "n_iter", "converged"),
             {
                 "sizes": whole_numbers(found.sizes.tolist()),
                 "pseudo_centres": centres.tolist(),

@@ -13,7 +13,7 @@ from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import SEARCH, parameters_of
+from mmcnb.estimators.parameters import SEARCH, values_of
 from mmcnb.features.base_kernels import (
     base_kernels,
     check_base_kernels,
@@ -213,7 +213,7 @@ class MultipleKernelClustering(StreamedClusterer):
     # -- the fit -------------------------------------------------------------------------------
 
     def _fit(self, session: FitSession) -> FitResult:
-        config, k = search_config(session, **parameters_of(self, *SEARCH)), int(self.n_clusters)
+        config, k = search_config(session, **values_of(self, *SEARCH)), int(self.n_clusters)
         if k == 2:
             sample = self._mapped(session, session.sample_weights)
             candidates, names = [partial(sample.candidate, session.engine)], kernel_names(sample.kernels)

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -75,8 +74,8 @@ def verdict_html(estimator: Any) -> str:
         value = getattr(estimator, f"{name}_", None)
         if value is not None:
             shown[name] = f"{value:.4g}" if isinstance(value, float) else value
-    fitted = escape(f"{type(estimator).__name__}, fitted")
-    return f"<div style='margin-top:0.5em'><b>{fitted}</b>{shown._repr_html_()}</div>"
+    name = type(estimator).__name__
+    return f"<div style='margin-top:0.5em'><b>{name}, fitted</b>{shown._repr_html_()}</div>"
 
 
 @contextmanager

@@ -69,6 +69,7 @@ SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class st
     "search": Choice(("shaking", "steepest", "stochastic")),
     "schedule": Choice(("mixed", "paper")),
     "shrink_threshold": Interval(0.0),
+    "stop": Choice(("balance", "miss-rate")),
     "representative": Choice(("member", "pseudo-centre")),
     "clustered": Choice(("negatives", "both")),
     "threshold": Choice(("adaptive", "fixed")),
@@ -119,8 +120,8 @@ def check_parameters(estimator: Any) -> None:
         )
 
 
-def parameters_of(estimator: Any, *names: str) -> dict[str, Any]:
-    """Some parameters by name, with NumPy's numbers as Python's."""
+def values_of(estimator: Any, *names: str) -> dict[str, Any]:
+    """Some parameters, or other attributes, by name, with NumPy's numbers as Python's."""
     values = {name: getattr(estimator, name) for name in names}
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
 

@@ -98,7 +98,6 @@ def partition_score(
     weights: Any = np.ones(n) if sample_weight is None else read_weights(sample_weight, n)[0]
     weights = np.ones(n) if weights is None else weights  # all are equal
     counted = labels != -1 if labels.dtype.kind in "iufb" else np.ones(n, bool)
-    left_out = float(1 - (weights[counted].sum() / weights.sum()))
     state = generator(random_state)
     rows = sample_rows(n, int(n_nodes), weights * counted, state)
     clusters, of_rows = np.unique(labels[rows], return_inverse=True)
@@ -108,4 +107,5 @@ def partition_score(
     sample = unit_rows(sample) if metric == "cosine" else sample
     given = sample, None if sample_weight is None else weights[rows], state
     graph = node_graph(*given, n_axes=axes_of(clusters.size))
+    left_out = float(1 - (weights[counted].sum() / weights.sum()))
     return PartitionScore(*judge(graph, graph.of_nodes(of_rows.ravel())), left_out)

@@ -8,7 +8,7 @@ from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import SEARCH, parameters_of
+from mmcnb.estimators.parameters import SEARCH, values_of
 from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
 from mmcnb.hinge.sample_search import search_config
 
@@ -142,7 +142,7 @@ class SparseKernelMMC(StreamedClusterer):
         return needs_of_landmarks(rows, self.sample_size, self.n_landmarks, self.landmarks, growing)
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(session, **parameters_of(self, *SEARCH))
+        config = search_config(session, **values_of(self, *SEARCH))
         rows, weights, growing = session.sample, session.sample_weights, self.basis == "shared"
         kernels = candidate_kernels(self.kernel, self.gamma, rows, weights, self.degree, self.coef0)
         return fit_on_landmarks(session, config, kernels, self.n_landmarks, self.landmarks, growing)

@@ -10,14 +10,14 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb._constraints import Choice, Interval
+from mmcnb._constraints import Interval
 from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import connected, tag
 from mmcnb.errors import InputError, one_line
 from mmcnb.estimators.base import Estimator, estimator, read_input
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
-from mmcnb.estimators.parameters import POSITIVE, default_kernel, parameters_of
+from mmcnb.estimators.parameters import POSITIVE, default_kernel, values_of
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, Scores
@@ -139,13 +139,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints = MappingProxyType(
-        {
-            "C": POSITIVE,
-            "n_clusters": Interval(1, integer=True, optional=True),
-            "stop": Choice(tuple(LEVELS)),
-        }
-    )
+    constraints = MappingProxyType({"C": POSITIVE, "n_clusters": Interval(1, integer=True, optional=True)})
     fitted_names = ("gamma", "report")
 
     @property
@@ -205,7 +199,6 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
 
         self.model_ = model_of(svms, kernel, drawn.mean, drawn.deviation)
         self.gamma_, self.history_ = kernel.gamma, pd.DataFrame(history)
-        assert self.model_.basis is not None
         self.report_ = {
             "classes": names,
             "counts": counts.tolist(),
@@ -282,15 +275,18 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         level = LEVELS[self.stop] if self.level is None else self.level
         # Measured by `python -m benchmarks scm`.
         n_clusters = int(self.n_clusters or np.clip(2 * positive.sum(), 100, 1000))
-        own = parameters_of(self, "C", "shrink_threshold", "stop", "max_rounds", "representative")
+        own = values_of(self, "C", "shrink_threshold", "stop", "max_rounds", "representative")
         own |= {"n_clusters": n_clusters, "level": float(level), "both": self.clustered == "both"}
         return Shrinking(*given, **own)
 
     def _clusterer(self, kernel: Kernel, random_state: Any) -> Callable[[int], KernelKMeans]:
-        shared = parameters_of(
-            self, "kernel", "degree", "coef0", "memory_limit", "n_jobs", "verbose", "engine"
-        )
-        shared |= {"gamma": kernel.gamma, "n_landmarks": LANDMARKS, "n_init": 1, "max_iter": PASSES}
+        names = "kernel", "degree", "coef0", "memory_limit", "n_jobs", "verbose", "engine"
+        shared = values_of(self, *names) | {
+            "gamma": kernel.gamma,
+            "n_landmarks": LANDMARKS,
+            "n_init": 1,
+            "max_iter": PASSES,
+        }
 
         def clusterer(n_clusters: int) -> KernelKMeans:
             size, seed = max(SAMPLE_ROWS, ROWS_A_CLUSTER * n_clusters), int(random_state.randint(2**31 - 1))

@@ -11,7 +11,7 @@ from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, parameters_of
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, values_of
 from mmcnb.features.needs import bytes_of_rows
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import check_matrices
@@ -195,6 +195,6 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
         return label(session, search(drawn, settings), int(self.max_passes))
 
     def _settings(self) -> SearchSettings:
-        partition = PartitionConfig(**parameters_of(self, *(field.name for field in fields(PartitionConfig))))
+        partition = PartitionConfig(**values_of(self, *(field.name for field in fields(PartitionConfig))))
         names = "gamma", "degree", "coef0", "n_landmarks", "landmarks", "sample_size"
-        return SearchSettings(partition, self.kernel, **parameters_of(self, *names))
+        return SearchSettings(partition, self.kernel, **values_of(self, *names))

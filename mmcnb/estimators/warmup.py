@@ -56,8 +56,8 @@ def warmup(estimator: Any = None) -> float:
         given = kind.get_params()
         # A sample smaller than the data, so that the passes over all rows are compiled as well.
         few = {"checkpoint": None, "engine": None, "landmarks": None, "verbose": 0, "random_state": 0}
-        few |= {} if given.get("sample_size") else {"sample_size": SAMPLE}
-        few |= {"n_nodes": min(given.get("n_nodes", SAMPLE), SAMPLE)}
+        few["sample_size"] = given.get("sample_size") or SAMPLE
+        few["n_nodes"] = min(given.get("n_nodes", SAMPLE), SAMPLE)
         kind.set_params(**{name: few[name] for name in few.keys() & given.keys()})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # faults of made rows are nobody's concern

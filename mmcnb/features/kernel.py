@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, one_line
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import DerivedSamples
@@ -44,7 +44,13 @@ class OnBasis:
         return self.against(basis).block(rows, dtype)
 
     def against(self, basis: Any) -> FeatureMap:
-        """The map of rows to their kernel values against a basis of shape (p, d), dense or CSR."""
+        """The map of rows to their kernel values against a basis of shape (p, d), dense or CSR.
+
+        Raises
+        ------
+        InputError
+            If a kernel has columns that the basis lacks.
+        """
         return BasisMap(self, basis)
 
 
@@ -114,7 +120,6 @@ class BasisVectors:
 
     def within(self, rows: Any) -> tuple[Any, np.ndarray | None]:
         """Rows in the columns of the basis, and the sum of squares of what each has in the others."""
-        rows = as_csr_block(rows) if sp.issparse(rows) else rows
         if self.columns is None:
             return rows, None
         within = select_columns(rows, self.columns)
@@ -132,22 +137,41 @@ class BasisVectors:
 
 
 class BasisMap:
-    """Values of a kernel against one basis; what blocks share is computed once."""
+    """Values of a kernel, or of several, against one basis; what blocks share is computed once."""
 
     def __init__(self, kernel: Any, basis: Any) -> None:
-        self.kernel, self.vectors = kernel, BasisVectors(basis)
-        self.n_features: int = basis.shape[0]
+        self.kernel, self.basis = kernel, basis
+        kernels, (p, d) = getattr(kernel, "kernels", (kernel,)), basis.shape
+        self.n_features: int = p * len(kernels)
+        # Kernels on the same columns share the selected rows and basis.
+        self._groups: dict[bytes | None, tuple[np.ndarray | None, BasisVectors, list[Any]]] = {}
+        for k, (one, columns) in enumerate(zip(kernels, getattr(kernel, "columns", (None,)), strict=True)):
+            if columns is not None and columns[-1] >= d:
+                raise InputError(
+                    f"kernel {k} wants column {columns[-1]} and there are {d}; number the columns from 0."
+                )
+            key = None if columns is None else columns.tobytes()
+            if key not in self._groups:
+                self._groups[key] = columns, BasisVectors(select_columns(basis, columns)), []
+            self._groups[key][2].append((slice(k * p, (k + 1) * p), one))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BasisMap, (self.kernel, self.vectors.basis)
+        return BasisMap, (self.kernel, self.basis)
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
-        """Kernel values of shape (rows, p)."""
-        rows, others = self.vectors.within(rows)
-        values: np.ndarray = self.kernel.values(rows, self.vectors, dtype)
-        if others is not None and self.kernel.name == "rbf":
-            values *= np.exp(-self.kernel.gamma * others)[:, None].astype(dtype)
-        return values
+        """Values of shape (rows, n_features), those of kernel k in columns k p to (k + 1) p."""
+        rows = as_csr_block(rows) if sp.issparse(rows) else rows
+        out = np.empty((n_rows_of(rows), self.n_features), dtype)
+        for columns, vectors, placed in self._groups.values():
+            seen, others = vectors.within(select_columns(rows, columns))
+            for place, kernel in placed:
+                values: np.ndarray = kernel.values(seen, vectors, dtype)
+                if others is not None and kernel.name == "rbf":
+                    values *= np.exp(-kernel.gamma * others)[:, None].astype(dtype)
+                if kernel is self.kernel:
+                    return values
+                out[:, place] = values
+        return out
 
 
 class KernelSamples(DerivedSamples):
@@ -207,8 +231,8 @@ def kernel_matrix(sample: Any, kernel: Kernel) -> np.ndarray:
     """Kernel values between all rows of a dense or CSR sample, float64."""
     from sklearn.metrics.pairwise import pairwise_kernels
 
-    parameters = {"gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
-    return pairwise_kernels(sample.astype(np.float64), metric=kernel.name, filter_params=True, **parameters)
+    given = sample.astype(np.float64)
+    return pairwise_kernels(given, metric=kernel.name, filter_params=True, **kernel.to_dict())
 
 
 # -- functions of users, and several kernels side by side --------------------------------------------
@@ -279,10 +303,9 @@ class CallableKernel(OnBasis):
             return self.function(with_short_indices(as_matrix(rows)), basis)
         except (TypeError, ValueError, AttributeError, IndexError, NotImplementedError) as error:
             # The errors of functions for dense rows do not name sparse rows as the cause.
-            reason = " ".join(str(error).split()).rstrip(".")
             raise InputError(
-                f"kernel {self.name} failed on sparse rows ({reason}); give dense rows, or a function that "
-                "takes a scipy.sparse.csr_array."
+                f"kernel {self.name} failed on sparse rows ({one_line(error)}); give dense rows, or a "
+                "function that takes a scipy.sparse.csr_array."
             ) from error
 
     def to_dict(self) -> dict[str, Any]:
@@ -341,16 +364,6 @@ class MultipleKernels(OnBasis):
         """The features of each kernel against p basis vectors."""
         return tuple(slice(k * p, (k + 1) * p) for k in range(len(self.kernels)))
 
-    def against(self, basis: np.ndarray) -> "MultipleKernelsMap":
-        """The map of rows to the values of all kernels against a dense basis of shape (p, d).
-
-        Raises
-        ------
-        InputError
-            If a kernel has columns that the basis lacks.
-        """
-        return MultipleKernelsMap(self, basis)
-
     def to_dict(self) -> dict[str, Any]:
         """The kernels and their columns as a JSON object; raises InputError where a kernel is a function."""
         columns = [None if part is None else part.tolist() for part in self.columns]
@@ -370,38 +383,6 @@ def kernel_from_dict(values: dict[str, Any]) -> Kernel | MultipleKernels:
         return Kernel(**values)
     columns = (None if part is None else np.array(part, np.int64) for part in values["columns"])
     return MultipleKernels(tuple(Kernel(**one) for one in values["kernels"]), tuple(columns))
-
-
-class MultipleKernelsMap:
-    """Values of several kernels against one basis."""
-
-    def __init__(self, stack: MultipleKernels, basis: np.ndarray) -> None:
-        self.stack, self.basis = stack, basis
-        p, d = basis.shape
-        self.n_features = p * len(stack.kernels)
-        # Kernels on the same columns share the selected rows and basis.
-        self._groups: dict[bytes | None, tuple[np.ndarray | None, BasisVectors, list[Any]]] = {}
-        for k, (place, columns) in enumerate(zip(stack.slices(p), stack.columns, strict=True)):
-            if columns is not None and columns[-1] >= d:
-                raise InputError(
-                    f"kernel {k} wants column {columns[-1]} and there are {d}; number the columns from 0."
-                )
-            key = None if columns is None else columns.tobytes()
-            if key not in self._groups:
-                self._groups[key] = columns, BasisVectors(select_columns(basis, columns)), []
-            self._groups[key][2].append((place, stack.kernels[k]))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return MultipleKernelsMap, (self.stack, self.basis)
-
-    def block(self, rows: Any, dtype: Any) -> np.ndarray:
-        """Values of shape (n_rows, M p), those of kernel k in columns k p to (k + 1) p."""
-        out = np.empty((n_rows_of(rows), self.n_features), dtype)
-        for columns, vectors, placed in self._groups.values():
-            seen = select_columns(rows, columns)
-            for place, kernel in placed:
-                out[:, place] = kernel.values(seen, vectors, dtype)
-        return out
 
 
 def select_columns(rows: Any, columns: np.ndarray | None) -> Any:

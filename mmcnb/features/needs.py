@@ -9,12 +9,7 @@ SPARSE_WORK = 2**26  # bytes of copies of CSR rows, measured on 2,000 rows of 1,
 
 
 def landmark_needs(
-    rows: RowShape,
-    n_landmarks: int,
-    sample_size: int,
-    candidates: int = 7,
-    stays_sparse: bool = False,
-    basis_rows: int = 0,
+    rows: RowShape, n_landmarks: int, sample_size: int, candidates: int = 7, stays_sparse: bool = False
 ) -> FitNeeds:
     """The needs of a fit on landmarks of a sample, without those of the search for clusters.
 
@@ -28,8 +23,6 @@ def landmark_needs(
         Kernel functions that are tried on the sample, each with kernel columns of its own.
     stays_sparse : bool, default=False
         Whether a sample of sparse rows, and sparse landmarks of very many columns, are not made dense.
-    basis_rows : int, default=0
-        Landmarks that are in memory if the kernel columns of more than ``n_landmarks`` are counted apart.
 
     Returns
     -------
@@ -43,7 +36,7 @@ def landmark_needs(
         sample = min(SPARSE_WORK, 32 * size * rows.n_features) + 4 * size * rows.row_bytes
     else:
         sample = size * rows.n_features * (rows.itemsize + 8.0)
-    basis = _basis_bytes(rows, max(n_landmarks, basis_rows), candidates if stays_sparse else 0)
+    basis = _basis_bytes(rows, n_landmarks, candidates if stays_sparse else 0)
     return FitNeeds(
         n_landmarks,
         sample_size,

@@ -290,9 +290,8 @@ def principal_features(features: np.ndarray, weights: np.ndarray | None = None) 
 def total_variance_of(z: Any, weights: np.ndarray | None) -> float:
     """Mean squared distance of the rows from their mean in feature space, trace(K̃)/n."""
     shares = row_shares(z.shape[0], weights)
-    squares = z.multiply(z) if hasattr(z, "multiply") else z * z
-    centre = np.asarray(shares @ z).ravel()
-    return float(np.asarray(shares @ squares).sum() - centre @ centre)
+    centre = shares @ z
+    return float((shares @ (z * z)).sum() - centre @ centre)
 
 
 MANY_COLUMNS = 1000  # beyond it an iterative solver finds the leading components
@@ -308,25 +307,16 @@ def principal_directions(z: Any, count: int, weights: np.ndarray | None = None) 
     >>> principal_directions(np.array([[0.0, 0.0], [2.0, 0.0]]), 1).shape
     (2, 1)
     """
-    from scipy.sparse import diags_array
-
-    shares = row_shares(z.shape[0], weights)
-    mean, size = np.asarray(shares @ z).ravel(), z.shape[1]
-    count = min(count, size)
-    if size > MANY_COLUMNS:
-        return _scores_by_rows(z, shares, mean, min(count, z.shape[0]))
-    covariance = to_dense((diags_array(shares) @ z).T @ z) - np.outer(mean, mean)
-    vectors = np.linalg.eigh(covariance)[1][:, ::-1][:, :count]
-    largest = np.abs(vectors).argmax(axis=0)
-    vectors = vectors * np.sign(vectors[largest, np.arange(count)])
-    return np.asarray(z @ vectors) - mean @ vectors
+    if z.shape[1] > MANY_COLUMNS:
+        return _scores_by_rows(z, row_shares(z.shape[0], weights), min(count, *z.shape))
+    return principal_features(to_dense(z), weights).z[:, :count]
 
 
-def _scores_by_rows(z: Any, shares: np.ndarray, mean: np.ndarray, count: int) -> np.ndarray:
+def _scores_by_rows(z: Any, shares: np.ndarray, count: int) -> np.ndarray:
     """The same from the inner products of the rows: no more than a few vectors of the columns are held."""
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    m, roots = z.shape[0], np.sqrt(shares)
+    m, roots, mean = z.shape[0], np.sqrt(shares), shares @ z
 
     def axis_of(u: np.ndarray) -> np.ndarray:
         return np.asarray(z.T @ (roots * u) - mean * (roots @ u))
