@@ -500,8 +500,10 @@ def test_a_folder_that_is_no_store_is_never_replaced(fitted, tmp_path, capsys):
 def test_a_missing_or_closed_folder_is_refused_at_once(fitted, tmp_path, monkeypatch, capsys):
     words = ["predict", fitted / "blobs.model", fitted / "blobs.zarr", "--labels"]
     assert "does not exist" in refuse(capsys, *words, tmp_path / "no" / "labels")
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    assert "cannot be written" in refuse(capsys, *words, tmp_path / "labels")
+    denied = PermissionError(13, "Permission denied")
+    monkeypatch.setattr(os, "mkdir", lambda *_: throw(denied))
+    monkeypatch.setattr(mmcnb, "load", lambda _: pytest.fail("the work has begun"))
+    assert "could not be written (Permission denied)" in refuse(capsys, *words, tmp_path / "labels")
 
 
 def test_outputs_appear_all_or_none(tmp_path):

@@ -95,10 +95,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _ending(error: BaseException, checkpoint: str | None) -> tuple[int, str]:
     """The exit code of a command that an error ended, and the sentence that says why."""
     if is_interrupt(error):
+        again = "nothing half-written was left behind"
         if checkpoint is not None and Path(checkpoint).is_dir():
             again = f"run the same command again to go on from {checkpoint}"
-        else:
-            again = "nothing half-written was left behind"
         return INTERRUPTED, f"stopped by the user; {again}."
     if isinstance(error, SystemError):
         raise error
@@ -110,11 +109,9 @@ def _ending(error: BaseException, checkpoint: str | None) -> tuple[int, str]:
 
     if error.errno in DISK_FULL:
         place = f" while writing {error.filename}" if error.filename else ""
-        remedy = "free some space or choose an output folder on another disk"
-        return BAD_INPUT, f"the disk is full{place}; {remedy}."
-    if error.filename is None:
-        return BAD_INPUT, f"{error}."
-    return BAD_INPUT, f"{error.filename}: {error.strerror}; check the path and its permissions."
+        return BAD_INPUT, f"the disk is full{place}; free some space or choose a folder on another disk."
+    known = f"{error.filename}: {error.strerror}; check the path and its permissions"
+    return BAD_INPUT, f"{known if error.filename else error}."
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -72,10 +72,10 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     help_ = "a parameter of the method: n_init=3, gamma=median, cluster_sizes=0.5,0.3,0.2; repeatable"
     parser.add_argument("--set", action="append", type=setting, default=[], metavar="NAME=VALUE", help=help_)
     of_default = parser.add_argument_group("parameters with an option of their own")
+    shared: dict[str, Any] = {"type": value_of, "metavar": "VALUE", "default": argparse.SUPPRESS}
     for name in (*OPTIONS, *FORMER):
-        shown: Any = {"help": argparse.SUPPRESS} if name in FORMER else {}
-        option = {"type": value_of, "metavar": "VALUE", "default": argparse.SUPPRESS, **shown}
-        of_default.add_argument(f"--{name.replace('_', '-')}", **option)
+        shown = argparse.SUPPRESS if name in FORMER else None
+        of_default.add_argument(f"--{name.replace('_', '-')}", help=shown, **shared)
 
 
 def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:

@@ -1,6 +1,5 @@
 """Outputs are checked before any work, and appear whole or not at all."""
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,7 +49,7 @@ def whole_outputs(
 
 
 def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:
-    """Refuse outputs that would destroy inputs, or lie in folders that cannot be written.
+    """Refuse outputs that would destroy inputs.
 
     Parameters
     ----------
@@ -60,13 +59,10 @@ def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:
     Raises
     ------
     InputError
-        If an output overlaps another path, or its folder cannot be written.
+        If an output overlaps another path.
     """
     for number, output in enumerate(outputs):
         for other in (*sources, *outputs[:number]):
             one, two = Path(output).resolve(), Path(other).resolve()
             if one == two or one in two.parents or two in one.parents:
                 raise InputError(f"{output}: this output overlaps {other}; choose another path for it.")
-        folder = Path(output).absolute().parent
-        if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
-            raise InputError(f"{output}: the folder {folder} cannot be written; choose another one.")

@@ -3,7 +3,6 @@
 import signal
 import threading
 import time
-from types import FrameType
 from typing import Any, Self
 
 PATIENCE_SECONDS = 10.0
@@ -42,7 +41,7 @@ class StopSignals:
         """The outputs are in their places, so that nothing is left to stop but the report."""
         self._deaf_until = time.monotonic() + PATIENCE_SECONDS
 
-    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+    def _interrupt(self, *_: object) -> None:
         now = time.monotonic()
         if now >= self._deaf_until:
             self._deaf_until = now + PATIENCE_SECONDS

@@ -20,8 +20,7 @@ NO_PICTURE = 'none, for want of matplotlib: install it with "python -m pip insta
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mmcnb demo``."""
     parser.add_argument("--out", default="mmcnb-demo", help="folder for the pictures (default: %(default)s)")
-    rows = "rows of the rings (default: %(default)s)"
-    parser.add_argument("--rows", type=int, default=2_000_000, help=rows)
+    parser.add_argument("--rows", type=int, default=2_000_000, help="rows of rings (default: %(default)s)")
     parser.add_argument("--keep", action="store_true", help="keep the stores there too")
 
 
@@ -45,10 +44,9 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
             writer.append(X.astype(np.float32), y)
         # The Gaussian kernel finds the rings too, and labels rows in less time and memory than the graph.
         # The limit is below the size of the store, and leaves room to compile the first fit.
-        options = {"kernel": "rbf", "memory_limit": "600MiB"}
         return {
-            "rings": _compare(rings, folder / "rings.png", _scatter, (1, 2), **options),
-            "digits": _compare(digits, folder / "digits.png", _mean_images, (2, 1), n_clusters=10),
+            "rings": _compare(rings, folder, _scatter, (1, 2), kernel="rbf", memory_limit="600MiB"),
+            "digits": _compare(digits, folder, _mean_images, (2, 1), n_clusters=10),
             "seconds": time.perf_counter() - started,
         }
 
@@ -68,10 +66,11 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
 
 
 def _compare(
-    store: Path, picture: Path, draw: Callable[..., None], grid: tuple[int, int], **parameters: Any
+    store: Path, folder: Path, draw: Callable[..., None], grid: tuple[int, int], **parameters: Any
 ) -> dict[str, Any]:
     """Errors of both methods, and a picture with a part for each if matplotlib is installed."""
     import numpy as np
+    from sklearn.cluster import KMeans
 
     from mmcnb import MaximumMarginClustering, open_samples
     from mmcnb.metrics import balanced_clustering_error
@@ -84,7 +83,9 @@ def _compare(
     started = times()[0]
     labels = {"mmcnb": estimator.fit(samples).labels_}
     fitted, memory, limit = times()[0], peak_memory(), estimator.memory_limit
-    labels["k_means"] = _k_means(samples, estimator.n_clusters)
+    ends = [*range(0, samples.n_samples, PEER_ROWS), samples.n_samples]
+    peer = KMeans(estimator.n_clusters, n_init=10, random_state=0).fit(samples.block(0, ends[1]))
+    labels["k_means"] = np.concatenate([peer.predict(samples.block(*block)) for block in pairwise(ends)])
     report = {
         **{name: getattr(samples, name) for name in ("n_samples", "n_features")},
         **{name: getattr(estimator, f"{name}_") for name in ("kernel", "candidate")},
@@ -94,7 +95,7 @@ def _compare(
         "seconds": fitted - started,
         "k_means_seconds": times()[0] - fitted,
         **{f"{name}_error": balanced_clustering_error(y, found) for name, found in labels.items()},
-        "picture": None if find_spec("matplotlib") is None else str(picture),
+        "picture": None if find_spec("matplotlib") is None else str(folder / f"{store.stem}.png"),
     }
     if report["picture"]:
         from matplotlib.figure import Figure
@@ -105,18 +106,8 @@ def _compare(
         for part, (name, found) in zip(parts, sorted(labels.items()), strict=True):
             part.suptitle(f"{name.replace('_', '-')}, balanced error {report[f'{name}_error']:.1%}")
             draw(part, X, found[: len(X)], y[: len(X)])
-        figure.savefig(picture, dpi=120)
+        figure.savefig(report["picture"], dpi=120)
     return report
-
-
-def _k_means(samples: Any, n_clusters: int) -> Any:
-    """Labels by scikit-learn's k-means of the first rows, which then labels all, a block at a time."""
-    import numpy as np
-    from sklearn.cluster import KMeans
-
-    ends = [*range(0, samples.n_samples, PEER_ROWS), samples.n_samples]
-    peer = KMeans(n_clusters, n_init=10, random_state=0).fit(samples.block(0, ends[1]))
-    return np.concatenate([peer.predict(samples.block(*block)) for block in pairwise(ends)])
 
 
 def _mean_images(part: Any, X: Any, labels: Any, y: Any) -> None:

@@ -12,18 +12,13 @@ import mmcnb
 from mmcnb.cli._common import table
 from mmcnb.errors import InputError
 
-LIBRARIES = (
-    *("numpy", "scipy", "numba", "llvmlite", "zarr", "pandas", "scikit-learn"),
-    *("dask", "distributed", "fsspec", "anndata", "matplotlib"),
-)
+LIBRARIES = "numpy scipy numba llvmlite zarr pandas scikit-learn dask distributed fsspec anndata matplotlib"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mmcnb doctor``."""
-    folder = "look for leftovers of killed commands there, and check nothing else"
-    parser.add_argument("folder", metavar="FOLDER", nargs="?", help=folder)
-    clean = "remove leftovers; files that a living process writes are never touched"
-    parser.add_argument("--clean", action="store_true", help=clean)
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", help="look for leftovers there, nothing else")
+    parser.add_argument("--clean", action="store_true", help="remove leftovers, but none of a living process")
     parser.add_argument("--warm", action="store_true", help="compile the routines of default fits first")
 
 
@@ -37,9 +32,11 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         mmcnb.warmup()
     elif arguments.folder is not None or arguments.clean:
         return left
+    from threadpoolctl import threadpool_info
+
     # The routine loads the libraries whose compile cache and thread pools are looked at after it.
-    checks = {"versions": _versions, "routine": _routine, "machine": _machine, "thread_pools": _thread_pools}
-    return {name: check() for name, check in checks.items()} | left
+    report: dict[str, Any] = {"versions": _versions(), "routine": _routine(), "machine": _machine()}
+    return report | {"thread_pools": threadpool_info()} | left
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
@@ -65,7 +62,7 @@ def _leftovers(folder: Path, clean: bool) -> list[dict[str, Any]]:
 def _versions() -> dict[str, str]:
     found = {one.name.lower(): one.version for one in distributions()}
     here = {"mmcnb": mmcnb.__version__, "python": platform.python_version()}
-    return here | {name: found.get(name, "not installed") for name in LIBRARIES}
+    return here | {name: found.get(name, "not installed") for name in LIBRARIES.split()}
 
 
 def _routine() -> dict[str, Any]:
@@ -99,10 +96,3 @@ def _machine() -> dict[str, Any]:
         "numba_threads": numba.config.NUMBA_NUM_THREADS,
         "compile_cache": cache,
     }
-
-
-def _thread_pools() -> list[dict[str, Any]]:
-    from threadpoolctl import threadpool_info
-
-    shown = {"pool": "internal_api", "threads": "num_threads", "library": "filepath"}
-    return [{name: pool[key] for name, key in shown.items()} for pool in threadpool_info()]

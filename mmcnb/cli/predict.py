@@ -4,12 +4,11 @@ import argparse
 import time
 from typing import Any
 
-from mmcnb.cli._common import add_options, add_store
-from mmcnb.cli._common import table as lines
+from mmcnb.cli._common import add_options, add_store, table
 from mmcnb.cli._methods import runtime_of
 from mmcnb.cli._outputs import whole_outputs
 
-__all__ = ["add_arguments", "lines", "run"]
+lines = table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

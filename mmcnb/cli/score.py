@@ -25,44 +25,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--label-column", metavar="NAME", help=column)
     rows = "rows of the sample for the silhouette (default: %(default)s)"
     parser.add_argument("--sample-size", type=int, default=5000, metavar="ROWS", help=rows)
-    scale = "scale the columns for the silhouette, as a fit with this option did"
-    parser.add_argument("--scale", choices=["standard"], help=scale)
+    parser.add_argument("--scale", choices=["standard"], help="scale columns of the silhouette as in the fit")
     parser.add_argument("--random-state", type=int, default=0, metavar="SEED", help="seed of that sample")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Score the clusters."""
     import numpy as np
+    from sklearn.metrics import normalized_mutual_info_score
 
-    from mmcnb import open_samples
-    from mmcnb.metrics import sampled_silhouette
+    from mmcnb import metrics, open_samples
     from mmcnb.stores._labels import stored_classes
 
     samples = open_samples(arguments.store, arguments.element)
     labels, source = _values(arguments.labels, None, samples), arguments.classes or arguments.labels
-    if arguments.classes or arguments.label_column:
-        classes = _values(source, arguments.label_column, samples)
-    else:
-        classes = stored_classes(samples)
+    is_given = arguments.classes or arguments.label_column
+    classes = _values(source, arguments.label_column, samples) if is_given else stored_classes(samples)
     clusters, counts = np.unique(labels, return_counts=True)
     report = {
         **{name: getattr(arguments, name) for name in ("store", "labels")},
         **{name: getattr(samples, name) for name in ("n_samples", "n_features")},
         "sizes": dict(zip(map(str, clusters.tolist()), counts.tolist(), strict=True)),
-        **({} if classes is None else _against(classes, labels)),
         "silhouette_rows": min(arguments.sample_size, samples.n_samples),
     }
+    if classes is not None:
+        codes = (np.unique(values, return_inverse=True)[1] for values in (classes, labels))
+        table = metrics.matched_confusion(classes, labels)
+        report |= {
+            "balanced_error": metrics.balanced_clustering_error(classes, labels),
+            "adjusted_rand_index": metrics.adjusted_rand_index(classes, labels),
+            "normalized_mutual_information": normalized_mutual_info_score(*codes),
+            "confusion": {"counts": table.to_numpy(), "classes": table.index, "clusters": table.columns},
+        }
     try:
         given = {name: getattr(arguments, name) for name in ("sample_size", "scale", "random_state")}
-        return report | {"silhouette": sampled_silhouette(samples, labels, **given)}
+        return report | {"silhouette": metrics.sampled_silhouette(samples, labels, **given)}
     except InputError as error:
         return report | {"silhouette": None, "no_silhouette": str(error)}
 
 
 def _values(path: str, column: str | None, samples: Any) -> Any:
     """One label or class a row, of the rows of a store."""
-    import numpy as np
-
     from mmcnb.stores import open_index
     from mmcnb.stores._label_table import read_names, read_values
 
@@ -76,30 +79,12 @@ def _values(path: str, column: str | None, samples: Any) -> Any:
     names, kept = read_names(path), open_index(samples)
     if names is None or kept is None:
         return values
-    text = np.dtypes.StringDType()
-    other = names.astype(text) != kept.astype(text)
+    other = names.astype("T") != kept.astype("T")  # as texts of any length
     if other.any():
         row = int(other.argmax())
         fault = f"{path} has other rows than {samples.name}: row {row} is {names[row]}, not {kept[row]}"
         raise InputError(f"{fault}; give the labels of these rows, in their order.")
     return values
-
-
-def _against(classes: Any, labels: Any) -> dict[str, Any]:
-    """The measures against known classes."""
-    import numpy as np
-    from sklearn.metrics import normalized_mutual_info_score
-
-    from mmcnb.metrics import adjusted_rand_index, balanced_clustering_error, matched_confusion
-
-    table = matched_confusion(classes, labels)
-    codes = (np.unique(values, return_inverse=True)[1] for values in (classes, labels))
-    return {
-        "balanced_error": balanced_clustering_error(classes, labels),
-        "adjusted_rand_index": adjusted_rand_index(classes, labels),
-        "normalized_mutual_information": normalized_mutual_info_score(*codes),
-        "confusion": {"counts": table.to_numpy(), "classes": table.index, "clusters": table.columns},
-    }
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:

@@ -4,10 +4,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from mmcnb.cli._common import add_options
-from mmcnb.cli._common import table as lines
+from mmcnb.cli._common import add_options, table
 
-__all__ = ["add_arguments", "lines", "run"]
+lines = table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
