@@ -127,9 +127,8 @@ class CrammerSingerMMC(StreamedClusterer):
         return needs_of_search(rows, settings)
 
     def _fit(self, session: FitSession) -> FitResult:
-        settings = self._settings()
         parameters = values_of(self, "C", "continuation", "n_init", "eta", "max_rounds")
-        return fit_on_landmarks(session, settings, search_config(session, **parameters))
+        return fit_on_landmarks(session, self._settings(), search_config(session, **parameters))
 
     def _settings(self) -> SearchSettings:
         """How least squares clusters the sample."""
@@ -137,9 +136,5 @@ class CrammerSingerMMC(StreamedClusterer):
         if isinstance(self.cluster_sizes, str):
             sizes["cluster_sizes"] = "equal"
         partition = PartitionConfig(n_init=int(self.n_init) + 2, **sizes)
-        return SearchSettings(
-            partition,
-            self.kernel,
-            n_landmarks=self.n_landmarks or LANDMARKS,
-            **values_of(self, "gamma", "degree", "coef0", "sample_size"),
-        )
+        others = values_of(self, "gamma", "degree", "coef0", "sample_size")
+        return SearchSettings(partition, self.kernel, n_landmarks=self.n_landmarks or LANDMARKS, **others)

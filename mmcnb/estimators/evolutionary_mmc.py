@@ -161,10 +161,8 @@ class EvolutionaryMMC(StreamedClusterer):
         kernel = default_kernel(self, session.sample, session.sample_weights)
         model, fitness = self._fitness(session, kernel)
         seeds = session.random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()
-        found = run_evolutions(
-            *(session.engine, fitness, seeds, session.record),
-            **values_of(self, "balance", "n_parents", "n_offspring", "max_generations", "patience"),
-        )
+        limits = values_of(self, "balance", "n_parents", "n_offspring", "max_generations", "patience")
+        found = run_evolutions(session.engine, fitness, seeds, session.record, **limits)
         y = found[0].y.astype(np.float64)
         labels, objective = signs(fitness.decide(y)), fitness.value(y)
         agreement, converged = float(np.mean(y == labels)), len(found[0].best) < self.max_generations

@@ -172,10 +172,9 @@ class MultipleKernelClustering(StreamedClusterer):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_base_kernels(self.kernels, self.columns)
-        if self.basis == "exact":
-            for name in ("n_landmarks", "sample_size"):
-                if getattr(self, name) is not None:
-                    raise InputError(f"basis='exact' takes all rows; leave {name} at None.")
+        for name in ("n_landmarks", "sample_size"):
+            if self.basis == "exact" and getattr(self, name) is not None:
+                raise InputError(f"basis='exact' takes all rows; leave {name} at None.")
         if self.n_clusters != 2 and (self.balance != 0 or self.init != "mixed"):
             raise InputError(
                 f"balance and init are for two clusters; with n_clusters={self.n_clusters} leave them at 0.0 "

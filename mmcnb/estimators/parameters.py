@@ -148,14 +148,10 @@ def open_checkpoint(
 
 def _identity(estimator: Any, samples: Samples, weights: np.ndarray | None, unit: float) -> dict[str, Any]:
     """Everything that the result depends on, by the names that messages use."""
-    parameters = {
-        name: value
-        for name, value in estimator.get_params(deep=False).items()
-        if name not in RUNTIME_NAMES and name != "random_state"
-    }
+    parameters = estimator.get_params(deep=False)
     return {
         "the estimator": type(estimator).__name__,
-        **parameters,
+        **{name: parameters[name] for name in parameters if name not in RUNTIME_NAMES},
         "random_state": _seed(estimator.random_state),
         "the rows": {"digest": samples.digest},
         "the place of the rows": "a store" if samples.is_reopenable else "memory",  # the passes differ

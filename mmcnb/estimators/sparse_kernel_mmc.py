@@ -134,7 +134,7 @@ class SparseKernelMMC(StreamedClusterer):
         super()._check_parameters()
         if self.basis == "shared" and self.kernel != "rbf":
             raise InputError(
-                f"basis={self.basis!r} needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
+                f"basis='shared' needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
             )
 
     def _needs(self, rows: RowShape) -> FitNeeds:

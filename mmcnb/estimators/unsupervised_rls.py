@@ -163,7 +163,6 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
             z(x): without size constraints a row belongs to the cluster of the nearest mean.
         """
         features, _ = self._features(X, element)
-        assert self.model_.ridge is not None
         return self._run(DecisionPass(self.model_.ridge), features, "features")
 
     @property

@@ -35,9 +35,7 @@ def check_base_kernels(kernels: Any, columns: Any) -> None:
             raise InputError('columns are given and kernels="auto" reads all; give a list of kernels too.')
         return
     if not isinstance(kernels, list | tuple):
-        raise InputError(
-            f'kernels={shown(kernels)} is no list; give "auto" or a list such as ["linear", "rbf"].'
-        )
+        raise InputError(f'kernels={shown(kernels)} is no list; give "auto" or a list such as ["rbf"].')
     if len(kernels) == 0:
         raise InputError('kernels is empty; give at least one kernel, or "auto".')
     for k, kernel in enumerate(kernels):
@@ -64,7 +62,7 @@ def _named(kernel: Any, place: str) -> tuple[str, dict[str, Any]]:
     if name not in KERNELS:
         known = ", ".join(repr(one) for one in KERNELS)
         raise InputError(
-            f"{place}={shown(name)} is unknown; give one of {known}, or a function of two blocks."
+            f"{place}={shown(name)} is unknown; give one of {known} or a function of two blocks."
         )
     for key, value in parameters.items():
         if key not in PARAMETERS[name]:

@@ -147,9 +147,7 @@ class BasisMap:
         self._groups: dict[bytes | None, tuple[np.ndarray | None, BasisVectors, list[Any]]] = {}
         for k, (one, columns) in enumerate(zip(kernels, getattr(kernel, "columns", (None,)), strict=True)):
             if columns is not None and columns[-1] >= d:
-                raise InputError(
-                    f"kernel {k} wants column {columns[-1]} and there are {d}; number the columns from 0."
-                )
+                raise InputError(f"kernel {k} wants column {columns[-1]} and there are {d}; count from 0.")
             key = None if columns is None else columns.tobytes()
             if key not in self._groups:
                 self._groups[key] = columns, BasisVectors(select_columns(basis, columns)), []
