@@ -98,7 +98,7 @@ class DaskEngine(Engine):
     def send(self, data: bytes, name: str) -> Any:
         """A future of some bytes."""
         if len(data) > GRAPH_BYTES:
-            return self.client.scatter(data, broadcast=True, hash=False)
+            return self._scatter(data)
         return self.client.submit(same, data, key=f"mmcnb-{name}-{uuid4().hex}", pure=False)
 
     def samples_data(self, samples: Samples) -> Any:
@@ -113,8 +113,18 @@ class DaskEngine(Engine):
 
     def values(self, values: np.ndarray, start: int, worker: str) -> Any:
         """What one group needs of an array with a value a row."""
-        part, options = values[start : start + GROUP_ROWS], {"workers": [worker], "hash": False}
-        return self._once("values", values, start, lambda: self.client.scatter(part, **options))
+        part = values[start : start + GROUP_ROWS]
+        return self._once("values", values, start, lambda: self._scatter(part, [worker]))
+
+    def _scatter(self, data: Any, workers: list[str] | None = None) -> Any:
+        """A future of data that a worker has at once; raises `LostError` if that worker leaves meanwhile.
+
+        Not broadcast, which may never return if a worker leaves: the others fetch what their tasks need.
+        """
+        try:
+            return self.client.scatter(data, workers=workers, hash=False)
+        except (OSError, KeyError) as error:  # Dask has a KeyError for a worker that is gone
+            raise LostError from error
 
     def _once(self, kind: str, value: Any, place: Any, send: Callable[[], Any]) -> Any:
         key = kind, id(value), place
@@ -182,8 +192,9 @@ class DaskEngine(Engine):
             while not gathered.done():
                 with suppress(TimeoutError):
                     return gathered.result(POLL_SECONDS)
-                pending = {worker for worker, future in tasks.values() if future.status == "pending"}
-                if pending - set(self._workers()):
+                # A result that was ready when its worker left is "lost", and may not be "pending" again.
+                late = {worker for worker, future in tasks.values() if future.status in ("pending", "lost")}
+                if late - set(self._workers()):
                     raise LostError  # Dask may wait for ever for a worker that left, whatever others it has
             return gathered.result()  # a task may raise TimeoutError too
         except (CancelledError, KilledWorker) as error:
@@ -211,11 +222,10 @@ class _Sweep:
         self.starts = range(0, samples.n_samples, GROUP_ROWS)
         self.pickled, self.values = pickle_pass(pass_, samples.n_samples)
         self.pass_: Any = None
-        self._send()
 
     def _send(self) -> None:
         """Send what is not there yet, or not any more."""
-        self.threads = self.engine.assign(self.starts)
+        self.engine.assign(self.starts)
         self.engine.forget_lost()
         self.data = self.engine.samples_data(self.samples)
         if self.pass_ is None or not is_there(self.pass_):
@@ -223,16 +233,15 @@ class _Sweep:
 
     def totals(self) -> Iterator[tuple[Any, bool]]:
         """Total of each group and whether its rows are cached, in order, with some groups sent ahead."""
-        size = GROUPS_AHEAD * self.threads
-        waiting: deque[Tasks] = deque()
+        size = GROUPS_AHEAD * self.engine.assign(self.starts)
+        waiting = deque([self._submit(self.starts[:size])])
         try:
-            for first in range(0, len(self.starts) + size, size):  # one turn more than there are batches
+            for first in range(size, len(self.starts) + size, size):  # the last turn sends no more
                 if first < len(self.starts):
                     waiting.append(self._submit(self.starts[first : first + size]))
-                if first > 0:
-                    yield from self._results(waiting[0])
-                    for _, future in waiting.popleft().values():
-                        future.release()
+                yield from self._results(waiting[0])
+                for _, future in waiting.popleft().values():
+                    future.release()
         finally:
             left = [future for tasks in waiting for _, future in tasks.values()]
             if left and self.engine.client.status == "running":
@@ -241,11 +250,11 @@ class _Sweep:
 
     def _submit(self, starts: Sequence[int]) -> Tasks:
         """Tasks of some groups, in order, by their first row; again where a worker leaves meanwhile."""
-        for _ in range(TRIES):
-            try:
+        for again in range(TRIES):
+            with suppress(LostError):
+                if again or self.pass_ is None:
+                    self._send()
                 return self._tasks(starts)
-            except OSError:  # while values were sent to a worker
-                self._send()
         raise self._dying(starts)
 
     def _tasks(self, starts: Sequence[int]) -> Tasks:
@@ -270,13 +279,12 @@ class _Sweep:
 
     def _results(self, tasks: Tasks) -> list[Any]:
         """The results of some tasks; what was lost with a worker is sent again."""
-        for _ in range(TRIES):
-            try:
+        for again in range(TRIES):
+            with suppress(LostError):
+                if again:
+                    self._send()
+                    tasks |= self._submit([start for start in tasks if tasks[start][1].status != "finished"])
                 return self.engine.results(tasks)
-            except LostError:
-                self._send()
-                lost = [start for start, (_, future) in tasks.items() if future.status != "finished"]
-                tasks |= self._submit(lost)
         raise self._dying(tasks)
 
     def _dying(self, starts: Collection[int]) -> InputError:

@@ -29,6 +29,7 @@ SECONDS = 120
 PATIENCE = 12.0  # seconds that a fit waits for workers to come back, instead of a minute
 LOST_AFTER = "3s"  # a worker without a heartbeat is lost to the scheduler, instead of after five minutes
 LONGEST = 60.0  # seconds of a try until a fit must have ended
+GRAPH_BYTES = 4 * 2**20, 0  # of rounds over all kinds, in turn: with 0 Dask cannot make lost data again
 PARAMETERS = {"gamma": 2.0, "n_landmarks": 8, "n_init": 1, "sample_size": 150, "random_state": 0, "n_jobs": 1}
 SETTINGS = {
     "distributed.admin.system-monitor.interval": "5s",
@@ -41,7 +42,7 @@ SETTINGS = {
 @cache
 def rows() -> Path:
     """A store of several groups of rows, which goes with this process."""
-    from mmcnb.synthetic import write_synthetic
+    from mmcnb.datasets import write_synthetic
 
     _folders.append(tempfile.TemporaryDirectory(prefix="campaign-dask-"))
     path = Path(_folders[0].name, "rows.zarr")
@@ -178,6 +179,7 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
     from mmcnb.engine import dask as engine
 
     engine.PATIENCE_SECONDS = PATIENCE
+    engine.GRAPH_BYTES = GRAPH_BYTES[seed // len(KINDS) % 2]
     draw, kind = np.random.default_rng(seed), KINDS[seed % len(KINDS)]
     bits, store = expected(), str(rows())
     seconds = usual_seconds()

@@ -2,7 +2,9 @@
 
 import asyncio
 import gc
+import os
 import pickle
+import signal
 import subprocess
 import sys
 import time
@@ -255,10 +257,11 @@ def test_data_that_died_with_a_worker_is_sent_again(own_cluster, path, monkeypat
         assert engine.run(OrderedSum(), samples)[1].tobytes() == expected
 
 
-def test_values_are_sent_again_where_their_worker_leaves_meanwhile(dask_client, path, monkeypatch):
+@pytest.mark.parametrize("most", [0, dask_engine.GRAPH_BYTES])
+def test_what_is_sent_while_its_worker_leaves_is_sent_again(dask_client, path, monkeypatch, most):
     client, samples = dask_client(2), open_samples(path)
     sweep = RowSumPass(np.random.default_rng(2).random(N))
-    scatter, failures = client.scatter, [OSError("Stream is closed"), TimeoutError("no valid workers")]
+    scatter, failures = client.scatter, [OSError("closed"), TimeoutError("none"), KeyError("tcp://")]
 
     def unsteady(*arguments, **options):
         if failures:
@@ -266,13 +269,15 @@ def test_values_are_sent_again_where_their_worker_leaves_meanwhile(dask_client, 
         return scatter(*arguments, **options)
 
     monkeypatch.setattr(client, "scatter", unsteady)
+    monkeypatch.setattr(dask_engine, "GRAPH_BYTES", most)  # with 0, samples and pass are scattered as well
     with ThreadEngine(1) as threads, DaskEngine(client) as engine:
         expected = threads.run(sweep, samples)[0].tobytes()
         assert engine.run(sweep, samples)[0].tobytes() == expected
     assert not failures
 
 
-def test_results_lost_while_they_are_gathered_are_noticed(dask_client, monkeypatch):
+@pytest.mark.parametrize("status", ["pending", "lost"])
+def test_results_lost_while_they_are_gathered_are_noticed(dask_client, monkeypatch, status):
     async def never(futures, asynchronous):
         await asyncio.Event().wait()
 
@@ -280,7 +285,26 @@ def test_results_lost_while_they_are_gathered_are_noticed(dask_client, monkeypat
     monkeypatch.setattr(dask_engine, "POLL_SECONDS", 0.1)
     monkeypatch.setattr(client, "gather", never)
     with DaskEngine(client) as engine, pytest.raises(LostError):
-        engine.results({0: ("tcp://127.0.0.1:1", SimpleNamespace(status="pending"))})
+        engine.results({0: ("tcp://127.0.0.1:1", SimpleNamespace(status=status))})
+
+
+@pytest.mark.slow
+def test_results_that_were_ready_when_all_workers_died_are_computed_again(own_cluster, path, monkeypatch):
+    monkeypatch.setattr(dask_engine, "GROUPS_AHEAD", 1)
+    client, samples = own_cluster(1), open_samples(path)
+    with ThreadEngine(1) as threads:
+        expected = list(threads.groups(OrderedSum(), samples))
+    with DaskEngine(client) as engine:
+        found = engine.groups(OrderedSum(), samples)
+        totals = [next(found)]  # the next group is sent already
+        states = [state for key, state in client.futures.items() if "mmcnb-group" in str(key)]
+        wait_until(lambda: all(state.status == "finished" for state in states))
+        pid = next(iter(client.run(os.getpid).values()))
+        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+        wait_until(lambda: {state.status for state in states} == {"lost"})
+        totals += found
+    assert [names for names, _ in totals] == [names for names, _ in expected]
+    np.testing.assert_array_equal([total for _, total in totals], [total for _, total in expected])
 
 
 @pytest.mark.slow
