@@ -40,7 +40,6 @@ PUBLIC = (
     "samples",
     "selection",
     "stores",
-    "synthetic",
 )
 LIMITS = ".ci/limits.toml"
 LONG_FILE = 400  # lines; only printed

@@ -30,7 +30,7 @@ PROCESS = """
 import json, sys, time, warnings
 import numpy as np
 import mmcnb
-from mmcnb.synthetic import make_block
+from mmcnb.datasets import make_block
 
 warnings.simplefilter("ignore")
 {preparation}
@@ -50,7 +50,7 @@ DEFAULT = "MaximumMarginClustering(2, random_state=0, n_jobs=1)"
 LEAST_SQUARES = "UnsupervisedRLS({k}, random_state=0, n_jobs=1)"
 PREDICT = """
 import shutil, tempfile
-from mmcnb.synthetic import write_synthetic
+from mmcnb.datasets import write_synthetic
 
 kept = tempfile.TemporaryDirectory()  # goes with the process
 folder = kept.name

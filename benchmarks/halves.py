@@ -7,7 +7,7 @@ pairs of classes, and its texts as words and as embeddings; so are all shapes of
 import re
 from zlib import crc32
 
-from mmcnb.synthetic import SHAPES
+from mmcnb.datasets import SHAPES
 
 __all__ = ["CONFIRMATION", "TUNING", "half_of", "whole_of"]
 

@@ -34,7 +34,8 @@ COLUMNS = [
 ]
 RECORDED = (*KEYS, "settings", "code", "status", "reason", "found", "versions")
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas", "zarr", "piqp")
-MAKES_TABLES = ("benchmarks.tables", "benchmarks.studies._choice_tables")  # and decides no run
+_STUDIES = "benchmarks.studies"
+MAKES_TABLES = ("benchmarks.tables", f"{_STUDIES}._choice_tables", f"{_STUDIES}._columns_tables")  # no run
 Record = dict[str, Any]
 Identity = tuple[Any, ...]
 

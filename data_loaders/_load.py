@@ -10,10 +10,11 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from scipy.sparse import vstack as stack_sparse
 
-from mmcnb import InputError, synthetic
+from mmcnb import InputError
 from mmcnb.samples import open_samples
 from mmcnb.stores import create_csr_store, create_dense_store, open_class_labels
 
+from . import synthetic
 from ._dataset import Block, DataSet, Rows
 from ._files import Source
 from ._registry import DATASETS, PAPER_PAIRS, SYNTHETIC, find_dataset

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.datasets import load_digits, make_circles
 
 import mmcnb
+from mmcnb.datasets import make_block
 from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay, KernelWeightsDisplay, ShakingDisplay
-from mmcnb.synthetic import make_block
 
 DPI = 100
 

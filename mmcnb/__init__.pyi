@@ -17,7 +17,7 @@ from mmcnb.estimators.support_cluster_machine import SupportClusterMachine as Su
 from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS as UnsupervisedRLS
 from mmcnb.estimators.warmup import warmup as warmup
 from mmcnb.samples import open_samples as open_samples
-from mmcnb.samples.tables import read_table as read_table
+from mmcnb.tables.rows import read_table as read_table
 
 __version__: str
 __all__ = [

@@ -81,11 +81,7 @@ def shows_bars() -> bool:
 
 @contextmanager
 def progress(
-    total: int | None,
-    description: str,
-    unit: str = "rows",
-    enabled: bool | None = None,
-    lines: bool = False,
+    total: int | None, description: str, unit: str = "rows", enabled: bool | None = None, lines: bool = False
 ) -> Iterator[Progress]:
     """Show how far a long piece of work has come.
 

@@ -15,9 +15,9 @@ import zarr
 import mmcnb
 from mmcnb.cli import main
 from mmcnb.cli._outputs import check_paths, whole_outputs
+from mmcnb.datasets import make_block, write_synthetic
 from mmcnb.errors import InputError
 from mmcnb.metrics import balanced_clustering_error
-from mmcnb.synthetic import make_block, write_synthetic
 
 ROWS, FEATURES = 1500, 3
 HINGE = ("--method", "sparse-kernel-mmc")
@@ -323,7 +323,7 @@ def test_parameters_out_of_range_leave_nothing(words, method, named, store, tmp_
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["fit"], "required: STORE, --model"),
+        (["fit"], "the following arguments are required: STORE;"),
         (["fit", "s", "--model", "m", "--set", "C"], "argument --set: 'C' has no value; write name=value"),
         (["fit", "s", "--model", "m", "--jobs", "x"], "argument --jobs: invalid int value: 'x'"),
         (["fry"], "invalid choice: 'fry'"),
@@ -337,6 +337,10 @@ def test_argument_errors_are_one_sentence(words, sentence, capsys):
     err = capsys.readouterr().err
     assert sentence in err
     assert err.count("\n") == 1
+
+
+def test_a_fit_writes_a_model_or_labels(store, capsys):
+    assert "nothing would be written; give --labels OUT.csv, or --model FILE" in refuse(capsys, "fit", store)
 
 
 def test_plan_wants_a_store_or_a_size(store, capsys):

@@ -12,9 +12,9 @@ from sklearn.metrics import adjusted_rand_score
 import mmcnb
 from mmcnb.cli import main
 from mmcnb.cli._methods import DEFAULT, METHODS, OPTIONS, estimator_class, parameters_of, value_of
+from mmcnb.datasets import make_block, write_synthetic
 from mmcnb.engine.plan import RowShape
 from mmcnb.stores import create_dense_store
-from mmcnb.synthetic import make_block, write_synthetic
 
 ROWS, FEATURES, SEED, CLUSTERS = 600, 3, 35, 3
 SEVERAL = "--method multiple-kernel-clustering"

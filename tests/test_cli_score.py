@@ -12,9 +12,9 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 import mmcnb
 from mmcnb.cli import main
+from mmcnb.datasets import write_synthetic
 from mmcnb.metrics import balanced_clustering_error, sampled_silhouette
 from mmcnb.stores import create_dense_store, open_class_labels
-from mmcnb.synthetic import write_synthetic
 
 ROWS, CLUSTERS = 600, 3
 METHOD = [

@@ -51,11 +51,11 @@ def test_the_commands_of_the_readme_make_labels_of_a_csv(tmp_path, monkeypatch, 
     X = np.random.default_rng(0).normal(size=(300, 4)) + np.repeat(np.eye(4)[:3] * 9, 100, axis=0)
     pd.DataFrame(X, columns=list("abcd")).to_csv("rows.csv", index=False)
     typed = [words[1:] for words in commands(ROOT / "README.md") if is_ours(words) and words[1] != "demo"]
-    assert [words[0] for words in typed] == ["convert", "fit"]
+    assert [words[0] for words in typed] == ["fit"]
     for words in typed:
         assert main(words) == 0, capsys.readouterr().err
     (labels,) = (words[words.index("--labels") + 1] for words in typed if "--labels" in words)
-    expected = mmcnb.load(tmp_path / "rows.model").predict(tmp_path / "rows.zarr")
+    expected = mmcnb.load(tmp_path / "rows.model").predict(tmp_path / "rows.csv")
     np.testing.assert_array_equal(read_values(tmp_path / labels), expected)
     assert adjusted_rand_score(np.arange(300) // 100, expected) == 1
 

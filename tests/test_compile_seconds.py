@@ -15,7 +15,7 @@ FIRST = """
 import json, logging, time
 import mmcnb
 from mmcnb.engine.plan import RowShape
-from mmcnb.synthetic import make_block
+from mmcnb.datasets import make_block
 
 logging.basicConfig(level=logging.INFO, format="%(message)s")
 X, _ = make_block("blobs", 0, 200, 3, random_state=0)
@@ -62,7 +62,7 @@ def test_a_warm_default_leaves_nothing_for_its_plan_to_count(tmp_path):
         "import mmcnb; from mmcnb.engine.plan import RowShape; "
         "mmcnb.warmup(mmcnb.MaximumMarginClustering()); "
         "print(mmcnb.MaximumMarginClustering().plan(RowShape(1000, 2)).compile_seconds); "
-        "from mmcnb.synthetic import make_shape; X, _ = make_shape('two-rings', 1000, random_state=0); "
+        "from mmcnb.datasets import make_shape; X, _ = make_shape('two-rings', 1000, random_state=0); "
         "print(mmcnb.MaximumMarginClustering(random_state=0).fit(X).report_['compile_seconds'])"
     )
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}

@@ -30,7 +30,6 @@ PUBLIC_MODULES = [
     "mmcnb.samples",
     "mmcnb.selection",
     "mmcnb.stores",
-    "mmcnb.synthetic",
 ]
 
 # Errors of numpydoc's validation we want none of: unknown, missing, misnamed or misordered parameters, no

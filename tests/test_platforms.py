@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from mmcnb import _machine
+from mmcnb.datasets import make_block
 from mmcnb.stores.atomic import AtomicOutput
-from mmcnb.synthetic import make_block
 
 ROOT = Path(__file__).parent.parent
 POSIX_MODULES = {"fcntl", "resource", "termios", "pwd", "grp", "posix"}

@@ -14,11 +14,11 @@ from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
 from mmcnb import kernels
+from mmcnb.datasets import make_block, write_synthetic
 from mmcnb.errors import InputError
 from mmcnb.least_squares.objective import smoother
 from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay, HistoryDisplay, ShakingDisplay
 from mmcnb.plotting._shaking import shaking_waves
-from mmcnb.synthetic import make_block, write_synthetic
 
 
 @pytest.fixture(autouse=True)

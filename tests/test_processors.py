@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.preprocessing import StandardScaler, normalize
 
-from mmcnb.synthetic import make_shape
+from mmcnb.datasets import make_shape
 
 pytestmark = [
     pytest.mark.slow,

@@ -12,11 +12,11 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
+from mmcnb.datasets import make_shape
 from mmcnb.errors import InputError
 from mmcnb.plotting import SelectionDisplay
 from mmcnb.selection import select_n_clusters
 from mmcnb.stores import create_dense_store
-from mmcnb.synthetic import make_shape
 
 FIGURES = ["objective", "relative_objective", "margin", "stability", "eigengap"]
 FOUR = 4.0 * np.eye(4)  # all as far from one another, so that two or three clusters can be cut in many ways
@@ -177,7 +177,7 @@ def test_frames_without_figures_and_too_few_axes_are_refused(frame):
 @pytest.fixture(scope="module")
 def chosen():
     X, _ = make_shape("four-moons", 400, random_state=0)
-    return mmcnb.MaximumMarginClustering(None, max_clusters=5, random_state=0).fit(X)
+    return mmcnb.MaximumMarginClustering(None, max_clusters=5, scale=None, random_state=0).fit(X)
 
 
 def test_a_fit_that_chose_its_number_is_drawn_with_the_choice(chosen):

@@ -7,8 +7,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
+from mmcnb.datasets import SHAPES, make_shape
 from mmcnb.errors import InputError
-from mmcnb.synthetic import SHAPES, make_shape
 
 SEPARATED = [name for name, shape in SHAPES.items() if shape.separated]
 TOUCHING = [name for name, shape in SHAPES.items() if not shape.separated]

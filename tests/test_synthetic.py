@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmcnb.datasets import make_block, write_synthetic
 from mmcnb.errors import InputError
 from mmcnb.samples import BLOCK_ROWS, open_samples
 from mmcnb.stores import open_class_labels
-from mmcnb.synthetic import make_block, write_synthetic
 
 KINDS = ("rings", "moons", "blobs", "arcs")
 

@@ -22,6 +22,7 @@ def test_its_examples_run(tmp_path, monkeypatch):
     assert open_class_labels(said["houses"]).tolist() == [0, 1, 0]
     assert open_index(said["houses"]).tolist() == ["a", "b", "c"]
     assert said["taken"]["cells_filled"] == 1
+    assert said["houses"].block(0, 3).tolist() == [[51.5, 1, 0], [140, 0, 1], [51.5, 1, 0]]
     exec(columnar, said)
     assert open_samples("houses.zarr").dtype == "float64"
     values = []
@@ -29,7 +30,7 @@ def test_its_examples_run(tmp_path, monkeypatch):
         *lines, last = code.strip().split("\n")
         exec("\n".join(lines), said)
         values.append(eval(last, said))
-    assert values[0].tolist() == [[51.5], [140]]
+    assert values[0].tolist() == [[51.5, 1, 0], [140, 0, 1]]
     assert values[1:] == [2]
 
 

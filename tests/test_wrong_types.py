@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mmcnb
-from mmcnb import metrics, plotting, selection, synthetic
+from mmcnb import datasets, metrics, plotting, selection
 from mmcnb.errors import InputError, shown
 
 ROWS = np.concatenate([np.zeros((20, 3)), np.full((20, 3), 6.0)]) + np.arange(120).reshape(40, 3) % 7 / 10
@@ -52,9 +52,9 @@ CALLS = {
         sample_size=40,
         random_state=0,
     ),
-    "make_shape": small(synthetic.make_shape, name="two-rings", n_samples=50, random_state=0),
+    "make_shape": small(datasets.make_shape, name="two-rings", n_samples=50, random_state=0),
     "make_block": small(
-        synthetic.make_block, kind="blobs", start=0, stop=5, n_features=3, random_state=0, n_clusters=2
+        datasets.make_block, kind="blobs", start=0, stop=5, n_features=3, random_state=0, n_clusters=2
     ),
     "sampled_silhouette": small(
         metrics.sampled_silhouette, X=ROWS, labels=HALVES, sample_size=20, scale=None, random_state=0

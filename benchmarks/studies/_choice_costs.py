@@ -26,8 +26,8 @@ from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
 from benchmarks.studies._made import texts
 from benchmarks.studies._sets import QUICK_ROWS
 from benchmarks.tables import Result, goals_of
+from mmcnb.datasets import make_block
 from mmcnb.stores import create_csr_store
-from mmcnb.synthetic import make_block
 
 CANDIDATES, TEXT, MEMORY, TIME = "candidates", "sparse text", "memory", "time"
 DIGITS, BLOBS, TEXTS, RINGS, A9A = "mnist", "blobs", "texts", "rings", "a9a"

@@ -11,7 +11,7 @@ from benchmarks.halves import TUNING, half_of, whole_of
 from benchmarks.protocol import Data, draw, load_once
 from benchmarks.run import Options
 from benchmarks.studies._sets import SHAPE_ROWS, n_clusters_of, rows_of_set
-from mmcnb.synthetic import SHAPES
+from mmcnb.datasets import SHAPES
 
 GEOMETRY, TWO, MANY, TEXT, FEW_ROWS = KINDS = (
     *("shapes", "two classes", "many classes", "text"),

@@ -10,7 +10,7 @@ from benchmarks.methods import FRONT_DOOR, LEAST_SQUARES
 from benchmarks.protocol import ERROR, MNIST_PAIRS, Data, load_once, rows_within
 from benchmarks.run import Options
 from benchmarks.tables import over_seeds
-from mmcnb.synthetic import SHAPES, make_shape
+from mmcnb.datasets import SHAPES, make_shape
 
 OURS = (FRONT_DOOR, LEAST_SQUARES)
 SETS = (

@@ -39,7 +39,7 @@ from benchmarks.studies._choice_problems import GEOMETRY, MOST_ROWS, Problem, pr
 from benchmarks.studies._choice_tables import tables_of_papers, tables_of_problems
 from benchmarks.studies._sets import QUICK_ROWS, n_clusters_of, tuning
 from benchmarks.studies.peers import installed, with_noise
-from mmcnb.synthetic import SHAPES
+from mmcnb.datasets import SHAPES
 
 PEERS = (KMEANS, *libraries.METHODS)
 MOST_MARGIN_CLUSTERS = 12

@@ -35,7 +35,7 @@ from benchmarks.published import figure
 from benchmarks.run import OK, Options, Run, Runs, Section, frame_of_runs
 from benchmarks.tables import Goal, Result, beside_published, best, goals_of, over_seeds, slopes_over
 from mmcnb import kernels
-from mmcnb.synthetic import make_block
+from mmcnb.datasets import make_block
 
 EVO, FAST, SHAKING, NAIVE = "EvoMMC", "FastEvoMMC", "mixed shaking", "fitness in O(n²)"
 ESTIMATORS = {KMEANS: KMEANS, EVO: EVOLUTION, FAST: EVOLUTION, SHAKING: LEAST_SQUARES}

@@ -19,7 +19,7 @@ from benchmarks.protocol import fit_store, write_rows, written_once
 from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.studies._made import texts
 from benchmarks.tables import Goal, Result
-from mmcnb.synthetic import write_synthetic
+from mmcnb.datasets import write_synthetic
 
 LIMITS = (400, 512, 1024, 2048)  # MiB
 MIB, WORDS, FEWEST_ROWS = 2**20, 40, 1000

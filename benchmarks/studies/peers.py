@@ -13,7 +13,7 @@ sets    `MaximumMarginClustering` and `UnsupervisedRLS` on data sets, beside k-m
         neighbours; EVoC, told the number of clusters; UMAP at the settings of its guide to clustering, then
         HDBSCAN or k-means; spectral clustering of the graph of ten nearest neighbours; a Gaussian mixture;
         HDBSCAN. UMAP, EVoC and k-means take all columns, the others 50 principal axes of more
-shapes  the same on the shapes of `mmcnb.synthetic.SHAPES`, but for EVoC, which needs four columns
+shapes  the same on the shapes of `mmcnb.datasets.SHAPES`, but for EVoC, which needs four columns
 
 Figures are means of the adjusted Rand index and medians of the seconds, kernels compiled before. Noise is a
 cluster of its own, and "labelled" is the share of the other rows. On data sets, methods that draw nothing run
@@ -47,7 +47,7 @@ from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _sets
 from benchmarks.studies._tasks import load_task, parameters_of, tasks_of
 from benchmarks.tables import Result, goals_of, over_seeds, ratio_to
-from mmcnb.synthetic import SHAPES
+from mmcnb.datasets import SHAPES
 
 METHODS = (KMEANS, LEAST_SQUARES, HINGE, methods.MINIBATCH, methods.BISECTING, NYSTROEM, SPECTRAL, DENSITY)
 SLOW, SLOW_ROWS = (KMEANS, NYSTROEM), 65_000  # k-means of so many rows and ten clusters takes minutes

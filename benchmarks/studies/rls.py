@@ -36,7 +36,7 @@ from benchmarks.studies import peers
 from benchmarks.studies._tasks import TASKS
 from benchmarks.tables import Goal, Result, beside_published, best, goals_of, over_seeds, slopes_over
 from mmcnb import kernels
-from mmcnb.synthetic import make_block, write_synthetic
+from mmcnb.datasets import make_block, write_synthetic
 
 STOCHASTIC, STEEPEST, SHAKING, MIXED = "Stoc-RLS", "Steep-RLS", "UMC-RLS", "mixed shaking"
 SEARCHES = (STOCHASTIC, STEEPEST, SHAKING)

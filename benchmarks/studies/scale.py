@@ -40,7 +40,7 @@ from benchmarks.protocol import (
 )
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.tables import Goal, Result, goals_of
-from mmcnb.synthetic import write_synthetic
+from mmcnb.datasets import write_synthetic
 
 ARCS, COLUMNS = 10, 50
 ROWS, QUICK_ROWS, SMOKE_ROWS = 10**8, 10**6, 3000

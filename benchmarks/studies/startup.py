@@ -31,7 +31,7 @@ FITS, MOST_ABOVE_SECOND = ("MaximumMarginClustering", "SparseKernelMMC"), 25.0
 FIT_TWICE = """
 import json, sys, time, warnings
 import mmcnb
-from mmcnb.synthetic import make_block
+from mmcnb.datasets import make_block
 
 warnings.simplefilter("ignore")
 X, _ = make_block("blobs", 0, 3000, 10, random_state=0)

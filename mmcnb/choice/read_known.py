@@ -14,11 +14,7 @@ MOST_ROWS = 2000  # that are used; more do not change which partition is picked
 
 
 def read_known_rows(
-    partial_labels: Any,
-    must_link: Any,
-    cannot_link: Any,
-    n_samples: int,
-    n_clusters: int,
+    partial_labels: Any, must_link: Any, cannot_link: Any, n_samples: int, n_clusters: int
 ) -> KnownRows | None:
     """What is known of the rows; None where nothing is given.
 
@@ -161,8 +157,5 @@ def _fewer(known: KnownRows) -> KnownRows:
     named = named[:: max(1, -(-named.size // max(1, left)))]
     kept = np.union1d(named, known.pairs[pairs].ravel())
     return KnownRows(
-        known.rows[kept],
-        known.labels[kept],
-        np.searchsorted(kept, known.pairs[pairs]),
-        known.together[pairs],
+        known.rows[kept], known.labels[kept], np.searchsorted(kept, known.pairs[pairs]), known.together[pairs]
     )

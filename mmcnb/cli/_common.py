@@ -1,7 +1,7 @@
 """Arguments of several verbs, and how values are worded."""
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -26,6 +26,36 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+OF_TABLES: dict[str, dict[str, Any]] = {
+    "columns": {
+        "action": "append",
+        "help": "features to take, by name or number from 0, between commas or by several such options; a "
+        "name with a comma in it stands alone (default: all but texts of many values and numbers of rows, "
+        "which 'all' takes too)",
+    },
+    "drop": {"action": "append", "help": "columns to leave out, given as those of --columns"},
+    "label_column": {"help": "column of classes"},
+    "index_column": {"help": "column of the names of rows"},
+    "header": {"choices": ["yes", "no"], "help": "whether the first line of text names the columns"},
+    "na_values": {"action": "append", "help": "mark of missing values beside NA, ? and -; '' is none"},
+    "thousands": {"help": "mark between thousands in text"},
+    "decimal": {"choices": [".", ","], "help": "decimal point of text (default: .)"},
+    "delimiter": {"help": "mark between cells of text (default: that of the first lines)"},
+    "missing": {
+        "choices": ["median", "drop", "refuse"],
+        "help": "missing cells: the median of the column (default), rows left out, or an error",
+    },
+    "categories": {
+        "choices": ["auto", "one-hot", "refuse"],
+        "help": "a column of text becomes a 0/1 column for each text, by default if these are few",
+    },
+    "dates": {
+        "choices": ["epoch", "drop", "refuse"],
+        "help": "dates become seconds since 1970 (default), are left out, or are an error",
+    },
+}
+
+
 def add_options(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
     """Add some of the options that several verbs have."""
     for name in names:
@@ -36,6 +66,26 @@ def add_store(parser: argparse.ArgumentParser, **options: Any) -> None:
     """Add the argument STORE and its ``--element``."""
     parser.add_argument("store", metavar="STORE", help="rows: a Zarr store or a table of numbers", **options)
     add_options(parser, "element")
+
+
+def add_table_options(parser: argparse.ArgumentParser, *without: str) -> None:
+    """Add the options of CSV, Parquet and Arrow files, but for some."""
+    group = parser.add_argument_group("tables (CSV, Parquet, Arrow)")
+    for name, options in OF_TABLES.items():
+        metavar: Any = {} if "choices" in options else {"metavar": "NAME" if "column" in name else "MARK"}
+        if name not in without:
+            group.add_argument(f"--{name.replace('_', '-')}", **metavar, **options)
+
+
+def listed(listing: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Word rows of one kind as a table with a header."""
+    if not listing:
+        return
+    rows = [["column", *list(listing[0])[1:]]]
+    rows += [["" if value is None else words(value) for value in column.values()] for column in listing]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def table(rows: Mapping[str, Any]) -> Iterator[str]:

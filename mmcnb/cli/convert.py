@@ -5,30 +5,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from mmcnb.cli._common import add_options, words
+from mmcnb.cli._common import OF_TABLES, add_options, add_table_options, listed
 from mmcnb.cli._common import table as described
-
-OF_TABLES: dict[str, dict[str, Any]] = {
-    "columns": {
-        "action": "append",
-        "help": "features to take, by name or number from 0, between commas or by several such options "
-        "(default: all); a name with a comma in it stands alone",
-    },
-    "drop": {"action": "append", "help": "columns to leave out, given as those of --columns"},
-    "label_column": {"help": "column of classes"},
-    "index_column": {"help": "column of the names of rows"},
-    "header": {"choices": ["yes", "no"], "help": "whether the first line of text names the columns"},
-    "na_values": {"action": "append", "help": "mark of missing values beside NA, ? and -; '' is none"},
-    "thousands": {"help": "mark between thousands in text"},
-    "decimal": {"choices": [".", ","], "help": "decimal point of text (default: .)"},
-    "delimiter": {"help": "mark between cells of text (default: that of the first lines)"},
-    "missing": {
-        "choices": ["refuse", "drop", "mean"],
-        "help": "missing and infinite cells: refuse (default), drop their rows, or take the column's mean",
-    },
-    "categories": {"choices": ["one-hot"], "help": "write a column of text as one 0/1 column for each text"},
-    "dates": {"choices": ["epoch", "drop"], "help": "write dates as seconds since 1970, or leave them out"},
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,10 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="IN", help=source)
     parser.add_argument("out", metavar="OUT", help="Zarr store to write")
     parser.add_argument("--layout", choices=["auto", "dense", "csr"], default="auto", help="form of the rows")
-    group = parser.add_argument_group("tables (CSV, Parquet, Arrow)")
-    for name, options in OF_TABLES.items():
-        metavar: Any = {} if "choices" in options else {"metavar": "NAME" if "column" in name else "MARK"}
-        group.add_argument(f"--{name.replace('_', '-')}", **metavar, **options)
+    add_table_options(parser)
     parser.add_argument("--zero-based", action="store_true", help="LIBSVM columns are numbered from 0, not 1")
     number = "number of features, if IN may not show all"
     parser.add_argument("--features", dest="n_features", type=int, metavar="N", help=number)
@@ -66,22 +41,11 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _show_columns(listing: list[dict[str, Any]]) -> None:
-    print("of the first rows:", *_listed(listing), sep="\n", file=sys.stderr, flush=True)
+    print("of the first rows:", *listed(listing), sep="\n", file=sys.stderr, flush=True)
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
     """Word the treatment of each column, and the store."""
-    yield from _listed(report.get("columns") or [])
+    yield from listed(report.get("columns") or [])
     shown = {name: value for name, value in report.items() if name != "columns"}
     yield from described(shown | {name: shown.get(name) or None for name in ("rows_dropped", "cells_filled")})
-
-
-def _listed(listing: list[dict[str, Any]]) -> Iterator[str]:
-    """Columns with type, missing and different values, and their treatment, as a table."""
-    if not listing:
-        return
-    rows = [["column", *list(listing[0])[1:]]]
-    rows += [["" if value is None else words(value) for value in column.values()] for column in listing]
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -29,9 +29,9 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     import numpy as np
     from sklearn.datasets import load_digits
 
+    from mmcnb.datasets import write_synthetic
     from mmcnb.stores import create_dense_store
     from mmcnb.stores.atomic import scratch_folder
-    from mmcnb.synthetic import write_synthetic
 
     folder, started = Path(arguments.out), time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)

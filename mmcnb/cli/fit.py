@@ -4,18 +4,20 @@ import argparse
 import logging
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from mmcnb._compiling import times
 from mmcnb._config import format_bytes
 from mmcnb._machine import peak_memory
-from mmcnb.cli._common import add_options, add_store, words
+from mmcnb.cli._common import OF_TABLES, add_options, add_store, add_table_options, listed, words
 from mmcnb.cli._methods import add_method, make_estimator
 from mmcnb.cli._outputs import check_paths, whole_outputs
+from mmcnb.errors import InputError
 
 OF_ALL = "n_clusters", "objective", "converged", "candidate", "kernel", "kernel_names", "kernel_weights"
 OF_SOME_METHODS = (
-    *("sizes", "sample_sizes", "labels_seconds", "numbers", "trust"),
+    *("sizes", "sample_sizes", "labels_seconds", "numbers", "trust", "scaling", "columns"),
     *("gamma", "w_norm", "w_norm_random", "score", "gap"),
 )
 
@@ -23,9 +25,10 @@ OF_SOME_METHODS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mmcnb fit``."""
     add_store(parser)
-    parser.add_argument("--model", required=True, help="path of the model")
+    parser.add_argument("--model", help="path of the model")
     add_options(parser, "labels")
     add_method(parser)
+    add_table_options(parser, "label_column")
     add_options(parser, "memory-limit", "jobs", "dask")
     folder = "checkpoint folder: the same command again resumes from there"
     parser.add_argument("--checkpoint", metavar="FOLDER", help=folder)
@@ -45,14 +48,29 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         sources.append(arguments.checkpoint)
         # The outputs that are there are those of the command that is given again.
         overwrite = overwrite or is_finished(arguments.checkpoint)
-    with whole_outputs([arguments.model], sources, overwrite, arguments.labels) as asides:
-        return _fit(arguments, *asides)
+    outputs = [] if arguments.model is None else [arguments.model]
+    if not outputs and arguments.labels is None:
+        raise InputError("nothing would be written; give --labels OUT.csv, or --model FILE, or both.")
+    with whole_outputs(outputs, sources, overwrite, arguments.labels) as asides:
+        return _fit(arguments, *asides if outputs else (None, *asides))
 
 
-def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -> dict[str, Any]:
+def _rows(arguments: argparse.Namespace) -> Any:
+    """The rows, of a table by its options."""
+    from mmcnb import open_samples
+    from mmcnb.samples._text import table_format
+    from mmcnb.tables.columns import TableOptions
+
+    given = {name: value for name in OF_TABLES if (value := getattr(arguments, name, None)) is not None}
+    if given and table_format(Path(arguments.store)) is None:
+        option = next(iter(given)).replace("_", "-")
+        raise InputError(f"--{option} is of CSV, Parquet and Arrow files, but {arguments.store} is none.")
+    return open_samples(arguments.store, arguments.element, options=TableOptions(**given) if given else None)
+
+
+def _fit(arguments: argparse.Namespace, model: str | None, labels: str | None = None) -> dict[str, Any]:
     from sklearn.exceptions import ConvergenceWarning, EfficiencyWarning
 
-    from mmcnb import open_samples
     from mmcnb.engine.checkpoint import recorded_passes
     from mmcnb.errors import ClusterWarning
     from mmcnb.stores._report import unchecked
@@ -60,14 +78,15 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
     for category in (ClusterWarning, ConvergenceWarning, EfficiencyWarning):  # the verdict says it
         warnings.simplefilter("ignore", category)
     estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=1)
-    samples = open_samples(arguments.store, arguments.element)
+    samples = _rows(arguments)
     if not samples.checksummed:
         warnings.warn(unchecked(samples.name), stacklevel=1)
     resumed = recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
     started = times()[0]  # a clock that stands still while something is compiled
     estimator.fit_model(samples, out=labels)
     estimator.set_params(verbose=0)  # the progress belongs to this command and not to the model
-    estimator.save(model)
+    if model is not None:
+        estimator.save(model)
     seconds = times()[0] - started
     report = dict.fromkeys(OF_SOME_METHODS) | estimator.report_
     return report | {
@@ -79,17 +98,21 @@ def _fit(arguments: argparse.Namespace, model: str, labels: str | None = None) -
         "rows_per_second": samples.n_samples / seconds,
         "peak_memory_bytes": peak_memory(),
         "resumed": resumed,
+        "is_table": samples.encoding is not None,
     }
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
     """Word the verdict."""
     yield f"{report['n_samples']:,} rows x {report['n_features']:,} features of {report['store']}"
+    if report["is_table"]:
+        yield from listed(report["columns"])
     yield from (f"{name:<17}{text}" for name, text in _entries(report) if text)
 
 
 def _entries(report: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
     """Names and texts of the lines; those without text are left out."""
+    yield "columns", report["scaling"]
     yield "cluster sizes", _sizes(report)
     yield "candidate", report["candidate"]
     yield "number", report["numbers"] and _number(report)
@@ -109,7 +132,7 @@ def _entries(report: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
     yield "peak memory", format_bytes(report["peak_memory_bytes"])
     if report["checkpoint"]:
         yield "checkpoint", f"{report['checkpoint']}; {report['resumed']} passes were taken from it"
-    yield from ((name, report[name]) for name in ("model", "labels"))
+    yield from ((name, report[name]) for name in ("model", "labels") if report[name])
 
 
 def _number(report: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     from mmcnb.stores import describe_store
 
     if "://" not in arguments.store and table_format(Path(arguments.store)) and not arguments.element:
-        from mmcnb.samples.tables import describe_table
+        from mmcnb.tables.rows import describe_table
 
         return describe_table(arguments.store)
     return describe_store(arguments.store, arguments.element)

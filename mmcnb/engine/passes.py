@@ -9,6 +9,7 @@ from sklearn.utils.random import sample_without_replacement
 from mmcnb.engine.run import Engine, Pass
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
+from mmcnb.samples.derived import Scaling
 from mmcnb.samples.matrix import as_matrix, column_sums, stack
 
 SAMPLE_ROWS = 2000  # of the sample by default: `python -m benchmarks peers` and `rls`
@@ -114,13 +115,12 @@ class DrawnSample:
     ----------
     sample : ndarray or csr_array of shape (m, d)
         The requested rows.
-    mean, deviation : ndarray of shape (d,) or None, default=None
+    scaling : Scaling or None, default=None
         Mean and standard deviation of the columns over all rows, where requested.
     """
 
     sample: Any
-    mean: np.ndarray | None = None
-    deviation: np.ndarray | None = None
+    scaling: Scaling | None = None
 
 
 def draw_sample(
@@ -158,7 +158,7 @@ def draw_sample(
     parts, (total, squares, weight) = engine.run(both, samples, "sample")
     mean = np.asarray(total).ravel() / weight
     deviation = np.sqrt(np.maximum(np.asarray(squares).ravel() / weight - mean**2, 0))
-    return DrawnSample(stack(parts), mean, deviation)
+    return DrawnSample(stack(parts), Scaling(mean, deviation))
 
 
 def first_rows(labels: np.ndarray, n_clusters: int, start: int = 0) -> np.ndarray:

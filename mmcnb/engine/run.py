@@ -297,7 +297,7 @@ class ThreadEngine(Engine):
     def __enter__(self) -> Self:
         self._blas = SingleThreadedBLAS()
         self._blas.__enter__()
-        self._pool = ThreadPoolExecutor(self.threads, "mmcnb", self._mark_thread)
+        self._pool = ThreadPoolExecutor(self.threads, "mmcnb", setattr, (self._of_thread, "is_ours", True))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -307,9 +307,6 @@ class ThreadEngine(Engine):
     def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
         """The results for all items, in order; each item runs its passes in one thread."""
         return super().each(function, items) if self._alone else list(self._pool.map(function, items))
-
-    def _mark_thread(self) -> None:
-        self._of_thread.is_ours = True
 
     @property
     def _alone(self) -> bool:

@@ -10,10 +10,12 @@ import numpy as np
 
 from mmcnb._compiling import times
 from mmcnb._config import configured, is_client
+from mmcnb.columns.columns import Treatment
 from mmcnb.engine.dask import DaskEngine, connection
 from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.run import Engine, ThreadEngine
 from mmcnb.samples import Samples
+from mmcnb.samples.derived import Scaling
 
 Record = Callable[[dict[str, Any]], None]
 Result = TypeVar("Result")
@@ -151,8 +153,10 @@ class FitSession:
         Rows drawn at random, with their columns scaled.
     sample_weights : ndarray of shape (m,) or None
         Weights of the sample.
-    mean, deviation : ndarray of shape (d,) or None
-        Moments of the columns, where they are scaled.
+    scaling : Scaling or None
+        The scaling of the columns; None if they are as they were.
+    treatment : Treatment
+        The treatment of the columns, and its reason.
     random_state : RandomState
         Source of all random choices of the fit.
     known : KnownRows or None, default=None
@@ -170,8 +174,8 @@ class FitSession:
     record: Record
     sample: Any
     sample_weights: np.ndarray | None
-    mean: np.ndarray | None
-    deviation: np.ndarray | None
+    scaling: Scaling | None
+    treatment: Treatment
     random_state: Any
     known: Any = None
     weight_unit: float = 1.0

@@ -40,8 +40,8 @@ def advice(estimator: Any, session: FitSession) -> dict[str, type[Warning]]:
     from sklearn.exceptions import EfficiencyWarning
 
     sample, told = session.sample, dict[str, type[Warning]]()
-    if session.mean is None and getattr(estimator, "kernel", None) != "precomputed":
-        names = getattr(estimator, "feature_names_in_", None)
+    if estimator.scale is None and getattr(estimator, "kernel", None) != "precomputed":
+        names = session.samples.feature_names
         told |= dict.fromkeys([*count_advice(sample)] or [*spread_advice(sample, names)], ClusterWarning)
     if getattr(estimator, "kernel", "rbf") == "rbf":
         told |= dict.fromkeys(gamma_advice(getattr(estimator, "gamma", None), sample), ClusterWarning)

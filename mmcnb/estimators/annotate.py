@@ -59,7 +59,7 @@ def annotate(
     Examples
     --------
     >>> import anndata, mmcnb
-    >>> from mmcnb.synthetic import make_shape
+    >>> from mmcnb.datasets import make_shape
     >>> X, _ = make_shape("two-moons", 200, random_state=0)
     >>> adata = anndata.AnnData(X)
     >>> mmcnb.annotate(adata, n_clusters=2, random_state=0)

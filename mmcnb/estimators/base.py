@@ -17,6 +17,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mmcnb._constraints import Constraint
+from mmcnb.columns.columns import treat
 from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
@@ -44,6 +45,7 @@ from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPas
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples._open import names_in_frame
 from mmcnb.samples.derived import scaled_matrix
+from mmcnb.tables.columns import NUMBERS_ALONE, TableOptions
 
 FITTED = ("objective", "gamma", "converged", "report")
 MARGIN_FITTED = ("objective", "rho", "gamma", "converged", "report")
@@ -60,7 +62,7 @@ class FittedAttributes:
     feature_names_in_: np.ndarray
     history_: Any
     report_: dict[str, Any]
-    scale: str | None  # a parameter of every class
+    scale: Any  # a parameter of every class
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -276,7 +278,15 @@ class StreamedClusterer(ClusterMixin, Estimator):
 
     # -- the estimator -------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, element: str | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        element: str | None = None,
+        columns: Any = None,
+    ) -> Self:
         """Find the clusters.
 
         Parameters
@@ -290,6 +300,9 @@ class StreamedClusterer(ClusterMixin, Estimator):
             count.
         element : str or None, default=None
             Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+        columns : {None, "auto", "all"} or list of str or int, default=None
+            Columns of a frame or a table to take, by name or number. None and "auto" leave out texts of many
+            values, numbers of rows and empty columns; "all" takes these too.
 
         Returns
         -------
@@ -301,7 +314,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         InputError
             If the rows or a parameter are invalid; the message says which, and what to do.
         """
-        samples = read_input(self, X, reset=True, least_rows=2, element=element)
+        samples = read_input(self, X, reset=True, least_rows=2, element=element, columns=columns)
         with connected(self.engine):  # one cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels())
         return self
@@ -435,32 +448,39 @@ class StreamedClusterer(ClusterMixin, Estimator):
             rows = np.union1d(rows, known.rows)
             known = known.among(rows)
         drawn = draw_sample(engine, samples, rows, weights, moments=self.scale == "standard")
+        sample, own = drawn.sample, None if weights is None else weights[rows]
+        kept = "directions alone count" if getattr(self, "metric", None) == "cosine" else ""
+        is_part = rows.size < (samples.n_samples if weights is None else int(np.count_nonzero(weights)))
+        treatment = treat(self.scale, sample, drawn.scaling, own, samples.sources, kept, is_part)
         return FitSession(
             engine=engine,
             samples=samples,
             weights=weights,
             plan=plan,
-            sample=scaled_matrix(drawn.sample, drawn.mean, drawn.deviation, overwrite=True),
-            sample_weights=None if weights is None else weights[rows],
-            mean=drawn.mean,
-            deviation=drawn.deviation,
+            sample=scaled_matrix(sample, treatment.scaling, overwrite=self.scale == "standard"),
+            sample_weights=own,
+            scaling=treatment.scaling,
             random_state=random_state,
             known=known,
+            treatment=treatment,
             **shared,
         )
 
     def _set_attributes(self, session: FitSession, result: FitResult) -> None:
         """Number the clusters by their first rows, set the fitted attributes, and warn."""
         order = first_row_order(session, result)
-        self.model_ = replace(result.model, rule=result.model.rule.ordered(order))
+        rule, encoding = result.model.rule.ordered(order), session.samples.encoding
+        self.model_ = replace(result.model, rule=rule, encoding=encoding)
         for name, value in rescaled(result.attributes, session.weight_unit).items():
             setattr(self, f"{name}_", value)
         per_cluster = {name: [figures[k] for k in order] for name, figures in result.per_cluster.items()}
         told: dict[str, type[Warning]] = dict.fromkeys(result.warnings, ClusterWarning)
         if not result.attributes.get("converged", True):
             told = {result.unsettled or self._unsettled: ConvergenceWarning} | told
+        told |= dict.fromkeys([*session.treatment.sentinels, *session.samples.notes], ClusterWarning)
         told |= advice(self, session)
         report = rescaled({**per_cluster, **result.report}, session.weight_unit)
+        report = session.treatment.report(encoding) | report
         self.report_ = Report({**report, "warnings": list(told)})
         for sentence, category in told.items():
             logger.info(sentence)
@@ -477,7 +497,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
 
 
 def read_input(
-    estimator: Any, X: Any, reset: bool, least_rows: int = 1, element: str | None = None
+    estimator: Any, X: Any, reset: bool, least_rows: int = 1, element: str | None = None, columns: Any = None
 ) -> Samples:
     """The rows of any input, with the columns of the fit unless they are those of one.
 
@@ -493,6 +513,8 @@ def read_input(
         How many rows there must be.
     element : str or None, default=None
         Element of an AnnData object, a group or a file.
+    columns : {None, "auto", "all"} or list, default=None
+        Columns of a frame or a table that are taken.
 
     Returns
     -------
@@ -505,17 +527,34 @@ def read_input(
         If they cannot be read or are too few; or if names of columns are missing, new or in another order,
         or their number differs. The message lists them.
     """
-    names = None if reset else names_in_frame(X)
+    encoding = None if reset else estimator.model_.encoding
+    names = None if reset or encoding is not None else names_in_frame(X)
     if names is not None:  # before numbers are read from other columns
         _check_columns(estimator, "X", len(names), names, reset)
-    samples = open_samples(X, element)
+    options = TableOptions(columns=columns) if columns is not None else None if reset else NUMBERS_ALONE
+    if encoding is not None:
+        options = TableOptions(**dict(encoding.options), encoding=encoding)
+    samples = open_samples(X, element, options=options)
+    own = samples.encoding
+    if columns is not None and own is None:
+        raise InputError(f"columns is of frames and tables, and {samples.name} is none; leave it out.")
     if samples.n_samples < least_rows:
         raise InputError(
             f"{samples.name} contains {samples.n_samples} sample(s), while a minimum of {least_rows} is "
             "required; give more rows."
         )
-    if names is None:
-        _check_columns(estimator, samples.name, samples.n_features, samples.feature_names, reset)
+    if encoding is not None and (own or samples).feature_names == encoding.feature_names:
+        for note in samples.notes:
+            warnings.warn(note, ClusterWarning, stacklevel=3)
+    elif encoding is not None and (own or not encoding.is_plain):
+        raise InputError(
+            f"{samples.name} is no table with the columns of the fit; give a frame or the path of one."
+        )
+    elif names is None:
+        n_features, names = samples.n_features, samples.feature_names
+        if reset and own is not None:
+            n_features, names = len(own.columns), own.names
+        _check_columns(estimator, samples.name, n_features, names, reset)
     return samples
 
 

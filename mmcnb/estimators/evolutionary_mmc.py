@@ -193,16 +193,16 @@ class EvolutionaryMMC(StreamedClusterer):
         """The model without its hyperplane, and the fitness of labels of the sample."""
         sample, weights = session.sample, session.sample_weights
         alpha, centre = float(self.alpha), bool(self.centre)
-        empty, moments = Hyperplane(np.empty(0), 0.0), (session.mean, session.deviation)
+        empty = Hyperplane(np.empty(0), 0.0)
         if self.n_landmarks is None:
             basis = to_dense(sample, np.float64)
             fitted = MatrixFitness(kernel_values(sample, kernel, basis, np.float64), alpha, weights, centre)
-            return Model(empty, kernel, basis, *moments, "float64"), fitted
+            return Model(empty, kernel, basis, session.scaling, "float64"), fitted
         size = min(sample.shape[0], self.n_landmarks)
         basis = choose_landmarks(sample, size, session.random_state, weights)
         values, normalization = landmark_values(sample, kernel, basis)
         fitness = FeatureFitness(values, normalization, alpha, weights, centre)
-        return Model(empty, kernel, basis, *moments), fitness
+        return Model(empty, kernel, basis, session.scaling), fitness
 
 
 def column_bytes(sample_size: int, n_samples: int) -> float:

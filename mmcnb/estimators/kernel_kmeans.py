@@ -199,7 +199,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         mapped = RidgeMap(normalization, shares @ values @ normalization)
         start = self._cluster_sample(session, mapped, values)
         empty = Scores(np.empty((0, 0)), np.empty(0))
-        model = Model(empty, kernel, basis, session.mean, session.deviation, ridge=mapped)
+        model = Model(empty, kernel, basis, session.scaling, ridge=mapped)
         rows = session.cached(model.features(session.samples))
         found = self._cluster_all_rows(session, mapped, rows, start)
         sweep = pseudo_centre_pass(found, mapped, session.weights, self.kernel == "rbf")

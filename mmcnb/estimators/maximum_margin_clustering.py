@@ -15,6 +15,7 @@ from mmcnb.choice.number import best_number
 from mmcnb.choice.pick import REPAIRED, pick
 from mmcnb.choice.read_known import read_known_rows
 from mmcnb.choice.trust import trust
+from mmcnb.columns.columns import SingleColumns, single_columns
 from mmcnb.engine.passes import first_rows
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
@@ -73,8 +74,10 @@ class MaximumMarginClustering(StreamedClusterer):
         Most clusters to try if their number is chosen.
     n_nodes : int, default=20000
         Most nodes of the graph: rows drawn at random.
-    scale : {None, "standard"}, default=None
-        "standard" divides columns by their deviation (and centres dense ones).
+    scale : {"auto", "standard", None} or dict, default="auto"
+        "auto" makes columns comparable if their kinds or units differ. None
+        takes them as they are, "standard" divides each by its deviation. A dict gives "log", "standard", None
+        or a step for some columns, by name or number; the others are treated as by "auto".
     {runtime}
 
     Attributes
@@ -96,7 +99,8 @@ class MaximumMarginClustering(StreamedClusterer):
         "sizes" of the clusters. "candidates" has a row for each, by falling J: its name, J, the two parts of
         J, the shares of its clusters, the share of what is known that it breaks, and seconds. "left_out" says
         why a candidate is missing. "numbers" has J for each number of clusters that was tried. "trust" is a
-        dict with the "level" ("low", "medium" or "high"), the "reason" and the "agreement".
+        dict with the "level" ("low", "medium" or "high"), the "reason", the "agreement", and the "columns"
+        that make the clusters alone. "scaling" says why columns were scaled, and "columns" how.
     n_features_in_, feature_names_in_ : int, ndarray of object
         Number of columns; their names, if they have names.
 
@@ -110,7 +114,7 @@ class MaximumMarginClustering(StreamedClusterer):
     Examples
     --------
     >>> import mmcnb
-    >>> from mmcnb.synthetic import make_shape
+    >>> from mmcnb.datasets import make_shape
     >>> X, y = make_shape("three-rings", random_state=0)
     >>> model = mmcnb.MaximumMarginClustering(n_clusters=3, random_state=0).fit(X)
     >>> model.kernel_, model.report_["trust"]["level"]
@@ -127,7 +131,7 @@ class MaximumMarginClustering(StreamedClusterer):
     size_tolerance: float = 0.1
     max_clusters: int = 12
     n_nodes: int = N_NODES
-    scale: str | None = None
+    scale: Any = "auto"
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
         "n_clusters": IntervalOr(COUNT, ("auto",), optional=True),
@@ -153,6 +157,7 @@ class MaximumMarginClustering(StreamedClusterer):
         must_link: Any = None,
         cannot_link: Any = None,
         element: str | None = None,
+        columns: Any = None,
     ) -> Self:
         """Find the clusters.
 
@@ -174,6 +179,9 @@ class MaximumMarginClustering(StreamedClusterer):
             Pairs of rows that belong to one cluster, and to two.
         element : str or None, default=None
             Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+        columns : {None, "auto", "all"} or list of str or int, default=None
+            Columns of a frame or a table to take, by name or number. None and "auto" leave out texts of many
+            values, numbers of rows and empty columns; "all" takes these too.
 
         Returns
         -------
@@ -188,18 +196,19 @@ class MaximumMarginClustering(StreamedClusterer):
         Examples
         --------
         >>> import mmcnb
-        >>> from mmcnb.synthetic import make_shape
+        >>> from mmcnb.datasets import make_shape
         >>> X, y = make_shape("two-moons", 400, random_state=0)
         >>> known = {0: y[0], 1: y[1], 2: y[2]}
         >>> model = mmcnb.MaximumMarginClustering(random_state=0).fit(X, partial_labels=known)
         >>> model.report_["candidates"][0]["broken"]
         0.0
         """
-        samples = read_input(self, X, reset=True, least_rows=2, element=element)
+        samples = read_input(self, X, reset=True, least_rows=2, element=element, columns=columns)
         self._check_parameters()
-        known = read_known_rows(
-            partial_labels, must_link, cannot_link, samples.n_samples, self._most_clusters
-        )
+        given = partial_labels, must_link, cannot_link
+        known = None
+        if any(one is not None for one in given):
+            known = read_known_rows(*given, samples.n_samples, self._most_clusters)
         with connected(self.engine):  # one cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels(), known)
         return self
@@ -262,15 +271,47 @@ class MaximumMarginClustering(StreamedClusterer):
                 raise InputError("metric='cosine' has no use for n_features=1; give metric='euclidean'.")
             session = replace(session, sample=unit_rows(session.sample))
         each, seed, known = session.engine.each, session.seed(), session.known
-        given = session.sample, session.sample_weights, session.random_state
-        graph = node_graph(*given, each, axes_of(self._most_clusters))
+        graph, given = self._graph(session), session
+        session, graph, ready = self._best_scaled(session, graph, seed)
         session.record({"stage": "graph"})
         k, numbers = self._number(session, graph, seed)
-        found, left_out = candidates(graph, k, self._makers(session, graph, k, seed), each)
+        made = self._makers(session, graph, k, seed)
+        ready = [one for one in ready if one.labels.max() + 1 == k and one.name in dict(made)]
+        found, left_out = candidates(graph, k, made, each, ready)
         found = with_known(graph, known, k, found, starts=self.cluster_sizes is None)
         best = pick(graph, found, seed, known.tolerance if known else 0.0)
         session.record({"stage": "choice"})
-        return with_report(self._labelled(session, graph, best), graph, best, found, left_out, numbers)
+        columns = session.treatment.columns
+        single = None if columns is None else single_columns(columns, best.labels[graph.node_of])
+        result = with_report(self._labelled(session, graph, best), graph, best, found, single)
+        own = {"left_out": left_out, "numbers": numbers}
+        if session is not given:
+            own |= session.treatment.report(session.samples.encoding)
+        return replace(result, report=result.report | own)
+
+    def _graph(self, session: FitSession) -> NodeGraph:
+        given = session.sample, session.sample_weights, session.random_state
+        return node_graph(*given, session.engine.each, axes_of(self._most_clusters))
+
+    def _best_scaled(
+        self, session: FitSession, graph: NodeGraph, seed: int
+    ) -> tuple[FitSession, NodeGraph, list[Candidate]]:
+        """The fit with its columns as they are, if these separate far better and only their units differ.
+
+        Coordinates in metres are one unit, whatever their ranges.
+        """
+        columns = session.treatment.columns
+        if self.kernel in ALONE or columns is None or not session.treatment.only_units:
+            return session, graph, []
+        plain = replace(session, sample=columns.rows, scaling=None)
+        each, plain_graph = session.engine.each, self._graph(plain)
+        k, _ = self._number(plain, plain_graph, seed)
+        found = [candidates(one, k, makers(one, k, seed), each)[0] for one in (graph, plain_graph)]
+        scaled_J, plain_J = (max(one.score.J for one in of_graph) for of_graph in found)
+        if plain_J < scaled_J + 1.5:  # of both on other sets: `python -m benchmarks columns`
+            return session, graph, found[0]
+        plain = replace(plain, treatment=session.treatment.left_out(plain_J, scaled_J))
+        return plain, plain_graph, found[1]
 
     def _makers(
         self, session: FitSession, graph: NodeGraph, n_clusters: int, seed: int
@@ -281,7 +322,7 @@ class MaximumMarginClustering(StreamedClusterer):
         def of_model(make: Any) -> tuple[np.ndarray, Any]:
             made = make()
             model = made.model if isinstance(made, FitResult) else made
-            bare = replace(model, mean=None, deviation=None, is_unit=False)
+            bare = replace(model, scaling=None, is_unit=False)
             labels = bare.rule.label(bare.features(given).block(0, given.n_samples))
             return graph.of_nodes(labels.astype(np.int64)), made
 
@@ -327,8 +368,7 @@ class MaximumMarginClustering(StreamedClusterer):
         """All rows labelled by a candidate: by its model, or by the vote of the nodes."""
         made, k = best.model, int(best.labels.max()) + 1
         if not isinstance(made, FitResult):
-            moments = session.mean, session.deviation
-            empty = Model(Scores(np.eye(k), np.zeros(k)), None, None, *moments, "float64")
+            empty = Model(Scores(np.eye(k), np.zeros(k)), None, None, session.scaling, "float64")
             model = made or replace(empty, graph=vote(graph, best.labels, k))
             model = replace(model, is_unit=self.metric == "cosine")
             rows = model.features(session.samples)
@@ -404,14 +444,12 @@ def with_report(
     graph: NodeGraph,
     best: Candidate,
     found: Sequence[Candidate],
-    left_out: dict[str, str],
-    numbers: list[dict[str, float]],
+    single: SingleColumns | None,
 ) -> FitResult:
-    """The result of a fit with the candidates, the numbers that were tried, and the trust in its report."""
+    """The result of a fit with the candidates and the trust in its report."""
     others = [one for one in found if one is not best and one.name != best.name.removesuffix(REPAIRED)]
     judged = sorted([best, *others], key=lambda one: -one.score.J)
-    trusted = trust(best, others)
-    rows = [one.to_dict(graph.sizes) for one in judged]
-    report = {"candidates": rows, "left_out": left_out, "numbers": numbers, "trust": trusted}
+    trusted = trust(best, others, single)
+    report = {"candidates": [one.to_dict(graph.sizes) for one in judged], "trust": trusted}
     doubts = [f"the clusters may be none: {trusted['reason']}"] if trusted["level"] == "low" else []
     return replace(result, report=result.report | report, warnings=[*result.warnings, *doubts])

@@ -45,6 +45,21 @@ class KernelName:
         Choice(self.choices).check(name, value)
 
 
+@dataclass(frozen=True)
+class Scale:
+    """A scaling by name, or wishes for columns."""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError for other values."""
+        if not isinstance(value, Mapping):
+            return Choice((None, "auto", "standard")).check(name, value)
+        for column, wish in value.items():
+            if not isinstance(wish, str):
+                Interval(0.0, open_low=True, optional=True).check(f"{name}[{column!r}]", wish)
+            else:
+                Choice(("log", "standard", None)).check(f"{name}[{column!r}]", wish)
+
+
 COUNT, POSITIVE = Interval(1, integer=True), Interval(0.0, open_low=True)
 SHARE, OPTIONAL_SHARE = Interval(0.0, 1.0), Interval(0.0, 1.0, optional=True)
 SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class states its own
@@ -62,7 +77,7 @@ SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class st
     "tol": Interval(0.0),
     "balance": Interval(0.0, 1.0, open_high=True),
     **dict.fromkeys(("min_share", "size_tolerance"), SHARE),
-    "scale": Choice((None, "standard")),
+    "scale": Scale(),
     **dict.fromkeys(("continuation", "centre"), Choice((True, False))),
     "init": Choice(INITS),
     "algorithm": Choice(("full", "mini-batch")),

@@ -99,7 +99,7 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
+        return {_plain(key): _plain(part) for key, part in value.items()}
     return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mmcnb._constraints import Interval
+from mmcnb.columns.columns import treat
 from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import connected, tag
@@ -23,7 +25,7 @@ from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.hinge.shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Shrinking, model_of
 from mmcnb.samples import Samples
-from mmcnb.samples.derived import standardized
+from mmcnb.samples.derived import scaled_matrix
 from mmcnb.samples.matrix import with_short_indices
 from mmcnb.stores.classes import check_class_weight, check_counts, read_classes, weight_of_rows
 
@@ -180,10 +182,11 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         with connected(self.engine), self._open_engine(self.n_jobs) as engine:
             chosen = sample_rows(samples.n_samples, SAMPLE_ROWS, None, random_state)
             drawn = draw_sample(engine, samples, chosen, moments=self.scale == "standard")
-            sample = standardized(drawn.sample, self.scale).astype(np.float64)
+            given, is_part = (self.scale, drawn.sample, drawn.scaling), chosen.size < samples.n_samples
+            scaling = treat(*given, sources=samples.sources, is_part=is_part).scaling
+            sample = scaled_matrix(drawn.sample, scaling).astype(np.float64)
             kernel = default_kernel(self, with_short_indices(sample), None)
-            scaling = Model(Hyperplane(np.empty(0), 0.0), mean=drawn.mean, deviation=drawn.deviation)
-            rows = scaling.scaled(samples)
+            rows = Model(Hyperplane(np.empty(0), 0.0), scaling=scaling).scaled(samples)
             clusterer = self._clusterer(kernel, random_state)
             for c in [1] if classes.size == 2 else range(classes.size):
                 sign = 1 if 2 * counts[c] <= codes.size else -1  # the smaller side is the positive one
@@ -197,7 +200,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
                 ends.append(end)
         import pandas as pd
 
-        self.model_ = model_of(svms, kernel, drawn.mean, drawn.deviation)
+        self.model_ = replace(model_of(svms, kernel, scaling), encoding=samples.encoding)
         self.gamma_, self.history_ = kernel.gamma, pd.DataFrame(history)
         self.report_ = {
             "classes": names,

@@ -183,7 +183,7 @@ def check_gram(gram: np.ndarray, name: str, tolerance: float = ROUNDING) -> None
             f"column {i}; give one with k(x, y) = k(y, x)."
         )
     low, high = np.linalg.eigvalsh(gram)[[0, -1]]
-    if low < -tolerance * largest * len(gram):
+    if low < -tolerance * max(abs(low), abs(high)):
         raise InputError(
             f"{name} has an eigenvalue of {low:.3g} beside one of {high:.3g}, so it is no inner product; "
             "give a positive semidefinite kernel, not distances."

@@ -116,7 +116,7 @@ class BasisVectors:
 
     def __init__(self, basis: Any) -> None:
         self.basis, self.columns = basis, np.unique(basis.indices) if sp.issparse(basis) else None
-        self.dense = to_dense(basis if self.columns is None else basis[:, self.columns])
+        self.dense = np.ascontiguousarray(basis if self.columns is None else basis[:, self.columns].toarray())
 
     def within(self, rows: Any) -> tuple[Any, np.ndarray | None]:
         """Rows in the columns of the basis, and the sum of squares of what each has in the others."""
@@ -159,7 +159,7 @@ class BasisMap:
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Values of shape (rows, n_features), those of kernel k in columns k p to (k + 1) p."""
         rows = as_csr_block(rows) if sp.issparse(rows) else rows
-        out = np.empty((n_rows_of(rows), self.n_features), dtype)
+        out: Any = None
         for columns, vectors, placed in self._groups.values():
             seen, others = vectors.within(select_columns(rows, columns))
             for place, kernel in placed:
@@ -168,6 +168,7 @@ class BasisMap:
                     values *= np.exp(-kernel.gamma * others)[:, None].astype(dtype)
                 if kernel is self.kernel:
                     return values
+                out = np.empty((len(values), self.n_features), dtype) if out is None else out
                 out[:, place] = values
         return out
 

@@ -24,7 +24,8 @@ from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.graph.vote import Vote
 from mmcnb.samples import Samples
-from mmcnb.samples.derived import ScaledSamples
+from mmcnb.samples.derived import ScaledSamples, Scaling
+from mmcnb.samples.encoding import Encoding
 from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archive
 
 FORMAT, OLDEST = 3, 2  # of model files: the format written, and the oldest that can be read
@@ -32,7 +33,10 @@ FLOATS, INTEGERS = ("float32", "float64"), ("int32", "int64")
 KINDS = {  # numbers of axes and types, and the arrays of a model that have them
     ((1, 2), FLOATS): "coef",
     ((0, 1), FLOATS): "offset",
-    ((1,), FLOATS): "basis_data mean deviation ridge_centre kernel_weights graph_mean graph_data graph_sizes",
+    (
+        (1,),
+        FLOATS,
+    ): "basis_data mean deviation units ridge_centre kernel_weights graph_mean graph_data graph_sizes",
     ((2,), FLOATS): "basis ridge_matrix graph_axes graph_nodes graph_centres graph_coordinates",
     ((1,), INTEGERS): "basis_indices basis_indptr basis_shape graph_starts graph_search graph_labels "
     "graph_indices graph_indptr graph_shape",
@@ -52,8 +56,8 @@ class Model:
         The kernel or kernels; None for a linear model on the columns.
     basis : ndarray or csr_array of shape (p, d), or None, default=None
         Basis vectors; sparse ones where there are very many columns.
-    mean, deviation : ndarray of shape (d,) or None, default=None
-        Scaling of the columns.
+    scaling : Scaling or None, default=None
+        The scaling of the columns, which comes first.
     feature_dtype : str, default="float32"
         Precision of the kernel values.
     ridge : RidgeMap or None, default=None
@@ -64,23 +68,25 @@ class Model:
         The vote of the nodes of a graph, in place of kernel values.
     is_unit : bool, default=False
         Whether rows are divided by their lengths first.
+    encoding : Encoding or None, default=None
+        The columns of a table as numbers, before they are scaled.
     """
 
     rule: Hyperplane | Scores
     kernel: Kernel | MultipleKernels | None = None
     basis: Any = None
-    mean: np.ndarray | None = None
-    deviation: np.ndarray | None = None
+    scaling: Scaling | None = None
     feature_dtype: str = "float32"
     ridge: RidgeMap | None = None
     kernel_weights: np.ndarray | None = None
     graph: Vote | None = None
     is_unit: bool = False
+    encoding: Encoding | None = None
 
     def scaled(self, samples: Samples) -> Samples:
         """The rows with their columns scaled as in the fit."""
-        if self.mean is not None and self.deviation is not None:
-            samples = ScaledSamples(samples, self.mean, self.deviation)
+        if self.scaling is not None:
+            samples = ScaledSamples(samples, self.scaling)
         return UnitSamples(samples) if self.is_unit else samples
 
     def features(self, samples: Samples) -> Samples:
@@ -109,8 +115,7 @@ class Model:
             "coef": self.rule.coef,
             "offset": np.asarray(self.rule.offset, np.float64),
             **_basis_arrays(self.basis),
-            "mean": self.mean,
-            "deviation": self.deviation,
+            **({} if self.scaling is None else vars(self.scaling)),
             "ridge_matrix": None if self.ridge is None else self.ridge.matrix,
             "ridge_centre": None if self.ridge is None else self.ridge.centre,
             "kernel_weights": self.kernel_weights,
@@ -121,7 +126,9 @@ class Model:
     def to_dict(self) -> dict[str, Any]:
         """The model without its arrays, as a JSON object."""
         kernel = None if self.kernel is None else self.kernel.to_dict()
-        return {"kernel": kernel, "feature_dtype": self.feature_dtype, "is_unit": self.is_unit}
+        encoding = None if self.encoding is None else self.encoding.to_dict()
+        own = {"feature_dtype": self.feature_dtype, "is_unit": self.is_unit, "encoding": encoding}
+        return {"kernel": kernel, **own}
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray], header: dict[str, Any]) -> "Model":
@@ -140,17 +147,26 @@ class Model:
             Hyperplane(coef, float(offset)) if offset.ndim == 0 else Scores(coef, offset),
             kernel_from_dict(header["kernel"]) if header["kernel"] else None,
             _basis_of(arrays),
-            arrays.get("mean"),
-            arrays.get("deviation"),
+            _scaling_of(arrays),
             header["feature_dtype"],
             RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if has_ridge else None,
             arrays.get("kernel_weights"),
             Vote.restore(arrays) if has_graph else None,
             header.get("is_unit", False),
+            Encoding.restore(header["encoding"]) if header.get("encoding") else None,
         )
         for kernel in getattr(model.kernel, "kernels", (model.kernel,) if model.kernel else ()):
             check_kernel(kernel)
         return model
+
+
+def _scaling_of(arrays: Mapping[str, np.ndarray]) -> Scaling | None:
+    """The scaling of some arrays; None where they hold none."""
+    if ("mean" in arrays) != ("deviation" in arrays):
+        raise InputError("mean and deviation go together, and one is missing")
+    if "mean" not in arrays:
+        return None
+    return Scaling(arrays["mean"], arrays["deviation"], arrays.get("units"))
 
 
 SPARSE_BASIS = ("basis_data", "basis_indices", "basis_indptr")
@@ -247,12 +263,19 @@ def check_shapes(model: Model, n_features: int) -> None:
     InputError
         The message begins with the name of the part.
     """
-    for name in ("mean", "deviation"):
-        _check_shape(name, getattr(model, name), (n_features,))
-    if (model.mean is None) != (model.deviation is None):
-        raise InputError("mean and deviation go together, and one is missing")
-    if model.deviation is not None and not (model.deviation > 0).all():
-        raise InputError("deviation is not positive")
+    if model.encoding is not None:
+        if len(model.encoding.columns) != n_features:
+            raise InputError(
+                f"encoding is of {len(model.encoding.columns)} columns, and {n_features} would fit"
+            )
+        n_features = len(model.encoding.feature_names)
+    if model.scaling is not None:
+        for name, array in vars(model.scaling).items():
+            _check_shape(name, array, (n_features,))
+        if not (model.scaling.deviation >= 0).all():  # 0 of a constant column
+            raise InputError("deviation is negative")
+        if model.scaling.units is not None and not (model.scaling.units >= 0).all():
+            raise InputError("units are negative")
     if model.basis is not None and (model.basis.ndim != 2 or model.basis.shape[1] != n_features):
         raise InputError(f"basis has shape {model.basis.shape} for rows of {n_features} columns")
     if (model.kernel is None) != (model.basis is None):

@@ -1,6 +1,6 @@
 """The Nyström map: landmarks, the normalization of their kernel matrix, and principal axes of features."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,7 @@ from mmcnb.graph.nodes import finite
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import open_samples
 from mmcnb.samples._arrays import plain_values
-from mmcnb.samples.derived import scaled_matrix
+from mmcnb.samples.derived import Scaling, scaled_matrix
 from mmcnb.samples.matrix import WIDE_COLUMNS, as_matrix, row_shares, to_dense
 
 
@@ -166,7 +166,7 @@ def check_landmarks(landmarks: Any) -> np.ndarray:
     return rows
 
 
-def scaled_landmarks(landmarks: Any, sample: Any, mean: Any, deviation: Any) -> np.ndarray:
+def scaled_landmarks(landmarks: Any, sample: Any, scaling: Scaling | None) -> np.ndarray:
     """Landmarks that a user gives, scaled as the sample is, in its type; repeated ones count once.
 
     Raises
@@ -176,13 +176,11 @@ def scaled_landmarks(landmarks: Any, sample: Any, mean: Any, deviation: Any) -> 
     """
     rows = check_landmarks(landmarks)
     if rows.shape[1] != sample.shape[1]:
-        raise InputError(
-            f"landmarks have {rows.shape[1]} columns where the rows have {sample.shape[1]}; give landmarks "
-            "with the columns of the rows."
-        )
-    if hasattr(sample, "indptr") and deviation is not None:
-        mean = np.zeros_like(mean)  # sparse columns are not centred
-    return distinct_rows(scaled_matrix(rows.astype(sample.dtype), mean, deviation))
+        fault = f"landmarks have {rows.shape[1]} columns where the rows have {sample.shape[1]}"
+        raise InputError(f"{fault}; give landmarks with the columns of the rows.")
+    if hasattr(sample, "indptr") and scaling is not None:
+        scaling = replace(scaling, mean=np.zeros_like(scaling.mean))  # sparse columns are not centred
+    return distinct_rows(scaled_matrix(rows.astype(sample.dtype), scaling))
 
 
 SMALLEST_VARIANCE = 1e-12  # of an axis, as a share of the largest; less is rounding

@@ -101,10 +101,7 @@ class Axes:
 
 
 def leading_axes(
-    sample: Any,
-    random_state: np.random.RandomState,
-    each: Each = map,
-    n_axes: int = LEADING_AXES,
+    sample: Any, random_state: np.random.RandomState, each: Each = map, n_axes: int = LEADING_AXES
 ) -> Axes:
     """So many axes of a dense or CSR sample; `each` maps a function over its blocks."""
     with np.errstate(over="ignore", invalid="ignore"):  # `Axes` refuses rows whose sums overflow

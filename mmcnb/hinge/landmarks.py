@@ -91,7 +91,7 @@ def fit_on_landmarks(
     if landmarks is None:
         basis = choose_landmarks(rows, size, session.random_state, weights, may_be_sparse=not growing)
     else:
-        basis = scaled_landmarks(landmarks, rows, session.mean, session.deviation)
+        basis = scaled_landmarks(landmarks, rows, session.scaling)
     make: Any = growing_features if growing else landmark_features
     last = session.seed() if growing else landmarks is None and size == rows.shape[0]
     given = session.engine, open_samples(rows), basis, weights, last

@@ -49,8 +49,7 @@ def margin_on_sample(session: FitSession, n_clusters: int, kernel: str, seed: in
         else:
             config = search_config(alone, max_rounds=multiclass.ROUNDS)
             result = multiclass.fit_on_landmarks(alone, _settings(n_clusters, kernel), config)
-    moments = session.mean, session.deviation
-    return replace(result.model, rule=_in_margins(result), mean=moments[0], deviation=moments[1])
+    return replace(result.model, rule=_in_margins(result), scaling=session.scaling)
 
 
 def _settings(n_clusters: int, kernel: str) -> SearchSettings:
@@ -83,8 +82,7 @@ def _of_sample(
         samples=samples,
         weights=session.sample_weights,
         plan=plan,
-        mean=None,
-        deviation=None,
+        scaling=None,
         random_state=np.random.RandomState(seed),
         kept_labels=None,
     )

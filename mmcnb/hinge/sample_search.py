@@ -357,14 +357,10 @@ class RestartResult:
         return self.state.labels.block(None, 0, self.training_set.n_samples)
 
     @property
-    def kernel(self) -> Kernel | MultipleKernels | None:
-        """The kernel of the candidate."""
-        return self.candidate.kernel
-
-    @property
     def gamma(self) -> float | None:
         """Gamma of the kernel; None without a kernel, or with several."""
-        return float(self.kernel.gamma) if isinstance(self.kernel, Kernel) else None
+        kernel = self.candidate.kernel
+        return float(kernel.gamma) if isinstance(kernel, Kernel) else None
 
     @property
     def training_set(self) -> TrainingSet:

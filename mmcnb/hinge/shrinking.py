@@ -17,6 +17,7 @@ from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.rules import DecisionPass, Hyperplane, Scores
 from mmcnb.samples import Samples, open_samples
+from mmcnb.samples.derived import Scaling
 from mmcnb.samples.matrix import stack, to_dense, with_short_indices
 
 CACHED_ROWS, CACHED_VALUES = 65_536, 2**25  # active rows are cached in memory up to the larger of these
@@ -185,7 +186,7 @@ class Shrinking:
         return svm, "max_rounds"
 
     def _sides(self, samples: Samples, svm: SVM) -> np.ndarray:
-        expansions, rule = model_of([svm], self.kernel, None, None).decisions(samples)
+        expansions, rule = model_of([svm], self.kernel, None).decisions(samples)
         sweep = DecisionPass(Sides(rule, self.shrink_threshold))
         return np.concatenate(self.engine.run(sweep, expansions, "rows near the boundary"))
 
@@ -274,15 +275,15 @@ def drawn_members(labels: np.ndarray, weights: np.ndarray, random_state: Any) ->
     return order[np.flatnonzero(np.diff(labels[order], prepend=-1))]
 
 
-def model_of(svms: list[SVM], kernel: Kernel, mean: np.ndarray | None, deviation: np.ndarray | None) -> Model:
+def model_of(svms: list[SVM], kernel: Kernel, scaling: Scaling | None) -> Model:
     """One SVM as a hyperplane; several as scores over the union of their support vectors."""
     if len(svms) == 1:
         (svm,) = svms
-        return Model(Hyperplane(svm.coef, svm.offset), kernel, svm.vectors, mean, deviation, "float64")
+        return Model(Hyperplane(svm.coef, svm.offset), kernel, svm.vectors, scaling, "float64")
     numbers, first = np.unique(np.concatenate([one.numbers for one in svms]), return_index=True)
     basis = np.concatenate([one.vectors for one in svms])[first]
     coef = np.zeros((numbers.size, len(svms)))
     for c, one in enumerate(svms):
         np.add.at(coef[:, c], np.searchsorted(numbers, one.numbers), one.coef)  # a row may represent twice
     scores = Scores(coef, -np.array([one.offset for one in svms]))
-    return Model(scores, kernel, np.ascontiguousarray(basis), mean, deviation, "float64")
+    return Model(scores, kernel, np.ascontiguousarray(basis), scaling, "float64")

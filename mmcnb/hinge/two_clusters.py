@@ -112,7 +112,7 @@ def refined(
     """Where a start on the sample ends on all rows, and its model."""
     training_set, empty = restart.training_set, Hyperplane(np.empty(0), 0.0)
     dtype = training_set.features.dtype.name
-    model = Model(empty, restart.kernel, training_set.basis, session.mean, session.deviation, dtype)
+    model = Model(empty, restart.candidate.kernel, training_set.basis, session.scaling, dtype)
     state = restart.state
     if session.has_more_rows:
         state, model = refine(session, restart, model, config)

@@ -295,12 +295,7 @@ def steepest_moves(R, labels, low, high, most, by_mean):
 
 
 @njit()
-@takes(
-    **SMOOTHED,
-    **SIZES,
-    order=Array("(m,)", INTEGERS, least=0, below="m"),
-    sweeps=Whole(),
-)
+@takes(**SMOOTHED, **SIZES, order=Array("(m,)", INTEGERS, least=0, below="m"), sweeps=Whole())
 def stochastic_moves(R, labels, low, high, order, sweeps):
     """Descent on Q row by row: Pahikkala et al., Algorithm 1, with bounds on sizes.
 

@@ -14,7 +14,6 @@ SPARE = 4  # candidates beyond k, because products only nearly order the distanc
 UNIT, LEAST_FLOAT32, MOST_SQUARE = 2.0**-24, 2.0**-126, 1e37  # rounding and range of float32
 MOST_STEPS = 64  # to a scale: of Newton's, and halvings where these leave its interval
 CLOSE = 1e-12  # of a scale: a step that ends the search
-AT_ONCE = 5  # nodes whose values are fetched together: they lie far apart in memory
 LEAST_SCALE = 1e-3  # of the mean distance: duplicates would otherwise make the scale 0
 LEAST_WEIGHT = 2.0**-20  # of an edge, and their unit: the last bits of exp differ between processors
 
@@ -304,20 +303,12 @@ def node_averages_into(numbers, weights, values, out):
     >>> out
     array([[1.]])
     """
-    mean, r = np.empty(values.shape[1]), numbers.shape[1]
-    whole = r // AT_ONCE * AT_ONCE
+    mean = np.empty(values.shape[1])
     for i in range(numbers.shape[0]):
-        mean[:], total, share, near = 0.0, 0.0, weights[i], numbers[i]
-        for j in range(r):
-            total += share[j]
-        for j in range(0, whole, AT_ONCE):
-            a, b, c, d, e = share[j], share[j + 1], share[j + 2], share[j + 3], share[j + 4]
-            A, B, C = values[near[j]], values[near[j + 1]], values[near[j + 2]]
-            D, E = values[near[j + 3]], values[near[j + 4]]
-            for q in range(mean.size):
-                mean[q] += a * A[q] + b * B[q] + c * C[q] + d * D[q] + e * E[q]
-        for j in range(whole, r):
-            weight, value = share[j], values[near[j]]
+        mean[:], total = 0.0, 0.0
+        for j in range(numbers.shape[1]):
+            weight, value = weights[i, j], values[numbers[i, j]]
+            total += weight
             for q in range(mean.size):
                 mean[q] += weight * value[q]
         for q in range(mean.size):

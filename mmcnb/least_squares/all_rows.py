@@ -104,8 +104,7 @@ class LandmarkSample:
     def model(self, session: FitSession, alpha: float) -> Model:
         """The model of these landmarks, still without a rule."""
         empty = Scores(np.empty((0, 0)), np.empty(0))
-        moments = session.mean, session.deviation
-        return Model(empty, self.kernel, self.basis, *moments, ridge=self.ridge_map(alpha))
+        return Model(empty, self.kernel, self.basis, session.scaling, ridge=self.ridge_map(alpha))
 
 
 # -- all rows ----------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ def search(
     gamma = default_gamma(settings.gamma, settings.kernel, rows, weights)
     kernel, own = Kernel(settings.kernel, gamma, settings.degree, settings.coef0), settings.landmarks
     if own is not None:
-        own = nystroem.scaled_landmarks(own, rows, session.mean, session.deviation)
+        own = nystroem.scaled_landmarks(own, rows, session.scaling)
     size = min(rows.shape[0], settings.n_landmarks)
 
     def smoother() -> np.ndarray | None:
@@ -206,7 +206,7 @@ def label(session: FitSession, clusters: SampleClusters, max_passes: int = 3) ->
     rows = session.cached(model.features(session.samples))
     larger = None
     if session.sample.shape[0] > sample.values.shape[0]:
-        larger = replace(model, mean=None, deviation=None).features(open_samples(session.sample))
+        larger = replace(model, scaling=None).features(open_samples(session.sample))
     given = session, config, sample, rows, best.labels, max_passes
     labelled = all_rows.label_all_rows(*given, session.kept_labels, larger)
     attributes = {

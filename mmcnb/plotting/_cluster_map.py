@@ -65,7 +65,7 @@ class ClusterMapDisplay:
     --------
     >>> import mmcnb
     >>> from mmcnb.plotting import ClusterMapDisplay
-    >>> from mmcnb.synthetic import make_block
+    >>> from mmcnb.datasets import make_block
     >>> X, _ = make_block("blobs", 0, 300, n_features=4, n_clusters=3)
     >>> model = mmcnb.UnsupervisedRLS(n_clusters=3, random_state=0).fit(X)
     >>> display = ClusterMapDisplay.from_estimator(model, X, sample_size=200)

@@ -37,7 +37,7 @@ class ClusterDisplay:
     Examples
     --------
     >>> from mmcnb.plotting import ClusterDisplay
-    >>> from mmcnb.synthetic import make_block
+    >>> from mmcnb.datasets import make_block
     >>> X, y = make_block("moons", 0, 500, n_features=2)
     >>> display = ClusterDisplay.from_predictions(X, y)
     >>> len(display.scatter_.get_offsets())
@@ -96,13 +96,7 @@ class ClusterDisplay:
 
     @classmethod
     def from_predictions(
-        cls,
-        X: Any,
-        labels: ArrayLike,
-        *,
-        features: tuple[int, int] = (0, 1),
-        ax: Any = None,
-        **scatter: Any,
+        cls, X: Any, labels: ArrayLike, *, features: tuple[int, int] = (0, 1), ax: Any = None, **scatter: Any
     ) -> ClusterDisplay:
         """Draw rows with labels that are known.
 

@@ -39,7 +39,7 @@ class HistoryDisplay:
     --------
     >>> from mmcnb import SparseKernelMMC
     >>> from mmcnb.plotting import HistoryDisplay
-    >>> from mmcnb.synthetic import make_block
+    >>> from mmcnb.datasets import make_block
     >>> X, _ = make_block("blobs", 0, 300, n_features=2)
     >>> display = HistoryDisplay.from_estimator(SparseKernelMMC(gamma="median", random_state=0).fit(X))
     >>> [ax.get_ylabel() for ax in display.axes_]

@@ -77,7 +77,7 @@ class SelectionDisplay:
         --------
         >>> import mmcnb
         >>> from mmcnb.plotting import SelectionDisplay
-        >>> from mmcnb.synthetic import make_shape
+        >>> from mmcnb.datasets import make_shape
         >>> X, _ = make_shape("two-moons", 200, random_state=0)
         >>> model = mmcnb.MaximumMarginClustering(None, max_clusters=3, random_state=0).fit(X)
         >>> SelectionDisplay.from_estimator(model).chosen

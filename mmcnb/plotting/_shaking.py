@@ -49,7 +49,7 @@ class ShakingDisplay:
     --------
     >>> import mmcnb
     >>> from mmcnb.plotting import ShakingDisplay
-    >>> from mmcnb.synthetic import make_block
+    >>> from mmcnb.datasets import make_block
     >>> X, _ = make_block("blobs", 0, 90, n_features=2, random_state=2, n_clusters=3)
     >>> model = mmcnb.UnsupervisedRLS(n_clusters=3, random_state=0).fit(X)
     >>> display = ShakingDisplay.from_estimator(model, X)

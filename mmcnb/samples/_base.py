@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -12,6 +12,7 @@ import scipy.sparse
 from mmcnb.errors import InputError
 from mmcnb.samples import matrix
 from mmcnb.samples._arrays import check_feature_names, plain_array, plain_csr
+from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.matrix import CSRBlock
 
 BLOCK_ROWS = 4096  # of the fixed blocks of all reductions; another number changes the last bits
@@ -50,6 +51,12 @@ class Samples(ABC):
         Whether the rows can be opened again in another process, so that a pickle contains no numbers.
     feature_names : list of str or None
         Names of the columns, read when they are first asked for; None if they have none.
+    encoding : Encoding or None
+        The columns of a table as numbers; None if the rows are of no table.
+    notes : sequence of str
+        Cells of a table that were changed, a sentence each.
+    sources : list of str or None
+        For each column the column of a table that it comes from, or its own name; None without names.
     """
 
     n_samples: int
@@ -65,6 +72,8 @@ class Samples(ABC):
     path: str | None = None
     element: str | None = None
     is_reopenable: bool = False
+    encoding: Encoding | None = None
+    notes: Sequence[str] = ()
 
     def _describe(self, name: str, shape: tuple[int, ...], stored_dtype: Any) -> None:
         """Take a name, a shape and a type, refusing all but tables of real numbers."""
@@ -78,6 +87,12 @@ class Samples(ABC):
     def feature_names(self) -> list[str] | None:
         """Names of the columns."""
         return None
+
+    @property
+    def sources(self) -> list[str] | None:
+        """For each column the column of a table that it comes from, or its own name."""
+        own = None if self.encoding is None else self.encoding.sources
+        return self.feature_names if own is None else own
 
     @abstractmethod
     def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:

@@ -49,6 +49,14 @@ class Element(ChunkedSamples):
             names = None if names is None else plain_names(names.read(0, names.length))
         return None if names is None else check_feature_names(names, self.n_features, self.name)
 
+    @property
+    def sources(self) -> list[str] | None:
+        """For each column the column of the table that was converted, or its own name."""
+        names = self.storage.attributes(self.node).get("table_columns")
+        if names is None:
+            return self.feature_names
+        return check_feature_names(names, self.n_features, f"{self.name}, table_columns")
+
     def identity(self) -> str:
         """A hash of the metadata of its arrays."""
         return self.storage.identity(self)

@@ -165,7 +165,8 @@ def attributes_of(node: zarr.Array | zarr.Group, name: str) -> dict[str, Any]:
 
 def _document(store: Store, *parts: str) -> dict[str, Any]:
     """Metadata of a node of Zarr 3 as they are stored; empty if there are none."""
-    return json.loads(read_key(store, join(*parts, "zarr.json")) or b"{}")
+    text = read_key(store, join(*parts, "zarr.json"))
+    return {} if text is None else json.loads(text)
 
 
 def chunk_digest(values: np.ndarray) -> str:

@@ -17,7 +17,7 @@ from mmcnb.samples._text import table_format
 
 
 class Reader(NamedTuple):
-    """What is read, and the module of this room and the function that opens it.
+    """What is read, and the module and the function that opens it.
 
     The module is imported when it is needed. The function takes a source, and an element if it has some.
     """
@@ -55,30 +55,32 @@ def _is_backed_matrix(source: Any) -> bool:
 
 
 OBJECTS = (
-    Reader(lambda source: isinstance(source, np.memmap), "_npy", "open_memmap"),
-    Reader(lambda source: isinstance(source, np.ndarray | list | tuple), "_base", "in_memory"),
-    Reader(scipy.sparse.issparse, "_base", "in_memory"),
-    Reader(lambda source: isinstance(source, zarr.Array | zarr.Group), "_zarr", "open_zarr", True),
-    Reader(_of("h5py"), "_hdf5", "open_node", True),
-    Reader(_is_backed_matrix, "_anndata", "open_backed", True),
-    Reader(_is_anndata, "_anndata", "open_anndata", True),
-    Reader(_of("dask"), "_dask", "open_dask"),
-    Reader(_of("xarray"), "_open", "open_xarray"),
-    Reader(_is_frame, "_open", "open_frame"),
+    Reader(lambda source: isinstance(source, np.memmap), "samples._npy", "open_memmap"),
+    Reader(lambda source: isinstance(source, np.ndarray | list | tuple), "samples._base", "in_memory"),
+    Reader(scipy.sparse.issparse, "samples._base", "in_memory"),
+    Reader(lambda source: isinstance(source, zarr.Array | zarr.Group), "samples._zarr", "open_zarr", True),
+    Reader(_of("h5py"), "samples._hdf5", "open_node", True),
+    Reader(_is_backed_matrix, "samples._anndata", "open_backed", True),
+    Reader(_is_anndata, "samples._anndata", "open_anndata", True),
+    Reader(_of("dask"), "samples._dask", "open_dask"),
+    Reader(_of("xarray"), "samples._open", "open_xarray"),
+    Reader(_is_frame, "tables.frames", "open_frame"),
     Reader(
-        lambda source: hasattr(source, "__array__") and not isinstance(source, type), "_base", "in_memory"
+        lambda source: hasattr(source, "__array__") and not isinstance(source, type),
+        "samples._base",
+        "in_memory",
     ),
 )
 """Readers of objects; the first that recognises one opens it."""
 
 FILES = (
-    Reader(_ends(".npy"), "_npy", "open_npy"),
-    Reader(_ends(".h5", ".hdf5", ".h5ad"), "_hdf5", "open_hdf5", True),
-    Reader(lambda path: table_format(path) is not None, "tables", "open_table"),
+    Reader(_ends(".npy"), "samples._npy", "open_npy"),
+    Reader(_ends(".h5", ".hdf5", ".h5ad"), "samples._hdf5", "open_hdf5", True),
+    Reader(lambda path: table_format(path) is not None, "tables.rows", "open_table"),
 )
 """Readers of paths, likewise."""
 
-ZARR = Reader(lambda path: True, "_zarr", "open_zarr", True)
+ZARR = Reader(lambda path: True, "samples._zarr", "open_zarr", True)
 """Reader of stores, of addresses, and of paths that no other recognises."""
 
 
@@ -91,7 +93,7 @@ def _reader(source: Any) -> Reader | None:
     return next((reader for reader in FILES if reader.recognises(path)), ZARR)
 
 
-def open_samples(source: Any, element: str | None = None) -> Samples:
+def open_samples(source: Any, element: str | None = None, *, options: Any = None) -> Samples:
     """Open rows for reading, block by block.
 
     Parameters
@@ -107,6 +109,8 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
     element : str, default=None
         Element of a group, file or AnnData object, such as ``"X"``, ``"layers/counts"``, ``"obsm/X_pca"`` or
         ``"raw/X"``; None is ``"X"``.
+    options : TableOptions or None, default=None
+        How columns of a frame or a table become numbers; see `mmcnb.read_table`.
 
     Returns
     -------
@@ -137,7 +141,9 @@ def open_samples(source: Any, element: str | None = None) -> Samples:
         is_path = isinstance(source, str | os.PathLike)
         name = os.fspath(source) if is_path else f"X is of type {type(source).__name__} and"
         raise InputError(f"{name} has no element {element!r}: leave element out.")
-    function = getattr(importlib.import_module(f"mmcnb.samples.{reader.module}"), reader.function)
+    function = getattr(importlib.import_module(f"mmcnb.{reader.module}"), reader.function)
+    if reader.function in ("open_frame", "open_table"):
+        return function(source, options)
     return function(source, element) if reader.has_elements else function(source)
 
 
@@ -154,14 +160,6 @@ def names_in_frame(source: Any) -> list[str] | None:
     from mmcnb.samples._frames import as_frame, column_names
 
     return column_names(as_frame(source))
-
-
-def open_frame(source: Any) -> Samples:
-    """Open the rows of a data frame."""
-    from mmcnb.samples._frames import FRAME, as_frame, read_frame
-
-    table = read_frame(as_frame(source))
-    return in_memory(table.rows, FRAME, table.names)
 
 
 def open_xarray(source: Any) -> Samples:

@@ -76,7 +76,8 @@ def _below(folder: Path, form: str) -> Iterator[Path]:
 def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """A file, and its text as bytes; one sentence if it cannot be read."""
     opener = _OPENERS.get(path.suffix.lower(), nullcontext)
-    damage = worded(f"{path} cannot be read", "get it again", EOFError, zlib.error, lzma.LZMAError, OSError)
+    known = EOFError, zlib.error, lzma.LZMAError, OSError
+    damage = worded(f"{path} cannot be read", "get the file again", *known)
     with damage, open_file(path) as file, opener(file) as text:
         yield file, text
 

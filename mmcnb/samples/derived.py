@@ -6,6 +6,7 @@ import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -57,12 +58,49 @@ class DerivedSamples(Samples):
         return self.derive(self.base.gather(rows))
 
 
-class ScaledSamples(DerivedSamples):
-    """Columns divided by their standard deviation and, if rows are dense, centred."""
+@dataclass(frozen=True)
+class Scaling:
+    """A scaling of columns: x becomes (x - mean) / deviation.
 
-    def __init__(self, base: Samples, mean: np.ndarray, deviation: np.ndarray) -> None:
+    Attributes
+    ----------
+    mean, deviation : ndarray of shape (d,)
+        A deviation of 0 counts as 1. Sparse columns are not centred.
+    units : ndarray of shape (d,) or None
+        In a column with a positive unit, x is log(1 + abs(x) / unit) with its sign, and not the value itself.
+    """
+
+    mean: np.ndarray
+    deviation: np.ndarray
+    units: np.ndarray | None = None
+
+    def logarithms(self, rows: np.ndarray) -> np.ndarray:
+        """Dense rows with logarithms in the columns that have a unit."""
+        if self.units is None or not self.units.any():
+            return rows
+        logged = np.flatnonzero(self.units)
+        values = rows[:, logged].astype(np.float64)
+        rows = rows.copy()
+        rows[:, logged] = np.copysign(np.log1p(np.abs(values) / self.units[logged]), values)
+        return rows
+
+    def undone(self, rows: np.ndarray) -> np.ndarray:
+        """Scaled dense rows in the units that their columns had."""
+        rows = rows * np.where(self.deviation > 0, self.deviation, 1.0) + self.mean
+        if self.units is not None:
+            logged = np.flatnonzero(self.units)
+            values = rows[:, logged]
+            rows[:, logged] = np.copysign(np.expm1(np.abs(values)) * self.units[logged], values)
+        return rows
+
+
+class ScaledSamples(DerivedSamples):
+    """Columns scaled and, if rows are dense, centred."""
+
+    def __init__(self, base: Samples, scaling: Scaling) -> None:
         super().__init__(base)
-        self.mean = np.zeros_like(mean) if base.is_sparse else mean
+        self.scaling, deviation = scaling, scaling.deviation
+        self.mean = np.zeros_like(scaling.mean) if base.is_sparse else scaling.mean
         self.factor = 1.0 / np.where(deviation > 0, deviation, 1.0)
 
     @cached_property
@@ -75,7 +113,7 @@ class ScaledSamples(DerivedSamples):
         factor = self.factor.astype(self.dtype)
         if isinstance(rows, CSRBlock):
             return rows._replace(data=rows.data * factor[rows.indices])
-        return (rows - self.mean.astype(self.dtype)) * factor
+        return (self.scaling.logarithms(rows) - self.mean.astype(self.dtype)) * factor
 
 
 class CachedSamples(DerivedSamples):
@@ -223,13 +261,11 @@ def cache_features(features: Samples, store: str) -> Samples:
     return CachedSamples(features, tempfile.gettempdir() if store == "scratch" else None)
 
 
-def scaled_matrix(
-    sample: Any, mean: np.ndarray | None, deviation: np.ndarray | None, overwrite: bool = False
-) -> Any:
-    """Rows in memory with their columns scaled as those of all rows are; as they are without moments."""
-    if mean is None or deviation is None:
+def scaled_matrix(sample: Any, scaling: Scaling | None, overwrite: bool = False) -> Any:
+    """Rows in memory with their columns scaled as those of all rows are; as they are without a scaling."""
+    if scaling is None:
         return sample
-    rows = ScaledSamples(open_samples(sample), mean, deviation)
+    rows = ScaledSamples(open_samples(sample), scaling)
     if hasattr(sample, "indptr"):
         return as_matrix(rows.block(0, rows.n_samples))
     scaled = sample if overwrite else np.empty(sample.shape, rows.dtype)
@@ -244,4 +280,4 @@ def standardized(sample: Any, scale: str | None) -> Any:
     if scale != "standard":
         return sample
     mean, square = moments(sample, None)
-    return scaled_matrix(sample, mean, np.sqrt(np.maximum(square - mean**2, 0)))
+    return scaled_matrix(sample, Scaling(mean, np.sqrt(np.maximum(square - mean**2, 0))))

@@ -38,6 +38,7 @@ class _Stream:
     n_samples: int | None = None  # None if the reader shows its own progress
     cached_bytes: int = 0
     feature_names: list[str] | None = None
+    sources: list[str] | None = None
     class_names: Callable[[], list[str] | None] = lambda: None  # of a table: as many as its rows have shown
 
 
@@ -134,7 +135,8 @@ def convert(
         return _convert_table(Path(source), options | {"dtype": dtype}, progress, show_columns, write)
     given = next((name for name, value in options.items() if value is not None), None)
     if given is not None:
-        raise InputError(f"{given} is of CSV, Parquet and Arrow files, but {source} is none: leave it out.")
+        what = source if isinstance(source, str | os.PathLike) else f"a {type(source).__name__}"
+        raise InputError(f"{given} is of CSV, Parquet and Arrow files, but {what} is none: leave it out.")
     if form == "libsvm":
         path, text_dtype = Path(source), np.dtype(dtype or np.float32)
         rows = read_libsvm(path, text_dtype, zero_based, n_features, progress)
@@ -169,17 +171,18 @@ def _check_memory(memory_limit: Any, stream: _Stream) -> None:
 
 
 def _convert_table(path: Path, options: Any, progress: Any, show: Any, write: Any) -> dict[str, Any]:
-    from mmcnb.samples._table_files import Table
-    from mmcnb.samples.columns import TableOptions
-    from mmcnb.samples.tables import TableRows, TypeChangedError
+    from mmcnb.tables.columns import TableOptions
+    from mmcnb.tables.files import Table
+    from mmcnb.tables.rows import TableRows, TypeChangedError
 
     given = TableOptions(**{name: value for name, value in options.items() if value is not None})
     table = Table(path, given, progress)
     rows, n_rows = TableRows(table, given, show), None if table.lengths is None else sum(table.lengths)
+    rows.settle()
     while True:
         written = _written_dtype(rows, rows.stored_dtype, given.dtype)
         shape = rows.n_features, n_rows, table.cached_bytes
-        names = rows.feature_names, lambda: rows.classes.names
+        names = rows.feature_names, rows.encoding.sources, lambda: rows.classes.names
         try:
             write(_Stream(rows.blocks(), False, written, *shape, *names))
             return rows.report()
@@ -242,7 +245,8 @@ def _stream_of(samples: Samples, dtype: Any, y: Any, index: Any = None, *names_o
     written = _written_dtype(samples, samples.stored_dtype, dtype)
     beside = sum(part.nbytes for part in (y, index) if part is not None)
     cached = int(2 * samples.chunk_rows * samples.row_bytes) + beside
-    given = samples.n_features, samples.n_samples, cached, samples.feature_names, *names_of_classes
+    shape = samples.n_features, samples.n_samples, cached
+    given = *shape, samples.feature_names, samples.sources, *names_of_classes
     return _Stream(blocks(), samples.is_sparse, written, *given)
 
 
@@ -260,7 +264,7 @@ def _write(stream: _Stream, writer: StoreWriter, show_progress: bool | None) -> 
                 writer.append_index(names)
             bar.update(n_rows_of(block))
         writer.class_names = stream.class_names()  # of a table: as many as its rows have shown
-        writer.feature_names = stream.feature_names
+        writer.feature_names, writer.sources = stream.feature_names, stream.sources
 
 
 def _append_dense(writer: DenseStoreWriter, rows: Any, y: np.ndarray | None) -> None:

@@ -183,6 +183,7 @@ class StoreWriter(AtomicOutput):
         self._n_samples = self._n_nonzero = 0
         self.class_names: list[str] | None = None
         self.feature_names: list[str] | None = None
+        self.sources: list[str] | None = None  # the columns of a table behind the columns
 
     def finish(self) -> None:
         """Write the rest, the names, and the inventory."""
@@ -190,9 +191,10 @@ class StoreWriter(AtomicOutput):
         if self._expected not in (None, n_samples):
             raise InputError(f"{name}: {n_samples} rows came, not {self._expected} as was said.")
         matrix.check_shape((n_samples, n_features), name)
-        names = check_feature_names(self.feature_names, n_features, name)
-        if names is not None:
-            self._attributes["X"]["feature_names"] = names
+        sources = None if self.sources == self.feature_names else self.sources
+        for key, names in (("feature_names", self.feature_names), ("table_columns", sources)):
+            if (checked := check_feature_names(names, n_features, name)) is not None:
+                self._attributes["X"][key] = checked
         if self._is_sparse:
             self._attributes["X"]["shape"] = [n_samples, n_features]
         if self.class_names is not None and "y" in self._arrays:

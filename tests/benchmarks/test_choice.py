@@ -19,8 +19,8 @@ from benchmarks.studies import _choice_problems, choice
 from benchmarks.studies import _choice_tables as tables
 from benchmarks.studies._choice_problems import KINDS, MANY, SMOKE, TWO, Problem, problems, rows_of
 from mmcnb import InputError, MaximumMarginClustering, open_samples, partition_score
+from mmcnb.datasets import SHAPES, make_block
 from mmcnb.samples.matrix import as_matrix
-from mmcnb.synthetic import SHAPES, make_block
 
 PROBLEMS = {one.name: one for one in problems()}
 

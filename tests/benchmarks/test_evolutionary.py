@@ -8,7 +8,7 @@ from benchmarks.protocol import LABEL_FREE, MNIST_PAIRS, PAPER, Data
 from benchmarks.published import EVO, figure
 from benchmarks.run import Options, Run
 from benchmarks.studies import evolutionary
-from mmcnb.synthetic import make_block
+from mmcnb.datasets import make_block
 
 SCALES = [{}, {"quick": True}, {"quick": True, "smoke": True, "rows": 200, "seeds": 1}]
 

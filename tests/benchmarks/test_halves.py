@@ -5,7 +5,7 @@ import pytest
 import data_loaders
 from benchmarks.halves import CONFIRMATION, TUNING, half_of, whole_of
 from benchmarks.studies._choice_problems import problems
-from mmcnb.synthetic import SHAPES
+from mmcnb.datasets import SHAPES
 
 MADE_OF = {
     "adult": ["a1a", "a9a", "a9a.t"],

@@ -37,8 +37,8 @@ from benchmarks.studies._mkc_models import (
     scores,
 )
 from benchmarks.studies.mkc import best_points
+from mmcnb.datasets import make_block
 from mmcnb.metrics import clustering_accuracy
-from mmcnb.synthetic import make_block
 
 real_data = [
     pytest.mark.real_data,

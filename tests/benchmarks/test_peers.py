@@ -20,7 +20,7 @@ from benchmarks.studies import engine, peers, routines
 from benchmarks.studies._tasks import TASKS, tasks_of
 from benchmarks.tables import best
 from mmcnb import UnsupervisedRLS
-from mmcnb.synthetic import make_block
+from mmcnb.datasets import make_block
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 

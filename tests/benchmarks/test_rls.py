@@ -9,7 +9,7 @@ from benchmarks.published import RLS, figure
 from benchmarks.run import Options, Run
 from benchmarks.studies import rls
 from benchmarks.studies._tasks import TASKS
-from mmcnb.synthetic import make_block
+from mmcnb.datasets import make_block
 
 
 def wide(**columns):

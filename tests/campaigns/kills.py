@@ -135,7 +135,7 @@ PASSES, RECORDED = "passes", ("mmcnb", "benchmarks", "console")
 def inputs() -> Path:
     """The inputs of all tries of this process: rows in several forms, and two models."""
     from mmcnb import ClusterWarning, SparseKernelMMC
-    from mmcnb.synthetic import make_block, write_synthetic
+    from mmcnb.datasets import make_block, write_synthetic
 
     folder = Path(shop(), "inputs")
     folder.mkdir()

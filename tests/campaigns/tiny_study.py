@@ -16,7 +16,7 @@ def grid(options: Options):
 def compute(run: Run) -> dict[str, float]:
     """The objective of a fit to made rows."""
     from mmcnb import UnsupervisedRLS
-    from mmcnb.synthetic import make_block
+    from mmcnb.datasets import make_block
 
     rows, _ = make_block("moons", 0, 300, 3, random_state=run.seed)
     fitted = UnsupervisedRLS(n_init=2, n_jobs=1, random_state=run.seed).fit(rows)

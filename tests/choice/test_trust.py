@@ -76,4 +76,5 @@ def test_a_candidate_alone_is_never_trusted_much(J, level):
 
 def test_one_cluster_is_as_asked():
     found = trust(candidate(9.0, np.zeros(10, int)), [])
-    assert found == {"level": "low", "reason": "one cluster contains all rows, as asked.", "agreement": 0.0}
+    reason = "one cluster contains all rows, as asked."
+    assert found == {"level": "low", "reason": reason, "agreement": 0.0, "columns": []}

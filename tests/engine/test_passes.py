@@ -31,8 +31,8 @@ def test_moments_and_sample_are_numpys(X, rows, weighted, layout):
     mean = np.average(X, axis=0, weights=weights)
     deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
     np.testing.assert_array_equal(sample, X[rows])
-    np.testing.assert_allclose(found.mean, mean, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(found.deviation, deviation, rtol=1e-12)
+    np.testing.assert_allclose(found.scaling.mean, mean, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(found.scaling.deviation, deviation, rtol=1e-12)
 
 
 @pytest.mark.parametrize("layout", ["array", "stored", "csr"])
@@ -42,8 +42,7 @@ def test_sample_alone_is_the_same_and_has_no_moments(X, rows, layout):
         found = draw_sample(engine, open_samples(storage), rows)
     sample = found.sample.toarray() if layout == "csr" else found.sample
     np.testing.assert_array_equal(sample, X[rows])
-    assert found.mean is None
-    assert found.deviation is None
+    assert found.scaling is None
 
 
 def test_moments_have_the_same_bits_for_any_chunks_and_threads(X, rows):
@@ -52,8 +51,8 @@ def test_moments_have_the_same_bits_for_any_chunks_and_threads(X, rows):
         with ThreadEngine(n_jobs) as engine:
             found.append(draw_sample(engine, FakeSamples(X, chunk_rows, 10**5), rows, moments=True))
     for other in found[1:]:
-        np.testing.assert_array_equal(other.mean, found[0].mean)
-        np.testing.assert_array_equal(other.deviation, found[0].deviation)
+        np.testing.assert_array_equal(other.scaling.mean, found[0].scaling.mean)
+        np.testing.assert_array_equal(other.scaling.deviation, found[0].scaling.deviation)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

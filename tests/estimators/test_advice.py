@@ -14,12 +14,12 @@ from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
 from sklearn.exceptions import ConvergenceWarning, EfficiencyWarning
 
 import mmcnb
+from mmcnb.datasets import make_block
 from mmcnb.estimators import advice
 from mmcnb.estimators.advice import count_advice, engine_advice, gamma_advice, place_of_work, spread_advice
 from mmcnb.samples import open_samples
 from mmcnb.samples._zarr import chunk_advice
 from mmcnb.stores import describe_store
-from mmcnb.synthetic import make_block
 
 # -- columns -----------------------------------------------------------------------------------
 

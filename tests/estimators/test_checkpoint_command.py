@@ -10,8 +10,8 @@ import pytest
 
 import mmcnb
 from mmcnb.cli import main
+from mmcnb.datasets import write_synthetic
 from mmcnb.engine.checkpoint import CheckpointEngine, recorded_passes
-from mmcnb.synthetic import write_synthetic
 from tests.estimators.conftest import make_rings
 from tests.estimators.test_checkpoint import assert_same_fit, write
 
@@ -58,7 +58,7 @@ def test_a_checkpoint_overlaps_nothing(store, tmp_path, capsys, place):
 
 
 def test_a_stop_before_and_after_the_checkpoint_is_there(store, tmp_path, monkeypatch, capsys):
-    def stop(*_):
+    def stop(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from mmcnb.synthetic import write_synthetic
+from mmcnb.datasets import write_synthetic
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="a fork is POSIX's")
 

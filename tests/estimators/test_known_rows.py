@@ -9,8 +9,8 @@ from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
 from mmcnb.choice.candidates import KNOWN, LEAST_SQUARES, MARGIN
+from mmcnb.datasets import make_shape
 from mmcnb.errors import InputError
-from mmcnb.synthetic import make_shape
 
 
 def front_door(n_clusters=2, **parameters):

@@ -14,10 +14,10 @@ from sklearn.metrics import adjusted_rand_score
 import mmcnb
 from mmcnb.choice.candidates import GINI_THRESHOLDS, LEAST_SQUARES, MARGIN, NEIGHBOURS
 from mmcnb.choice.pick import REPAIRED
+from mmcnb.datasets import make_shape
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS
 from mmcnb.stores import create_csr_store, create_dense_store
-from mmcnb.synthetic import make_shape
 
 pytestmark = pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
 OF_GRAPH = {*(f"communities {count}" for count in NEIGHBOURS), *(f"linkage {g}" for g in GINI_THRESHOLDS)}
@@ -429,13 +429,11 @@ PLACES = {
 def test_equal_rows_are_a_cluster(place, count):
     X, y = blobs(250)
     rows, classes = np.r_[X, np.tile(PLACES[place], (count, 1))], np.r_[y, [3] * count]
-    model = front_door(4).fit(rows)
+    model = front_door(4, scale=None).fit(rows)
     assert adjusted_rand_score(classes, model.labels_) == 1
     assert model.report_["trust"]["level"] == "high"
-    weights = np.r_[np.ones(250), count]
-    assert (
-        adjusted_rand_score(classes[:251], front_door(4).fit(rows[:251], sample_weight=weights).labels_) == 1
-    )
+    weighted = front_door(4, scale=None).fit(rows[:251], sample_weight=np.r_[np.ones(250), count])
+    assert adjusted_rand_score(classes[:251], weighted.labels_) == 1
 
 
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
@@ -564,7 +562,7 @@ def test_rows_that_cannot_be_clustered_are_refused_in_one_sentence(case, kernel)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(InputError, match=sentence) as error:
-            front_door(7, kernel=kernel).fit(rows)
+            front_door(7, kernel=kernel, scale=None).fit(rows)
     assert "\n" not in str(error.value)
     assert str(error.value).endswith(".")
 
@@ -628,10 +626,11 @@ def test_a_column_with_nearly_all_of_the_variance_is_told_until_columns_are_scal
     X = touching()
     X[:, 1] *= 1000
     with pytest.warns(ClusterWarning, match=r"^column 1 has more than 99% [^\n]*scale='standard'[^\n]*\.$"):
-        model = front_door(kernel="graph").fit(X)
+        model = front_door(kernel="graph", scale=None).fit(X)
     assert any("column 1" in sentence for sentence in model.report_["warnings"])
-    scaled = front_door(kernel="graph", scale="standard").fit(X)
-    assert not any("column 1" in sentence for sentence in scaled.report_["warnings"])
+    for scale in ("standard", "auto"):
+        scaled = front_door(kernel="graph", scale=scale).fit(X)
+        assert not any("column 1" in sentence for sentence in scaled.report_["warnings"])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -8,10 +8,10 @@ import pytest
 
 import mmcnb
 from benchmarks.protocol import compile_seconds, run_and_watch
+from mmcnb.datasets import make_block
 from mmcnb.engine.plan import RowShape
 from mmcnb.errors import MemoryLimitError
 from mmcnb.stores import create_dense_store
-from mmcnb.synthetic import make_block
 
 LIMIT = 448  # MiB
 FRONT_DOOR_LIMIT = 640

@@ -59,7 +59,7 @@ ARRAYS = [
     ("kernel", "basis", spoilt, "basis holds numbers that are not finite"),
     ("kernel", "basis", lambda a: a.astype(object).astype("S4"), r"basis is of shape .* \|S4"),
     ("kernel", "mean", halved, "mean has shape"),
-    ("kernel", "deviation", lambda a: a * 0, "deviation is not positive"),
+    ("kernel", "deviation", lambda a: -a, "deviation is negative"),
     ("linear", "coef", halved, r"coef has shape \(1,\), and \(3,\) would fit"),
     ("least squares", "coef", lambda a: a[:, :2], r"coef has shape \(6, 2\), and \(6, 3\) would fit"),
     ("least squares", "ridge_matrix", halved, "ridge_matrix has shape"),

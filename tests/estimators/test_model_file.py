@@ -10,6 +10,7 @@ from mmcnb.features.kernel import CallableKernel, Kernel, MultipleKernels
 from mmcnb.features.model import Model, read_model, write_model
 from mmcnb.features.rules import Hyperplane
 from mmcnb.samples import open_samples
+from mmcnb.samples.derived import Scaling
 from tests.estimators.conftest import ESTIMATORS, make, make_blobs, make_sparse
 
 
@@ -77,7 +78,8 @@ def model_of_several_kernels(X, *kernels):
     stack = MultipleKernels((Kernel("rbf", 0.5), *kernels), (None, *[np.array([1])] * len(kernels)))
     coef = np.random.default_rng(0).normal(size=3 * len(stack.kernels))
     weights = np.linspace(0.2, 0.8, len(stack.kernels))
-    return Model(Hyperplane(coef, 0.25), stack, X[:3], X.mean(axis=0), X.std(axis=0), kernel_weights=weights)
+    scaling = Scaling(X.mean(axis=0), X.std(axis=0))
+    return Model(Hyperplane(coef, 0.25), stack, X[:3], scaling, kernel_weights=weights)
 
 
 def test_model_of_several_kernels_is_read_back(tmp_path, X):

@@ -192,8 +192,11 @@ def test_opened_rows_are_rows(dense, X):
         ([["1", "2"], ["3", "4"]], "X contains text"),
         (np.array([[1, "2"], [3, 4]], dtype=object), "X contains text, '2' at row 0, column 1"),
         ([[1, 2], [3]], "rows of different lengths"),
-        (pd.DataFrame({"a": [1, 2], "city": ["x", "y"]}), "column 'city' of the data frame is text"),
-        (pl.DataFrame({"a": [1, None]}), "row 1, column 'a' of the data frame"),
+        (
+            pd.DataFrame({"a": [1, 2], "city": [["x"], ["y"]]}),
+            r"column 1 \('city'\): \['x'\] is of type list",
+        ),
+        (pl.DataFrame({"a": [None, None]}), r"no column is left .* column 0 \('a'\): it is empty"),
         (pl.LazyFrame({"a": [1, 2]}), "is lazy, a query without rows"),
         ({"a": [1, 2]}, "X is a dict, which cannot be read"),
     ],

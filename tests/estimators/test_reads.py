@@ -6,10 +6,10 @@ import zarr
 from zarr.storage import LocalStore
 
 import mmcnb
+from mmcnb.datasets import make_block
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
 from mmcnb.stores import create_dense_store
 from mmcnb.stores._label_table import read_values
-from mmcnb.synthetic import make_block
 from tests.samples.test_reads import RecordingStore
 
 ROWS = 5 * GROUP_ROWS // 2  # more than twice the larger sample, so that all stages are run

@@ -127,13 +127,7 @@ def passes_over(X, order, labels, basis, wanted, n_passes=4):
     sample = landmark_sample_on(sample, X[order], basis)
     records = []
     with ThreadEngine(1) as engine:
-        session = SimpleNamespace(
-            engine=engine,
-            weights=None,
-            record=records.append,
-            mean=None,
-            deviation=None,
-        )
+        session = SimpleNamespace(engine=engine, weights=None, record=records.append, scaling=None)
         model = sample.model(session, wanted.alpha)
         rows = model.features(open_samples(X[order]))
         fit = label_all_rows(session, wanted, sample, rows, labels[order], n_passes)

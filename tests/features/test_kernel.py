@@ -7,7 +7,7 @@ from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import BasisMap, Kernel, KernelSamples
 from mmcnb.samples import open_samples
-from mmcnb.samples.derived import ScaledSamples, cache_features
+from mmcnb.samples.derived import ScaledSamples, Scaling, cache_features
 from mmcnb.samples.matrix import as_matrix
 from tests import reference
 from tests.engine.fakes import FakeSamples, OrderedSum, run
@@ -118,7 +118,7 @@ def test_scratch_leaves_no_file(X, tmp_path, monkeypatch):
 def test_scaled_columns_have_unit_variance(X, sparse):
     storage = open_samples(scipy.sparse.csr_array(X) if sparse else X)
     mean, deviation = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
-    scaled = as_matrix(ScaledSamples(storage, mean, deviation).block(0, 9001))
+    scaled = as_matrix(ScaledSamples(storage, Scaling(mean, deviation)).block(0, 9001))
     scaled = scaled.toarray() if sparse else scaled
     assert scaled.dtype == np.float32
     np.testing.assert_allclose(scaled, (X - (0 if sparse else mean)) / deviation, rtol=1e-5, atol=1e-6)
@@ -126,14 +126,14 @@ def test_scaled_columns_have_unit_variance(X, sparse):
 
 def test_constant_columns_are_centred_and_not_divided():
     X = np.c_[np.full(10, 3.0), np.arange(10.0)]
-    scaled = ScaledSamples(open_samples(X), X.mean(axis=0), X.std(axis=0)).block(0, 10)
+    scaled = ScaledSamples(open_samples(X), Scaling(X.mean(axis=0), X.std(axis=0))).block(0, 10)
     np.testing.assert_array_equal(scaled[:, 0], 0)
     assert scaled[:, 1].std() == pytest.approx(1)
 
 
 def test_gathered_rows_are_those_of_the_blocks(X):
     rows = np.array([0, 5, 4095, 4096, 9000])
-    scaled = ScaledSamples(open_samples(X), X.mean(axis=0), X.std(axis=0))
+    scaled = ScaledSamples(open_samples(X), Scaling(X.mean(axis=0), X.std(axis=0)))
     np.testing.assert_array_equal(scaled.gather(rows), scaled.block(0, 9001)[rows])
     np.testing.assert_allclose(features(X).gather(rows), features(X).block(0, 9001)[rows], rtol=1e-6)
 

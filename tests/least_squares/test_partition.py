@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from mmcnb.datasets import make_block
 from mmcnb.engine.session import open_engine
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.nystroem import normalization_of, principal_features
 from mmcnb.least_squares.objective import mean_objective, smoother
 from mmcnb.least_squares.partition import PartitionConfig, partition_sample
-from mmcnb.synthetic import make_block
 
 
 def partition(n_clusters, search="shaking", schedule="mixed"):

@@ -55,6 +55,7 @@ TESTS = {
     "mmcnb.graph.vote": "tests/graph/test_vote.py",
     "mmcnb.choice.judge": "tests/choice/test_judge.py",
     "mmcnb.choice.pick": "tests/choice/test_pick.py",
+    "mmcnb.columns.columns": "tests/columns",
     "mmcnb.least_squares.all_rows": "tests/least_squares tests/estimators/test_rls_laws.py "
     "tests/estimators/test_unsupervised_rls.py",
     "mmcnb.engine.checkpoint": CHECKPOINT,

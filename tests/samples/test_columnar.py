@@ -15,9 +15,11 @@ from sklearn.datasets import make_blobs
 
 import mmcnb
 from mmcnb.errors import InputError
-from mmcnb.samples import open_samples, tables
+from mmcnb.samples import open_samples
 from mmcnb.samples._base import open_again
 from mmcnb.stores import convert
+from mmcnb.tables import rows as tables
+from mmcnb.tables.columns import NUMBERS_ALONE
 
 FORMS = ("csv", "parquet", "arrow", "feather", "folder")
 
@@ -135,7 +137,7 @@ def test_what_is_no_table_of_numbers(tmp_path, form, columns, match):
     path = write(pa.table(columns), tmp_path, form, 2)
 
     def read():
-        samples = open_samples(path)
+        samples = open_samples(path, options=NUMBERS_ALONE)
         samples.block(0, samples.n_samples)
 
     with pytest.raises(InputError, match=match) as caught:

@@ -221,8 +221,9 @@ def test_whole_number_labels_are_kept(tmp_path):
 )
 def test_malformed_csv_names_line_and_column(tmp_path, line, label_column, match):
     (tmp_path / "a.csv").write_text(TABLE + line + "\n1,big,2\n" * 20)
+    options = {"label_column": label_column, "missing": "refuse", "categories": "refuse"}
     with pytest.raises(InputError, match=match):
-        convert(tmp_path / "a.csv", tmp_path / "a.zarr", label_column=label_column)
+        convert(tmp_path / "a.csv", tmp_path / "a.zarr", **options)
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
@@ -401,7 +402,7 @@ def test_damaged_compression(tmp_path, ending, kind):
     spoiled[len(whole) // 2] ^= 255
     for data in (whole[: len(whole) // 2], bytes(spoiled), b"junk"):
         (tmp_path / f"a.{kind}{ending}").write_bytes(data)
-        with pytest.raises(InputError, match=rf"a\.{kind}{ending} cannot be read \(.*\): get it again"):
+        with pytest.raises(InputError, match=rf"a\.{kind}{ending} cannot be read \(.*\): get the file again"):
             convert(tmp_path / f"a.{kind}{ending}", tmp_path / "a.zarr")
     assert [path.name for path in tmp_path.iterdir()] == [f"a.{kind}{ending}"]
 

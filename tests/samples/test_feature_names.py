@@ -12,7 +12,7 @@ import zarr
 
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import open_samples
-from mmcnb.samples.derived import CachedSamples, ScaledSamples
+from mmcnb.samples.derived import CachedSamples, ScaledSamples, Scaling
 from mmcnb.stores import convert, create_csr_store, create_dense_store
 
 NAMES = ["height", "weight", "age", "größe", "no. 5", "x", "y"]
@@ -82,7 +82,7 @@ def test_rows_without_names_have_none(X, tmp_path):
 
 def test_scaled_and_cached_rows_keep_names(named_store):
     samples = open_samples(named_store)
-    scaled = ScaledSamples(samples, np.zeros(7), np.ones(7))
+    scaled = ScaledSamples(samples, Scaling(np.zeros(7), np.ones(7)))
     assert CachedSamples(scaled).feature_names == NAMES
 
 

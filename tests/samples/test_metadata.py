@@ -144,6 +144,17 @@ def test_metadata_of_what_stands_beside_our_rows(tmp_path):
         file.write_bytes(whole)
 
 
+@pytest.mark.parametrize("spoiled", [b"", b"{", b"[]", b'{"attributes": null}'])
+def test_rows_below_a_damaged_document_are_not_read_as_if_they_had_no_record(tmp_path, spoiled):
+    path = tmp_path / "a.zarr"
+    with create_dense_store(path, 2) as writer:
+        writer.append(np.eye(2))
+    assert open_samples(path / "X").checksummed
+    (path / "zarr.json").write_bytes(spoiled)
+    with pytest.raises(DamagedStoreError, match=r"a\.zarr: the store's metadata cannot be read"):
+        open_samples(path / "X")
+
+
 def record_of(path):
     """The record of a store, and how to write another in its place."""
     document = json.loads((path / "zarr.json").read_text())

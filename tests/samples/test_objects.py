@@ -19,6 +19,7 @@ from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import open_samples
 from mmcnb.samples._base import open_again
 from mmcnb.stores import convert, open_class_labels
+from mmcnb.tables.columns import NUMBERS_ALONE
 
 NAMES = ["height", "weight", "age", "größe", "no. 5", "x", "y"]
 
@@ -209,23 +210,16 @@ class Failing:
 
 
 REFUSED = {
-    "text": (lambda: first(city=list("xyz")), "column 'city' of the data frame is text or categories"),
-    "polars text": (lambda: pl.DataFrame({"city": ["x", "y"]}), "column 'city' of the data frame is text"),
-    "categories": (lambda: first(c=pd.Categorical([1, 2, 1])), "column 'c' .* is text or categories"),
-    "dates": (lambda: first(day=pd.to_datetime(["2020-01-01"] * 3)), "column 'day' .* is dates or times"),
-    "lists": (lambda: pl.DataFrame({"a": [[1], [2]]}), "column 'a' .* is values of type .*list"),
-    "mixed": (lambda: first(a=[1, "x", 2]), "column 'a' .* text, 'x' at row 1"),
-    "missing": (lambda: first(a=[1, None, 2]), "row 1, column 'a' of the data frame"),
-    "missing whole number": (lambda: first(a=pd.array([1, 2, None], "Int64")), "row 2, column 'a' of"),
-    "polars missing": (lambda: pl.DataFrame({"a": [1, None]}), "row 1, column 'a' of the data frame"),
-    "polars NaN": (lambda: pl.DataFrame({"a": [1.0, np.nan]}), r"NaN at row 1, column 0 \('a'\) of the data"),
-    "NaN in one array": (
-        lambda: pd.DataFrame([[1, 2], [3, np.nan]], columns=["a", "b"]),
-        r"at row 1, column (1 \()?'b'\)? of the data frame",
+    "lists": (
+        lambda: pl.DataFrame({"a": [[1], [2]]}),
+        r"row 0, column 0 \('a'\): \[1\] is of type .*list.*: leave the column out, or",
+    ),
+    "mixed": (
+        lambda: first(a=[1, "x", 2]),
+        r"row 1, column 'a': 'x' is of another type .*\(int and str\): .*X\['a'\]\.astype\(str\)",
     ),
     "two of a name": (lambda: pd.DataFrame(np.eye(2), columns=["a", "a"]), "has two columns 'a'"),
     "some names": (lambda: pd.DataFrame(np.eye(2), columns=["a", 1]), "the data frame has a column 1"),
-    "an index": (lambda: pd.DataFrame({"Unnamed: 0": [0, 1], "b": [1, 3]}), "only counts its rows"),
     "a query": (lambda: pl.LazyFrame({"a": [1]}), "is lazy, a query without rows: call its collect"),
     "sparse ones": (lambda: pd.DataFrame({"a": pd.arrays.SparseArray([1.0, 2], fill_value=1)}), "to_dense"),
     "Dask text": (
@@ -295,15 +289,9 @@ REFUSED = {
     "negative column": (lambda: with_indices("csc", -1), "the CSC matrix is damaged"),
     "place out of bounds": (lambda: with_places(7), "the COO matrix is damaged .*exceeds"),
     "negative place": (lambda: with_places(-1), "the COO matrix is damaged"),
-    "one column of categories": (
-        lambda: pd.DataFrame({"c": pd.Categorical([1, 2, 1])}),
-        "column 'c' .* is text or categories",
-    ),
-    "missing in all": (lambda: pd.DataFrame({"a": pd.array([1.5, None], "Float64")}), "row 1, column 'a'"),
-    "durations of a frame": (lambda: first(a=np.array([1, 2, 3], "m8[s]")), "column 'a' .* dates or times"),
     "duration in a frame": (
         lambda: pd.DataFrame({"a": [1, np.timedelta64(1, "D")]}, dtype=object),
-        "column 'a' .* at row 1",
+        r"row 1, column 'a': .* is of another type .*\(int and timedelta64\)",
     ),
     "integers of 128 bits": (
         lambda: pl.DataFrame({"a": pl.Series([1, 2], dtype=pl.Int128)}),
@@ -318,6 +306,84 @@ REFUSED = {
     "mapping": (lambda: {"a": [1]}, "X is a dict, which cannot be read"),
     "nothing": (lambda: None, "X is a NoneType, which cannot be read"),
 }
+
+
+NO_NUMBERS = {
+    "text": (
+        lambda: first(city=list("xyz")),
+        [[0, 1, 0, 0], [2, 0, 1, 0], [4, 0, 0, 1]],
+        r"row 0, column 1 \('city'\): 'x' is not a number",
+    ),
+    "polars text": (lambda: pl.DataFrame({"city": ["x", "y"]}), [[1, 0], [0, 1]], r"row 0, .*'city'\): 'x'"),
+    "categories": (
+        lambda: first(c=pd.Categorical([1, 2, 1])),
+        [[0, 1, 0], [2, 0, 1], [4, 1, 0]],
+        r"row 0, column 1 \('c'\): '1' is not a number",
+    ),
+    "one column of categories": (
+        lambda: pd.DataFrame({"c": pd.Categorical([1, 2, 1])}),
+        [[1, 0], [0, 1], [1, 0]],
+        r"row 0, column 0 \('c'\): '1' is not a number",
+    ),
+    "dates": (
+        lambda: first(day=pd.to_datetime(["1970-01-02"] * 3)),
+        [[0, 86400], [2, 86400], [4, 86400]],
+        r"row 0, column 1 \('day'\): '1970-01-02 .* is a date or time",
+    ),
+    "durations": (
+        lambda: first(a=np.array([1, 2, 3], "m8[s]")),
+        [[0, 1], [2, 2], [4, 3]],
+        r"row 0, column 1 \('a'\): .* is a date or time",
+    ),
+    "missing": (
+        lambda: first(a=[3, None, 2]),
+        [[0, 3], [2, 2], [4, 2]],
+        r"row 1, column 1 \('a'\): the cell has no value: correct it, leave such rows out, or take",
+    ),
+    "missing whole number": (
+        lambda: first(a=pd.array([5, 2, None], "Int64")),
+        [[0, 5], [2, 2], [4, 2]],
+        r"row 2, column 1 \('a'\): the cell has no value",
+    ),
+    "missing in all": (
+        lambda: pd.DataFrame({"a": pd.array([1.5, None], "Float64")}),
+        [[1.5], [1.5]],
+        r"row 1, column 0 \('a'\): the cell has no value",
+    ),
+    "polars missing": (
+        lambda: pl.DataFrame({"a": [1, None]}),
+        [[1], [1]],
+        r"row 1, column 0 \('a'\): the cell has no value",
+    ),
+    "polars NaN": (
+        lambda: pl.DataFrame({"a": [1.0, np.nan]}),
+        [[1], [1]],
+        r"row 1, column 0 \('a'\): the cell is NaN",
+    ),
+    "NaN in one array": (
+        lambda: pd.DataFrame([[1, 2], [3, np.nan]], columns=["a", "b"]),
+        [[1, 2], [3, 2]],
+        r"row 1, column 1 \('b'\): the cell has no value",
+    ),
+}
+"""Frames of more than numbers, the rows that they become, and the sentence if numbers alone are wanted."""
+
+
+@pytest.mark.parametrize("kind", NO_NUMBERS)
+def test_frames_of_more_than_numbers_are_taken_like_tables_or_refused(kind):
+    make, rows, match = NO_NUMBERS[kind]
+    samples = open_samples(make())
+    assert samples.block(0, samples.n_samples).tolist() == rows
+    with pytest.raises(InputError, match=match) as error:
+        open_samples(make(), options=NUMBERS_ALONE)
+    assert "\n" not in str(error.value)
+    assert "--" not in str(error.value)
+
+
+def test_an_index_in_a_frame_names_its_rows():
+    samples = open_samples(pd.DataFrame({"Unnamed: 0": [0, 1], "b": [1, 3]}))
+    assert samples.block(0, 2).tolist() == [[1], [3]]
+    assert samples.feature_names == ["b"]
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")

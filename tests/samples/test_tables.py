@@ -31,6 +31,7 @@ def zstd(text):
 
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd}
 FORMATS = ("csv", "parquet", "arrow")
+REFUSE = {"missing": "refuse", "categories": "refuse", "dates": "refuse"}
 
 
 def write(table, path):
@@ -52,6 +53,11 @@ def pieces(request, monkeypatch):
 
         monkeypatch.setattr(_text, "PIECE_BYTES", 60)
         monkeypatch.setattr(_npy, "STEP_BYTES", 100)
+
+
+def lower_median(values):
+    """The middle one of the sorted values, of two the lower one."""
+    return np.sort(values)[(len(values) - 1) // 2]
 
 
 def rows_of(path):
@@ -79,7 +85,7 @@ def taken(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("pieces")
-@pytest.mark.parametrize("missing", ["refuse", "drop", "mean"])
+@pytest.mark.parametrize("missing", ["refuse", "drop", "median"])
 def test_all_formats_give_the_same_store(rng, tmp_path, missing):
     X = rng.normal(size=(300, 4)).astype(np.float32)
     kinds, names = np.array(["red", "green", "blue"])[rng.integers(0, 3, 300)], [f"r{i}" for i in range(300)]
@@ -106,8 +112,8 @@ def test_all_formats_give_the_same_store(rng, tmp_path, missing):
         assert open_index(stores[0]).tolist() == np.array(names)[whole].tolist()
         assert np.array_equal(rows[0][:, :4], X[whole])
     else:
-        filled = np.where(np.isfinite(X), X, np.nanmean(X, axis=0, dtype=np.float64).astype(np.float32))
-        assert rows[0][:, :4] == pytest.approx(filled, rel=1e-6)
+        medians = [lower_median(column[np.isfinite(column)]) for column in X.T]
+        assert np.array_equal(rows[0][:, :4], np.where(np.isfinite(X), X, medians).astype(np.float32))
     assert rows[0][:, 4:].sum(axis=1).tolist() == [1.0] * len(rows[0])
 
 
@@ -116,7 +122,7 @@ def test_all_formats_give_the_same_store(rng, tmp_path, missing):
 def test_compressed_text(tmp_path, ending):
     text = "a,b\n" + "".join(f"{i},{i / 8}\n" for i in range(100))
     (tmp_path / f"a.csv{ending}").write_bytes(COMPRESS[ending](text.encode()))
-    convert(tmp_path / f"a.csv{ending}", tmp_path / "a.zarr")
+    convert(tmp_path / f"a.csv{ending}", tmp_path / "a.zarr", columns="all")
     assert rows_of(tmp_path / "a.zarr").tolist() == [[i, i / 8] for i in range(100)]
 
 
@@ -152,7 +158,7 @@ def test_a_folder_of_parquet_is_one_table(tmp_path):
     assert rows_of(tmp_path / "a.zarr").tolist() == [[0, 0.5], [1, 0.5], [2, 0.5]]
     write(pa.table({"a": [1], "c": [2]}), tmp_path / "rows" / "d.parquet")
     with pytest.raises(InputError, match=r"a\.parquet, row 0, column 2 \('c'\): the cell has no value"):
-        convert(tmp_path / "rows", tmp_path / "b.zarr")
+        convert(tmp_path / "rows", tmp_path / "b.zarr", missing="refuse")
 
 
 def test_an_arrow_stream_is_read(tmp_path):
@@ -226,9 +232,9 @@ def test_headers(taken, text, header, names):
 
 
 def test_missing_values_and_flags(taken):
-    text = "a,b,c\n1,True,0.5\n,false,NA\n3,True,inf\n"
-    rows, _, report = taken(text, missing="mean")
-    assert rows == [[1, 1, 0.5], [2, 0, 0.5], [3, 1, 0.5]]
+    text = "a,b,c\n1,True,0.5\n,false,NA\n3,True,2\n7,,1\n"
+    rows, _, report = taken(text)
+    assert rows == [[1, 1, 0.5], [3, 0, 1], [3, 1, 2], [7, 1, 1]]
     assert (report["cells_filled"], report["rows_dropped"]) == (3, 0)
 
 
@@ -273,27 +279,38 @@ def test_decimal_commas(taken):
 @pytest.mark.parametrize(
     ("text", "options", "match"),
     [
-        (",a\n0,1\n1,2\n", {}, "column 0 has no name, as df.to_csv.* --index-column 0, .* --drop 0"),
-        ("Unnamed: 0,a\n0,1\n", {}, "column 0 is named 'Unnamed: 0', as .* --drop 'Unnamed: 0'"),
+        (
+            ",id,a\n0,7,1\n1,8,2\n",
+            {"index_column": "id"},
+            "column 0 has no name: .* --index-column 0, .* --drop 0",
+        ),
         ("a,b,\n1,2,\n", {}, "column 2 has no name: .* --drop 2"),
         ("a,a\n1,2\n", {}, "columns 0 and 1 are both named 'a': .*--drop 1"),
-        ("a,b\n1,x\n2,y\n", {}, r"line 2, column 1 \('b'\): 'x' is not a number: .*one-hot, .*--drop b "),
-        ("a,my b\n1,x\n", {}, "--drop 'my b' "),
+        (
+            "a,b\n1,x\n2,y\n",
+            {"categories": "refuse"},
+            r"line 2, column 1 \('b'\): 'x' is not a number: .*one-hot, .*--drop b ",
+        ),
+        ("a,my b\n1,x\n", {"categories": "refuse"}, "--drop 'my b' "),
         ("a\n" + "1\n" * 40 + "oops\n2\n", {}, "line 42, column 0 .*'oops' is not a number: .*--drop a"),
         ("a,b\n1,2\n1_000,2\n3,3\n", {}, r"line 3, column 0 \('a'\): '1_000' is not a number"),
         ("a,b\n1,2\n٣,2\n3,3\n", {}, r"line 3, column 0 \('a'\): '٣' is not a number"),
         ("a,b\n1,2\n2,0x1F\n3,3\n", {}, r"line 3, column 1 \('b'\): '0x1F' is not a number"),
-        ("a,b\n1,2\n,2\n", {}, r"line 3, column 0 \('a'\): the cell has no value.*--missing drop.*mean"),
-        ("a\n1\n \n2\n", {}, r"line 3, column 0 \('a'\): the cell has no value"),
-        ('a\n1\n""\n', {}, r"line 3, column 0 \('a'\): the cell has no value"),
+        (
+            "a,b\n1,2\n,2\n",
+            {"missing": "refuse"},
+            r"line 3, column 0 \('a'\): the cell has no value.*--missing drop.*--missing median",
+        ),
+        ("a\n1\n \n2\n", {"missing": "refuse"}, r"line 3, column 0 \('a'\): the cell has no value"),
+        ('a\n1\n""\n', {"missing": "refuse"}, r"line 3, column 0 \('a'\): the cell has no value"),
         ("a,b\n1,2\n3,inf\n", {}, r"line 3, column 1 \('b'\): the cell is infinite: .*--missing"),
-        ("a,b\n1,2\n3,1e99\n", {"missing": "mean", "dtype": "float32"}, "line 3, .* too large.*--dtype"),
+        ("a,b\n1,2\n3,1e99\n", {"missing": "median", "dtype": "float32"}, "line 3, .* too large.*--dtype"),
         ("a,b\n1,2\n1,2,3\n", {}, "line 3: 3 cells, but the first line has 2"),
         ('a,b\n1,"x\ny"\n1\n', {"drop": "b"}, "line 4: 1 cells, but the first line has 2"),
         ("a;b\n1,5;2,5\n", {"delimiter": ";"}, "line 2, .* '1,5' is not a number: give --decimal ','"),
-        ("a,day\n1,2024-01-31\n", {}, "line 2, column 1 .*'2024-01-31' is a date .*--drop day"),
+        ("a,day\n1,2024-01-31\n", {"dates": "refuse"}, "line 2, .* 1 .*'2024-01-31' is a date .*--drop day"),
         ("a,f\n1,True\n" + "2,False\n" * 9 + "3,maybe\n", {}, "line 12, .*'maybe' is neither true nor false"),
-        ("a,b\n1,\n2,\n", {"missing": "mean"}, r"column 1 \('b'\): no cell has a value"),
+        ("a,b\n1,\n2,\n", {"columns": "all"}, r"column 1 \('b'\): no cell has a value"),
         ("a,b\n1,\n2,\n", {"missing": "drop"}, "all 2 rows have a missing cell"),
         ("a,y\n1,p\n2,\n", {"label_column": "y"}, r"line 3, column 1 \('y'\): the class is empty"),
         ("a,b\n1,2\n", {"drop": "sise"}, "no column is named 'sise' among a, b"),
@@ -321,11 +338,11 @@ def test_what_cannot_be_used_is_named(taken, tmp_path, text, options, match):
 @pytest.mark.parametrize(
     ("columns", "options", "match"),
     [
-        ({"a": [1, None]}, {}, r"row 1, column 0 \('a'\): the cell has no value.*: .*--missing"),
-        ({"a": [1, np.nan]}, {}, r"row 1, column 0 \('a'\): the cell is NaN: .*--missing"),
-        ({"a": ["1", "x"]}, {}, r"row 1, column 0 \('a'\): 'x' is not a number: .*one-hot"),
+        ({"a": [1, None]}, REFUSE, r"row 1, column 0 \('a'\): the cell has no value.*: .*--missing"),
+        ({"a": [1, np.nan]}, REFUSE, r"row 1, column 0 \('a'\): the cell is NaN: .*--missing"),
+        ({"a": ["1", "x"]}, REFUSE, r"row 1, column 0 \('a'\): 'x' is not a number: .*one-hot"),
         ({"a": [1], "b": [[1, 2]]}, {}, r"row 0, column 1 \('b'\): \[1, 2\] is of type list.*--drop b"),
-        ({"a": [pd.Timestamp("2024-01-31")]}, {}, r"row 0, column 0 \('a'\): '2024-01-31.* is a date"),
+        ({"a": [pd.Timestamp("2024-01-31")]}, REFUSE, r"row 0, column 0 \('a'\): '2024-01-31.* is a date"),
         ({"a": [1]}, {"decimal": ","}, "decimal is of CSV files"),
         ({"a": pa.array([], pa.float64())}, {}, "has no rows|0 sample"),
     ],
@@ -357,8 +374,10 @@ def test_too_many_categories(tmp_path):
 
 
 def test_options_of_tables_are_of_tables(tmp_path):
-    with pytest.raises(InputError, match="drop is of CSV, Parquet and Arrow files"):
-        convert(np.eye(3), tmp_path / "a.zarr", drop="a")
+    for source, kind in ((np.eye(3), "ndarray"), (pd.DataFrame({"a": [1, 2]}), "DataFrame")):
+        match = f"^drop is of CSV, Parquet and Arrow files, but a {kind} is none: leave it out.$"
+        with pytest.raises(InputError, match=match):
+            convert(source, tmp_path / "a.zarr", drop="a")
 
 
 @pytest.mark.slow
@@ -372,7 +391,7 @@ def test_the_command_tells_what_it_took(tmp_path):
         "--categories",
         "one-hot",
         "--missing",
-        "mean",
+        "median",
         "--json",
     ]
     command = [sys.executable, "-m", "mmcnb", "convert", tmp_path / "a.csv", tmp_path / "a.zarr", *options]
@@ -416,7 +435,7 @@ COUNTED = "".join(f"{i},{i * i % 7}\n" for i in range(30))
 REMEDIES = {
     "text": (
         "a,b\n1,x\n2,y\n",
-        {},
+        {"categories": "refuse"},
         {
             "--categories one-hot": {"categories": "one-hot"},
             "--drop b": {"drop": "b"},
@@ -426,7 +445,7 @@ REMEDIES = {
     ),
     "a date": (
         "a,day\n1,2024-01-31\n2,2024-02-01\n",
-        {},
+        {"dates": "refuse"},
         {"--dates epoch": {"dates": "epoch"}, "--drop day": {"drop": "day"}},
     ),
     "thousands": (
@@ -439,41 +458,42 @@ REMEDIES = {
     "apostrophes": ("a,b\n1,1'234\n2,12'345\n", {}, {'--thousands "\'"': {"thousands": "'"}}),
     "an unknown mark": (
         "a,b\n1,5\n2,void\n3,7\n",
-        {},
+        {"missing": "refuse"},
         {"--na-values void and --missing drop": {"na_values": "void", "missing": "drop"}},
     ),
     "an unknown mark, filled": (
         "a,b\n1,5\n2,void\n3,7\n",
-        {"missing": "mean"},
+        {},
         {"--na-values void": {"na_values": "void"}},
     ),
     "a flag": ("a,b\n1,true\n2,false\n3,2\n", {}, {"--drop b": {"drop": "b"}}),
     "a gap": (
         "a,b\n1,2\n3,\n",
-        {},
-        {"--missing drop": {"missing": "drop"}, "--missing mean": {"missing": "mean"}},
+        {"missing": "refuse"},
+        {"--missing drop": {"missing": "drop"}, "--missing median": {"missing": "median"}},
     ),
     "a mark that is a text": (
         "a,b\n1,-\n2,x\n",
-        {"categories": "one-hot"},
+        {"categories": "one-hot", "missing": "refuse"},
         {"--na-values ''": {"na_values": ""}, "--missing drop": {"missing": "drop"}},
     ),
     "a large number": ("a\n1\n1e99\n", {"dtype": "float32"}, {"--dtype float64": {"dtype": "float64"}}),
     "no class": ("a,y\n1,p\n2,\n", {"label_column": "y"}, {"--missing drop": {"missing": "drop"}}),
-    "no mean": ("a,b\n1,\n2,\n", {"missing": "mean"}, {"--drop b": {"drop": "b"}}),
+    "no median": ("a,b\n1,\n2,\n", {"columns": "all"}, {"--drop b": {"drop": "b"}}),
     "no row": (
         "a,b\n1,\n,2\n",
         {"missing": "drop"},
-        {"--missing mean": {"missing": "mean"}, "--drop": {"drop": "b"}},
+        {"--missing median": {"missing": "median"}, "--drop": {"drop": "b"}},
     ),
     "numbers above": (
         "400.0,402.5\n" + "".join(f"{i / 90},{i / 80}\n" for i in range(9)),
         {},
         {"--header yes": {"header": "yes"}, "--header no": {"header": "no"}},
     ),
-    "row names of pandas": (
-        ",a\n0,1\n1,2\n",
-        {},
+    "an infinite cell": ("a,b\n1,2\n3,inf\n", {}, {"--missing drop": {"missing": "drop"}}),
+    "row names of pandas beside others": (
+        ",id,a\n0,7,1\n1,8,2\n",
+        {"index_column": "id"},
         {"--index-column 0": {"index_column": 0}, "--drop 0": {"drop": 0}},
     ),
     "a column without a name": ("a,b,\n1,2,\n", {}, {"--drop 2": {"drop": 2}}),
@@ -503,9 +523,9 @@ def test_remedies_of_columns_work(tmp_path, form):
     frame = pd.DataFrame({"a": [1, 2], "b": [[1, 2], [3]], "day": pd.to_datetime(["2024-01-31", None])})
     path = write(pa.Table.from_pandas(frame), tmp_path / f"a.{form}")
     with pytest.raises(InputError, match=r"--drop b, .*--dates epoch, or .*--drop day\."):
-        convert(path, tmp_path / "a.zarr")
+        convert(path, tmp_path / "a.zarr", dates="refuse")
     with pytest.raises(InputError, match=r"column 2 .'day'.: the cell has no value: .*--missing drop"):
-        convert(path, tmp_path / "a.zarr", drop="b", dates="epoch")
+        convert(path, tmp_path / "a.zarr", drop="b", dates="epoch", missing="refuse")
     convert(path, tmp_path / "a.zarr", drop="b", dates="epoch", missing="drop")
     assert rows_of(tmp_path / "a.zarr").tolist() == [[1, pd.Timestamp("2024-01-31").timestamp()]]
     convert(path, tmp_path / "b.zarr", drop="b", dates="drop")
@@ -528,7 +548,7 @@ def test_row_names_that_are_missing_can_be_left_out(tmp_path):
 
 
 def test_a_text_that_is_too_large_becomes_a_store(tmp_path, monkeypatch):
-    from mmcnb.samples import tables
+    from mmcnb.tables import rows as tables
 
     (tmp_path / "a.csv").write_text("a\n1\n2\n")
     monkeypatch.setattr(tables, "MOST_WHOLE_BYTES", 3)
@@ -542,7 +562,8 @@ def test_a_text_that_is_too_large_becomes_a_store(tmp_path, monkeypatch):
 @pytest.mark.parametrize("before", [0, 5000])
 def test_whole_numbers_that_float32_merges_stay_apart(tmp_path, first, before):
     numbers = [*range(before), *range(first, first + 90)]
-    rows = convert_and_open(tmp_path, "id,a\n" + "".join(f"{number},1\n" for number in numbers))
+    text = "id,a\n" + "".join(f"{number},1\n" for number in numbers)
+    rows = convert_and_open(tmp_path, text, columns="all")
     assert rows[:, 0].tolist() == numbers
 
 
@@ -568,7 +589,7 @@ def test_a_header_of_numbers_names_the_columns(tmp_path, rng, has_index):
 @pytest.mark.parametrize("notes", ["# station 4\n", "# station 4\n# height, 120 m\n#\n"])
 def test_notes_above_the_header_are_passed_over(tmp_path, notes):
     text = notes + "heat,wind\n" + COUNTED
-    assert convert_and_open(tmp_path, text).shape == (30, 2)
+    assert convert_and_open(tmp_path, text, columns="all").shape == (30, 2)
     assert open_samples(tmp_path / "a.zarr").feature_names == ["heat", "wind"]
     with pytest.raises(InputError, match=f"line {notes.count(chr(10)) + 32}, column 1 .'wind'"):
         convert_and_open(tmp_path, text + "1,x\n")
@@ -577,11 +598,11 @@ def test_notes_above_the_header_are_passed_over(tmp_path, notes):
 @pytest.mark.parametrize("mark", ["?", "-", "None", "NA", "n/a", ""])
 def test_marks_of_missing_values(tmp_path, mark):
     numbers = "power,weight\n" + "".join(f"{mark if i % 9 == 3 else 50 + i},{i}\n" for i in range(40))
-    rows = convert_and_open(tmp_path, numbers, missing="mean")
+    rows = convert_and_open(tmp_path, numbers, columns="all")
     others = [50 + i for i in range(40) if i % 9 != 3]
-    assert rows[3].tolist() == pytest.approx([np.mean(others), 3])
+    assert rows[3].tolist() == [lower_median(others), 3]
     texts = "weight,colour\n" + "".join(f"{i},{[mark, 'red', 'blue'][i % 3]}\n" for i in range(30))
-    rows = convert_and_open(tmp_path, texts, missing="drop", categories="one-hot")
+    rows = convert_and_open(tmp_path, texts, missing="drop", columns="all")
     assert rows.shape == (20, 3)
 
 
@@ -598,7 +619,8 @@ def test_numbers_below_marks_are_no_categories(tmp_path):
 @pytest.mark.usefixtures("pieces")
 def test_columns_divided_by_several_spaces(tmp_path):
     text = "a  b  c\n" + "".join(f"{i}   {i / 4}  {-i}\n" for i in range(30))
-    assert convert_and_open(tmp_path, text).tolist() == [[i, i / 4, -i] for i in range(30)]
+    rows = convert_and_open(tmp_path, text, columns="all")
+    assert rows.tolist() == [[i, i / 4, -i] for i in range(30)]
     text = " a b\n 1  2 \n 3  4\n"
     assert convert_and_open(tmp_path, text, delimiter=" ").tolist() == [[1, 2], [3, 4]]
 
@@ -653,7 +675,7 @@ def test_endings_of_parquet(tmp_path, ending):
 def test_all_faults_are_told_at_once_and_nothing_is_written(tmp_path):
     text = "a,b,c\n1,2,x\n1,2\n,y,3\n4,5,6\n,6,7\n" + "1,2,3\n" * 90
     with pytest.raises(InputError) as caught:
-        convert_and_open(tmp_path, text)
+        convert_and_open(tmp_path, text, missing="refuse")
     said = str(caught.value)
     for fault in (
         "line 2, column 2 ('c'): 'x' is not a number",
@@ -663,6 +685,17 @@ def test_all_faults_are_told_at_once_and_nothing_is_written(tmp_path):
     ):
         assert fault in said
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0"])
+def test_a_first_column_without_a_name_names_the_rows(tmp_path, name):
+    rows = convert_and_open(tmp_path, f"{name},a\n7,1\n5,2\n")
+    assert rows.tolist() == [[1], [2]]
+    assert open_samples(tmp_path / "a.zarr").feature_names == ["a"]
+    assert open_index(tmp_path / "a.zarr").tolist() == [7, 5]
+    assert convert_and_open(tmp_path, f"{name},a\n7,1\n5,2\n", columns=[0, 1]).tolist() == [[7, 1], [5, 2]]
+    convert_and_open(tmp_path, f"{name},a\n7,1\n5,2\n", drop=0)
+    assert open_index(tmp_path / "a.zarr") is None
 
 
 @pytest.mark.usefixtures("pieces")
@@ -719,9 +752,13 @@ def test_info_lists_the_columns_and_verify_says_what_to_do(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("a,k\n1,x\n2,x\n")
     assert main(["info", str(tmp_path / "a.csv"), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
+    assert [one["becomes"] for one in report["columns"]] == ["number", "a 0/1 column for each text"]
+    assert (report["n_samples"], report["faults"]) == (2, None)
+    write(pa.table({"a": [1, 2], "k": [[1], [2]]}), tmp_path / "a.parquet")
+    assert main(["info", str(tmp_path / "a.parquet"), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
     assert [one["becomes"] for one in report["columns"]] == ["number", "refused"]
-    assert report["n_samples"] == 2
-    assert "'x' is not a number" in report["faults"]
+    assert "[1] is of type list<element: int64> and not a number" in report["faults"]
     assert main(["info", str(tmp_path / "a.csv")]) == 0
     assert "column  type" in capsys.readouterr().out
     assert main(["verify", str(tmp_path / "a.csv")]) != 0

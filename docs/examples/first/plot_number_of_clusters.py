@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import mmcnb
+from mmcnb.datasets import make_shape
 from mmcnb.plotting import ClusterDisplay, SelectionDisplay
-from mmcnb.synthetic import make_shape
 
 X, y = make_shape("seven-blobs", random_state=0)
 model = mmcnb.MaximumMarginClustering(n_clusters=None, random_state=0).fit(X)

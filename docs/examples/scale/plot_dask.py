@@ -15,8 +15,8 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import mmcnb
+from mmcnb.datasets import make_block, write_synthetic
 from mmcnb.plotting import ClusterDisplay
-from mmcnb.synthetic import make_block, write_synthetic
 
 folder = tempfile.TemporaryDirectory()
 rows = Path(folder.name) / "rows.zarr"

@@ -14,10 +14,10 @@ import psutil
 import zarr
 
 import mmcnb
+from mmcnb.datasets import make_block
 from mmcnb.metrics import balanced_clustering_error
 from mmcnb.plotting import ClusterDisplay
 from mmcnb.stores import create_dense_store, open_class_labels
-from mmcnb.synthetic import make_block
 
 folder = tempfile.TemporaryDirectory()
 rows, labels = Path(folder.name) / "rows.zarr", Path(folder.name) / "labels.zarr"

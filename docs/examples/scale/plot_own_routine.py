@@ -11,9 +11,9 @@ import matplotlib.pyplot as plt
 import numba
 import numpy as np
 
+from mmcnb.datasets import make_shape
 from mmcnb.kernels import rbf_kernel_block_into
 from mmcnb.kernels.unchecked import rbf_kernel_block_into as rbf_unchecked
-from mmcnb.synthetic import make_shape
 
 # %%
 # From plain Python, a wrong shape is one sentence and not a wrong number.

@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mmcnb
-from mmcnb.synthetic import write_synthetic
+from mmcnb.datasets import write_synthetic
 
 folder = tempfile.TemporaryDirectory()
 rows, run = Path(folder.name) / "rows.zarr", Path(folder.name) / "run"

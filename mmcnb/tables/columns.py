@@ -5,6 +5,7 @@
 
 import csv
 import difflib
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,13 +17,20 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from mmcnb.errors import InputError, shown
+from mmcnb.samples.encoding import EncodedColumn, Encoding
 from mmcnb.samples.matrix import block_dtype
 
 MOST_DISTINCT = 1000  # more different values are not counted, and are not categories
+MOST_CATEGORIES = 30  # of a text that is taken without being asked for
+UNNAMED = ("", "Unnamed: 0")  # the first column, of names of rows
+GAP = ""  # the category of missing texts
+NUMBERS_ROWS = "it numbers the rows"  # why a column is left out
+IDENTIFIER = r"(?i)(^|[\W_])(id|uuid|guid)$|(?-i:[a-z]I[dD]$)"  # names of columns that number things
 GAPS = (*pa.csv.ConvertOptions().null_values, "?", "-", "--", ".", "None", "none", "<NA>")
 TEXT = pa.large_string()
 FLAG = "(?i)^(true|false)$"
 WHOLE = r"^[-+]?\d+$"
+DATE = r"^\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?)?$"
 
 
 def _zeros(column: "Column", values: pa.Array) -> pa.Array:
@@ -43,10 +51,10 @@ def _numbers(column: "Column", values: pa.Array) -> pa.Array:
 
 
 def _codes(column: "Column", texts: pa.Array) -> pa.Array:
-    """Numbers of the categories, which are 0 until the categories are known."""
+    """Numbers of the categories, which are 0 until these are known; a gap may be a category of its own."""
     if column.categories is None:
         return pc.if_else(texts.is_valid(), pa.scalar(0, pa.int32()), None)
-    return pc.index_in(texts, column.categories)
+    return pc.index_in(texts.fill_null(GAP), column.categories)
 
 
 def _seconds(column: "Column", times: pa.Array) -> pa.Array:
@@ -59,25 +67,27 @@ def _seconds(column: "Column", times: pa.Array) -> pa.Array:
 
 
 REFUSED, LEFT_OUT = Treatment("refused"), Treatment("left out")
+NUMBER = Treatment("number", _numbers)
 CLASSES, ROW_NAMES = Treatment("classes"), Treatment("names of rows")
+ONE_HOT = Treatment("a 0/1 column for each text", _codes)
 TREATMENTS: dict[str, dict[str | None, Treatment]] = {
-    "number": {None: Treatment("number", _numbers)},
+    "number": {None: NUMBER},
     "flag": {None: Treatment("0 or 1", _numbers)},
-    "text": {None: REFUSED, "one-hot": Treatment("a 0/1 column for each text", _codes)},
-    "date": {None: REFUSED, "epoch": Treatment("seconds since 1970", _seconds), "drop": LEFT_OUT},
+    "text": {"auto": ONE_HOT, "one-hot": ONE_HOT, "refuse": REFUSED},
+    "date": {"epoch": Treatment("seconds since 1970", _seconds), "drop": LEFT_OUT, "refuse": REFUSED},
     "other": {None: REFUSED},
 }
 """Treatment of a column by its kind and, for texts and dates, by the option of `DECIDED_BY`."""
 
 DECIDED_BY = {"text": "categories", "date": "dates"}
 CHOICES = {
-    "missing": ("refuse", "drop", "mean"),
+    "missing": ("median", "drop", "refuse"),
     "header": (None, "yes", "no"),
     "decimal": (".", ","),
     "dtype": (None, "float32", "float64"),
     **{option: tuple(TREATMENTS[kind]) for kind, option in DECIDED_BY.items()},
 }
-_DROP = "leave the column out with --drop {option}"
+_DROP = "leave the column out{drop}"
 FAULTS = {
     "text": (
         "{cell} is not a number",
@@ -88,16 +98,18 @@ FAULTS = {
     "other": ("{cell} is of type {type} and not a number", f"{_DROP}, or write a number instead"),
     "cell": ("{cell} is not a number", f"{{hint}}correct it, or {_DROP}"),
     "flag cell": ("{cell} is neither true nor false", f"correct it, or {_DROP}"),
+    "date cell": ("{cell} is no date as those before", f"correct it, or {_DROP}"),
     "gap": (
         "the cell {cell}",
-        "correct it, leave such rows out with --missing drop, or take the mean of the column with "
-        "--missing mean{hint}",
+        "correct it, leave such rows out with --missing drop, or take the median of the column with "
+        "--missing median{hint}",
     ),
+    "infinite": ("the cell is infinite", "correct it, or leave such rows out with --missing drop"),
     "large": ("{cell} is too large for {type}", "write float64 (--dtype float64)"),
     "no class": ("the class is empty", "fill it in, or leave such rows out with --missing drop"),
     "class": ("label {cell} is not a whole number as those before", "correct it, or use names in all rows"),
     "row name": ("the name of the row is missing", f"fill it in, or {_DROP}"),
-    "no mean": ("no cell has a value, so there is no mean", _DROP),
+    "no value": ("no cell has a value", _DROP),
     "categories": (f"there are more than {MOST_DISTINCT} different texts, which are no categories", _DROP),
 }
 """The fault of a column or cell that cannot be taken, and the remedy."""
@@ -116,10 +128,11 @@ class TableOptions:
     thousands: str | None = None
     decimal: str = "."
     delimiter: str | None = None
-    missing: str = "refuse"
-    categories: str | None = None
-    dates: str | None = None
+    missing: str = "median"
+    categories: str = "auto"
+    dates: str = "epoch"
     dtype: Any = None
+    encoding: Any = None  # of a fit, whose columns these are to be
 
     def __post_init__(self) -> None:
         """Refuse unknown words; lists become tuples, so that options are a key."""
@@ -127,7 +140,9 @@ class TableOptions:
         plain["dtype"] = None if self.dtype is None else np.dtype(self.dtype).name
         for name in ("columns", "drop", "na_values"):
             value = getattr(self, name)
-            listed = [value] if isinstance(value, str | int) else value
+            listed = [value] if isinstance(value, str | int | np.integer) else value
+            if listed is not None and not np.iterable(listed):
+                raise InputError(f"{name}={shown(value)} is no list: give one of texts or numbers.")
             plain[name] = None if listed is None else tuple(listed)
         plain["delimiter"] = "\t" if self.delimiter == r"\t" else self.delimiter  # a shell leaves \t as it is
         for name, value in plain.items():
@@ -142,6 +157,11 @@ class TableOptions:
             fault = f"cannot stand between thousands beside decimal={self.decimal!r}"
             raise InputError(f'thousands={shown(self.thousands)} {fault}: give another mark, such as "\'".')
 
+    @property
+    def names_columns(self) -> bool:
+        """Whether columns are chosen by name or number, and not by rules."""
+        return self.columns not in (None, ("auto",), ("all",))
+
     def gaps(self, is_text: bool) -> list[str]:
         """Marks of missing values: those of CSV text and those given, or ``""`` alone."""
         if self.na_values == ("",):
@@ -154,6 +174,10 @@ class TableOptions:
         point = "\\" + self.decimal
         whole = r"\d+" if self.thousands is None else rf"(\d{{1,3}}(\{self.thousands}\d{{3}})+|\d+)"
         return rf"(?i)^[-+]?(({whole}{point}?\d*|{point}\d+)(e[-+]?\d+)?|inf(inity)?|nan)$"
+
+
+NUMBERS_ALONE = TableOptions("all", missing="refuse", categories="refuse", dates="refuse")
+"""Of rows for a model of plain numbers."""
 
 
 # --- which columns -------------------------------------------------------------------------------
@@ -173,8 +197,14 @@ class Column:
     treatment : Treatment
     categories : pyarrow.Array or None
         The texts that become columns, sorted; None until they are known.
-    shares : ndarray or None
-        Share of the rows that have each of them.
+    fill : float or None
+        The number of a gap, the median of the column; None until it is known.
+    why : str
+        Why it is left out, if no option says so.
+    gaps : int
+        Missing values of all rows, if these were looked at ahead.
+    unknown : int
+        Texts so far that no row of the fit had.
     missing : int or None
         None if the column is not read.
     distinct : pyarrow.Array or None
@@ -187,8 +217,11 @@ class Column:
     type: pa.DataType
     treatment: Treatment
     categories: pa.Array | None = None
-    shares: np.ndarray | None = None
+    fill: float | None = None
+    why: str = ""
     missing: int | None = None
+    unknown: int = 0
+    gaps: int = 0
     distinct: pa.Array | None = None
 
     @property
@@ -219,10 +252,11 @@ class Column:
         return TEXT if kind_of(kind) == "text" else kind
 
     @property
-    def feature_names(self) -> list[str]:
-        """Names of the columns that it becomes; a category stands behind the name of its column."""
-        texts = None if self.categories is None else self.categories.to_pylist()
-        return [self.name] if texts is None else [f"{self.name}_{text}" for text in texts]
+    def encoded(self) -> EncodedColumn:
+        """The column as numbers."""
+        texts = () if self.categories is None else tuple(self.categories.to_pylist())
+        kind = kind_of(self.type) if self.is_feature else "left out"
+        return EncodedColumn(self.name, kind, texts if kind == "text" else (), self.fill, self.why)
 
     def note(self, values: pa.Array) -> None:
         """Count missing and different values of the next rows."""
@@ -247,7 +281,7 @@ class Column:
             "type": str(self.type),
             "missing": self.missing,
             "distinct": None if self.missing is None else distinct,
-            "becomes": self.treatment.becomes,
+            "becomes": self.treatment.becomes + (f": {self.why}" if self.why else ""),
         }
 
 
@@ -265,11 +299,14 @@ class NamedColumns:
     names : list of str
         One a column; their numbers if there is no header.
     has_names : bool
+    is_text : bool
+        Whether its cells are read from text.
     index_columns : tuple of int
         Columns that are known to be names of rows.
     """
 
     name: str
+    is_text: bool
     keys: list[str]
     types: list[pa.DataType]
     names: list[str]
@@ -338,11 +375,19 @@ def choose_columns(table: NamedColumns, options: TableOptions) -> list[Column]:
         A column is not there, is named twice, has no name, or no feature is left.
     """
     label, index, chosen, dropped = (
-        table.resolve(getattr(options, name), f"--{name.replace('_', '-')}")
-        for name in ("label_column", "index_column", "columns", "drop")
+        table.resolve(references, f"--{name.replace('_', '-')}")
+        for name, references in (
+            ("label_column", options.label_column),
+            ("index_column", options.index_column),
+            ("columns", options.columns if options.names_columns else ()),
+            ("drop", options.drop),
+        )
     )
-    if not index and len(table.index_columns) == 1 and label != [*table.index_columns]:
-        index = [*table.index_columns]
+    written = [*table.index_columns]
+    if table.has_names and table.names[0].strip() in UNNAMED and 0 not in (*chosen, *dropped):
+        written = [0]  # as pandas writes an index, and reads it again
+    if not index and len(written) == 1 and label != written:
+        index = written
     if len(label) > 1 or len(index) > 1:
         raise InputError(f"{table.name}: --label-column and --index-column name one column each: give one.")
     for position in (*label, *index, *chosen):
@@ -352,18 +397,78 @@ def choose_columns(table: NamedColumns, options: TableOptions) -> list[Column]:
         raise InputError(f"{table.name}: {table.column(label[0])} cannot be both classes and row names.")
     hidden = {*dropped, *label, *index, *table.index_columns}
     every = range(len(table.names))
-    features = [p for p in (every if options.columns is None else chosen) if p not in hidden]
+    features = [p for p in (chosen if options.names_columns else every) if p not in hidden]
     if table.has_names:
-        _check_names(table, features, explicit=options.columns is not None)
+        _check_names(table, features, explicit=options.names_columns)
 
     treatments = {p: treatment_of(table.types[p], options) for p in features}
     treatments = {p: treatment for p, treatment in treatments.items() if treatment is not LEFT_OUT}
-    if not treatments:
-        raise InputError(f"{table.name}: no column is left as a feature: drop fewer (--drop, --columns).")
     treatments |= dict.fromkeys(label, CLASSES) | dict.fromkeys(index, ROW_NAMES)
     treatments |= dict.fromkeys(set(every) - set(treatments), LEFT_OUT)
     names, keys, types = table.names, table.keys, table.types
-    return [Column(p, keys[p], names[p], types[p], treatment) for p, treatment in treatments.items()]
+    columns = [Column(p, keys[p], names[p], types[p], treatment) for p, treatment in treatments.items()]
+    check_features(table, columns)
+    return columns
+
+
+def check_features(table: NamedColumns, columns: Sequence[Column]) -> None:
+    """Refuse columns of which none is a feature.
+
+    Raises
+    ------
+    InputError
+        The message says why they are left out, if no option says so.
+    """
+    if not any(column.is_feature for column in columns):
+        reasons = [f"; {table.column(one.position)}: {one.why}" for one in columns if one.why]
+        remedy = "name those to take (columns)" if reasons else "leave out fewer (drop, columns)"
+        raise InputError(f"{table.name}: no column is left as a feature: {remedy}{''.join(reasons[:10])}.")
+
+
+def encoded_columns(table: NamedColumns, encoding: Encoding) -> list[Column]:
+    """The columns of a fit in another table, which has the same kinds of values there.
+
+    Raises
+    ------
+    InputError
+        A column is not there, or has another kind of values.
+    """
+    columns, width = [], len(encoding.columns)
+    is_whole = [one.name for one in encoding.columns] == [*map(str, range(width))]
+    if is_whole and not encoding.has_names and len(table.names) != width:
+        fault = f"{table.name} has {len(table.names)} columns, and the fit had {width}"
+        raise InputError(f"{fault}: give rows with the columns of the fit.")
+    for one in encoding.features:
+        (p,) = table.resolve([one.name], "of the fit")
+        if table.is_text and one.kind != kind_of(table.types[p]):  # as its cells are read
+            table.types[p] = {"text": TEXT, "flag": pa.bool_(), "number": pa.float64()}.get(one.kind, TEXT)
+        given = table.types[p]
+        known = {"number", "flag"} if one.kind in ("number", "flag") else {one.kind}
+        if kind_of(given) not in known and not pa.types.is_null(given):
+            kinds = f"has values of type {given}, and was a {one.kind} in the fit: make it a {one.kind} again"
+            raise InputError(f"{table.name}: {table.column(p)} {kinds}.")
+        treatment = ONE_HOT if one.kind == "text" else treatment_of(given, TableOptions())
+        categories = pa.array(one.categories, TEXT) if one.kind == "text" else None
+        columns.append(Column(p, table.keys[p], table.names[p], given, treatment, categories, one.fill))
+    return columns
+
+
+def is_identifier(name: str, numbers: np.ndarray, step: int = 1) -> bool:
+    """Whether numbers only name rows: they rise with these, or all differ and the name says so.
+
+    ``step`` is the distance of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.tables.columns import is_identifier
+    >>> is_identifier("row", np.arange(20)), is_identifier("id", np.arange(20) % 7)
+    (True, False)
+    """
+    if numbers.size < 10 or not (numbers % 1 == 0).all():
+        return False
+    is_named = re.search(IDENTIFIER, name) is not None and np.unique(numbers).size == numbers.size
+    return is_named or bool((np.diff(numbers) == step).all())
 
 
 def treatment_of(kind: pa.DataType, options: TableOptions) -> Treatment:
@@ -375,14 +480,10 @@ def treatment_of(kind: pa.DataType, options: TableOptions) -> Treatment:
 def _check_names(table: NamedColumns, features: list[int], explicit: bool) -> None:
     seen: dict[str, int] = {}
     for position in features:
-        name = table.names[position].strip()
-        first = position == 0 and name in ("", "Unnamed: 0")  # as pandas writes an index, and reads it again
-        if not explicit and (first or not name):
-            why = ", as df.to_csv() writes row names" if first else ""
-            is_named = f"is named {name!r}" if name else "has no name"
+        if not explicit and not table.names[position].strip():
             option = table.option(position)
             remedy = f"keep it as such with --index-column {option}, or leave it out with --drop {option}"
-            raise InputError(f"{table.name}: column {position} {is_named}{why}: {remedy}.")
+            raise InputError(f"{table.name}: column {position} has no name: {remedy}.")
         other = seen.setdefault(table.names[position], position)
         if other != position:
             fault = f"{table.name}: columns {other} and {position} are both named {table.names[position]!r}"
@@ -407,13 +508,13 @@ def kind_of(kind: pa.DataType) -> str:
 
 
 def kind_of_texts(texts: pa.Array) -> pa.DataType | None:
-    """Numbers or flags, if texts are these in half of the cells, or but for one mark; None for text."""
+    """Numbers, flags or dates, if half of the cells are, or numbers but for one mark; None for text."""
     counts = [
         pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0
-        for pattern in (r"(?i)^[-+]?[\d.,' ]*\d[\d.,' ]*(e[-+]?\d+)?$|^[-+]?inf(inity)?$", FLAG)
+        for pattern in (r"(?i)^[-+]?[\d.,' ]*\d[\d.,' ]*(e[-+]?\d+)?$|^[-+]?inf(inity)?$", FLAG, DATE)
     ]
     number = pa.int64() if pc.all(pc.match_substring_regex(texts, WHOLE)).as_py() else pa.float64()
-    for count, kind in zip(counts, (number, pa.bool_()), strict=True):
+    for count, kind in zip(counts, (number, pa.bool_(), pa.timestamp("s")), strict=True):
         if count and 2 * count >= len(texts) - texts.null_count:
             return kind
     others = texts.filter(pc.invert(pc.match_substring_regex(texts, r"^[-+]?[\d.,]+(e[-+]?\d+)?$")))
@@ -481,7 +582,7 @@ class Faults(dict[Any, list[Any]]):
 
     Examples
     --------
-    >>> from mmcnb.samples.columns import Faults
+    >>> from mmcnb.tables.columns import Faults
     >>> faults = Faults()
     >>> faults.add("a", "rows.csv, line 3: 'x' is not a number", "correct it", 2)
     >>> try:

@@ -22,7 +22,7 @@ import pyarrow.parquet
 from mmcnb.errors import InputError, worded
 from mmcnb.samples._npy import step_rows
 from mmcnb.samples._text import plain_name, read_pieces, table_files, table_format
-from mmcnb.samples.columns import (
+from mmcnb.tables.columns import (
     TEXT,
     NamedColumns,
     TableOptions,
@@ -285,7 +285,7 @@ class _ColumnarFile:
                 for start in range(0, batch.num_rows, step):
                     part = batch.slice(start, step)
                     columns = {key: _cast(part.column(key), kind) for key, kind in wanted.items()}
-                    yield Part(columns, part.num_rows, partial(_row_name, first))
+                    yield Part(columns, part.num_rows, partial(row_name, first))
                     first += part.num_rows
 
 
@@ -341,7 +341,8 @@ def _open_arrow(path: Path) -> _Opened:
     return schema, lengths, 16 * len(schema.names) * max(lengths or [0]), batches
 
 
-def _row_name(first: int, row: int) -> str:
+def row_name(first: int, row: int) -> str:
+    """A row in messages."""
     return f"row {first + row}"
 
 

@@ -7,9 +7,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from mmcnb._config import generator
-from mmcnb._constraints import Choice, Interval
-from mmcnb.errors import InputError
+from mmcnb import InputError
+
+from ._checks import check_name, check_whole, seeded
 
 Cluster = Callable[[np.random.RandomState, int], np.ndarray]
 Point = Sequence[float] | np.ndarray
@@ -203,7 +203,7 @@ class Shape:
 
     Examples
     --------
-    >>> from mmcnb.synthetic import SHAPES
+    >>> from mmcnb.datasets import SHAPES
     >>> shape = SHAPES["linked-rings"]
     >>> shape.family, shape.n_clusters, shape.n_features, shape.separated
     ('rings', 2, 3, True)
@@ -260,19 +260,19 @@ def make_shape(
 
     Examples
     --------
-    >>> from mmcnb.synthetic import SHAPES, make_shape
+    >>> from mmcnb.datasets import SHAPES, make_shape
     >>> X, y = make_shape("ring-around-blob", 300, random_state=0)
     >>> X.shape, sorted(set(y.tolist()))
     ((300, 2), [0, 1])
     >>> [name for name, shape in SHAPES.items() if shape.family == "spirals"]
     ['two-spirals', 'three-spirals', 'unequal-spirals']
     """
-    Choice(tuple(SHAPES)).check("name", name)
-    Interval(1, integer=True).check("n_samples", n_samples)
+    check_name("name", name, SHAPES)
+    check_whole("n_samples", n_samples, 1)
     shape = SHAPES[name]
     if n_samples < shape.n_clusters:
         raise InputError(f"n_samples is {n_samples}; {name} has {shape.n_clusters} clusters: give more rows.")
-    rng = generator(random_state)
+    rng = seeded(random_state)
     sizes = _sizes(n_samples, np.array(shape.weights or (1.0,) * shape.n_clusters))
     X = np.concatenate([draw(rng, size) for draw, size in zip(shape.clusters, sizes, strict=True)])
     y = np.repeat(np.arange(shape.n_clusters, dtype=np.int32), sizes)

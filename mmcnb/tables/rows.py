@@ -1,9 +1,12 @@
-"""Tables as rows of numbers, by the decisions of `mmcnb.samples.columns`."""
+"""Tables as rows of numbers, by the decisions of `mmcnb.tables.columns`."""
 
 import os
+import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,18 +15,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mmcnb.errors import InputError
+from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.samples._base import ChunkedSamples, Samples, in_memory
 from mmcnb.samples._files import file_identity
 from mmcnb.samples._groups import GroupedRows
 from mmcnb.samples._npy import Rows
-from mmcnb.samples._table_files import Part, Table
 from mmcnb.samples._text import plain_name, table_format
-from mmcnb.samples.columns import (
+from mmcnb.samples.encoding import TEXT_OPTIONS, Encoding
+from mmcnb.samples.matrix import all_finite, block_dtype, stack
+from mmcnb.tables.columns import (
     CLASSES,
     FAULTS,
+    GAP,
     LEFT_OUT,
+    MOST_CATEGORIES,
     MOST_DISTINCT,
+    NUMBERS_ALONE,
+    NUMBERS_ROWS,
     REFUSED,
     ROW_NAMES,
     TEXT,
@@ -31,17 +39,21 @@ from mmcnb.samples.columns import (
     Classes,
     Column,
     Faults,
+    NamedColumns,
     TableOptions,
+    check_features,
     choose_columns,
     common_dtype,
+    encoded_columns,
     float32_merges,
+    is_identifier,
     kind_of,
     kind_of_texts,
     number_hint,
     parsed,
     trimmed,
 )
-from mmcnb.samples.matrix import all_finite, block_dtype, stack
+from mmcnb.tables.files import Part, Table
 
 MOST_WHOLE_BYTES = 256 * 2**20  # of files that are read whole; compressed ones may have a quarter of it
 LISTED_ROWS = 100_000  # after them the columns are listed for the first time
@@ -79,45 +91,96 @@ class TableRows:
 
     def __init__(
         self,
-        table: Table,
+        table: NamedColumns,
         options: TableOptions,
         show: Callable[[list[dict[str, Any]]], object] | None = None,
     ) -> None:
-        self.table, self._options, self._show = table, options, show
+        self.table: Any = table
+        self._options, self._show = options, show
         self._gaps = pa.array(options.gaps(table.is_text), TEXT)
-        self._is_wide = False
-        self.settle()
+        marks = [float(mark) for mark in options.na_values or () if re.fullmatch(options.number(), mark)]
+        self._marks = pa.array(marks, pa.float64()) if marks else None
+        self._is_wide, self.n_read = False, 0
+        self._take(self._chosen())
 
     def settle(self) -> None:
-        """Decide the treatment of the columns by the types that are known now."""
-        table, options = self.table, self._options
-        self.columns = choose_columns(table, options)
-        self._used = [column for column in self.columns if column.treatment is not LEFT_OUT]
+        """Decide the treatment of the columns by the types that are known now, and by all rows.
+
+        Raises
+        ------
+        InputError
+            Columns or cells cannot be taken; the message names all of them.
+        """
+        self._take(self._chosen())
+        has_texts = any(column.is_one_hot for column in self.features)
+        if self._options.encoding is None and (self._fills or not self._takes_all or has_texts):
+            try:
+                self._look_ahead()
+            except TypeChangedError:
+                self.settle()
+
+    def _chosen(self) -> list[Column]:
+        encoding = self._options.encoding
+        if encoding is not None:
+            return encoded_columns(self.table, encoding)
+        return choose_columns(self.table, self._options)
+
+    def _take(self, columns: list[Column]) -> None:
+        """Read these columns, and write their features."""
+        table, self.columns = self.table, columns
+        self._used = [column for column in columns if column.treatment is not LEFT_OUT]
         self.features = [column for column in self._used if column.is_feature]
         self._wanted = {column.key: column.type_to_read for column in self._used}
         self.stored_dtype = common_dtype(self.features)
         if table.is_text:
             has_dates = any(kind_of(column.type) == "date" for column in self.features)
             self.stored_dtype = np.dtype(np.float64 if self._is_wide or has_dates else np.float32)
-        elif options.missing == "mean":  # of whole numbers it is none
-            self.stored_dtype = block_dtype(self.stored_dtype)
-        self.dtype = np.dtype(options.dtype or block_dtype(self.stored_dtype))
-        if options.missing == "mean" or any(column.is_one_hot for column in self.features):
-            try:
-                self._look_ahead()
-            except TypeChangedError:
-                self.settle()
+        self.dtype = np.dtype(self._options.dtype or block_dtype(self.stored_dtype))
+
+    @property
+    def _fills(self) -> bool:
+        """Whether gaps take the median of their column."""
+        return self._options.missing == "median"
+
+    @property
+    def _takes_all(self) -> bool:
+        """Whether columns are asked for, by name or all of a kind."""
+        return self._options.columns not in (None, ("auto",)) or self._options.categories == "one-hot"
 
     @property
     def n_features(self) -> int:
         """Number of columns that are written."""
-        return sum(len(column.feature_names) for column in self.features)
+        return len(self.encoding.feature_names)
 
     @property
     def feature_names(self) -> list[str] | None:
         """Names of the columns that are written; None if the table has no header."""
-        names = [name for column in self.features for name in column.feature_names]
-        return names if self.table.has_names else None
+        return self.encoding.feature_names if self.table.has_names else None
+
+    @property
+    def encoding(self) -> Encoding:
+        """All columns but classes and names of rows; chosen features keep their order."""
+        if self._options.encoding is not None:
+            return self._options.encoding
+        may_be = [one for one in self.columns if one.treatment not in (CLASSES, ROW_NAMES)]
+        if not self._options.names_columns:
+            may_be.sort(key=lambda one: one.position)
+        columns = tuple(one.encoded for one in may_be)
+        options = tuple((name, getattr(self._options, name)) for name in TEXT_OPTIONS)
+        return Encoding(columns, options, self.table.has_names)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about cells that were changed: gaps that are filled, and unknown texts."""
+        filled = [f"{one.gaps:,} in {one.name!r}" for one in self.features if one.gaps]
+        unknown = [f"{one.unknown:,} in {one.name!r}" for one in self.features if one.unknown]
+        found = {
+            "gaps took the median of their column": filled,
+            "texts that no row of the fit had are 0 in all categories": unknown,
+        }
+        if self._options.missing == "drop" and self.n_dropped:
+            found["rows with missing cells were left out and have no number"] = [f"{self.n_dropped:,}"]
+        return [f"{self.table.name}: {done}: {', '.join(some[:10])}." for done, some in found.items() if some]
 
     def report(self) -> dict[str, Any]:
         """A listing of all columns, and counts of missing values."""
@@ -150,14 +213,8 @@ class TableRows:
                 yield rows
         self.faults.check()
         if self.n_dropped and self.n_dropped == self.n_read:
-            remedy = "leave out the columns that are empty (--drop), or give --missing mean"
+            remedy = "leave out the columns that are empty (--drop), or give --missing median"
             raise InputError(f"{self.table.name}: all {self.n_read} rows have a missing cell: {remedy}.")
-
-    def count(self) -> int:
-        """Read all rows to count values and to note faults; the number of rows."""
-        for part, values in self._pass():
-            self._rows(part, values)
-        return self.n_read
 
     def group(self, number: int) -> Any:
         """A group of rows that is read by itself."""
@@ -176,7 +233,7 @@ class TableRows:
         self.faults, self.classes = Faults(), Classes()
         self.n_read = self.n_dropped = self.n_filled = 0
         for column in self._used:
-            column.missing, column.distinct = 0, pa.array([], column.type_to_read)
+            column.missing, column.unknown, column.distinct = 0, 0, pa.array([], column.type_to_read)
         for part in self.table.parts(self._wanted):
             if part.ragged is not None:
                 line = f"{self.table.name}, {part.ragged}"
@@ -201,6 +258,10 @@ class TableRows:
                 values = trimmed(values, self._gaps if is_feature else pa.array([""], TEXT))
                 if column.type_to_read != TEXT and column.treatment is not CLASSES:
                     values = self._parsed(column, values, part)
+            elif is_feature and self._marks is not None and kind_of(values.type) == "number":
+                values = pc.if_else(pc.is_in(values.cast(pa.float64()), self._marks), None, values)
+            if pa.types.is_float32(values.type) or pa.types.is_float64(values.type):
+                values = pc.if_else(pc.is_nan(values), None, values)
             if is_feature and self.table.is_text and float32_merges(values, is_first=not self.n_read):
                 self._take_float64()
             if column.treatment is REFUSED and (kind_of(column.type), column.position) not in self.faults:
@@ -217,7 +278,12 @@ class TableRows:
             except pa.ArrowInvalid:
                 self._take_type(column, TEXT)
         if kind_of(kind) == "date":
-            self._take_type(column, TEXT)
+            try:
+                return texts.cast(kind)
+            except pa.ArrowInvalid:
+                wrong = pa.array([_is_no(text, kind) for text in texts])
+            self._fault("date cell", column, part, _rows_of(wrong), *texts.filter(wrong)[:1].to_pylist())
+            return pc.if_else(wrong, None, texts).cast(kind)
         values, wrong = parsed(texts, kind, self._options)
         rows = _rows_of(wrong)
         if not len(rows):
@@ -244,10 +310,12 @@ class TableRows:
         """Numbers of the rows that are written, their labels and names."""
         block = self._narrow(values)
         kept = self._kept(part, values, block)
-        if self._options.missing == "mean":
-            rows, columns = np.nonzero(~np.isfinite(block))
-            block[rows, columns] = self._means[columns]  # NaN for texts, which get shares
-            self.n_filled += len(rows)
+        for k, column in enumerate(self.features):
+            if column.fill is not None:
+                rows = np.flatnonzero(np.isnan(block[:, k]))
+                block[rows, k] = column.fill
+                self.n_filled += len(rows)
+                column.gaps += len(rows) if self._options.encoding else 0  # others were looked at ahead
         if not kept.all():
             some = np.flatnonzero(kept)
             block, place = block[some], part.place
@@ -276,51 +344,70 @@ class TableRows:
 
     def _widened(self, block: np.ndarray) -> np.ndarray:
         """Columns of 0 and 1 in place of the numbers of categories."""
-        if all(column.shares is None for column in self.features):
+        if all(column.categories is None for column in self.features):
             return block
         parts = [block[:, k : k + 1] for k in range(len(self.features))]
         for k, column in enumerate(self.features):
-            if column.shares is not None:
-                is_one = parts[k] == np.arange(len(column.shares))
-                parts[k] = np.where(np.isnan(parts[k]), column.shares, is_one)
+            if column.categories is not None:  # of a text that no row of the fit had, all are 0
+                column.unknown += int(np.isnan(parts[k]).sum())
+                parts[k] = parts[k] == np.arange(len(column.categories))
         return np.concatenate(parts, axis=1, dtype=self.dtype)
 
-    # --- categories and means, before the first row is written ---
+    # --- identifiers, categories and medians, before the first row is written ---
 
     def _look_ahead(self) -> None:
-        """Find the categories, and the mean of each column."""
-        one_hot = [k for k, column in enumerate(self.features) if column.is_one_hot]
-        counts: dict[int, Counter[str]] = {k: Counter() for k in one_hot}
-        total, count = np.zeros((2, len(self.features)))
+        """Find the categories and the median of each column, and columns that say nothing."""
+        counts = {k: Counter[str]() for k, column in enumerate(self.features) if column.is_one_hot}
+        thinned, gaps = _ThinnedRows(len(self.features)), np.zeros(len(self.features), int)
         for part, values in self._pass():
             block = self._narrow(values)
-            kept = self._kept(part, values, block)
-            is_finite = np.isfinite(block)
-            rows = np.concatenate([total[None], np.where(is_finite, block, 0)])
-            total = np.cumsum(rows, axis=0)[-1]  # row by row, so that no format changes it
-            count += is_finite.sum(axis=0)
+            thinned.add(block, self.n_read)
+            gaps += np.isnan(block).sum(axis=0)
+            kept = pa.array(self._kept(part, values, block))
             for k, counter in counts.items():
-                for one in pc.value_counts(values[k].filter(pa.array(kept)).drop_null()).to_pylist():
-                    counter[one["values"]] += one["counts"]
-                if len(counter) > MOST_DISTINCT:
-                    self._fault("categories", self.features[k])
-                    counter.clear()
-        self._means = total / np.where(count > 0, count, np.nan)
-        self._means[[*counts]] = np.nan
+                if len(counter) <= MOST_DISTINCT:
+                    texts = values[k].filter(kept)
+                    texts = texts.fill_null(GAP) if self._fills else texts.drop_null()
+                    counter.update(
+                        {one["values"]: one["counts"] for one in pc.value_counts(texts).to_pylist()}
+                    )
+        if not self.n_read:
+            raise InputError(f"{self.table.name} has no rows: give it at least one.")
         for k, column in enumerate(self.features):
-            has_values = counts[k] if k in counts else not np.isnan(self._means[k])
-            if self._options.missing == "mean" and not has_values:
-                self._fault("no mean", column)
+            if k in counts:
+                self._take_categories(column, counts[k])
+                continue
+            if self._fills and np.isnan(median := thinned.median(k)):
+                self._leave_out(column, "it is empty", "no value")
+            elif self._fills:
+                column.fill, column.gaps = float(median), int(gaps[k])
+            if kind_of(column.type) == "number" and is_identifier(column.name, *thinned.column(k)):
+                self._leave_out(column, NUMBERS_ROWS)
         self.faults.check()
-        for k, counter in counts.items():
-            self._take_categories(self.features[k], counter)
+        if all(column.why for column in self.features):  # numbers of rows are better than nothing
+            for column in self.features:
+                column.why = column.why.replace(NUMBERS_ROWS, "")
+        for column in self.features:
+            column.treatment = LEFT_OUT if column.why else column.treatment
+        check_features(self.table, self.columns)
+        self._take(self.columns)
 
     def _take_categories(self, column: Column, counter: Counter[str]) -> None:
         column.categories = pa.array(sorted(counter), TEXT)
-        kind = kind_of_texts(column.categories) if self.table.is_text else None
-        if kind is not None:
+        kind = kind_of_texts(column.categories.filter(pc.not_equal(column.categories, GAP)))
+        if len(counter) > MOST_DISTINCT:
+            self._leave_out(column, f"over {MOST_DISTINCT:,} texts", "categories")
+        elif self.table.is_text and kind is not None and len(counter):
             self._take_type(column, kind)
-        column.shares = np.array([counter[text] for text in sorted(counter)]) / max(1, counter.total())
+        elif len(counter) > min(MOST_CATEGORIES, max(10, self.n_read // 100)):
+            self._leave_out(column, f"{len(counter)} texts in {self.n_read:,} rows")
+
+    def _leave_out(self, column: Column, why: str, fault: str | None = None) -> None:
+        """Leave out a column that says nothing; one that is asked for may be a fault."""
+        if not self._takes_all:
+            column.why = why
+        elif fault is not None:
+            self._fault(fault, column)
 
     # --- faults ---
 
@@ -342,9 +429,14 @@ class TableRows:
             "cell": cell if kind == "gap" else repr(cell)[:60],
             "type": self.dtype if kind == "large" else column.type,
             "option": table.option(position),
+            "drop": f" with --drop {table.option(position)}" if table.paths else "",
             "hint": hint,
         }
         fault, remedy = (text.format(**said) for text in FAULTS[kind])
+        if self._options.encoding is not None:
+            remedy = "correct it, or leave its row out"
+        elif not table.paths:  # options are of files
+            remedy = re.sub(r" with --\w.*?(?=[,;] | \(|$)| --\S+ \S+$| \(.*\)", "", remedy)
         self.faults.add((kind, position), f"{', '.join(where)}: {fault}", remedy, len(rows))
 
     def _refuse(self, column: Column, values: pa.Array, part: Part) -> None:
@@ -363,11 +455,14 @@ class TableRows:
         kept, missing = np.ones(part.n_rows, bool), self._options.missing
         gaps = np.zeros((1, 0), bool) if all_finite(block) else ~np.isfinite(block)
         for k in np.flatnonzero(gaps.any(axis=0)).tolist():
+            column = self.features[k]
             self._check_large(k, part, values[k], block[:, k])
-            if missing == "refuse":
-                self._refuse_gaps(self.features[k], part, np.flatnonzero(gaps[:, k]))
-            elif missing == "drop":
+            if missing == "drop":
                 kept &= ~gaps[:, k]
+            elif missing == "refuse":
+                self._refuse_gaps(column, part, np.flatnonzero(gaps[:, k]))
+            else:
+                self._fault("infinite", column, part, np.flatnonzero(np.isinf(block[:, k])))
         for column, one in zip(self._used, values, strict=True):
             if column.treatment is CLASSES and one.null_count:
                 if missing != "drop":
@@ -399,6 +494,41 @@ def _rows_of(mask: pa.Array) -> np.ndarray:
     return np.flatnonzero(pc.fill_null(mask, False).to_numpy(zero_copy_only=False))
 
 
+def _is_no(text: pa.Scalar, kind: pa.DataType) -> bool:
+    """Whether a text is no value of a type."""
+    try:
+        text.cast(kind)
+    except pa.ArrowInvalid:
+        return True
+    return False
+
+
+class _ThinnedRows:
+    """Rows at equal distances, up to four million numbers, which do not depend on parts."""
+
+    most_numbers = 2**22
+
+    def __init__(self, width: int) -> None:
+        self._parts, self._step, self._most = [np.empty((0, width))], 1, max(2000, self.most_numbers // width)
+
+    def add(self, block: np.ndarray, start: int) -> None:
+        """Add the next rows; ``start`` is the number of the first."""
+        self._parts.append(block[-start % self._step :: self._step])
+        while sum(map(len, self._parts)) > self._most:
+            self._parts = [np.concatenate(self._parts)[::2]]
+            self._step *= 2
+
+    def column(self, k: int) -> tuple[np.ndarray, int]:
+        """Values of a column, and the distance of their rows."""
+        return np.concatenate([part[:, k] for part in self._parts]), self._step
+
+    def median(self, k: int) -> float:
+        """The lower median of a column, NaN if it has no numbers."""
+        values = np.sort(self.column(k)[0])  # NaN comes last
+        count = np.isfinite(values).sum()
+        return values[(count - 1) // 2] if count else np.nan
+
+
 class TableSamples(ChunkedSamples):
     """Rows of Parquet or Arrow files, read by row groups and record batches as they are needed."""
 
@@ -408,24 +538,32 @@ class TableSamples(ChunkedSamples):
 
     def __init__(self, path: Path, rows: TableRows, options: TableOptions) -> None:
         lengths = rows.table.lengths or []
-        self.table_rows, self._options = rows, options
+        self.table_rows, self._options, self._said = rows, options, set[str]()
         self._describe(str(path), (sum(lengths), rows.n_features), options.dtype or rows.stored_dtype)
-        self.feature_names = rows.feature_names
+        self.feature_names, self.encoding = rows.feature_names, rows.encoding
+        self.notes = [] if options.encoding else rows.notes  # of other rows than the fit's as they are read
         self.path = str(path.absolute())
-        self.opening = _open, self.path, options
+        self.opening = _open, self.path, replace(options, encoding=rows.encoding)  # without a look ahead
         empty = np.empty((0, self.n_features), self.dtype)
         self._set_rows(GroupedRows(lengths, self._read_group, empty), max(lengths))
 
     def _read_group(self, number: int) -> np.ndarray:
         with _worded(self.name, self._options):
-            return self.table_rows.group(number)
+            block = self.table_rows.group(number)
+        for note in self.table_rows.notes if self._options.encoding else ():
+            if (kind := note.rpartition(": ")[0]) not in self._said:
+                self._said.add(kind)
+                warnings.warn(
+                    f"{note.removesuffix('.')} as far as rows are read.", ClusterWarning, stacklevel=2
+                )
+        return block
 
     def identity(self) -> str:
         """A hash of sizes and times of the files."""
         return "".join(file_identity(path) for path in self.table_rows.table.paths)
 
 
-def open_table(path: str | os.PathLike[str]) -> Samples:
+def open_table(path: str | os.PathLike[str], options: TableOptions | None = None) -> Samples:
     """Open the rows of a table; row groups are read as they are needed, and text whole.
 
     Raises
@@ -433,7 +571,7 @@ def open_table(path: str | os.PathLike[str]) -> Samples:
     InputError
         A column is not numbers, a cell is missing, or the file cannot be read or is too large.
     """
-    return _open(path, TableOptions())
+    return _open(path, options or TableOptions())
 
 
 def read_table(
@@ -448,9 +586,9 @@ def read_table(
     thousands: str | None = None,
     decimal: str = ".",
     delimiter: str | None = None,
-    missing: str = "refuse",
-    categories: str | None = None,
-    dates: str | None = None,
+    missing: str = "median",
+    categories: str = "auto",
+    dates: str = "epoch",
     dtype: Any = None,
 ) -> Samples:
     """Read a table as rows of numbers.
@@ -460,9 +598,10 @@ def read_table(
     path : path
         CSV text (plain, .gz, .bz2, .xz or .zst), Parquet, Arrow or Feather; or a folder of such files,
         whose columns are joined by name. A folder named ``year=2024`` adds a column ``year``.
-    columns : list of str or int, default=None
-        Columns to take as features, in this order, by name or by number from 0; None is all. One text may
-        contain several names between commas.
+    columns : {None, "all"} or list of str or int, default=None
+        Columns to take as features, in this order, by name or by number from 0. One text may contain several
+        names between commas. None leaves out texts of many values, numbers of rows and empty columns, "all"
+        takes these too.
     drop : list of str or int, default=None
         Columns to leave out.
     label_column, index_column : str or int, default=None
@@ -479,14 +618,14 @@ def read_table(
         Decimal point of CSV text.
     delimiter : str, default=None
         Mark between cells of CSV text, a space for any number of them. None tells it from the first lines.
-    missing : {"refuse", "drop", "mean"}, default="refuse"
-        Treatment of missing and infinite cells: an error, rows left out, or the mean of the finite
-        numbers of the column, for which all rows are read twice.
-    categories : {None, "one-hot"}, default=None
-        ``"one-hot"`` makes a column of text one column of 0 and 1 for each text, in sorted order; None
-        refuses text.
-    dates : {None, "epoch", "drop"}, default=None
-        ``"epoch"`` makes dates and times seconds since 1970, ``"drop"`` leaves them out; None refuses them.
+    missing : {"median", "drop", "refuse"}, default="median"
+        Treatment of missing cells: the median of the column, for which all rows are read twice; rows left
+        out; or an error. A missing text is a category of its own. "median" refuses infinite cells.
+    categories : {"auto", "one-hot", "refuse"}, default="auto"
+        A column of text becomes one column of 0 and 1 for each text, in sorted order. "auto" leaves out texts
+        of more than 30 values, or of more than 10 in fewer than 100 rows a value. "refuse" takes no text.
+    dates : {"epoch", "drop", "refuse"}, default="epoch"
+        "epoch" makes dates and times seconds since 1970, "drop" leaves them out; "refuse" takes none.
     dtype : {None, "float32", "float64"}, default=None
         None is float32 for CSV text, or float64 if float32 would merge its numbers, and for others as the
         columns are.
@@ -532,11 +671,21 @@ def _open(path: str | os.PathLike[str], options: TableOptions) -> Samples:
             remedy = f"make a store with `mmcnb convert {path} OUT.zarr`"
             raise InputError(f"{path} is too large to be read whole: {remedy}.")
         rows = TableRows(table, options)
+        rows.settle()
         if not is_whole:
             rows.check_first_rows()
             return TableSamples(path, rows, options)
-        whole = _retried(rows, lambda: stack([one.block for one in rows.blocks()]))
-        return in_memory(whole, str(path), rows.feature_names)
+        return whole_table(rows, str(path))
+
+
+def whole_table(rows: TableRows, name: str) -> Samples:
+    """All rows of a table, in memory."""
+    blocks = _retried(rows, lambda: [one.block for one in rows.blocks()])
+    if not blocks:
+        raise InputError(f"{name} has no rows: give it at least one.")
+    samples = in_memory(stack(blocks), name)
+    samples.feature_names, samples.encoding, samples.notes = rows.feature_names, rows.encoding, rows.notes
+    return samples
 
 
 def describe_table(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -553,14 +702,13 @@ def describe_table(path: str | os.PathLike[str]) -> dict[str, Any]:
         The file cannot be read.
     """
     options = TableOptions()
-    rows = TableRows(Table(Path(path), options), options)
-    found = {"table": str(path), "n_samples": _retried(rows, lambda: rows.count()), "faults": None}
+    rows, found = TableRows(Table(Path(path), options), options), {"table": str(path), "faults": None}
     try:
         with _worded(path, options):
-            rows.faults.check()
+            rows.settle()
     except InputError as error:
         found["faults"] = str(error)
-    return rows.report() | found
+    return rows.report() | found | {"n_samples": rows.n_read}
 
 
 def _retried(rows: TableRows, read: Callable[[], Any]) -> Any:
@@ -579,7 +727,7 @@ def _worded(path: Any, options: TableOptions) -> Iterator[None]:
         yield
     except InputError as error:
         sentence = str(error).removesuffix(".")
-        if "--" not in sentence or "`mmcnb" in sentence or options != TableOptions():
+        if "--" not in sentence or "`mmcnb" in sentence or options not in (TableOptions(), NUMBERS_ALONE):
             raise
         raise InputError(
             f"{sentence}; `mmcnb convert {path} OUT.zarr` and `mmcnb.read_table` take these options."

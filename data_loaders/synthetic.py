@@ -1,22 +1,22 @@
-"""Synthetic data: small shapes of many kinds, and sets of any size that are made block by block.
+"""Synthetic data of any size, made block by block: two rings, two moons, Gaussian blobs and arcs.
 
-`make_shape` makes the shapes of `SHAPES`; `make_block` and `write_synthetic` make two rings, two moons,
-Gaussian blobs and arcs. Every block of rows of these draws from its own random stream, keyed by the seed and
-the block's number. So any rows can be made alone, and are the same however many rows the whole has.
+Every block of rows draws from its own random stream, keyed by the seed and the block's number. So any rows
+can be made alone, and are the same however many rows the whole has. `make_shape` makes small shapes.
 """
 
 from os import PathLike
+from sys import stderr
 
 import numpy as np
+from tqdm.auto import tqdm
 
-from mmcnb._constraints import Choice, Interval
-from mmcnb._progress import progress
-from mmcnb._shapes import SHAPES, make_shape
-from mmcnb.errors import InputError
+from mmcnb import InputError
 from mmcnb.samples import BLOCK_ROWS
 from mmcnb.stores import create_dense_store
 
-__all__ = ["SHAPES", "make_block", "make_shape", "write_synthetic"]
+from ._checks import check_name, check_whole
+
+__all__ = ["make_block", "write_synthetic"]
 
 
 def make_block(
@@ -55,14 +55,14 @@ def make_block(
 
     Examples
     --------
-    >>> from mmcnb.synthetic import make_block
+    >>> from mmcnb.datasets import make_block
     >>> X, y = make_block("rings", 1000, 1005, n_features=3)
     >>> X.shape, y.dtype
     ((5, 3), dtype('int64'))
     """
     _check(kind, n_features, n_clusters, random_state)
     for name, number in (("start", start), ("stop", stop)):
-        Interval(0, 2**53, integer=True).check(name, number)
+        check_whole(name, number, 0, 2**53)
     if start > stop:
         raise InputError(f"rows {start} to {stop} are not a range; give 0 <= start <= stop.")
     X = np.empty((stop - start, n_features), dtype=np.float32)
@@ -112,14 +112,14 @@ def write_synthetic(
     Examples
     --------
     >>> import tempfile, mmcnb
-    >>> from mmcnb.synthetic import write_synthetic
+    >>> from mmcnb.datasets import write_synthetic
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_synthetic("moons", f"{folder}/moons.zarr", 1000, 2)
     ...     mmcnb.open_samples(f"{folder}/moons.zarr").n_samples
     1000
     """
     _check(kind, n_features, n_clusters, random_state)
-    Interval(1, 2**53, integer=True).check("n_samples", n_samples)
+    check_whole("n_samples", n_samples, 1, 2**53)
     step = BLOCK_ROWS * max(1, 2**22 // (BLOCK_ROWS * n_features))  # about 16 MiB at a time
     writer = create_dense_store(
         path,
@@ -129,7 +129,7 @@ def write_synthetic(
         n_samples=n_samples,
         attributes={"source": f"mmcnb.synthetic {kind}, random_state={random_state}"},
     )
-    with writer, progress(n_samples, f"writing {kind}") as bar:
+    with writer, tqdm(total=n_samples, desc=f"writing {kind}", disable=not stderr.isatty()) as bar:
         for start in range(0, n_samples, step):
             stop = min(start + step, n_samples)
             X, y = make_block(kind, start, stop, n_features, random_state, n_clusters=n_clusters)
@@ -138,10 +138,10 @@ def write_synthetic(
 
 
 def _check(kind: str, n_features: int, n_clusters: int, random_state: int) -> None:
-    Choice(("rings", "moons", "blobs", "arcs")).check("kind", kind)
-    Interval(2, integer=True).check("n_features", n_features)
-    Interval(2, 2 if kind in ("rings", "moons") else np.inf, integer=True).check("n_clusters", n_clusters)
-    Interval(0, integer=True).check("random_state", random_state)
+    check_name("kind", kind, ("rings", "moons", "blobs", "arcs"))
+    check_whole("n_features", n_features, 2)
+    check_whole("n_clusters", n_clusters, 2, 2 if kind in ("rings", "moons") else 2**31 - 1)
+    check_whole("random_state", random_state, 0)
 
 
 def _whole_block(

@@ -1,0 +1,64 @@
+"""
+Which customers are alike? From a CSV file to segments
+======================================================
+
+Three commands: list the columns, cluster the rows, label new ones. The table is raw: numbers of customers, an
+income with a long tail, a flag, a plan in words, a date, and gaps.
+"""
+
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from mmcnb.cli import main
+
+folder = Path(tempfile.mkdtemp())
+random = np.random.default_rng(0)
+segment = random.integers(0, 3, 900)
+plans = np.array(["basic", "plus", "pro"])
+customers = pd.DataFrame(
+    {
+        "customer_id": random.permutation(np.arange(10_000, 10_900)),
+        "income": np.exp(random.normal(10 + 0.9 * segment, 0.3)).round(),
+        "age": random.normal(40 + 8 * (segment == 1), 5).round(),
+        "plan": plans[np.where(random.random(900) < 0.7, segment, random.integers(0, 3, 900))],
+        "active": random.random(900) < 0.3 + 0.4 * (segment == 2),
+        "joined": pd.Timestamp("2020-01-01")
+        + pd.to_timedelta(300 * segment + random.integers(0, 250, 900), "D"),
+    }
+)
+customers.loc[random.choice(900, 30, replace=False), "age"] = np.nan
+customers.to_csv(folder / "customers.csv", index=False)
+
+# %%
+# ``mmcnb info customers.csv``
+
+main(["info", f"{folder}/customers.csv"])
+
+# %%
+# ``mmcnb fit customers.csv --n-clusters 3 --labels segments.csv --model segments.model``
+
+main(
+    [
+        *("fit", f"{folder}/customers.csv", "--n-clusters", "3", "--random-state", "0"),
+        *("--labels", f"{folder}/segments.csv", "--model", f"{folder}/segments.model"),
+    ]
+)
+
+# %%
+# ``mmcnb predict segments.model new.csv --labels new_segments.csv``
+
+customers.sample(100, random_state=0).to_csv(folder / "new.csv", index=False)
+main(["predict", f"{folder}/segments.model", f"{folder}/new.csv", "--labels", f"{folder}/new_segments.csv"])
+
+# %%
+# Two of the columns, in the colours of the segments.
+
+labels = pd.read_csv(folder / "segments.csv")["cluster"]
+figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
+ax.scatter(customers["joined"], customers["income"], c=labels, cmap="viridis", s=8)
+ax.set(xlabel="joined", ylabel="income", yscale="log", title="three segments")
+plt.show()

@@ -1,0 +1,128 @@
+"""Data frames as rows of numbers with names of columns, by way of Arrow."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mmcnb.errors import InputError, shown, worded
+from mmcnb.samples._base import Samples, in_memory
+from mmcnb.samples._frames import FRAME, as_frame, column_names, columns_of
+from mmcnb.samples._npy import step_rows
+from mmcnb.samples.matrix import block_dtype
+from mmcnb.tables.columns import (
+    NUMBERS_ALONE,
+    TEXT,
+    UNNAMED,
+    NamedColumns,
+    TableOptions,
+    is_identifier,
+    kind_of,
+)
+from mmcnb.tables.files import Part, Types, row_name
+from mmcnb.tables.rows import TableRows, whole_table
+
+
+def open_frame(source: Any, options: TableOptions | None = None) -> Samples:
+    """The rows of a data frame.
+
+    Parameters
+    ----------
+    source : data frame
+        Of pandas, or of another library that exports Arrow.
+    options : TableOptions or None, default=None
+        None takes a frame of numbers without gaps as it is, and others as tables are taken.
+
+    Returns
+    -------
+    Samples
+        Sparse if all columns of a pandas frame are. Dense rows are those of the frame itself if it is one
+        C-ordered array, and float32 or float64 otherwise.
+
+    Raises
+    ------
+    InputError
+        A column cannot be taken, or names are no names.
+    """
+    frame = as_frame(source)
+    names, columns = column_names(frame), columns_of(frame)
+    if columns and hasattr(frame, "sparse"):  # of pandas, and only if all columns are
+        with worded(f"{FRAME} is sparse around other values", "give X.sparse.to_dense()", ValueError):
+            return in_memory(frame.sparse.to_coo().tocsr(), FRAME, names)
+    column_of = frame.column if isinstance(frame, pa.Table) else lambda k: frame.iloc[:, k]
+    table = FrameTable([_values(name, column_of(k)) for k, name in enumerate(columns)], names)
+    if options in (None, NUMBERS_ALONE) and table.columns and table.names[0] not in UNNAMED:
+        rows = _plain_rows(frame, table.columns, table.names)
+        if rows is not None:
+            return in_memory(rows, FRAME, names)
+    numbers = TableRows(table, options or TableOptions())
+    numbers.settle()
+    return whole_table(numbers, FRAME)
+
+
+def _plain_rows(frame: Any, columns: Sequence[pa.Array], names: list[str]) -> np.ndarray | None:
+    """The rows of a frame of numbers without gaps, none of which only names the rows; None of others."""
+    for column, name in zip(columns, names, strict=True):
+        is_number = kind_of(column.type) in ("number", "flag") and not pa.types.is_decimal(column.type)
+        has_gaps = column.null_count or (
+            pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
+        )
+        if not is_number or has_gaps or is_identifier(name, column.to_numpy(zero_copy_only=False) * 1):
+            return None
+    types = set(getattr(frame, "dtypes", ()))
+    if len(types) == 1 and isinstance(next(iter(types)), np.dtype):
+        rows = frame.to_numpy(copy=False)
+        if rows.flags.c_contiguous:
+            return rows
+    values = [column.to_numpy(zero_copy_only=False) for column in columns]
+    return np.stack(values, axis=1, dtype=block_dtype(*(one.dtype for one in values)))
+
+
+class FrameTable(NamedColumns):
+    """The columns of a data frame, in memory, as a table."""
+
+    name, is_text, lengths, cached_bytes, paths = FRAME, False, None, 0, ()
+
+    def __init__(self, columns: list[pa.Array], names: list[str] | None) -> None:
+        self.columns, self.has_names = columns, names is not None
+        self.keys = self.names = names or list(map(str, range(len(columns))))
+        self.types = [column.type for column in columns]
+
+    def parts(self, wanted: Types) -> Iterator[Part]:
+        """Some columns, some rows at a time."""
+        columns = {key: self.columns[self.keys.index(key)].cast(kind) for key, kind in wanted.items()}
+        n_rows, step = len(self.columns[0]), step_rows(8 * len(self.keys))
+        for start in range(0, n_rows, step):
+            part = {key: column[start : start + step] for key, column in columns.items()}
+            yield Part(part, min(step, n_rows - start), partial(row_name, start))
+
+
+def _values(name: Any, series: Any) -> pa.Array:
+    """A column as Arrow has it; categories as texts."""
+    if isinstance(series, pa.ChunkedArray):
+        column = series.combine_chunks()
+    else:
+        series = series.sparse.to_dense() if hasattr(series, "sparse") else series
+        try:
+            column = pa.array(series, from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:  # not of one type
+            raise InputError(_mixed(name, series)) from error
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary.cast(TEXT).take(column.indices)
+    return column
+
+
+def _mixed(name: Any, series: Any) -> str:
+    """A sentence about the first value that is of another type than those before."""
+    rows = np.flatnonzero(series.notna())
+    first = series.iloc[rows[0]]
+    row = next((row for row in rows.tolist() if type(series.iloc[row]) is not type(first)), rows[0])
+    kinds = dict.fromkeys(type(one).__name__ for one in (first, series.iloc[row]))
+    fault = "is of another type than the values before" if len(kinds) > 1 else "is no number, text or date"
+    return (
+        f"{FRAME}, row {row}, column {name!r}: {shown(series.iloc[row])} {fault} ({' and '.join(kinds)}): "
+        f"make the column one type, such as by X[{name!r}].astype(str), or drop it."
+    )

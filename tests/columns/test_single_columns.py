@@ -1,0 +1,181 @@
+"""One or two columns of few values that make the clusters are named, unless other columns agree."""
+
+import numpy as np
+import pytest
+
+from mmcnb.choice.trust import trust
+from mmcnb.columns.columns import Columns, single_columns
+from tests import reference_columns as twin
+from tests.choice.graphs import candidate
+
+N = 400
+rng = np.random.default_rng(0)
+SIZE = rng.normal(size=N)
+FLAG, OTHER = (rng.integers(0, 2, N) for _ in range(2))
+CODES = rng.integers(0, 5, N)
+TEXT = np.eye(5, dtype=int)[CODES]
+
+
+def flagged(columns, labels, names=None, weights=None):
+    weights = np.ones(len(columns)) if weights is None else weights
+    return single_columns(Columns(np.asarray(columns, np.float64), weights, names), np.asarray(labels))
+
+
+@pytest.mark.parametrize(
+    ("columns", "names", "labels", "expected"),
+    [
+        (np.c_[SIZE, FLAG], None, FLAG, [1]),
+        (np.c_[np.ones(N), FLAG], None, FLAG, [1]),
+        (np.c_[SIZE, 7 - 3.5 * FLAG, OTHER], ["size", "member", "urban"], FLAG, ["member"]),
+        (np.c_[SIZE, CODES, FLAG], ["size", "kids", "member"], CODES, ["kids"]),
+        (np.c_[SIZE, TEXT, FLAG], ["size", *["plan"] * 5, "member"], CODES, ["plan"]),
+        (np.c_[TEXT, FLAG, SIZE], [*["plan"] * 5, "member", "size"], CODES % 2, ["plan"]),
+        (np.c_[SIZE, FLAG, OTHER], ["size", "member", "urban"], FLAG + 2 * OTHER, ["member", "urban"]),
+        (np.c_[SIZE, FLAG, TEXT], ["size", "member", *["plan"] * 5], 2 * CODES + FLAG, ["member", "plan"]),
+    ],
+    ids=[
+        "number",
+        "beside a constant",
+        "name",
+        "five values",
+        "text",
+        "part of a text",
+        "pair",
+        "pair with a text",
+    ],
+)
+def test_the_columns_that_make_the_clusters_are_named(columns, names, labels, expected):
+    found = flagged(columns, labels, names)
+    assert sorted(found.names) == expected
+    assert found.share == pytest.approx(1)
+    assert 0 <= found.others < 0.2
+    them = "these" if len(expected) > 1 else "it"
+    assert found.sentence.startswith("the clusters are the values of ")
+    assert found.sentence.endswith(f"; leave out {them} to see others")
+    assert "(100% of their information)" in found.sentence
+    assert all(repr(name) in found.sentence for name in expected if isinstance(name, str))
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels"),
+    [
+        (np.c_[SIZE + 2 * FLAG, FLAG], FLAG),  # a number agrees
+        (np.c_[SIZE, FLAG, FLAG, FLAG], FLAG),  # other flags agree
+        (np.c_[SIZE, FLAG, OTHER], SIZE > 0),  # a number makes them
+        (np.c_[SIZE, np.arange(N) % 11], np.arange(N) % 11),  # eleven values
+        (np.c_[SIZE, FLAG], np.zeros(N, int)),  # one cluster
+        (FLAG[:, None], FLAG),  # one column
+        (TEXT, CODES),
+        (np.c_[SIZE, np.ones(N)], FLAG),  # a constant
+    ],
+)
+def test_nothing_is_named_if_columns_agree_or_there_is_no_choice(columns, labels):
+    names = ["plan"] * 5 if columns is TEXT else None
+    assert flagged(columns, np.asarray(labels, int), names) is None
+
+
+def test_two_flags_that_agree_are_the_pair():
+    found = flagged(np.c_[SIZE, FLAG, 1 - FLAG], FLAG)
+    assert sorted(found.names) == [1, 2]
+
+
+@pytest.mark.parametrize("wrong", np.arange(0, 0.2, 0.02))
+def test_the_bound_is_six_tenths_of_the_information(wrong):
+    labels = np.where(np.arange(N) < wrong * N, 1 - FLAG, FLAG)
+    share = twin.told(FLAG.tolist(), labels.tolist(), [1] * N)
+    found = flagged(np.c_[SIZE, FLAG], labels)
+    assert (found is not None) == (share > 0.6)
+    assert found is None or found.share == pytest.approx(share)
+
+
+@pytest.mark.parametrize("gap", np.arange(0.2, 1.8, 0.2))
+def test_the_bound_of_the_others_is_a_fifth(gap):
+    columns = np.c_[SIZE + gap * FLAG, FLAG]
+    told = twin.told_by_ranks(columns[:, 0].tolist(), FLAG.tolist(), [1] * N)
+    assert (flagged(columns, FLAG) is not None) == (told < 0.2)
+
+
+@pytest.mark.parametrize("n_texts", [30, 31])
+def test_texts_of_up_to_thirty_categories_are_of_few_values(n_texts):
+    codes = np.arange(N) % n_texts
+    found = flagged(np.c_[SIZE, np.eye(n_texts)[codes]], codes % 2, ["size", *["place"] * n_texts])
+    assert (found is not None) == (n_texts == 30)
+
+
+def drawn(seed, n=40):
+    """A table of a few columns of all kinds, with labels that some of them tell more or less."""
+    rng = np.random.default_rng(seed)
+    columns, names = [], []
+    for k in range(rng.integers(1, 6)):
+        kind = rng.choice(["flag", "counts", "number", "ties", "text", "gaps"])
+        made = {
+            "flag": rng.integers(0, 2, n),
+            "counts": rng.integers(0, rng.integers(2, 9), n),
+            "number": rng.normal(size=n),
+            "ties": np.round(2 * rng.normal(size=n) ** 3),
+            "text": np.eye(3)[rng.permutation(np.arange(n) % 3)],
+            "gaps": np.eye(4)[rng.permutation(np.arange(n) % 4)][:, :3],  # no category in a quarter
+        }[kind]
+        columns.append(made)
+        names += [f"{k} {kind}"] * made[:1].size
+    makers = rng.permutation(len(columns))[: rng.integers(1, 3)]
+    of_rows = np.stack([columns[k] @ [1, 2, 3] if columns[k].ndim == 2 else columns[k] for k in makers])
+    labels = np.unique(np.sign(of_rows - 1), axis=1, return_inverse=True)[1].ravel()
+    noisy = rng.random(n) < rng.choice([0, 0.05, 0.2])
+    labels = np.where(noisy, rng.integers(0, 2, n), labels)
+    weights = rng.integers(1, 4, n).astype(np.float64) if seed % 2 else np.ones(n)
+    return np.column_stack(columns).astype(np.float64), weights, labels, names
+
+
+def test_the_columns_are_those_of_the_twin():
+    n_found = {0: 0, 1: 0, 2: 0}
+    for seed in range(250):
+        rows, weights, labels, names = drawn(seed)
+        found = flagged(rows, labels, names, weights)
+        expected = twin.single(rows.tolist(), weights.tolist(), labels.tolist(), names)
+        assert (found is None) == (not expected), seed
+        if found is None:
+            n_found[0] += 1
+            continue
+        n_found[len(found.names)] += 1
+        # Of several pairs it is the one whose columns tell most alone, and not the one that tells most.
+        figures = {tuple(names): (share, others) for share, names, others in expected}
+        assert (found.share, found.others) == pytest.approx(figures[tuple(sorted(found.names))]), seed
+        assert len(found.names) == 2 or found.names == expected[0][1], seed
+    assert min(n_found.values()) > 10
+
+
+def test_a_weight_is_a_repetition():
+    n_found = 0
+    for seed in range(1, 200, 2):
+        rows, weights, labels, names = drawn(seed)
+        counts = weights.astype(int)
+        one = flagged(rows, labels, names, weights)
+        other = flagged(np.repeat(rows, counts, axis=0), np.repeat(labels, counts), names)
+        assert (one is None) == (other is None), seed
+        if one is not None:
+            n_found += 1
+            assert one.names == other.names
+            assert (one.share, one.others) == pytest.approx((other.share, other.others), abs=1e-9)
+    assert n_found > 10
+
+
+def test_names_of_clusters_and_values_do_not_matter():
+    found = flagged(np.c_[SIZE, FLAG, CODES], FLAG)
+    for columns, labels in (
+        (np.c_[-SIZE, FLAG, CODES], 1 - FLAG),
+        (np.c_[np.exp(SIZE), 5 - 9 * FLAG, 3 * CODES], 1 - FLAG),
+    ):
+        other = flagged(columns, labels)
+        assert other.names == found.names
+        assert (other.share, other.others) == pytest.approx((found.share, found.others))
+
+
+def test_such_columns_make_the_trust_low_however_well_candidates_agree():
+    found = flagged(np.c_[SIZE, FLAG], FLAG, ["size", "member"])
+    best, others = candidate(9.0, FLAG), [candidate(8.0, FLAG)]
+    assert trust(best, others)["level"] == "high"
+    assert trust(best, others)["columns"] == []
+    low = trust(best, others, found)
+    assert (low["level"], low["columns"], low["reason"]) == ("low", ["member"], f"{found.sentence}.")
+    assert low["agreement"] == pytest.approx(1)
