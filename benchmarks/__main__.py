@@ -38,6 +38,7 @@ STUDIES = (
     "widths",
     "selection",
     "choice",
+    "columns",
     "profile",
 )
 PACKAGE = "benchmarks.studies."

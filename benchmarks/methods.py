@@ -21,6 +21,7 @@ GRAPH, MARGIN = f"{FRONT_DOOR}, graph", f"{FRONT_DOOR}, rbf"
 MULTIPLE = "MultipleKernelClustering"
 MINIBATCH, BISECTING, DENSITY = "MiniBatchKMeans", "BisectingKMeans", "HDBSCAN"
 NYSTROEM, SPECTRAL = "Nyström k-means", "spectral, extended"
+GOWER = "Gower, PAM"
 LANDMARKS = 300
 SPECTRAL_ROWS, GRAPH_NEIGHBOURS, VOTERS = 2000, 10, 5
 
@@ -165,6 +166,7 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     NYSTROEM: _nystroem,
     SPECTRAL: lambda k, given: ExtendedSpectral(k, **given),
     DENSITY: _density,
+    GOWER: lambda k, given: baselines.GowerMedoids(k),  # draws nothing, and takes a frame
     BEFORE: lambda k, given: EarlierDefault(k, folder=os.environ[VARIABLE], **given),
     **libraries.METHODS,
 }

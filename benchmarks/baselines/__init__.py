@@ -1,8 +1,17 @@
-"""Peers of the papers, on rows in memory: they are compared with mmcnb and are no part of it."""
+"""Peers of the papers, and of mixed tables, in memory: they are compared with mmcnb and are no part of it."""
 
+from benchmarks.baselines.gower import GowerMedoids, gower_distances
 from benchmarks.baselines.graph_kmeans import ball_graph, graph_kernel_kmeans
 from benchmarks.baselines.iterative_svr import IterativeSVR
 from benchmarks.baselines.label_generation import LabelGenerationMMC
 from benchmarks.baselines.sdp import SDPMMC
 
-__all__ = ["SDPMMC", "IterativeSVR", "LabelGenerationMMC", "ball_graph", "graph_kernel_kmeans"]
+__all__ = [
+    "SDPMMC",
+    "GowerMedoids",
+    "IterativeSVR",
+    "LabelGenerationMMC",
+    "ball_graph",
+    "gower_distances",
+    "graph_kernel_kmeans",
+]

@@ -73,6 +73,7 @@ VIEWS = {
     "scm": View(("SCM",), metric="average_precision", sweeps={"spaces": "clusters", "rounds": "rounds"}),
     "peers": View(metric="ari"),
     "choice": View(("MaximumMarginClustering",), metric="ari"),
+    "columns": View(("MaximumMarginClustering",), metric="ari"),
     "basis": View(metric="agreement", sweeps={"": "landmarks"}),
 }
 

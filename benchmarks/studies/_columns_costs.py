@@ -1,0 +1,85 @@
+"""The cost of ``scale="auto"``: its time against None, in memory and from a store, and reads of the store."""
+
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.methods import FRONT_DOOR, estimator
+from benchmarks.protocol import Data, facts, fit, sweeps_of, turns, written_once
+from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
+from benchmarks.tables import Result
+from mmcnb import InputError
+from mmcnb.datasets import make_block
+from mmcnb.stores import create_dense_store
+
+NONE, STANDARD, AUTO = "none", "standard", "auto"
+SCALES = {NONE: None, STANDARD: STANDARD, AUTO: AUTO}
+MEMORY, STORE = "in memory", "in a store"
+CLUSTERS, TURNS, BLOCK = 5, 3, 65_536
+MEMORY_SHAPE, STORE_COLUMNS, STORE_ROWS, QUICK_STORE_ROWS = (20_000, 100), 50, 10**6, 10**5
+DECADES = 5  # of the units
+
+
+@lru_cache(maxsize=1)
+def knows_auto() -> bool:
+    """Whether this version has ``scale="auto"``."""
+    try:
+        fit(estimator(FRONT_DOOR, scale=AUTO), np.arange(12.0).reshape(6, 2))
+    except InputError:
+        return False
+    return True
+
+
+@frame_of_runs
+def grid(options: Options) -> Runs:
+    """Rows in memory, and rows in a store."""
+    if not knows_auto():
+        raise InputError("this version does not know scale='auto'.")
+    rows, columns = MEMORY_SHAPE
+    yield Run("units", MEMORY, 0, settings={"rows": min(rows, options.rows or rows), "columns": columns})
+    rows = options.rows or options.pick(STORE_ROWS, QUICK_STORE_ROWS, QUICK_STORE_ROWS)
+    yield Run("units", STORE, 0, settings={"rows": rows, "columns": STORE_COLUMNS})
+
+
+def compute(run: Run) -> dict[str, Any]:
+    """Median seconds of fits with "auto" and with None, in turns; the first ones compile."""
+    rows, columns = run.settings["rows"], run.settings["columns"]
+    X: Any
+    if run.method == STORE:
+        X = written_once(run.folder, f"units-{rows}", partial(write_units, rows=rows, columns=columns))
+    else:
+        X = block_of_units(0, rows, columns).X
+    models = {
+        scale: estimator(FRONT_DOOR, CLUSTERS, scale=SCALES[scale], random_state=run.seed)
+        for scale in (NONE, AUTO)
+    }
+    seconds = turns({scale: partial(fit, model, X) for scale, model in models.items()}, TURNS)
+    reads = {scale: sweeps_of(model).get("reads", np.nan) for scale, model in models.items()}
+    told = {"seconds": seconds[AUTO], "none_seconds": seconds[NONE], "ratio": seconds[AUTO] / seconds[NONE]}
+    return facts(X) | told | {"reads": reads[AUTO], "none_reads": reads[NONE]}
+
+
+def block_of_units(start: int, stop: int, columns: int) -> Data:
+    """Rows of blobs, in units of many sizes; every other column has a long tail."""
+    X, y = make_block("blobs", start, stop, columns, n_clusters=CLUSTERS, random_state=0)
+    X[:, 1::2] = np.exp(X[:, 1::2] / 4)
+    return Data("units", X * np.logspace(0, DECADES, columns, dtype=X.dtype), y)
+
+
+def write_units(path: Path, rows: int, columns: int) -> None:
+    """Write such rows to a store, block by block."""
+    with create_dense_store(path, columns, "float32") as store:
+        for start in range(0, rows, BLOCK):
+            block = block_of_units(start, min(start + BLOCK, rows), columns)
+            store.append(block.X, y=block.y)
+
+
+def tables(frame: pd.DataFrame) -> Result:
+    """The ratio of times, and whether both read their rows equally often."""
+    frame = frame[frame["status"] == OK]
+    frame = frame.assign(**{"equal reads": frame["reads"] == frame["none_reads"]})
+    told = ["method", "n", "d", "none_seconds", "seconds", "ratio", "none_reads", "reads", "equal reads"]
+    return Result({"columns-costs": frame[told]})

@@ -1,0 +1,202 @@
+"""Made tables of the study of columns: numbers with units and long tails, beside flags, text and dates.
+
+A class has a place in each column that tells of it, beside other classes in each. So no column tells the
+classes, and several together do. A few columns are noise.
+"""
+
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+
+LONG, COUNT, PLAIN, ANSWER, FLAG, TEXT, DATE = (
+    *("long tail", "count", "number", "answer", "flag", "text", "date"),
+)
+TODAY = pd.Timestamp("2025-06-30")
+STEP = (1.4, 1.8)  # between two classes beside each other, in deviations of a class
+PREFERENCE, FLAG_PREFERENCE = 0.6, 0.35  # share of a class with its own value; how far from a half
+
+
+class Column(NamedTuple):
+    """How a column is drawn.
+
+    Parameters
+    ----------
+    kind : str
+        One of the kinds above.
+    middle : float or sequence of str, default=0.0
+        Its median in its unit, days before today, or its values.
+    spread : float, default=1.0
+        Deviation within a class, of the logarithm if the tail is long.
+    """
+
+    kind: str
+    middle: Any = 0.0
+    spread: float = 1.0
+
+
+REGIONS = ("north", "east", "south", "west", "centre", "coast")
+MIXED_FAMILIES = {
+    "customers": {
+        "income_eur": Column(LONG, 38_000, 0.3),
+        "age_years": Column(PLAIN, 47, 5),
+        "orders": Column(COUNT, 9, 0.45),
+        "basket_eur": Column(LONG, 62, 0.5),
+        "days_since_order": Column(LONG, 40, 0.6),
+        "newsletter": Column(FLAG),
+        "returns_goods": Column(FLAG),
+        "plan": Column(TEXT, ("free", "basic", "plus", "business")),
+        "region": Column(TEXT, REGIONS),
+        "joined": Column(DATE, 700, 0.5),
+    },
+    "sensors": {
+        "temperature_c": Column(PLAIN, 61, 4),
+        "pressure_hpa": Column(PLAIN, 1013, 12),
+        "vibration_um": Column(LONG, 14, 0.5),
+        "current_ma": Column(LONG, 850, 0.3),
+        "runtime_h": Column(LONG, 4200, 0.6),
+        "alarms": Column(COUNT, 3, 0.5),
+        "heater_on": Column(FLAG),
+        "door_open": Column(FLAG),
+        "on_battery": Column(FLAG),
+        "model": Column(TEXT, ("A2", "B1", "B7")),
+        "site": Column(TEXT, ("hall 1", "hall 2", "yard", "roof", "cellar")),
+    },
+    "sessions": {
+        "pages": Column(COUNT, 8, 0.4),
+        "seconds": Column(LONG, 210, 0.6),
+        "kilobytes": Column(LONG, 3400, 0.5),
+        "clicks": Column(COUNT, 14, 0.45),
+        "latency_ms": Column(LONG, 180, 0.35),
+        "scrolled_percent": Column(PLAIN, 55, 5),
+        "returning": Column(FLAG),
+        "phone": Column(FLAG),
+        "browser": Column(TEXT, ("Chrome", "Firefox", "Safari", "Edge")),
+        "source": Column(TEXT, ("search", "mail", "link", "social", "typed", "advert", "app", "feed")),
+        "started": Column(DATE, 20, 0.8),
+    },
+    "surveys": {
+        "trusts": Column(ANSWER),
+        "satisfied": Column(ANSWER),
+        "recommends": Column(ANSWER),
+        "age_years": Column(PLAIN, 44, 5),
+        "rent_eur": Column(LONG, 780, 0.3),
+        "commute_minutes": Column(LONG, 26, 0.5),
+        "visits": Column(COUNT, 5, 0.5),
+        "smokes": Column(FLAG),
+        "owns_home": Column(FLAG),
+        "education": Column(TEXT, ("none", "school", "trade", "college", "doctorate")),
+        "works": Column(TEXT, ("yes", "no")),
+    },
+}
+UNIT_FAMILIES = {
+    "engines": {
+        "power_kw": Column(LONG, 90, 0.3),
+        "mass_kg": Column(LONG, 1350, 0.2),
+        "price_eur": Column(LONG, 24_000, 0.4),
+        "bore_mm": Column(PLAIN, 82, 2.5),
+        "compression": Column(PLAIN, 10.5, 0.5),
+        "co2_g_km": Column(PLAIN, 140, 9),
+        "service_km": Column(LONG, 18_000, 0.6),
+        "faults": Column(COUNT, 4, 0.5),
+    },
+    "soils": {
+        "ph": Column(PLAIN, 6.4, 0.25),
+        "depth_m": Column(LONG, 1.1, 0.4),
+        "lead_ppm": Column(LONG, 28, 0.6),
+        "nitrogen_percent": Column(LONG, 0.18, 0.3),
+        "conductivity_us_cm": Column(LONG, 310, 0.5),
+        "height_m": Column(PLAIN, 420, 35),
+        "worms": Column(COUNT, 12, 0.4),
+    },
+    "patients": {
+        "age_years": Column(PLAIN, 51, 4),
+        "platelets_ul": Column(LONG, 240_000, 0.2),
+        "crp_mg_l": Column(LONG, 6, 0.8),
+        "ferritin_ng_ml": Column(LONG, 110, 0.6),
+        "systolic_mmhg": Column(PLAIN, 128, 7),
+        "sodium_mmol_l": Column(PLAIN, 140, 1.5),
+        "bilirubin_mg_dl": Column(LONG, 0.7, 0.4),
+        "visits": Column(COUNT, 5, 0.5),
+    },
+    "shops": {
+        "sales_eur": Column(LONG, 310_000, 0.5),
+        "area_m2": Column(LONG, 420, 0.4),
+        "staff": Column(COUNT, 9, 0.4),
+        "visitors_day": Column(COUNT, 260, 0.4),
+        "basket_eur": Column(LONG, 31, 0.3),
+        "margin_percent": Column(PLAIN, 24, 2),
+        "distance_km": Column(LONG, 3.5, 0.6),
+    },
+}
+FAMILIES = MIXED_FAMILIES | UNIT_FAMILIES
+MIXED_NAMES = tuple(f"{family}-{number}" for family in MIXED_FAMILIES for number in range(1, 8))
+UNIT_NAMES = tuple(f"{family}-{number}" for family in UNIT_FAMILIES for number in range(1, 5))
+CLUSTERS, ROWS, LEAST_SHARE = (2, 6), (600, 2000), 0.35  # of the largest class
+
+
+def made_table(name: str, rows: int | None = None, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """Draw a table: its name decides the classes and their places, and with the seed the rows.
+
+    Parameters
+    ----------
+    name : str
+        One of `MIXED_NAMES` or `UNIT_NAMES`.
+    rows : int or None, default=None
+        At most so many rows.
+    seed : int, default=0
+        Seed of the rows.
+
+    Returns
+    -------
+    frame : DataFrame
+        One column each of its family.
+    y : ndarray of shape (n,), dtype int64
+        The classes from 0.
+
+    Examples
+    --------
+    >>> from benchmarks.studies._columns_made import made_table
+    >>> frame, y = made_table("customers-1", 5)
+    >>> frame.shape, frame["newsletter"].dtype, len(y)
+    ((5, 10), dtype('bool'), 5)
+    """
+    plan, draw = (np.random.default_rng([crc32(name.encode()), *more]) for more in ((), (seed,)))
+    family, _, number = name.rpartition("-")
+    columns = FAMILIES[family]
+    least, most = CLUSTERS
+    k = least + (list(FAMILIES).index(family) + int(number)) % (most - least + 1)
+    n = min(int(plan.integers(ROWS[0], ROWS[1] + 1)), rows or ROWS[1])
+    shares = plan.uniform(LEAST_SHARE, 1, k)
+    y = draw.choice(k, n, p=shares / shares.sum())
+    noise = plan.choice(list(columns), int(plan.integers(1, len(columns) // 4 + 1)), replace=False)
+    drawn = {}
+    for title, column in columns.items():
+        order, step = plan.permutation(k), plan.uniform(*STEP)
+        places = np.zeros(k) if title in noise else step * (order - (k - 1) / 2)
+        drawn[title] = _drawn(column, places, y, plan, draw)
+    return pd.DataFrame(drawn), y
+
+
+def _drawn(
+    column: Column, places: np.ndarray, y: np.ndarray, plan: np.random.Generator, draw: np.random.Generator
+) -> Any:
+    """The values of a column; each class has a place in it, in deviations, or all have the same."""
+    kind, middle, spread = column
+    if kind == FLAG:
+        return draw.random(y.size) < (0.5 + FLAG_PREFERENCE * np.sign(places))[y]
+    if kind == TEXT:
+        base = plan.dirichlet(np.full(len(middle), 3.0))
+        own = np.eye(len(middle))[np.argsort(np.argsort(places)) % len(middle)]
+        chances = base + (PREFERENCE * (own - base) if places.any() else np.zeros_like(own))
+        return np.array(middle)[(draw.random((y.size, 1)) > chances.cumsum(axis=1)[y, :-1]).sum(axis=1)]
+    z = places[y] + draw.standard_normal(y.size)
+    if kind == ANSWER:
+        return np.clip(np.rint(3 + spread * z), 1, 5).astype(int)
+    if kind == PLAIN:
+        return np.round(middle + spread * z, 2)
+    long = middle * np.exp(spread * z)
+    if kind == COUNT:
+        return draw.poisson(long)
+    return (TODAY - pd.to_timedelta(long, unit="D")).floor("s") if kind == DATE else np.round(long, 3)
