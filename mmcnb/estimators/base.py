@@ -45,7 +45,7 @@ from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPas
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples._open import names_in_frame
 from mmcnb.samples.derived import scaled_matrix
-from mmcnb.tables.columns import NUMBERS_ALONE, TableOptions
+from mmcnb.tables.columns import NUMBERS_ALONE, TableOptions, options_of_fit
 
 FITTED = ("objective", "gamma", "converged", "report")
 MARGIN_FITTED = ("objective", "rho", "gamma", "converged", "report")
@@ -533,7 +533,7 @@ def read_input(
         _check_columns(estimator, "X", len(names), names, reset)
     options = TableOptions(columns=columns) if columns is not None else None if reset else NUMBERS_ALONE
     if encoding is not None:
-        options = TableOptions(**dict(encoding.options), encoding=encoding)
+        options = options_of_fit(estimator)
     samples = open_samples(X, element, options=options)
     own = samples.encoding
     if columns is not None and own is None:

@@ -125,7 +125,7 @@ class ClusterMapDisplay:
 
         check_is_fitted(estimator, "model_")
         Interval(0.0, optional=True).check("threshold", threshold)
-        sample, n = drawn_rows(X, sample_size, random_state)
+        sample, n = drawn_rows(estimator, X, sample_size, random_state)
         labels, margins = estimator.predict(sample), margins_of(estimator.decision_function(sample))
         points, ratio = _principal_plane(_seen(estimator.model_, sample))
         if threshold is None:

@@ -88,7 +88,7 @@ class ClusterDisplay:
         InputError
             If the rows cannot be read, a column is not there, or ``sample_size`` is below 1.
         """
-        sample, _ = drawn_rows(X, sample_size, random_state)
+        sample, _ = drawn_rows(estimator, X, sample_size, random_state)
         points = two_columns(sample, features)
         # Estimators of other libraries take no Samples.
         rows: Any = sample if hasattr(estimator, "model_") else as_matrix(sample.block(0, sample.n_samples))

@@ -10,9 +10,10 @@ from mmcnb.engine.passes import sample_rows
 from mmcnb.errors import InputError, shown
 from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
 from mmcnb.samples.matrix import as_matrix, to_dense
+from mmcnb.tables.columns import options_of_fit
 
 
-def drawn_rows(X: Any, sample_size: int, random_state: Any) -> tuple[Samples, int]:
+def drawn_rows(estimator: Any, X: Any, sample_size: int, random_state: Any) -> tuple[Samples, int]:
     """At most so many rows of any storage, drawn at random, with names of columns; and the number of all.
 
     Raises
@@ -21,7 +22,7 @@ def drawn_rows(X: Any, sample_size: int, random_state: Any) -> tuple[Samples, in
         If the rows cannot be read, or ``sample_size`` is below 1.
     """
     Interval(1, integer=True).check("sample_size", sample_size)
-    samples = open_samples(X)
+    samples = open_samples(X, options=options_of_fit(estimator))
     rows = sample_rows(samples.n_samples, sample_size, None, generator(random_state))
     drawn = open_samples(as_matrix(samples.gather(rows)))
     drawn.feature_names = samples.feature_names

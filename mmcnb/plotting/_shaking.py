@@ -16,6 +16,7 @@ from mmcnb.plotting._rows import two_columns
 from mmcnb.plotting._style import cluster_colors, set_title
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
+from mmcnb.tables.columns import options_of_fit
 
 
 class ShakingDisplay:
@@ -106,7 +107,7 @@ class ShakingDisplay:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(estimator, "model_")
-        given, model = open_samples(X), estimator.model_
+        given, model = open_samples(X, options=options_of_fit(estimator)), estimator.model_
         points = two_columns(given, features)
         Interval(0.0).check("amplitude", amplitude)
         Interval(0.0).check("decay", decay)

@@ -84,15 +84,6 @@ class Scaling:
         rows[:, logged] = np.copysign(np.log1p(np.abs(values) / self.units[logged]), values)
         return rows
 
-    def undone(self, rows: np.ndarray) -> np.ndarray:
-        """Scaled dense rows in the units that their columns had."""
-        rows = rows * np.where(self.deviation > 0, self.deviation, 1.0) + self.mean
-        if self.units is not None:
-            logged = np.flatnonzero(self.units)
-            values = rows[:, logged]
-            rows[:, logged] = np.copysign(np.expm1(np.abs(values)) * self.units[logged], values)
-        return rows
-
 
 class ScaledSamples(DerivedSamples):
     """Columns scaled and, if rows are dense, centred."""

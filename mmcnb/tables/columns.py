@@ -453,6 +453,12 @@ def encoded_columns(table: NamedColumns, encoding: Encoding) -> list[Column]:
     return columns
 
 
+def options_of_fit(estimator: Any) -> TableOptions | None:
+    """Options that read other rows as the table of a fit; None if it was of no table."""
+    encoding = getattr(getattr(estimator, "model_", None), "encoding", None)
+    return None if encoding is None else TableOptions(**dict(encoding.options), encoding=encoding)
+
+
 def is_identifier(name: str, numbers: np.ndarray, step: int = 1) -> bool:
     """Whether numbers only name rows: they rise with these, or all differ and the name says so.
 

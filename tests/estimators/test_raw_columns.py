@@ -473,3 +473,21 @@ def test_a_fit_is_silent_about_seldom_marks_and_zeros():
         model = front_door().fit(table)
     assert [one for one in caught if "na-values" in str(one.message)] == []
     assert [one for one in model.report_["warnings"] if "na-values" in one] == []
+
+
+def test_displays_draw_other_rows_by_the_columns_of_the_fit():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay
+
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 2
+    frame = pd.DataFrame(
+        {"size": rng.normal(9 * y, 1), "kind": np.where(y, "a", "b"), "n": rng.normal(size=120)}
+    )
+    model = mmcnb.SparseKernelMMC(gamma="median", scale="auto", random_state=0).fit(frame)
+    some = frame[frame["kind"] == "a"]
+    display = ClusterDisplay.from_estimator(model, some, features=(0, 3))
+    np.testing.assert_allclose(display.points[:, 0], some["size"], rtol=1e-6)
+    np.testing.assert_array_equal(display.labels, model.predict(some))
+    assert ClusterMapDisplay.from_estimator(model, some).points.shape == (60, 2)
+    plt.close("all")
