@@ -1,9 +1,9 @@
 """
-Which customers are alike? From a CSV file to segments
-======================================================
+Which customers are alike?
+==========================
 
-Three commands: list the columns, cluster the rows, label new ones. The table is raw: numbers of customers, an
-income with a long tail, a flag, a plan in words, a date, and gaps.
+From a CSV file to segments in three commands: list the columns, cluster the rows, label new ones. The table
+is raw: numbers of customers, an income with a long tail, a flag, a plan in words, a date, and gaps.
 """
 
 import tempfile
