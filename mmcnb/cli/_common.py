@@ -42,8 +42,8 @@ OF_TABLES: dict[str, dict[str, Any]] = {
     "decimal": {"choices": [".", ","], "help": "decimal point of text (default: .)"},
     "delimiter": {"help": "mark between cells of text (default: that of the first lines)"},
     "missing": {
-        "choices": ["median", "drop", "refuse"],
-        "help": "missing cells: the median of the column (default), rows left out, or an error",
+        "choices": ["median", "mean", "drop", "refuse"],
+        "help": "missing cells: the median of the column (default) or its mean, rows left out, or an error",
     },
     "categories": {
         "choices": ["auto", "one-hot", "refuse"],

@@ -81,7 +81,7 @@ TREATMENTS: dict[str, dict[str | None, Treatment]] = {
 
 DECIDED_BY = {"text": "categories", "date": "dates"}
 CHOICES = {
-    "missing": ("median", "drop", "refuse"),
+    "missing": ("median", "mean", "drop", "refuse"),
     "header": (None, "yes", "no"),
     "decimal": (".", ","),
     "dtype": (None, "float32", "float64"),
@@ -276,12 +276,13 @@ class Column:
     def listing(self) -> dict[str, Any]:
         """Name, type, missing and different values, and treatment of the column."""
         distinct = f"over {MOST_DISTINCT:,}" if self.distinct is None else len(self.distinct)
+        hint = " (--columns all takes it)" if self.why == NUMBERS_ROWS else ""
         return {
             "name": self.name,
             "type": str(self.type),
             "missing": self.missing,
             "distinct": None if self.missing is None else distinct,
-            "becomes": self.treatment.becomes + (f": {self.why}" if self.why else ""),
+            "becomes": self.treatment.becomes + (f": {self.why}{hint}" if self.why else ""),
         }
 
 

@@ -139,8 +139,8 @@ class TableRows:
 
     @property
     def _fills(self) -> bool:
-        """Whether gaps take the median of their column."""
-        return self._options.missing == "median"
+        """Whether gaps take the median or the mean of their column."""
+        return self._options.missing in ("median", "mean")
 
     @property
     def _takes_all(self) -> bool:
@@ -175,7 +175,7 @@ class TableRows:
         filled = [f"{one.gaps:,} in {one.name!r}" for one in self.features if one.gaps]
         unknown = [f"{one.unknown:,} in {one.name!r}" for one in self.features if one.unknown]
         found = {
-            "gaps took the median of their column": filled,
+            "gaps were filled from their column": filled,
             "texts that no row of the fit had are 0 in all categories": unknown,
         }
         if self._options.missing == "drop" and self.n_dropped:
@@ -377,10 +377,10 @@ class TableRows:
             if k in counts:
                 self._take_categories(column, counts[k])
                 continue
-            if self._fills and np.isnan(median := thinned.median(k)):
+            if self._fills and np.isnan(fill := thinned.fill(k, self._options.missing)):
                 self._leave_out(column, "it is empty", "no value")
             elif self._fills:
-                column.fill, column.gaps = float(median), int(gaps[k])
+                column.fill, column.gaps = fill, int(gaps[k])
             if kind_of(column.type) == "number" and is_identifier(column.name, *thinned.column(k)):
                 self._leave_out(column, NUMBERS_ROWS)
         self.faults.check()
@@ -522,11 +522,12 @@ class _ThinnedRows:
         """Values of a column, and the distance of their rows."""
         return np.concatenate([part[:, k] for part in self._parts]), self._step
 
-    def median(self, k: int) -> float:
-        """The lower median of a column, NaN if it has no numbers."""
+    def fill(self, k: int, missing: str) -> float:
+        """The lower median or the mean of a column, NaN if it has no numbers."""
         values = np.sort(self.column(k)[0])  # NaN comes last
         count = np.isfinite(values).sum()
-        return values[(count - 1) // 2] if count else np.nan
+        middle = values[:count] if missing == "mean" else values[(count - 1) // 2 :][:1]
+        return float(middle.mean()) if count else np.nan
 
 
 class TableSamples(ChunkedSamples):
@@ -618,9 +619,9 @@ def read_table(
         Decimal point of CSV text.
     delimiter : str, default=None
         Mark between cells of CSV text, a space for any number of them. None tells it from the first lines.
-    missing : {"median", "drop", "refuse"}, default="median"
-        Treatment of missing cells: the median of the column, for which all rows are read twice; rows left
-        out; or an error. A missing text is a category of its own. "median" refuses infinite cells.
+    missing : {"median", "mean", "drop", "refuse"}, default="median"
+        Treatment of missing cells: the median or mean of the column, for which all rows are read twice; rows
+        left out; or an error. A missing text is a category of its own. "median" refuses infinite cells.
     categories : {"auto", "one-hot", "refuse"}, default="auto"
         A column of text becomes one column of 0 and 1 for each text, in sorted order. "auto" leaves out texts
         of more than 30 values, or of more than 10 in fewer than 100 rows a value. "refuse" takes no text.

@@ -111,7 +111,7 @@ def test_each_format_gives_the_same_numbers_names_and_encoding(tmp_path, form):
         assert [one.kind for one in samples.encoding.columns] == KINDS
         assert [one.name for one in samples.encoding.columns] == list(frame.columns)
         found = [note.partition(": ")[2] for note in samples.notes]
-        assert found == ["gaps took the median of their column: 27 in 'size'."]
+        assert found == ["gaps were filled from their column: 27 in 'size'."]
 
 
 @pytest.mark.parametrize("form", ["CSV", "Parquet", "pandas"])
@@ -155,7 +155,7 @@ def test_a_gap_of_a_later_row_group_takes_the_median(tmp_path):
     median = np.sort(frame["a"].dropna())[(N - 2) // 2]
     assert rows_of(samples)[250].tolist() == [median, 0.5]
     assert samples.encoding.features[0].fill == median
-    assert samples.notes[0].endswith("gaps took the median of their column: 1 in 'a'.")
+    assert samples.notes[0].endswith("gaps were filled from their column: 1 in 'a'.")
 
 
 def test_a_column_whose_first_row_group_is_empty_is_looked_at_whole(tmp_path):
@@ -278,7 +278,9 @@ def test_the_listings_of_a_conversion_and_of_a_fit_give_the_reasons(tmp_path):
     report = convert(path, tmp_path / "a.zarr")
     listed = {one["name"]: one["becomes"] for one in report["columns"]}
     assert listed["colour"] == "a 0/1 column for each text"
-    assert {name: listed[name] for name in REASONS} == {k: f"left out: {why}" for k, why in REASONS.items()}
+    hint = {"it numbers the rows": " (--columns all takes it)"}
+    expected = {name: f"left out: {why}{hint.get(why, '')}" for name, why in REASONS.items()}
+    assert {name: listed[name] for name in REASONS} == expected
     assert report["cells_filled"] == 27
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -368,7 +370,7 @@ def test_gaps_and_new_texts_of_later_row_groups_are_both_told(tmp_path, model):
     with pytest.warns(ClusterWarning) as told:
         found = model.predict(as_parquet(others, tmp_path))
     gaps, texts = (str(one.message) for one in told)
-    assert gaps.endswith("gaps took the median of their column: 6 in 'size' as far as rows are read.")
+    assert gaps.endswith("gaps were filled from their column: 6 in 'size' as far as rows are read.")
     assert texts.endswith("are 0 in all categories: 10 in 'colour' as far as rows are read.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -455,7 +457,7 @@ def test_a_gap_of_other_rows_takes_the_median_of_a_fit_without_gaps():
     numbers = raw()[["id", "count"]]
     model = mmcnb.CPMMC(random_state=0).fit(numbers)
     assert model.model_.encoding.features[0].fill == np.sort(numbers["count"])[(N - 1) // 2]
-    with pytest.warns(ClusterWarning, match="gaps took the median of their column: 1 in 'count'"):
+    with pytest.warns(ClusterWarning, match="gaps were filled from their column: 1 in 'count'"):
         labels = model.predict(numbers.assign(count=[np.nan, *range(N - 1)]))
     filled = numbers.assign(count=[model.model_.encoding.features[0].fill, *range(N - 1)])
     np.testing.assert_array_equal(labels, model.predict(filled))
@@ -746,3 +748,12 @@ def test_a_warning_names_the_column_that_it_is_about():
     frame = raw()[["id", "count", "colour"]].assign(weight=np.arange(N) * 7 % 100 * 1e6)
     with pytest.warns(ClusterWarning, match="column 'weight' has more than 99% of the variance"):
         mmcnb.CPMMC(random_state=0).fit(frame)
+
+
+def test_a_gap_takes_the_mean_if_it_is_asked_for(tmp_path):
+    values = np.random.default_rng(0).normal(size=50)
+    frame = pd.DataFrame({"a": [*values, np.nan], "b": [*values[::-1], 0.5]})
+    for path in (as_csv(frame, tmp_path), as_parquet(frame, tmp_path)):
+        rows = rows_of(mmcnb.read_table(path, missing="mean", dtype="float64"))
+        assert rows[-1, 0] == pytest.approx(values.mean(), rel=1e-12)
+        assert rows[-1, 1] == 0.5
