@@ -271,8 +271,7 @@ class MaximumMarginClustering(StreamedClusterer):
                 raise InputError("metric='cosine' has no use for n_features=1; give metric='euclidean'.")
             session = replace(session, sample=unit_rows(session.sample))
         each, seed, known = session.engine.each, session.seed(), session.known
-        graph, given = self._graph(session), session
-        session, graph, ready = self._best_scaled(session, graph, seed)
+        session, graph, ready = self._best_scaled(session, seed)
         session.record({"stage": "graph"})
         k, numbers = self._number(session, graph, seed)
         made = self._makers(session, graph, k, seed)
@@ -284,29 +283,28 @@ class MaximumMarginClustering(StreamedClusterer):
         columns = session.treatment.columns
         single = None if columns is None else single_columns(columns, best.labels[graph.node_of])
         result = with_report(self._labelled(session, graph, best), graph, best, found, single)
-        own = {"left_out": left_out, "numbers": numbers}
-        if session is not given:
-            own |= session.treatment.report(session.samples.encoding)
-        return replace(result, report=result.report | own)
+        own = session.treatment.report(session.samples.encoding)
+        return replace(result, report=result.report | own | {"left_out": left_out, "numbers": numbers})
 
     def _graph(self, session: FitSession) -> NodeGraph:
         given = session.sample, session.sample_weights, session.random_state
         return node_graph(*given, session.engine.each, axes_of(self._most_clusters))
 
-    def _best_scaled(
-        self, session: FitSession, graph: NodeGraph, seed: int
-    ) -> tuple[FitSession, NodeGraph, list[Candidate]]:
+    def _best_scaled(self, session: FitSession, seed: int) -> tuple[FitSession, NodeGraph, list[Candidate]]:
         """The fit with its columns as they are, if these separate far better and only their units differ.
 
         Coordinates in metres are one unit, whatever their ranges.
         """
-        columns = session.treatment.columns
+        columns, graph = session.treatment.columns, self._graph(session)
         if self.kernel in ALONE or columns is None or not session.treatment.only_units:
             return session, graph, []
         plain = replace(session, sample=columns.rows, scaling=None)
         each, plain_graph = session.engine.each, self._graph(plain)
         k, _ = self._number(plain, plain_graph, seed)
-        found = [candidates(one, k, makers(one, k, seed), each)[0] for one in (graph, plain_graph)]
+        found = []
+        for one in (graph, plain_graph):
+            found.append(candidates(one, k, makers(one, k, seed), each)[0])
+            one.forget()  # edges of two graphs at once would be beyond the plan
         scaled_J, plain_J = (max(one.score.J for one in of_graph) for of_graph in found)
         if plain_J < scaled_J + 1.5:  # of both on other sets: `python -m benchmarks columns`
             return session, graph, found[0]
