@@ -63,7 +63,7 @@ class Columns:
     def n_values(self) -> np.ndarray:
         """Different values of each, counted up to 11; categories of a text."""
         head = np.sort(self.rows[:200], axis=0)  # a few rows mostly show that there are many
-        counts = 1 + np.count_nonzero(np.diff(head, axis=0), axis=0)
+        counts = 1 + np.count_nonzero(head[1:] != head[:-1], axis=0)
         for column in np.flatnonzero(counts <= COUNTED):
             counts[column] = count_values(self.rows[:, column])
         found = [

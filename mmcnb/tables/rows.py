@@ -504,16 +504,16 @@ def _is_no(text: pa.Scalar, kind: pa.DataType) -> bool:
 
 
 class _ThinnedRows:
-    """Rows at equal distances, up to four million numbers, which do not depend on parts."""
+    """Rows at equal distances, at least 2,000 if there are so many, which do not depend on parts."""
 
-    most_numbers = 2**22
+    most_numbers = 2**20
 
     def __init__(self, width: int) -> None:
         self._parts, self._step, self._most = [np.empty((0, width))], 1, max(2000, self.most_numbers // width)
 
     def add(self, block: np.ndarray, start: int) -> None:
         """Add the next rows; ``start`` is the number of the first."""
-        self._parts.append(block[-start % self._step :: self._step])
+        self._parts.append(block[-start % self._step :: self._step].astype(np.float64))  # no view of all rows
         while sum(map(len, self._parts)) > self._most:
             self._parts = [np.concatenate(self._parts)[::2]]
             self._step *= 2

@@ -430,11 +430,13 @@ def test_memory_limit_too_small_names_one_that_works(tmp_path):
 def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch, kind):
     from mmcnb.samples import _npy, _text
     from mmcnb.stores import _write
+    from mmcnb.tables.rows import _ThinnedRows
 
     monkeypatch.setattr(_text, "PIECE_BYTES", 2**16)
     monkeypatch.setattr(_npy, "STEP_BYTES", 2**16)
     monkeypatch.setattr(_write, "chunk_rows_for", lambda row_bytes: 2**10)
     monkeypatch.setattr(_write, "CSR_CHUNK_VALUES", 2**14)
+    monkeypatch.setattr(_ThinnedRows, "most_numbers", 2**14)
     X = np.random.default_rng(0).integers(0, 100, size=(1_500, 20))
 
     def peak_of_converting(times):

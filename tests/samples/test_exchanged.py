@@ -232,7 +232,7 @@ def test_a_store_changed_on_purpose_is_read_without_its_attribute(store, tmp_pat
 
 def test_a_store_of_a_later_version_says_so(store):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writers, "FORMAT", 99)
+        patch.setattr("mmcnb.samples._inventory.FORMAT", 99)
         write(store.with_name("later.zarr"), "dense", 0)
     with pytest.raises(InputError, match="later version of mmcnb, in format 99: update mmcnb") as caught:
         open_samples(store.with_name("later.zarr"))
