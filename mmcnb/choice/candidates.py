@@ -77,11 +77,7 @@ def _in_layout(graph: NodeGraph, n_clusters: int, seed: int) -> Labels:
 
 
 def candidates(
-    graph: NodeGraph,
-    n_clusters: int,
-    made: Sequence[tuple[str, Maker]],
-    each: Any = map,
-    ready: Sequence[Candidate] = (),
+    graph: NodeGraph, n_clusters: int, made: Sequence[tuple[str, Maker]], each: Any = map
 ) -> tuple[list[Candidate], dict[str, str]]:
     """Judged candidates, in the order of their makers, which run side by side.
 
@@ -95,8 +91,6 @@ def candidates(
         Names, and what makes the candidates.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
-    ready : sequence of Candidate, default=()
-        Those that are made already; their names are not made again.
 
     Returns
     -------
@@ -116,8 +110,7 @@ def candidates(
     >>> len(found), left_out
     (7, {})
     """
-    found, left_out = list(ready), dict[str, str]()
-    made = [one for one in made if one[0] not in {one.name for one in ready}]
+    found, left_out = list[Candidate](), dict[str, str]()
     each = each if len(made) > 1 else map  # one alone has all threads for its own passes
     backwards = list(each(partial(_judged, graph, n_clusters), made[::-1]))  # the slowest comes last
     for (name, _), one in zip(made, backwards[::-1], strict=True):

@@ -271,12 +271,11 @@ class MaximumMarginClustering(StreamedClusterer):
                 raise InputError("metric='cosine' has no use for n_features=1; give metric='euclidean'.")
             session = replace(session, sample=unit_rows(session.sample))
         each, seed, known = session.engine.each, session.seed(), session.known
-        session, graph, ready = self._best_scaled(session, seed)
+        session = self._best_scaled(session, seed)
+        graph = self._graph(session)
         session.record({"stage": "graph"})
         k, numbers = self._number(session, graph, seed)
-        made = self._makers(session, graph, k, seed)
-        ready = [one for one in ready if one.labels.max() + 1 == k and one.name in dict(made)]
-        found, left_out = candidates(graph, k, made, each, ready)
+        found, left_out = candidates(graph, k, self._makers(session, graph, k, seed), each)
         found = with_known(graph, known, k, found, starts=self.cluster_sizes is None)
         best = pick(graph, found, seed, known.tolerance if known else 0.0)
         session.record({"stage": "choice"})
@@ -290,26 +289,26 @@ class MaximumMarginClustering(StreamedClusterer):
         given = session.sample, session.sample_weights, session.random_state
         return node_graph(*given, session.engine.each, axes_of(self._most_clusters))
 
-    def _best_scaled(self, session: FitSession, seed: int) -> tuple[FitSession, NodeGraph, list[Candidate]]:
+    def _best_scaled(self, session: FitSession, seed: int) -> FitSession:
         """The fit with its columns as they are, if these separate far better and only their units differ.
 
-        Coordinates in metres are one unit, whatever their ranges.
+        Coordinates in metres are one unit, whatever their ranges. At most 5,000 rows are compared.
         """
-        columns, graph = session.treatment.columns, self._graph(session)
+        columns, each = session.treatment.columns, session.engine.each
         if self.kernel in ALONE or columns is None or not session.treatment.only_units:
-            return session, graph, []
+            return session
         plain = replace(session, sample=columns.rows, scaling=None)
-        each, plain_graph = session.engine.each, self._graph(plain)
-        k, _ = self._number(plain, plain_graph, seed)
-        found = []
-        for one in (graph, plain_graph):
-            found.append(candidates(one, k, makers(one, k, seed), each)[0])
-            one.forget()  # edges of two graphs at once would be beyond the plan
-        scaled_J, plain_J = (max(one.score.J for one in of_graph) for of_graph in found)
-        if plain_J < scaled_J + 1.5:  # of both on other sets: `python -m benchmarks columns`
-            return session, graph, found[0]
-        plain = replace(plain, treatment=session.treatment.left_out(plain_J, scaled_J))
-        return plain, plain_graph, found[1]
+        size = max(5000, 20 * self._most_clusters)
+        rows = np.sort(np.random.RandomState(seed).permutation(len(columns.rows))[:size])
+        graph = self._graph(plain.of_rows(rows))
+        k, _ = self._number(plain, graph, seed)
+        found, _ = candidates(graph, k, makers(graph, k, seed), each)
+        graph = self._graph(session.of_rows(rows))
+        scaled, _ = candidates(graph, k, makers(graph, k, seed), each)
+        J, J_scaled = (max(one.score.J for one in made) for made in (found, scaled))
+        if J_scaled + 1.5 > J:  # of both on other sets: `python -m benchmarks columns`
+            return session
+        return replace(plain, treatment=session.treatment.left_out(J, J_scaled))
 
     def _makers(
         self, session: FitSession, graph: NodeGraph, n_clusters: int, seed: int

@@ -93,11 +93,6 @@ class NodeGraph:
         weights = self.sizes[order // self.distances.shape[1]]
         return np.maximum(self.distances.ravel()[order], LEAST_DISTANCE), weights, order
 
-    def forget(self) -> None:
-        """Free what can be computed again."""
-        self._edges.clear()
-        self.__dict__.pop("by_distance", None)
-
     def lengths(self) -> Any:
         """Lengths of the edges of `edges`, as a csr_array of shape (p, p) of the same places."""
         weights = self.edges()[0]
