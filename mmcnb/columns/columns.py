@@ -236,8 +236,7 @@ def treat(
     kept = kept or ("" if wishes else _reason_to_keep(columns, low, high, many, is_part))
     why = "they are asked for" if wishes else "" if kept else _reason_to_scale(columns, many)
     if not why:
-        reason = kept or "they share one unit"
-        return _as_they_are(columns, f"Columns were taken as they are: {reason}.")
+        return _as_they_are(columns, f"Columns were taken as they are: {kept or 'they share one unit'}.")
     scaling, listing = _scaling(columns, low, high, wishes)
     return Treatment(scaling, columns, _sentence(why, listing), listing, why == UNITS)
 
@@ -322,7 +321,8 @@ def _scaling(
 
 
 def _as_they_are(columns: Columns, sentence: str) -> Treatment:
-    listing = [_entry(columns, k, "as it is") for k in range(len(columns.names))]
+    count = len(columns.names)  # of very many columns nobody reads a listing
+    listing = [_entry(columns, k, "as it is") for k in range(count if count <= 1000 else 0)]
     return Treatment(None, columns, sentence, listing)
 
 

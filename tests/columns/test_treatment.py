@@ -495,3 +495,9 @@ def test_rows_without_a_value_do_not_hide_that_all_others_have_length_1():
     rows = UNIT_ROWS.copy()
     rows[3] = 0
     assert "all rows have length 1" in auto(rows).sentence
+
+
+@pytest.mark.parametrize(("count", "listed"), [(1000, 1000), (1001, 0)])
+def test_very_many_columns_that_stay_as_they_are_are_not_listed(count, listed):
+    rows = np.random.default_rng(0).normal(size=(40, count)) + 1
+    assert len(auto(rows).listing) == listed
