@@ -1,6 +1,6 @@
 """The cost of ``scale="auto"``: its time against None, in memory and from a store, and reads of the store."""
 
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ from benchmarks.methods import FRONT_DOOR, estimator
 from benchmarks.protocol import Data, facts, fit, sweeps_of, turns, written_once
 from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
 from benchmarks.tables import Result
-from mmcnb import InputError
 from mmcnb.datasets import make_block
 from mmcnb.stores import create_dense_store
 
@@ -23,21 +22,9 @@ MEMORY_SHAPE, STORE_COLUMNS, STORE_ROWS, QUICK_STORE_ROWS = (20_000, 100), 50, 1
 DECADES = 5  # of the units
 
 
-@lru_cache(maxsize=1)
-def knows_auto() -> bool:
-    """Whether this version has ``scale="auto"``."""
-    try:
-        fit(estimator(FRONT_DOOR, scale=AUTO), np.arange(12.0).reshape(6, 2))
-    except InputError:
-        return False
-    return True
-
-
 @frame_of_runs
 def grid(options: Options) -> Runs:
     """Rows in memory, and rows in a store."""
-    if not knows_auto():
-        raise InputError("this version does not know scale='auto'.")
     rows, columns = MEMORY_SHAPE
     yield Run("units", MEMORY, 0, settings={"rows": min(rows, options.rows or rows), "columns": columns})
     rows = options.rows or options.pick(STORE_ROWS, QUICK_STORE_ROWS, QUICK_STORE_ROWS)

@@ -19,7 +19,6 @@ and 1, and dates become seconds. UMAP is at the settings of its guide to cluster
 its own. All that is made of a set is in one half; ``--quick`` takes the half for tuning, and one seed.
 """
 
-import sys
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -34,7 +33,7 @@ from benchmarks.methods import FRONT_DOOR, GOWER, KMEANS, estimator
 from benchmarks.protocol import compile_seconds, facts, fit, timed
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _columns_costs
-from benchmarks.studies._columns_costs import AUTO, NONE, SCALES, STANDARD, knows_auto
+from benchmarks.studies._columns_costs import AUTO, NONE, SCALES, STANDARD
 from benchmarks.studies._columns_sets import MIXED, MOST_ROWS, Set, numbers_of, rows_of, sets_of
 from benchmarks.studies._columns_tables import tables_of_flags, tables_of_sets
 from benchmarks.studies.peers import installed, with_noise
@@ -46,10 +45,10 @@ SETS = "sets"
 def grid(options: Options) -> Runs:
     """All methods that are installed on each set, ours and k-means with each scale."""
     rows = min(options.rows or MOST_ROWS, MOST_ROWS)
-    here, scales = installed((UMAP_DENSITY,)), scales_known()
+    here = installed((UMAP_DENSITY,))
     for one, seed in product(sets_of(options), options.repeats(3)):
         settings = {"rows": rows, "set": list(one)}
-        for method, scale in product((FRONT_DOOR, KMEANS), scales):
+        for method, scale in product((FRONT_DOOR, KMEANS), SCALES):
             yield Run(one.name, method, seed, {"scale": scale}, part=SETS, settings=settings)
         for method in (*here, *((GOWER,) if one.kind == MIXED else ())):
             yield Run(one.name, method, seed, part=SETS, settings=settings)
@@ -59,14 +58,6 @@ def grid_of_flags(options: Options) -> pd.DataFrame:
     """Our fits among those of the sets, which the journal has if that section ran."""
     runs = grid(options)
     return runs[runs["method"] == FRONT_DOOR]
-
-
-def scales_known() -> list[str]:
-    """The scales, without "auto" if this version does not know it; a line says so."""
-    if knows_auto():
-        return list(SCALES)
-    print("benchmarks: scale='auto' is left out: this version does not know it.", file=sys.stderr)
-    return [scale for scale in SCALES if scale != AUTO]
 
 
 def compute(run: Run) -> dict[str, Any]:

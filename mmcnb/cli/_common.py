@@ -64,7 +64,7 @@ def add_options(parser: argparse.ArgumentParser, *names: str, **more: Any) -> No
 
 def add_store(parser: argparse.ArgumentParser, **options: Any) -> None:
     """Add the argument STORE and its ``--element``."""
-    parser.add_argument("store", metavar="STORE", help="rows: a Zarr store or a table of numbers", **options)
+    parser.add_argument("store", metavar="STORE", help="rows: a Zarr store, or a table", **options)
     add_options(parser, "element")
 
 

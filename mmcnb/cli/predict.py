@@ -21,14 +21,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Label every row."""
-    from mmcnb import load
-    from mmcnb.estimators.base import read_input
+    from mmcnb import load, open_samples
+    from mmcnb.tables.columns import options_of_fit
 
     inputs = [arguments.store, arguments.model]
     with whole_outputs([], inputs, arguments.overwrite, arguments.labels) as (labels,):
         estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)
         started = time.perf_counter()
-        samples = read_input(estimator, arguments.store, reset=False, element=arguments.element)
+        samples = open_samples(arguments.store, arguments.element, options=options_of_fit(estimator))
         estimator.predict(samples, out=labels)
         seconds = time.perf_counter() - started
     return {

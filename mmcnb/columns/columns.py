@@ -148,9 +148,8 @@ class Treatment:
         rows = {str(row["name"]): row for row in self.listing}
         for one in () if encoding is None else encoding.columns:
             if one.kind == "left out":
-                rows[one.name] = _row(
-                    one.name, "table", "left out", None, None, one.why or "it was not asked for"
-                )
+                why = one.why or "it was not asked for"
+                rows[one.name] = _row(one.name, None, "left out", None, None, why)
         names = rows if encoding is None else [one.name for one in encoding.columns if one.name in rows]
         shown = {"columns": [rows[name] for name in names]} if rows else {}
         return {"scaling": self.sentence, **shown} if self.sentence else shown
@@ -287,12 +286,8 @@ def _scaling(
     center, divisor, units = np.zeros(low.size), np.ones(low.size), np.zeros(low.size)
     listing = []
     for k, (name, group) in enumerate(zip(columns.names, columns.groups, strict=True)):
-        wish, count, first, is_text = (
-            wishes.get(name, "auto"),
-            columns.n_values[k],
-            group.start,
-            columns.is_text[k],
-        )
+        wish, first = wishes.get(name, "auto"), group.start
+        count, is_text = columns.n_values[k], columns.is_text[k]
         if wish == "log" and (is_text or low[first] < 0):
             fault = f"scale asks for the logarithm of {shown(name)}, which has text or values below 0"
             raise InputError(f"{fault}; give 'standard'.")
@@ -307,14 +302,12 @@ def _scaling(
             center[first], divisor[first] = low[first], (high[first] - low[first]) / step
         else:
             values = columns.rows[:, first].astype(np.float64)
-            if wish == "log" or (
-                wish == "auto" and not is_step and _wants_logarithm(values, columns.weights)
-            ):
+            is_free = wish == "auto" and not is_step
+            if wish == "log" or (is_free and _wants_logarithm(values, columns.weights)):
                 treatment, units[first] = "logarithm", _rounded(_median(values, columns.weights, values > 0))
                 values = np.log1p(values / units[first])
-            center[first], divisor[first] = _moments(values, columns.weights) / np.array(
-                [1, step if is_step else 1]
-            )
+            center[first], deviation = _moments(values, columns.weights)
+            divisor[first] = deviation / step if is_step else deviation
         center[group], divisor[group] = _rounded(center[group]), _rounded(divisor[group])
         listing.append(_entry(columns, k, treatment, float(center[first]), float(divisor[first])))
     return Scaling(center, divisor, units if units.any() else None), listing
@@ -396,7 +389,7 @@ def _median(values: np.ndarray, weights: np.ndarray, among: np.ndarray) -> float
 
 
 def sentinels(columns: Columns) -> list[str]:
-    """Sentences about values that stand for missing ones: frequent, and far outside the range of all others.
+    """Sentences about values that stand for missing ones, far outside the range of all others, and constants.
 
     Examples
     --------
@@ -404,11 +397,14 @@ def sentinels(columns: Columns) -> list[str]:
     >>> from mmcnb.columns.columns import Columns, sentinels
     >>> age = np.r_[np.arange(20.0, 60.0), -999, -999]
     >>> sentinels(Columns(age[:, None], np.ones(42)))[0][:45]
-    'column 0 has the value -999 in 2 of 42 rows, '
+    'column 0 has the value -999 in 2 of 42 rows l'
     """
     rows, said = columns.rows, list[str]()
     if len(columns.names) > MOST_MIXED:
         return said
+    constant = [shown(columns.names[k]) for k in np.flatnonzero(columns.n_values == 1)]
+    if constant and columns.sources is not None and len(rows) > 1:  # of a table
+        said.append(f"{_listed(constant)} has one value, so it tells no rows apart; leave it out.")
     at_ends = [(rows == end).mean(axis=0) >= 0.01 for end in (rows.min(axis=0), rows.max(axis=0))]
     often = np.array([np.any(at_ends, axis=0)[group.start] for group in columns.groups])
     for k, values in columns.numbers((columns.n_values > FEW) & often):
@@ -418,8 +414,8 @@ def sentinels(columns: Columns) -> list[str]:
             if gap > found[high] - found[low] > 0 and counts[at] >= 0.01 * values.size:
                 said.append(
                     f"{shown(columns.names[k])} has the value {found[at]:g} in {counts[at]:,} of "
-                    f"{values.size:,} rows, and {found[low]:g} to {found[high]:g} in all others; if it "
-                    f"marks missing values, make it a gap (--na-values {found[at]:g})."
+                    f"{values.size:,} rows looked at, and {found[low]:g} to {found[high]:g} in all others; "
+                    f"if it marks missing values, make it a gap (--na-values {found[at]:g})."
                 )
     return said
 
@@ -449,8 +445,8 @@ class SingleColumns(NamedTuple):
         """The columns, and the remedy."""
         return (
             f"the clusters are the values of {' and '.join(map(shown, self.names))} ({self.share:.0%} of "
-            f"their information); no other column tells them apart (at most {self.others:.0%}); leave out "
-            f"{'these' if len(self.names) > 1 else 'it'} to see others"
+            f"their information); no other column tells them apart (at most {self.others:.0%}); leave "
+            f"{'these' if len(self.names) > 1 else 'it'} out to see others"
         )
 
 

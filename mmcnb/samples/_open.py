@@ -102,7 +102,7 @@ def open_samples(source: Any, element: str | None = None, *, options: Any = None
         An array of shape (n_samples, n_features) or a list of rows; a SciPy sparse matrix or array; a data
         frame of pandas, polars, pyarrow or another library that exports Arrow; an AnnData object, in memory
         or backed; a Dask array or frame; an xarray DataArray; a dataset or group of h5py; the path of a
-        ``.npy``, ``.h5``, ``.hdf5`` or ``.h5ad`` file, or of a table of numbers: Parquet (a file, or a folder
+        ``.npy``, ``.h5``, ``.hdf5`` or ``.h5ad`` file, or of a table: Parquet (a file, or a folder
         of files), Arrow IPC or Feather, or CSV of at most 256 MiB; a Zarr array or group, opened, as a path
         or as an address such as ``"https://host/rows.zarr"`` (which needs ``mmcnb[remote]``): a 2-D array, a
         CSR group or a data frame in AnnData's encoding, or a group with such an element, as of AnnData.

@@ -1,6 +1,6 @@
 """Data frames as rows of numbers with names of columns, by way of Arrow."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -53,19 +53,18 @@ def open_frame(source: Any, options: TableOptions | None = None) -> Samples:
         with worded(f"{FRAME} is sparse around other values", "give X.sparse.to_dense()", ValueError):
             return in_memory(frame.sparse.to_coo().tocsr(), FRAME, names)
     column_of = frame.column if isinstance(frame, pa.Table) else lambda k: frame.iloc[:, k]
-    table = FrameTable([_values(name, column_of(k)) for k, name in enumerate(columns)], names)
-    if options in (None, NUMBERS_ALONE) and table.columns and table.names[0] not in UNNAMED:
-        rows = _plain_rows(frame, table.columns, table.names)
-        if rows is not None:
-            return in_memory(rows, FRAME, names)
-    numbers = TableRows(table, options or TableOptions())
+    arrays = partial(map, lambda k: _values(columns[k], column_of(k)), range(len(columns)))
+    may_be_plain = options in (None, NUMBERS_ALONE) and columns and columns[0] not in UNNAMED
+    if may_be_plain and (rows := _plain_rows(frame, arrays, list(map(str, columns)))) is not None:
+        return in_memory(rows, FRAME, names)
+    numbers = TableRows(FrameTable([*arrays()], names), options or TableOptions())
     numbers.settle()
     return whole_table(numbers, FRAME)
 
 
-def _plain_rows(frame: Any, columns: Sequence[pa.Array], names: list[str]) -> np.ndarray | None:
+def _plain_rows(frame: Any, arrays: Callable[[], Iterable[pa.Array]], names: list[str]) -> np.ndarray | None:
     """The rows of a frame of numbers without gaps, none of which only names the rows; None of others."""
-    for column, name in zip(columns, names, strict=True):
+    for column, name in zip(arrays(), names, strict=True):  # one at a time
         is_number = kind_of(column.type) in ("number", "flag") and not pa.types.is_decimal(column.type)
         has_gaps = column.null_count or (
             pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
@@ -77,7 +76,7 @@ def _plain_rows(frame: Any, columns: Sequence[pa.Array], names: list[str]) -> np
         rows = frame.to_numpy(copy=False)
         if rows.flags.c_contiguous:
             return rows
-    values = [column.to_numpy(zero_copy_only=False) for column in columns]
+    values = [column.to_numpy(zero_copy_only=False) for column in arrays()]
     return np.stack(values, axis=1, dtype=block_dtype(*(one.dtype for one in values)))
 
 

@@ -504,12 +504,12 @@ def _is_no(text: pa.Scalar, kind: pa.DataType) -> bool:
 
 
 class _ThinnedRows:
-    """Rows at equal distances, at least 2,000 if there are so many, which do not depend on parts."""
+    """Rows at equal distances, at least 250 if there are so many, which do not depend on parts."""
 
     most_numbers = 2**20
 
     def __init__(self, width: int) -> None:
-        self._parts, self._step, self._most = [np.empty((0, width))], 1, max(2000, self.most_numbers // width)
+        self._parts, self._step, self._most = [np.empty((0, width))], 1, max(250, self.most_numbers // width)
 
     def add(self, block: np.ndarray, start: int) -> None:
         """Add the next rows; ``start`` is the number of the first."""
@@ -621,7 +621,7 @@ def read_table(
         Mark between cells of CSV text, a space for any number of them. None tells it from the first lines.
     missing : {"median", "mean", "drop", "refuse"}, default="median"
         Treatment of missing cells: the median or mean of the column, for which all rows are read twice; rows
-        left out; or an error. A missing text is a category of its own. "median" refuses infinite cells.
+        left out; or an error. A missing text is a category of its own. Infinite cells are no gaps.
     categories : {"auto", "one-hot", "refuse"}, default="auto"
         A column of text becomes one column of 0 and 1 for each text, in sorted order. "auto" leaves out texts
         of more than 30 values, or of more than 10 in fewer than 100 rows a value. "refuse" takes no text.

@@ -51,7 +51,7 @@ def test_the_columns_that_make_the_clusters_are_named(columns, names, labels, ex
     assert 0 <= found.others < 0.2
     them = "these" if len(expected) > 1 else "it"
     assert found.sentence.startswith("the clusters are the values of ")
-    assert found.sentence.endswith(f"; leave out {them} to see others")
+    assert found.sentence.endswith(f"; leave {them} out to see others")
     assert "(100% of their information)" in found.sentence
     assert all(repr(name) in found.sentence for name in expected if isinstance(name, str))
 

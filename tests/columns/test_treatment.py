@@ -449,7 +449,9 @@ def test_a_mark_of_missing_values_is_named_with_its_count(mark, share):
     (sentence,) = with_marks(NORMAL, mark, share)
     others = NORMAL[round(share * N) :]
     assert f", and {others.min():g} to {others.max():g} in all others; " in sentence
-    assert sentence.startswith(f"'age' has the value {mark} in {round(share * N)} of {N} rows, and ")
+    assert sentence.startswith(
+        f"'age' has the value {mark} in {round(share * N)} of {N} rows looked at, and "
+    )
     assert f"(--na-values {mark})" in sentence
 
 
@@ -473,7 +475,7 @@ def test_a_mark_is_named_beside_another_that_is_nearer():
     values = NORMAL.copy()
     values[:5], values[5:10] = -9999, 99
     (sentence,) = sentinels(Columns(values[:, None], np.ones(N)))
-    assert sentence.startswith("column 0 has the value -9999 in 5 of 400 rows, and ")
+    assert sentence.startswith("column 0 has the value -9999 in 5 of 400 rows looked at, and ")
     assert "to 99 in all others" in sentence
 
 

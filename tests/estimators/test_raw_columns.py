@@ -1,6 +1,8 @@
 """Raw tables at the front door: scale="auto" is one answer wherever rows live, and says what it did."""
 
 import json
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -458,7 +460,7 @@ def test_a_flag_beside_blobs_does_not_pass_for_clusters(spread, seed, n_clusters
 def test_a_fit_warns_of_marks_of_missing_values(mark, scale):
     table, _ = frame()
     table.loc[:5, "age"] = mark
-    sentence = rf"'age' has the value {mark} in 6 of 300 rows, and .* in all others"
+    sentence = rf"'age' has the value {mark} in 6 of 300 rows looked at, and .* in all others"
     with pytest.warns(mmcnb.ClusterWarning, match=sentence):
         model = front_door(scale=scale).fit(table)
     assert sum("--na-values" in one for one in model.report_["warnings"]) == 1
@@ -491,3 +493,26 @@ def test_displays_draw_other_rows_by_the_columns_of_the_fit():
     np.testing.assert_array_equal(display.labels, model.predict(some))
     assert ClusterMapDisplay.from_estimator(model, some).points.shape == (60, 2)
     plt.close("all")
+
+
+@pytest.mark.parametrize("scale", ["auto", None])
+def test_columns_of_one_value_are_warned_of_by_name(scale):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(9 * (np.arange(60) % 2)), "unit": "kg", "year": 2024.0})
+    with pytest.warns(mmcnb.ClusterWarning, match=r"'unit', 'year' has one value"):
+        model = mmcnb.MaximumMarginClustering(2, scale=scale, random_state=0).fit(frame)
+    alone = mmcnb.MaximumMarginClustering(2, scale=scale, random_state=0).fit(frame[["size"]])
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+
+
+def test_a_frame_of_numbers_is_not_copied_whole():
+    """In a process of its own, as Arrow's memory is not Python's."""
+    code = (
+        "import numpy as np, pandas as pd, pyarrow, mmcnb;"
+        "rows = np.random.default_rng(0).normal(size=(10**5, 20));"
+        "samples = mmcnb.open_samples(pd.DataFrame(rows));"
+        "assert np.shares_memory(samples.block(0, 9), rows);"
+        "print(pyarrow.default_memory_pool().max_memory() / rows.nbytes)"
+    )
+    share = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert float(share) < 0.2
