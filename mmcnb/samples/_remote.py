@@ -18,7 +18,7 @@ from mmcnb.errors import InputError, worded
 from mmcnb.samples._inventory import read_key
 
 PAUSES = (0.2, 0.8)  # seconds before a request is made again
-SECONDS = 60.0  # for an answer, and more for each byte that came
+SECONDS = 30.0  # for an answer, and more for each byte that came
 LEAST_RATE = 2**15  # bytes a second
 METADATA_BYTES = 64 * 2**20  # most of a document, and of a chunk whose array says nothing of its size
 
@@ -71,11 +71,11 @@ class RemoteStore(WrapperStore[FsspecStore]):
                 try:
                     async with _bounded(f"{self.url}: {fault}.", most) if self.is_web else nullcontext():
                         return await self._store.get(key, prototype, byte_range)
-                except TimeoutError as error:
-                    late = f"did not come within {SECONDS:g} s and one more for each {LEAST_RATE // 1024} KiB"
-                    remedy = "check the connection, or copy the store to this machine"
-                    raise InputError(f"{self.url}: {key} {late}: {remedy}.") from error
                 except Exception as error:  # each protocol has its own exceptions
+                    if pause is None and isinstance(error, TimeoutError):
+                        late = f"within {SECONDS:g} s and one more for each {LEAST_RATE // 1024} KiB"
+                        remedy = "check the connection, or copy the store to this machine"
+                        raise InputError(f"{self.url}: {key} did not come {late}: {remedy}.") from error
                     if pause is None or isinstance(error, InputError):
                         raise
                     await asyncio.sleep(pause)

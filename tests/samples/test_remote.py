@@ -3,8 +3,10 @@
 import pickle
 import re
 import shutil
+import socketserver
 import sys
 import threading
+import time
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
@@ -37,6 +39,9 @@ class Handler(SimpleHTTPRequestHandler):
     def do_GET(self):
         server = self.server
         server.asked.append(self.path)
+        if server.stalls:
+            server.stalls -= 1
+            time.sleep(2)
         if server.failures:
             server.failures -= 1
             self.send_error(503)
@@ -71,6 +76,7 @@ def server(tmp_path, monkeypatch):
     monkeypatch.setattr(remote, "PAUSES", (0.0, 0.0))
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.root, server.asked, server.failures, server.ranges = tmp_path / "web", [], 0, True
+    server.stalls = 0
     server.root.mkdir()
     server.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=partial(server.serve_forever, poll_interval=0.01))
@@ -196,6 +202,14 @@ def test_a_server_that_stumbles_is_asked_again(server, address):
     assert samples.block(0, 300).shape == (300, 5)
 
 
+def test_an_answer_that_came_too_late_is_asked_for_again(server, address, monkeypatch):
+    monkeypatch.setattr(remote, "SECONDS", 0.5)
+    samples = open_samples(address)
+    server.stalls = 1
+    assert samples.block(0, 300).shape == (300, 5)
+    assert server.stalls == 0
+
+
 def test_a_server_that_fails_is_no_damage(server, address):
     samples = open_samples(address)
     server.failures = 10**6
@@ -210,10 +224,24 @@ def test_a_server_that_fails_is_no_damage(server, address):
         assert "\n" not in str(caught.value)
 
 
-def test_addresses_that_lead_nowhere(server, address):
+@pytest.fixture
+def silent_url():
+    """Address of a server that hangs up without a word."""
+
+    class HangUp(socketserver.BaseRequestHandler):
+        def handle(self):
+            self.request.recv(2**16)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), HangUp) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_addresses_that_lead_nowhere(server, address, silent_url):
     for url, match in [
         (f"{server.url}/none.zarr", "contains no Zarr array or group"),
-        ("http://127.0.0.1:1/a.zarr", "could not be fetched"),
+        (f"{silent_url}/a.zarr", "could not be fetched"),
         ("nothing-such://a.zarr", "no address that can be read"),
     ]:
         with pytest.raises(InputError, match=match) as caught:
