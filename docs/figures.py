@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from shaking import ShakingDisplay
 from sklearn.datasets import load_digits, make_circles
 
 import mmcnb
 from mmcnb.datasets import make_block
-from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay, KernelWeightsDisplay, ShakingDisplay
+from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay, LayersDisplay
 
 DPI = 100
 
@@ -27,13 +29,19 @@ def digits() -> ClusterMapDisplay:
     return ClusterMapDisplay.from_estimator(model, X)
 
 
+def layers_of_digits() -> LayersDisplay:
+    """The merge tree of the handwritten digits."""
+    X, _ = load_digits(return_X_y=True)
+    return LayersDisplay.from_estimator(mmcnb.MaximumMarginClustering(random_state=0).fit(X))
+
+
 def shaking() -> ShakingDisplay:
     """Local search on three Gaussians."""
     X, _ = make_block("blobs", 0, 300, 2, random_state=29, n_clusters=3)
     return ShakingDisplay.from_estimator(mmcnb.UnsupervisedRLS(n_clusters=3, random_state=0).fit(X), X)
 
 
-def views() -> KernelWeightsDisplay:
+def views() -> Picture:
     """Two rings that no straight line separates, noise beside them, and the weight of each kernel."""
     import matplotlib.pyplot as plt
 
@@ -47,7 +55,8 @@ def views() -> KernelWeightsDisplay:
     for ax, view in ((rows, (0, 1)), (noise, (2, 3))):
         ClusterDisplay.from_predictions(X, model.labels_, features=view, ax=ax, s=6)
         ax.set(title=f"columns {view[0]} and {view[1]}", aspect="equal", xticks=[], yticks=[])
-    return KernelWeightsDisplay.from_estimator(model, ax=bars)
+    pd.Series(model.kernel_weights_, model.kernel_names_).plot.barh(ax=bars)
+    return Picture(bars.figure)
 
 
 def rare() -> Picture:
@@ -91,7 +100,8 @@ def main(folder: Path) -> None:
     folder : Path
         Folder of the figures.
     """
-    for name, draw in {"digits": digits, "shaking": shaking, "views": views, "rare": rare}.items():
+    pictures = {"digits": digits, "layers-of-digits": layers_of_digits, "shaking": shaking, "views": views}
+    for name, draw in {**pictures, "rare": rare}.items():
         draw().figure_.savefig(folder / f"{name}.png", dpi=DPI)
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 PROC = Path("/proc")  # Linux alone
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 KEPT_BYTES = 32 * 2**20
 GROUP = Path("/sys/fs/cgroup")  # the control group of a container, likewise
 
@@ -101,7 +100,7 @@ def keep_freed_memory() -> None:
     Dask starts its workers with a limit of 64 KiB. Each array of a block would then be mapped and unmapped,
     which costs a pass half of its time.
     """
-    for option in (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD):
+    for option in (-3, -1):  # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of malloc.h
         _c_library("mallopt", option, KEPT_BYTES)()
 
 

@@ -12,8 +12,6 @@ from mmcnb._compiling import CLOCK
 DELAY = 0.5  # seconds; shorter work shows no bar
 LINE_SECONDS = 30.0  # between two lines
 TICK_SECONDS = 0.25
-NEARLY = 0.95  # of a stage that takes longer than was expected
-COMPILING = "compiling (once)"
 
 
 class Progress(Protocol):
@@ -175,10 +173,12 @@ class Stages:
         expected = max(self.compiling, compiled)
         if self.stage == names[-1]:  # nearly all is compiled that ever will be
             part, expected = self.done / self.units, compiled
-        seconds = before + min(part, NEARLY) * self.expected[self.stage] + compiled
+        # A stage that takes longer than was expected stays at 95 %.
+        seconds = before + min(part, 0.95) * self.expected[self.stage] + compiled
         whole = sum(self.expected.values()) + expected
         self.share = max(self.share, min(seconds / whole, 0.99))  # a bar that goes back helps nobody
-        return COMPILING if self.compiled.running else self.stage, self.share, self.clock() - self.started
+        name = "compiling (once)" if self.compiled.running else self.stage
+        return name, self.share, self.clock() - self.started
 
     def line(self) -> str:
         """The stage, share and expected seconds, in words."""

@@ -13,7 +13,6 @@ __all__ = [
     "balanced_clustering_error",
     "clustering_accuracy",
     "matched_confusion",
-    "sampled_silhouette",
 ]
 
 
@@ -159,78 +158,6 @@ def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> Any:
     classes = pd.Index(np.unique(_one_dimensional(y_true, "y_true")), name="class")
     clusters = pd.Index(np.unique(_one_dimensional(labels, "labels"))[order], name="cluster")
     return pd.DataFrame(counts[:, order], index=classes, columns=clusters)
-
-
-def sampled_silhouette(
-    X: Any,
-    labels: ArrayLike,
-    *,
-    sample_size: int | None = 5000,
-    scale: str | None = None,
-    random_state: Any = None,
-) -> float:
-    """Mean silhouette of a random sample of rows, for data of any size.
-
-    The silhouette of a row is (b - a) / max(a, b): a is its mean distance to the sampled rows of its own
-    cluster, and b the least mean distance to those of another. Distances are Euclidean, so clusters of
-    other shapes than balls have a low silhouette, however clear they are.
-
-    Parameters
-    ----------
-    X : array, sparse matrix, dask array, Zarr array or group, path or Samples
-        The rows, of shape (n_samples, n_features); the sampled ones alone are read.
-    labels : array-like of shape (n_samples,)
-        Cluster of each row.
-    sample_size : int or None, default=5000
-        Rows of the sample, drawn without replacement; None is all rows. Time grows with its square.
-    scale : {None, "standard"}, default=None
-        "standard" divides columns by their deviation in the sample, for fits that scale theirs.
-    random_state : int, RandomState or None, default=None
-        Seed of the sample.
-
-    Returns
-    -------
-    float
-        Between -1 and 1, the higher the better: scikit-learn's ``silhouette_score`` of these rows. Memory is
-        that of the sampled rows and 64 MiB for distances.
-
-    Raises
-    ------
-    InputError
-        If labels and rows differ in number, or the sample has fewer than two clusters, or as many as rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.metrics import sampled_silhouette
-    >>> X = np.repeat([[0.0], [9.0]], 50, axis=0)
-    >>> sampled_silhouette(X, np.repeat([0, 1], 50), sample_size=20, random_state=0)
-    1.0
-    """
-    from sklearn import config_context
-    from sklearn.metrics import silhouette_score
-
-    from mmcnb._config import generator
-    from mmcnb._constraints import Choice, Interval
-    from mmcnb.engine.passes import sample_rows
-    from mmcnb.samples import open_samples
-    from mmcnb.samples.derived import standardized
-    from mmcnb.samples.matrix import as_matrix
-
-    samples = open_samples(X)
-    labels, n = _one_dimensional(labels, "labels"), samples.n_samples
-    if len(labels) != n:
-        raise InputError(f"labels has {len(labels)} rows and X has {n}; give one label a row.")
-    Interval(2, integer=True, optional=True).check("sample_size", sample_size)
-    Choice((None, "standard")).check("scale", scale)
-    rows = sample_rows(n, sample_size or n, None, generator(random_state))
-    taken = labels[rows]
-    n_clusters = len(np.unique(taken))
-    if not 2 <= n_clusters < len(rows):
-        found = f"the {len(rows)} sampled rows have {n_clusters}"
-        raise InputError(f"a silhouette needs 2 clusters or more, of some rows each; {found}.")
-    with config_context(working_memory=64):
-        return float(silhouette_score(standardized(as_matrix(samples.gather(rows)), scale), taken))
 
 
 def _contingency(y_true: ArrayLike, labels: ArrayLike) -> Any:

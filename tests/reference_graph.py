@@ -38,6 +38,10 @@ def node_averages(numbers, weights, values):
     return means
 
 
+def node_shares(numbers, weights, labels, k):
+    return node_averages(numbers, weights, np.eye(k)[labels])
+
+
 def components(W):
     """Component of each node, by walks, numbered by first node."""
     component = np.full(len(W), -1)
@@ -76,3 +80,30 @@ def connected_graph(nodes, count):
             W[a, b] = W[b, a] = weight
         component = components(W)
     return W, n_components
+
+
+def merges(W, loops, pieces):
+    """Pairs of clusters that merge, each by its first piece, and links w_ab T / (v_a v_b), largest first."""
+    c, total = max(pieces) + 1, W.sum() + loops.sum()
+    member = np.eye(c)[pieces]
+    table = member.T @ (W + np.diag(loops)) @ member
+    members, pairs, links = [[one] for one in range(c)], [], []
+
+    def link(a, b):
+        volumes = [table[one].sum() for one in (a, b)]
+        return table[np.ix_(a, b)].sum() * total / (volumes[0] * volumes[1])
+
+    while len(members) > 1:
+        a, b = max(((a, b) for a in members for b in members if a[0] < b[0]), key=lambda ab: link(*ab))
+        links.append(link(a, b))
+        pairs.append((a[0], b[0]))
+        members = [one for one in members if one not in (a, b)] + [a + b]
+    return pairs, links
+
+
+def cut_of(pieces, pairs, k):
+    """Cluster of each node after all merges but the last k - 1."""
+    of_piece = np.arange(max(pieces) + 1)
+    for a, b in pairs[: of_piece.size - k]:
+        of_piece[of_piece == of_piece[b]] = of_piece[a]
+    return of_piece[pieces]

@@ -152,15 +152,22 @@ def test_options_of_fit_reach_the_estimator(store, tmp_path):
 
 def test_options_of_fit_reach_the_default_method(store, tmp_path):
     options = (
-        "--n-clusters 3 --kernel rbf --cluster-sizes .5,.3,.2 --size-tolerance .2 --n-nodes 700 "
-        "--max-clusters 5 --scale standard --random-state 5"
+        "--n-clusters 3 --kernel rbf --cluster-sizes .5,.3,.2 --n-nodes 700 --scale standard --random-state 5"
     )
     assert main(["fit", str(store), "--model", str(tmp_path / "m"), *options.split()]) == 0
     model = mmcnb.load(tmp_path / "m")
     assert isinstance(model, mmcnb.MaximumMarginClustering)
-    expected = {"n_clusters": 3, "kernel": "rbf", "cluster_sizes": [0.5, 0.3, 0.2], "size_tolerance": 0.2}
-    expected |= {"n_nodes": 700, "max_clusters": 5, "scale": "standard", "random_state": 5}
+    expected = {"n_clusters": 3, "kernel": "rbf", "cluster_sizes": [0.5, 0.3, 0.2]}
+    expected |= {"n_nodes": 700, "scale": "standard", "random_state": 5}
     assert {name: model.get_params()[name] for name in expected} == expected
+
+
+def test_options_of_a_number_that_is_found_reach_the_default_method(store, tmp_path):
+    options = "--n-clusters 2,9 --min-cluster-size .05 --noise .02 --n-nodes 700"
+    assert main(["fit", str(store), "--model", str(tmp_path / "m"), *options.split()]) == 0
+    expected = {"n_clusters": [2, 9], "min_cluster_size": 0.05, "noise": 0.02, "n_nodes": 700}
+    parameters = mmcnb.load(tmp_path / "m").get_params()
+    assert {name: parameters[name] for name in expected} == expected
 
 
 def test_the_metric_reaches_the_default_method(store, tmp_path):

@@ -5,6 +5,7 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import zarr
 from sklearn.metrics import adjusted_rand_score
@@ -66,16 +67,109 @@ def refuse(capsys, *words):
     return streams.err
 
 
-def test_the_number_of_clusters_is_chosen_and_told(blobs, tmp_path, capsys):
-    words = ["fit", blobs, "--random-state", 0, "--n-clusters", "auto", "--max-clusters", 5, "--model"]
+def lines_of(capsys, name):
+    return [line for line in capsys.readouterr().out.splitlines() if line.startswith(f"{name} ")]
+
+
+@pytest.mark.parametrize(
+    "asked", [[], ["--n-clusters", "auto"], ["--n-clusters", "2,5"], ["--n-clusters", None]]
+)
+def test_the_number_of_clusters_is_found_and_told(asked, blobs, tmp_path, capsys):
+    words = ["fit", blobs, "--random-state", 0, *asked, "--model"]
     report = run(capsys, *words, tmp_path / "a")
-    assert report["n_clusters"] == CLUSTERS
+    assert report["n_clusters"] == report["number"]["n_clusters"] == CLUSTERS
     assert len(report["sizes"]) == CLUSTERS
     assert main([*map(str, words), str(tmp_path / "b")]) == 0
-    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("number ")]
-    assert len(told) == 1
-    largest = max(one["J"] for one in report["numbers"])
-    assert told[0] == f"number           3 of 2 to 5: J is {largest:.2f}, the largest"
+    assert lines_of(capsys, "number") == [f"number           {report['number']['reason']}"]
+
+
+def test_a_number_that_is_given_is_not_told(blobs, tmp_path, capsys):
+    words = ["fit", blobs, "--random-state", 0, "--n-clusters", CLUSTERS, "--model"]
+    assert run(capsys, *words, tmp_path / "a")["number"] is None
+    assert main([*map(str, words), str(tmp_path / "b")]) == 0
+    assert lines_of(capsys, "number") == []
+
+
+def test_layers_are_told(blobs, tmp_path, capsys):
+    words = ["fit", blobs, "--random-state", 0, "--model"]
+    layers = run(capsys, *words, tmp_path / "a")["layers"]
+    assert main([*map(str, words), str(tmp_path / "b")]) == 0
+    told = lines_of(capsys, "layer")
+    assert len(told) == len(layers)
+    for line, one in zip(told, layers, strict=True):
+        assert line.startswith(
+            f"layer            {one['n_clusters']} clusters, found at {one['persistence']} res"
+        )
+        assert f"the smallest of about {one['smallest']} rows" in line
+        assert line.endswith(", taken") == one["taken"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_layers_are_columns_of_the_labels(ending, blobs, tmp_path, capsys):
+    labels = tmp_path / f"labels.{ending}"
+    words = ["fit", blobs, "--random-state", 0, "--n-clusters", 2, "--labels", labels, "--layers"]
+    report = run(capsys, *words, "--model", tmp_path / "m")
+    frame = pd.read_csv(labels) if ending == "csv" else pd.read_parquet(labels)
+    others = [one["n_clusters"] for one in report["layers"] if not one["taken"]]
+    assert len(others) > 0
+    assert frame.columns[1:].tolist() == ["cluster", "margin", *(f"layer_{k}" for k in others)]
+    model = mmcnb.load(tmp_path / "m")
+    np.testing.assert_array_equal(frame["cluster"], model.predict(blobs))
+    for k in others:
+        i = model.layers_["n_clusters"].tolist().index(k)
+        np.testing.assert_array_equal(frame[f"layer_{k}"], model.predict(blobs, layer=i))
+    run(capsys, *words[:-1], "--overwrite")
+    plain = pd.read_csv(labels) if ending == "csv" else pd.read_parquet(labels)
+    assert plain.equals(frame[plain.columns])
+    assert plain.columns[1:].tolist() == ["cluster", "margin"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            "--layers --labels {0}/l.zarr",
+            "--layers writes columns of a table; give --labels OUT.csv or OUT.parquet",
+        ),
+        (
+            "--layers --model {0}/m",
+            "--layers writes columns of a table; give --labels OUT.csv or OUT.parquet",
+        ),
+        (
+            "--layers --labels {0}/l.csv --method unsupervised-rls",
+            "--layers is of maximum-margin-clustering, not of unsupervised-rls; leave it out",
+        ),
+    ],
+)
+def test_layers_without_a_place_or_a_tree_are_refused(words, sentence, blobs, tmp_path, capsys):
+    said = refuse(capsys, "fit", blobs, *words.format(tmp_path).split())
+    assert said == f"mmcnb: {sentence}.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ["zarr", "csv"])
+@pytest.mark.parametrize("noise", ["auto", ".1"])
+def test_noise_is_labelled_and_told(noise, ending, blobs, tmp_path, capsys):
+    words = ["fit", blobs, "--random-state", 0, "--noise", noise, "--labels", tmp_path / f"l.{ending}"]
+    report = run(capsys, *words, "--model", tmp_path / "m")
+    labels = (
+        pd.read_csv(tmp_path / "l.csv")["cluster"].to_numpy()
+        if ending == "csv"
+        else zarr.open_array(tmp_path / "l.zarr", mode="r")[:]
+    )
+    assert report["noise"] == (labels == -1).sum() > 0
+    assert report["sizes"] == np.bincount(labels[labels >= 0]).tolist()
+    assert main([*map(str, words), "--overwrite"]) == 0
+    assert lines_of(capsys, "noise") == [f"noise            {report['noise']} rows, labelled -1"]
+    again = tmp_path / f"again.{ending}"
+    run(capsys, "predict", tmp_path / "m", blobs, "--labels", again)
+    found = pd.read_csv(again)["cluster"] if ending == "csv" else zarr.open_array(again, mode="r")[:]
+    np.testing.assert_array_equal(found, labels)
+
+
+def test_without_noise_there_is_no_line_of_it(blobs, tmp_path, capsys):
+    assert main(["fit", str(blobs), "--model", str(tmp_path / "m"), "--random-state", "0"]) == 0
+    assert lines_of(capsys, "noise") == []
 
 
 @pytest.mark.slow
@@ -142,11 +236,6 @@ def test_values_are_written_as_in_python_and_names_bare(text, value):
     assert value_of(text) == value
 
 
-def test_no_number_of_clusters_chooses_one(blobs, tmp_path, capsys):
-    words = ["fit", blobs, "--n-clusters", None, "--max-clusters", 4, "--random-state", 0, "--model"]
-    assert run(capsys, *words, tmp_path / "m")["n_clusters"] == CLUSTERS
-
-
 def test_the_method_that_is_no_clusterer_says_what_it_is_for(capsys):
     with pytest.raises(SystemExit):
         main(["fit", "rows.zarr", "--model", "m", "--method", "support-cluster-machine"])
@@ -198,6 +287,13 @@ def test_options_reach_the_estimator(blobs, tmp_path):
     [
         ("--method unsupervised-rls --n-clusters auto", "n_clusters='auto' is out of range; give a whole"),
         ("--n-clusters 0", "n_clusters=0 is out of range"),
+        ("--n-clusters 5,3", "is upside down; give (3, 5)"),
+        ("--n-clusters 2 --min-cluster-size 5", "min_cluster_size=5 needs a number to find"),
+        ("--noise 2", "noise=2 is out of range"),
+        (
+            "--noise auto --cluster-sizes equal",
+            "cluster_sizes takes no kernel='graph', metric='cosine' or noise",
+        ),
         ("--n-clusters 601", "n_clusters=601 is more than the 600 rows"),
         ("--method unsupervised-rls --n-clusters 601", "n_clusters=601 is more than the 600 rows"),
         ("--method crammer-singer-mmc --n-clusters 601", "n_clusters=601 is more than the 600 rows"),
@@ -297,15 +393,22 @@ def test_the_plan_counts_the_basis_of_each_kernel(capsys):
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_that_are_all_equal(method, tmp_path, capsys):
     store = stored(tmp_path / "equal.zarr", np.ones((50, 3)))
-    said = refuse(capsys, "fit", store, "--method", method, "--model", tmp_path / "m")
+    number = ["--n-clusters", 2] if method == DEFAULT else []
+    said = refuse(capsys, "fit", store, "--method", method, *number, "--model", tmp_path / "m")
     assert "all rows are equal" in said
 
 
-@pytest.mark.parametrize("kernel", ["graph", "rbf"])
+@pytest.mark.parametrize("kernel", ["auto", "graph", "rbf"])
 def test_rows_that_are_all_equal_under_a_kernel_that_is_given(kernel, tmp_path, capsys):
     store = stored(tmp_path / "equal.zarr", np.ones((50, 3)))
-    said = refuse(capsys, "fit", store, "--kernel", kernel, "--model", tmp_path / "m")
+    words = ["fit", store, "--kernel", kernel, "--labels", tmp_path / "l.csv"]
+    said = refuse(capsys, *words, "--n-clusters", 2)
     assert "all rows are equal" in said
+    report = run(capsys, *words)
+    assert (report["n_clusters"], report["sizes"], report["layers"]) == (1, [50], [])
+    assert report["number"]["reason"] == "one cluster: all rows are equal, or differ by less than rounding."
+    assert pd.read_csv(tmp_path / "l.csv")["cluster"].tolist() == [0] * 50
+    assert "has no merge tree" in refuse(capsys, *words, "--layers", "--overwrite")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 import mmcnb
 from mmcnb.cli import main
 from mmcnb.datasets import write_synthetic
-from mmcnb.metrics import balanced_clustering_error, sampled_silhouette
+from mmcnb.metrics import balanced_clustering_error
 from mmcnb.stores import create_dense_store, open_class_labels
 
 ROWS, CLUSTERS = 600, 3
@@ -97,13 +97,13 @@ def test_a_table_that_exists_is_replaced_with_overwrite_alone(folder, tmp_path, 
 @pytest.mark.parametrize("name", ["l.csv", "l.parquet", "l.zarr", "bare"])
 def test_scores_are_those_of_the_metrics(name, folder, capsys):
     store = folder / "blobs.zarr"
-    words = ["score", store, folder / name, "--sample-size", 200, "--random-state", 4]
+    words = ["score", store, folder / name, "--random-state", 4]
     report = run(capsys, *words)
     y, labels = open_class_labels(store), zarr.open_array(folder / "l.zarr", mode="r")[:]
     assert report["balanced_error"] == balanced_clustering_error(y, labels) < 0.1
     assert report["adjusted_rand_index"] == pytest.approx(adjusted_rand_score(y, labels))
     assert report["normalized_mutual_information"] == pytest.approx(normalized_mutual_info_score(y, labels))
-    assert report["silhouette"] == sampled_silhouette(store, labels, sample_size=200, random_state=4)
+    assert report["J"] == mmcnb.partition_score(store, labels, random_state=4).J
     assert report["sizes"] == {str(k): int(n) for k, n in enumerate(np.bincount(labels))}
     counts = np.array(report["confusion"]["counts"])
     assert counts.sum() == ROWS
@@ -116,7 +116,7 @@ def test_scores_are_worded(folder, capsys):
     for line in (
         *(r"^600 rows x 3 features of ", r"^cluster sizes  0: \d+ \("),
         *(r"^balanced error +\d+\.\d%  \(", r"^adjusted rand index +0\.\d{3}  \("),
-        *(r"^silhouette +0\.\d{3}  \(of 600 rows", r"^class / cluster +\d +\d +\d$", r"^2 +\d+ +\d+ +\d+$"),
+        *(r"^J +\d\.\d{2}  \(without classes", r"^class / cluster +\d +\d +\d$", r"^2 +\d+ +\d+ +\d+$"),
     ):
         assert re.search(line, out, re.MULTILINE), line
 
@@ -141,21 +141,24 @@ def test_classes_may_come_from_a_table(folder, tmp_path, capsys):
     ] == ["a", "b", "c"]
 
 
-def test_without_known_classes_there_are_sizes_and_a_silhouette(folder, tmp_path, capsys):
+def test_without_known_classes_there_are_sizes_and_j(folder, tmp_path, capsys):
     X = mmcnb.open_samples(folder / "blobs.zarr").block(0, ROWS)
     with create_dense_store(tmp_path / "bare.zarr", 3) as writer:
         writer.append(X)
     report = run(capsys, "score", tmp_path / "bare.zarr", folder / "l.csv")
-    assert report["silhouette"] > 0.3
+    assert report["J"] > 2
     assert not {"balanced_error", "confusion"} & set(report)
     assert main(["score", str(tmp_path / "bare.zarr"), str(folder / "l.csv")]) == 0
     assert "no known classes: the store keeps none; give them with --classes FILE" in capsys.readouterr().out
 
 
-def test_one_cluster_has_no_silhouette(folder, tmp_path, capsys):
+def test_one_cluster_has_no_j(folder, tmp_path, capsys):
     pd.DataFrame({"cluster": np.zeros(ROWS, int)}).to_csv(tmp_path / "one.csv", index=False)
     assert main(["score", str(folder / "blobs.zarr"), str(tmp_path / "one.csv")]) == 0
-    assert "silhouette: none; a silhouette needs 2 clusters or more" in capsys.readouterr().out
+    assert (
+        "J: none; labels has 1 cluster(s) in the sample; give labels of two or more."
+        in capsys.readouterr().out
+    )
 
 
 def test_labels_of_other_rows_are_refused_by_their_names(tmp_path, capsys):
@@ -165,7 +168,7 @@ def test_labels_of_other_rows_are_refused_by_their_names(tmp_path, capsys):
     store, labels = tmp_path / "rows.zarr", tmp_path / "l.csv"
     run(capsys, "convert", tmp_path / "rows.csv", store, "--index-column", "who")
     run(capsys, "fit", store, "--method", "cpmmc", "--model", tmp_path / "m", "--labels", labels)
-    assert run(capsys, "score", store, labels, "--scale", "standard")["silhouette"] > 0.5
+    assert run(capsys, "score", store, labels)["J"] > 2
     written = pd.read_csv(labels)
     assert written["index"].tolist() == table.index.tolist()
     written.iloc[::-1].to_csv(labels, index=False)

@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import adjusted_rand_score, balanced_accuracy_score, silhouette_score
-from sklearn.utils.random import sample_without_replacement
+from sklearn.metrics import adjusted_rand_score, balanced_accuracy_score
 
 from mmcnb import _agreement
 from mmcnb.errors import InputError
@@ -17,9 +16,7 @@ from mmcnb.metrics import (
     balanced_clustering_error,
     clustering_accuracy,
     matched_confusion,
-    sampled_silhouette,
 )
-from mmcnb.stores import create_dense_store
 
 two_labelings = st.integers(2, 20).flatmap(
     lambda n: st.tuples(
@@ -127,34 +124,9 @@ def test_the_confusion_has_each_row_once_and_its_matched_clusters_on_the_diagona
         assert np.trace(counts) == pytest.approx(len(y) * clustering_accuracy(y, labels))
 
 
-@pytest.mark.parametrize("form", ["array", "sparse", "store"])
-def test_the_silhouette_of_a_sample_is_that_of_scikit_learn(form, tmp_path):
-    rng = np.random.default_rng(0)
-    X, labels = rng.normal(size=(700, 4)), rng.integers(3, size=700)
-    X[labels == 1] += 3
-    rows = np.sort(sample_without_replacement(700, 90, random_state=np.random.RandomState(5)))
-    source = {"array": X, "sparse": scipy.sparse.csr_array(X), "store": tmp_path / "rows.zarr"}[form]
-    if form == "store":
-        with create_dense_store(source, 4, dtype="float64", chunk_rows=64) as writer:
-            writer.append(X)
-    sampled = sampled_silhouette(source, labels, sample_size=90, random_state=5)
-    assert sampled == pytest.approx(silhouette_score(X[rows], labels[rows]), abs=1e-7)
-    wide = X * [1, 1, 1, 1000]
-    scaled = sampled_silhouette(wide, labels, sample_size=None, scale="standard")
-    assert scaled == pytest.approx(silhouette_score(X / X.std(axis=0), labels), abs=1e-7)
-    for size in (None, 700, 10**6):
-        whole = sampled_silhouette(source, labels.astype(str), sample_size=size)
-        assert whole == pytest.approx(silhouette_score(X, labels), abs=1e-7)
-
-
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: sampled_silhouette(np.eye(3), [0, 1]), "labels has 2 rows and X has 3"),
-        (lambda: sampled_silhouette(np.eye(3), [0, 0, 0]), "the 3 sampled rows have 1"),
-        (lambda: sampled_silhouette(np.eye(3), [0, 1, 2]), "the 3 sampled rows have 3"),
-        (lambda: sampled_silhouette(np.eye(3), [0, 1, 1], sample_size=1), "sample_size=1 is out of range"),
-        (lambda: sampled_silhouette(np.eye(3), [0, 1, 1], scale="minmax"), "scale='minmax' is unknown"),
         (lambda: balanced_clustering_error([0, 1], [0, 1, 1]), "y_true has 2 rows and labels has 3"),
         (lambda: clustering_accuracy([], []), "at least one row"),
         (lambda: clustering_accuracy([[0, 1]], [0, 1]), "y_true has shape"),

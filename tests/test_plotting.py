@@ -1,6 +1,6 @@
 """The displays draw what they are given and keep what they drew on."""
 
-import importlib.util
+import importlib
 import re
 from pathlib import Path
 
@@ -17,8 +17,16 @@ from mmcnb import kernels
 from mmcnb.datasets import make_block, write_synthetic
 from mmcnb.errors import InputError
 from mmcnb.least_squares.objective import smoother
-from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay, HistoryDisplay, ShakingDisplay
-from mmcnb.plotting._shaking import shaking_waves
+from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay, LayersDisplay
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+@pytest.fixture
+def of_docs(monkeypatch):
+    """Import a module of the folder of the pages."""
+    monkeypatch.syspath_prepend(DOCS)
+    return importlib.import_module
 
 
 @pytest.fixture(autouse=True)
@@ -50,46 +58,6 @@ def test_rows_are_drawn_in_the_columns_asked_for_and_coloured_by_label():
     np.testing.assert_allclose(display.scatter_.get_offsets(), X[:, [2, 1]])
     np.testing.assert_array_equal(display.scatter_.get_array(), X[:, 0] > 0)
     assert display.ax_.figure is display.figure_
-
-
-@pytest.mark.parametrize(
-    ("stages", "shown"),
-    [
-        (["sample", "all rows", "all rows"], [1, 2]),
-        (["sample"] * 3, [0, 1, 2]),
-        (["sample", "sample", "all rows"], [2]),
-    ],
-)
-def test_history_lines_are_the_passes_over_all_rows_or_else_those_of_the_sample(stages, shown):
-    history = Halves.history_.assign(stage=stages)
-    display = HistoryDisplay(history).plot()
-    for ax, name in zip(display.axes_, ("objective", "violation"), strict=True):
-        (line,) = ax.get_lines()
-        np.testing.assert_array_equal(line.get_ydata(), history[name].iloc[shown])
-        np.testing.assert_array_equal(line.get_xdata(), np.arange(len(shown)) + 1)
-
-
-def test_history_of_a_search_shows_the_end_of_each_start_and_counts_its_steps():
-    X, _ = make_block("blobs", 0, 120, 3)
-    model = mmcnb.SparseKernelMMC(random_state=0, n_init=3).fit(X)
-    history = model.history_
-    ends = history.groupby(["gamma", "start"], sort=False).tail(1)
-    display = HistoryDisplay.from_estimator(model)
-    assert len(ends) < len(history) / 2
-    np.testing.assert_array_equal(display.axes_[0].get_lines()[0].get_ydata(), ends["objective"])
-    title = display.axes_[0].get_title().replace("\n", " ")
-    assert title == f"search on the sample: {len(ends)} starts, {len(history)} steps"
-
-
-def test_history_of_one_pass_over_all_rows_is_that_pass_alone():
-    X, _ = make_block("blobs", 0, 600, 3)
-    model = mmcnb.UnsupervisedRLS(3, sample_size=100, max_passes=1, random_state=0).fit(X)
-    ax, *_ = HistoryDisplay.from_estimator(model).axes_
-    (line,) = ax.get_lines()
-    passes = model.history_[model.history_["stage"] == "all rows"]
-    np.testing.assert_array_equal(line.get_ydata(), passes["objective"])
-    assert len(passes) == 1
-    assert line.get_marker() == "o"
 
 
 @pytest.mark.parametrize("size", [(6.4, 4.8), (2.3, 2.4)])
@@ -131,8 +99,6 @@ def test_axes_and_style_of_the_caller_are_used():
     from matplotlib import pyplot as plt
 
     ax = plt.subplots()[1]
-    assert HistoryDisplay.from_estimator(Halves(), ax=ax, linewidth=3).axes_[0] is ax
-    assert ax.get_lines()[0].get_linewidth() == 3
     X, y = make_block("moons", 0, 50, 2)
     display = ClusterDisplay.from_predictions(X, y, ax=ax, s=9)
     assert display.ax_ is ax
@@ -309,7 +275,8 @@ def test_the_map_refuses_what_it_cannot_draw(three_blobs):
 
 
 @pytest.mark.parametrize("shares", [np.full(3, 1 / 3), np.array([0.5, 0.3, 0.2])])
-def test_the_waves_that_are_drawn_are_those_of_the_kernel(shares):
+def test_the_waves_that_are_drawn_are_those_of_the_kernel(shares, of_docs):
+    shaking_waves = of_docs("shaking").shaking_waves
     X, _ = make_block("blobs", 0, 60, 2, 29, n_clusters=3)
     X = X.astype(float)
     R = smoother(np.exp(-0.05 * ((X[:, None] - X) ** 2).sum(axis=2)), 0.06)
@@ -323,7 +290,8 @@ def test_the_waves_that_are_drawn_are_those_of_the_kernel(shares):
     assert titles[-1].startswith("after round")
 
 
-def test_shaking_is_drawn_from_random_labels_to_its_end(three_blobs, tmp_path):
+def test_shaking_is_drawn_from_random_labels_to_its_end(three_blobs, tmp_path, of_docs):
+    ShakingDisplay = of_docs("shaking").ShakingDisplay
     X, model = three_blobs
     display = ShakingDisplay.from_estimator(model, X[:90])
     titles, labels = zip(*display.waves, strict=True)
@@ -339,48 +307,69 @@ def test_shaking_is_drawn_from_random_labels_to_its_end(three_blobs, tmp_path):
         ShakingDisplay.from_estimator(model, X, features=(0, 4))
 
 
-# Histories of the least squares methods
-
-
-def test_history_of_least_squares_is_its_objective_and_share_of_changed_labels(three_blobs):
-    X, _ = three_blobs
-    model = mmcnb.UnsupervisedRLS(n_clusters=3, n_init=1, sample_size=60, random_state=0).fit(X)
-    display = HistoryDisplay.from_estimator(model)
-    passes = model.history_[model.history_["stage"] == "all rows"]
-    objective, changed = (ax.get_lines()[0].get_ydata() for ax in display.axes_)
-    np.testing.assert_array_equal(objective, passes["objective"])
-    assert np.isnan(changed[0])
-    np.testing.assert_array_equal(changed[1:], passes["changed"].iloc[1:] / len(X))
-    assert [ax.get_ylabel() for ax in display.axes_] == ["objective", "changed labels"]
-
-
-def test_history_of_evolutions_is_a_line_for_each():
-    X, _ = make_block("moons", 0, 80, 2)
-    model = mmcnb.EvolutionaryMMC(n_init=3, random_state=0).fit(X)
-    (ax,) = HistoryDisplay.from_estimator(model).axes_
-    lines = ax.get_lines()
-    assert len(lines) == 3
-    dark = [line for line in lines if line.get_color() == "C0"]
-    assert len(dark) == 1
-    assert min(line.get_ydata()[-1] for line in lines) == dark[0].get_ydata()[-1]
-    assert all((np.diff(line.get_ydata()) <= 0).all() for line in lines)
-
-
 # The pages
 
 
+def crossings(display):
+    """How many branches of the tree each line of a layer crosses, by its label."""
+    (tree,) = display.ax_.collections
+    found = {}
+    for line, text in zip(display.ax_.lines, display.ax_.texts, strict=True):
+        height = line.get_ydata()[0]
+        tall = [segment for segment in tree.get_segments() for segment in (segment[:2], segment[2:])]
+        found[text.get_text()] = sum(min(y) < height < max(y) for y in (part[:, 1] for part in tall))
+    return found
+
+
+@pytest.mark.parametrize("n", [40, 66, 300])
+@pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
+def test_a_line_of_a_layer_crosses_as_many_branches_as_it_has_clusters(n):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((n, 2)) + 9 * rng.standard_normal((6, 2))[np.arange(n) % 6]
+        model = mmcnb.MaximumMarginClustering(random_state=0).fit(X)
+        display = LayersDisplay.from_estimator(model)
+        numbers = [k for k in model.layers_["n_clusters"] if 1 < k <= len(model.linkage_) + 1]
+        assert crossings(display) == {f"{k} clusters": k for k in numbers}
+        solid = [
+            text.get_text()
+            for line, text in zip(display.ax_.lines, display.ax_.texts, strict=True)
+            if line.get_linestyle() == "-"
+        ]
+        assert solid == [f"{k} clusters" for k in numbers if k == model.n_clusters_]
+        assert display.ax_.figure is display.figure_
+
+
+@pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
+def test_a_fit_without_structure_is_drawn_and_one_of_equal_rows_has_no_tree():
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    display = LayersDisplay.from_estimator(mmcnb.MaximumMarginClustering(random_state=0).fit(X))
+    assert display.layers["n_clusters"].tolist() == [1]
+    assert len(display.ax_.lines) == 0
+    few = mmcnb.MaximumMarginClustering(random_state=0).fit(X[:5])
+    assert len(LayersDisplay.from_estimator(few).linkage) == len(few.linkage_)
+    with pytest.raises(InputError, match="has no merge tree"):
+        LayersDisplay.from_estimator(mmcnb.MaximumMarginClustering().fit(np.ones((9, 2))))
+
+
+def test_options_of_the_tree_reach_it():
+    X, _ = make_block("blobs", 0, 400, 3, 5, n_clusters=5)
+    model = mmcnb.MaximumMarginClustering(40, random_state=0).fit(X)
+    ax = ClusterDisplay.from_predictions(X, model.labels_).ax_
+    assert LayersDisplay.from_estimator(model, ax=ax).ax_ is ax
+    assert len(LayersDisplay.from_estimator(model, p=12).ax_.collections[0].get_segments()) == 11
+    assert len(LayersDisplay.from_estimator(model).ax_.collections[0].get_segments()) == 29
+
+
 @pytest.mark.slow
-def test_the_figures_of_the_guide_are_drawn_by_their_command(monkeypatch, tmp_path):
-    folder = Path(__file__).parent.parent / "docs"
-    spec = importlib.util.spec_from_file_location("figures", folder / "figures.py")
-    figures = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(figures)
+def test_the_figures_of_the_guide_are_drawn_by_their_command(monkeypatch, tmp_path, of_docs):
+    figures = of_docs("figures")
     monkeypatch.setattr(figures, "load_digits", lambda return_X_y: (X[:200], None))
     X, _ = make_block("blobs", 0, 300, 4, 19, n_clusters=10)
     figures.main(tmp_path)
     made = sorted(path.name for path in tmp_path.iterdir())
-    assert made == ["digits.png", "rare.png", "shaking.png", "views.png"]
-    assert all((folder / "pictures" / name).exists() for name in made)
+    assert made == ["digits.png", "layers-of-digits.png", "rare.png", "shaking.png", "views.png"]
+    assert all((DOCS / "pictures" / name).exists() for name in made)
 
 
 @pytest.mark.slow

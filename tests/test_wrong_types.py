@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mmcnb
-from mmcnb import datasets, metrics, plotting, selection
+from mmcnb import datasets, plotting
 from mmcnb.errors import InputError, shown
 
 ROWS = np.concatenate([np.zeros((20, 3)), np.full((20, 3), 6.0)]) + np.arange(120).reshape(40, 3) % 7 / 10
@@ -42,41 +42,37 @@ def drawn(display):
     return draw
 
 
+def of_front_door(method, **fixed):
+    def call(**given):
+        model = mmcnb.MaximumMarginClustering(2, random_state=0).fit(ROWS)
+        return getattr(model, method)(ROWS, **(fixed | given))
+
+    return call
+
+
 CALLS = {
-    "select_n_clusters": small(
-        selection.select_n_clusters,
-        estimator=mmcnb.UnsupervisedRLS(),
-        X=ROWS,
-        n_clusters=[2],
-        n_subsets=2,
-        sample_size=40,
-        random_state=0,
-    ),
+    "labels_at": of_front_door("labels_at", n_clusters=2),
+    "predict": of_front_door("predict", layer=None),
     "make_shape": small(datasets.make_shape, name="two-rings", n_samples=50, random_state=0),
     "make_block": small(
         datasets.make_block, kind="blobs", start=0, stop=5, n_features=3, random_state=0, n_clusters=2
-    ),
-    "sampled_silhouette": small(
-        metrics.sampled_silhouette, X=ROWS, labels=HALVES, sample_size=20, scale=None, random_state=0
     ),
     "partition_score": small(mmcnb.partition_score, X=ROWS, labels=HALVES, random_state=0),
     "config": small(mmcnb.config, memory_limit=None, n_jobs=None, engine=None),
     "warmup": small(mmcnb.warmup, estimator=None),
     "ClusterDisplay": drawn(plotting.ClusterDisplay),
     "ClusterMapDisplay": drawn(plotting.ClusterMapDisplay),
-    "ShakingDisplay": drawn(plotting.ShakingDisplay),
 }
 OPTIONS = [
-    *(("select_n_clusters", name) for name in ("n_clusters", "n_subsets", "sample_size", "random_state")),
+    ("labels_at", "n_clusters"),
+    ("predict", "layer"),
     *(("make_shape", name) for name in ("name", "n_samples", "random_state")),
     *(("make_block", n) for n in ("kind", "start", "stop", "n_features", "random_state", "n_clusters")),
-    *(("sampled_silhouette", name) for name in ("sample_size", "scale", "random_state")),
     *(("partition_score", name) for name in ("sample_weight", "metric", "n_nodes", "random_state")),
     *(("config", name) for name in ("memory_limit", "n_jobs", "engine")),
     ("warmup", "estimator"),
     *(("ClusterDisplay", name) for name in ("features", "sample_size", "random_state")),
     *(("ClusterMapDisplay", name) for name in ("threshold", "sample_size", "random_state")),
-    *(("ShakingDisplay", n) for n in ("features", "amplitude", "decay", "rounds", "random_state")),
 ]
 
 

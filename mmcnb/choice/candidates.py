@@ -18,7 +18,8 @@ from mmcnb.graph.neighbours import NodeGraph
 
 NEIGHBOURS = 10, 15, 25  # of the graphs whose communities are candidates
 GINI_THRESHOLDS = 0.1, 0.3, 0.5, 0.7
-MARGIN, LEAST_SQUARES, KNOWN, LAYOUT = "margin", "least squares", "known labels", "layout"
+MARGIN, LEAST_SQUARES, KNOWN = "margin", "least squares", "known labels"
+LAYOUT, TREE = "layout", "merge tree"
 
 Labels = np.ndarray | None
 Maker = Callable[[], Any]  # gives labels of the nodes, or a pair of labels and a model, or None
@@ -58,9 +59,9 @@ class Candidate:
         return row | {"broken": self.broken, "seconds": self.seconds}
 
 
-def makers(graph: NodeGraph, n_clusters: int, seed: int, tree: Any = None) -> list[tuple[str, Maker]]:
-    """The candidates that the graph gives, each with its name; ``tree`` is its shortest spanning tree."""
-    k, tree = n_clusters, spanning_tree(graph.lengths()) if tree is None else tree
+def makers(graph: NodeGraph, n_clusters: int, seed: int) -> list[tuple[str, Maker]]:
+    """The candidates that the graph gives, each with its name."""
+    k, tree = n_clusters, spanning_tree(graph.lengths())
     found: list[tuple[str, Maker]] = [
         *((f"communities {count}", partial(_communities, graph, count, k, seed)) for count in NEIGHBOURS),
         *((f"linkage {gini}", partial(genie_at, tree, graph.sizes, k, gini)) for gini in GINI_THRESHOLDS),

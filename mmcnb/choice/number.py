@@ -1,46 +1,476 @@
-"""The number of clusters: the one whose best candidate has the largest J."""
+"""The number of clusters: of partitions at many resolutions the one that agrees most with the likely ones.
 
-from collections.abc import Iterable
+Without structure, the share of the entropy that labels do not tell of is nearly a formula of the numbers of
+nodes and clusters, the entropy of the clusters, and the dimension of the rows. Structure has less.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
-from mmcnb.choice.candidates import LAYOUT, candidates, makers
-from mmcnb.choice.judge import judge
-from mmcnb.errors import InputError
-from mmcnb.graph.genie import spanning_tree
-from mmcnb.graph.neighbours import NodeGraph
+import numpy as np
+
+from mmcnb._agreement import adjusted_rand_index
+from mmcnb.choice.judge import INFORMATION_WEIGHT, cluster_weights, gap_between, mutual_information
+from mmcnb.graph.communities import LEAST_LINK, MergeTree, by_first, communities_by, merge_tree
+from mmcnb.graph.neighbours import LEAST_DISTANCE, NodeGraph
+
+GATE = 2.5  # spreads below the loss without structure
+MANY, MOST_CLUSTERS = 30, 300  # if the last cut has more than 30, cuts go on to 300
+# Fitted to data without structure; `python -m benchmarks no-structure` fits the first two again. They weigh
+# the terms of `terms_of_loss`, `terms_of_spread` and `real_merges`, in this order.
+LOSS, SPREAD, LINK = (
+    np.array(text.split(), float)
+    for text in (
+        "0.338 0.1264 2.3488 -0.1326 -0.6811 -0.4522 -0.0477 0.6175 "
+        "-0.0043 0.0265 -0.0557 -1.1798 0.0298 -0.0225 0.0049 0.0294",
+        "-2.8672 1.4935 0.2258 -0.3563 -0.4411 0.3235",
+        "-0.2998 -2.0011 -1.7875 -0.1207 -0.2353 0.2312 -1.76 -0.0026 "
+        "0.2198 0.3285 1.8275 -1.4191 0.0934 0.0581 -0.0009 -0.0563 "
+        "-0.1307 -0.4208 0.0568 -0.0023 0.1572 2.1332 10.1903 -8.1478",
+    )
+)
 
 
-def best_number(
-    graph: NodeGraph, numbers: Iterable[int], seed: int, each: Any = map
-) -> tuple[int, list[dict[str, float]]]:
-    """The number of clusters with the largest J, its information divided by log(k + 1).
+@dataclass(frozen=True)
+class Partition:
+    """A partition of the nodes, and the evidence for it.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (p,), int64
+        Cluster of each node, numbered by first nodes.
+    n_clusters : int
+        Number of clusters.
+    entropy, loss : float
+        Entropy of the volumes of the clusters, in nats, and its share that labels do not tell of.
+    J : float
+        J of the judge.
+    z : float
+        How many spreads its loss lies below that without structure.
+    score : float
+        The larger, the better, whatever the number.
+    persistence : int
+        At how many resolutions it was found.
+    """
+
+    labels: np.ndarray
+    n_clusters: int
+    entropy: float
+    loss: float
+    J: float
+    z: float
+    score: float
+    persistence: int
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Partitions of the nodes of a graph at many resolutions.
 
     Parameters
     ----------
     graph : NodeGraph
         The nodes.
-    numbers : iterable of int
-        What to try, in rising order; of equal J the first counts.
-    seed : int
-        Seed of the candidates.
+    tree : MergeTree
+        Of the graph that judges.
+    d : float
+        `dimension` of the nodes.
+    partitions : sequence of Partition
+        Each once.
+    """
+
+    graph: NodeGraph
+    tree: MergeTree
+    d: float
+    partitions: Sequence[Partition]
+
+    @cached_property
+    def groups(self) -> np.ndarray:
+        """Groups of nodes: the tree without merges that join two."""
+        return self.tree.without(real_merges(self.graph, self.tree, self.d))
+
+    def shares(self, sharpness: float) -> np.ndarray:
+        """How likely each partition is, by its score and its persistence."""
+        scores = np.array([one.score for one in self.partitions])
+        shares = np.exp(sharpness * (scores - scores.max())) * [one.persistence for one in self.partitions]
+        return np.asarray(shares / shares.sum())
+
+    def judged(self, labels: np.ndarray) -> Partition:
+        """A partition of the nodes with its evidence; it persists if one is found that is nearly the same."""
+        same = [one.persistence for one in self.partitions if agreement(one.labels, labels) >= 0.95]
+        return judged(self.graph, self.d, labels, sum(same))
+
+
+def structure(graph: NodeGraph, n_clusters: int | None = None, each: Any = map) -> Structure:
+    """Partitions of a graph at many resolutions, of 2 clusters or more, and of 6 nodes or more in the mean.
+
+    Parameters
+    ----------
+    graph : NodeGraph
+        The nodes.
+    n_clusters : int or None, default=None
+        A number that is given: then cuts of the tree are the only partitions, and it has so many pieces.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
 
     Returns
     -------
-    n_clusters : int
-        The number taken.
-    tried : list of dict
-        ``n_clusters`` and ``J`` of each number that some candidate has.
+    Structure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.choice.number import structure
+    >>> from mmcnb.graph.neighbours import node_graph
+    >>> rows = np.random.RandomState(0).normal(size=(200, 2)) + np.repeat([0, 9], 100)[:, None]
+    >>> found = structure(node_graph(rows, None, np.random.RandomState(0)))
+    >>> max(found.partitions, key=lambda one: one.score).n_clusters
+    2
     """
-    tried, tree = list[dict[str, float]](), spanning_tree(graph.lengths())
-    for k in numbers:
-        try:
-            made = [one for one in makers(graph, k, seed, tree) if one[0] != LAYOUT]
-            found, _ = candidates(graph, k, made, each)
-        except InputError:  # fewer nodes, or components
-            continue
-        tried.append({"n_clusters": k, "J": max(judge(graph, one.labels, k + 1).J for one in found)})
-    if not tried:
-        raise InputError("the rows fall into no two clusters; give rows that differ.")
-    return int(max(tried, key=lambda one: one["J"])["n_clusters"]), tried
+    if n_clusters is not None:
+        tree = merge_tree(*graph.edges(), n_clusters)
+        found = _cuts(tree)
+    else:
+        graphs = [graph.edges(count) for count in ((10, 25) if graph.n_nodes >= 300 else (10,))]
+        trees = list(each(lambda edges: merge_tree(*edges), graphs))
+        found = [labels for one in trees for labels in _cuts(one)]
+        for edges in graphs:
+            found += each(partial(communities_by, *edges), np.geomspace(3.14, 0.02, 13))
+        tree = trees[0]
+    kept = {one.tobytes(): one for one in found if 2 <= one.max() + 1 <= graph.n_nodes / 6}
+    counts, d = [one.tobytes() for one in found], dimension(graph)
+    partitions = each(lambda key: judged(graph, d, kept[key], counts.count(key)), kept)
+    return Structure(graph, tree, d, list(partitions))
+
+
+def _cuts(tree: MergeTree) -> list[np.ndarray]:
+    """Cuts of a tree at links in equal ratios."""
+    links = np.geomspace(0.01, 4.0, 22)
+    numbers, link, ratio = [tree.n_at(link) for link in links], links[-1], links[1] / links[0]
+    while MANY < numbers[-1] <= min(MOST_CLUSTERS, tree.n_pieces - 1):
+        link *= ratio
+        numbers.append(tree.n_at(link))
+    made = {k: tree.labels(k) for k in set(numbers)}
+    return [made[k] for k in numbers]
+
+
+# -- evidence --------------------------------------------------------------------------------------
+
+
+def dimension(graph: NodeGraph) -> float:
+    """The dimension of the rows near each node, between 1.01 and 60.
+
+    References
+    ----------
+    E. Levina and P. Bickel, Maximum likelihood estimation of intrinsic dimension.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.choice.number import dimension
+    >>> from mmcnb.graph.neighbours import node_graph
+    >>> rows = np.random.RandomState(0).uniform(size=(900, 2))
+    >>> 1.7 < dimension(node_graph(rows, None, np.random.RandomState(0))) < 2.3
+    True
+    """
+    logs = np.log(np.maximum(graph.distances[:, :10], LEAST_DISTANCE))
+    sums = (logs[:, -1:] - logs[:, :-1]).sum(axis=1).mean()
+    return float(np.clip((logs.shape[1] - 2) / max(sums, 1e-9), 1.01, 60.0))
+
+
+def terms_of_loss(n: float, k: Any, entropy: Any, d: float) -> np.ndarray:
+    """The terms of the logarithm of a loss without structure, of shape (..., 16)."""
+    i, H, logs = 1 / max(d, 1.2), np.asarray(entropy), np.log(k)
+    u, one = np.log(n / np.asarray(k)), np.ones_like(H)
+    of_u = [one, one * i, one * i**2, u, u * i, u * i**2]
+    terms = [H, H * i, H**2, H**2 * i, logs, logs * i, u * H, u * H * i, u**2, u**2 * i]
+    return np.stack([*of_u, *terms], axis=-1)
+
+
+def terms_of_spread(n: float, entropy: Any, d: float) -> np.ndarray:
+    """The terms of the logarithm of the spread of that, of shape (..., 6)."""
+    i, H = 1 / max(d, 1.2), np.asarray(entropy)
+    one = np.ones_like(H)
+    return np.stack([one, one * i, one * np.log(n), one * i * np.log(n), H, H * i], axis=-1)
+
+
+def significance(n: float, k: Any, loss: Any, entropy: Any, d: float) -> Any:
+    """How many spreads the loss of a partition lies below that of one without structure.
+
+    Parameters
+    ----------
+    n : float
+        Number of nodes.
+    k, loss, entropy : int and float, or ndarrays of one shape
+        Clusters of the partition, its loss above 0, and the entropy of its volumes, in nats.
+    d : float
+        `dimension`.
+
+    Examples
+    --------
+    >>> from mmcnb.choice.number import significance
+    >>> bool(significance(1000, 2, 0.01, 0.693, 5.0) > 10 > 1 > significance(1000, 2, 0.7, 0.693, 5.0))
+    True
+    """
+    spread = np.maximum(0.04, 1.5 * np.exp(terms_of_spread(n, entropy, d) @ SPREAD))
+    return (terms_of_loss(n, k, entropy, d) @ LOSS - np.log(loss)) / spread
+
+
+def judged(graph: NodeGraph, d: float, labels: np.ndarray, persistence: int = 1) -> Partition:
+    """A partition with its evidence.
+
+    Its score is 4 MI / log(k + 1) + gap - 0.06 log(n / 100) log k + 1.4 / d log(1 + z).
+    """
+    n, k = graph.n_nodes, int(labels.max()) + 1
+    table = cluster_weights(graph, labels, k)
+    volumes = table.sum(axis=1) / table.sum()
+    information, gap = mutual_information(table), gap_between(graph, labels)
+    entropy = float(-(volumes * np.log(volumes)).sum())
+    loss = float(np.clip(1 - information / max(entropy, 1e-9), 1e-4, 1.0))
+    z = float(significance(n, k, loss, entropy, d))
+    rest = gap - 0.06 * max(0.0, np.log(n / 100)) * np.log(k) + 1.4 / d * np.log1p(max(z, 0.0))
+    score = INFORMATION_WEIGHT * information / np.log(k + 1) + rest
+    J = INFORMATION_WEIGHT * information / (np.log(k) or 1.0) + gap
+    return Partition(labels, k, entropy, loss, float(J), z, float(score), persistence)
+
+
+def agreement(one: np.ndarray, other: np.ndarray) -> float:
+    """Adjusted Rand index of labels from 0."""
+    shape = int(one.max()) + 1, int(other.max()) + 1
+    counts = np.bincount(one * shape[1] + other, minlength=shape[0] * shape[1])
+    return adjusted_rand_index(counts.reshape(shape))
+
+
+# -- the rule --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of clusters, and why it was taken.
+
+    Parameters
+    ----------
+    n_clusters : int
+        The number; 1 without structure.
+    labels : ndarray of shape (p,), int64
+        The partition that has it.
+    reason : str, default=""
+        One sentence.
+    next_best : int or None, default=None
+        The number that comes next.
+    agreement : float, default=1.0
+        Expected agreement of the partition with the right one.
+    """
+
+    n_clusters: int
+    labels: np.ndarray
+    reason: str = ""
+    next_best: int | None = None
+    agreement: float = 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry of a report."""
+        return {name: getattr(self, name) for name in ("n_clusters", "reason", "next_best", "agreement")}
+
+
+def given_number(graph: NodeGraph, n_clusters: int, reason: str = "") -> tuple[Number, Structure]:
+    """A number that is given, with the cut of the tree that has it."""
+    found = structure(graph, n_clusters)
+    return Number(n_clusters, found.tree.labels(n_clusters), reason), found
+
+
+def found_number(
+    graph: NodeGraph, least: int, most: float, least_weight: float, each: Any
+) -> tuple[Number, Structure]:
+    """The number in a range, with no cluster of less than a weight of nodes."""
+    found = structure(graph, each=each)
+    number = best_number(found, least, max(least, most))
+    if number.n_clusters < least:  # which takes smaller pieces
+        number, found = given_number(graph, least, number.reason)
+    labels = without_small(graph, number.labels, least_weight)
+    return replace(number, n_clusters=int(labels.max()) + 1, labels=labels), found
+
+
+def best_number(found: Structure, least: int = 1, most: float = np.inf, sharpness: float = 8.0) -> Number:
+    """The number of clusters of the partition with the largest expected agreement.
+
+    Each partition is as likely as its score and its persistence say. Clusters that are two or more groups
+    are split afterwards.
+
+    Parameters
+    ----------
+    found : Structure
+        The partitions.
+    least, most : int and float, default=1 and inf
+        Range of the number; from 2 on there are clusters whatever the evidence.
+    sharpness : float, default=8.0
+        Weight of the scores.
+
+    Returns
+    -------
+    Number
+    """
+    strongest = max((one.z for one in found.partitions), default=0.0)
+    if least < 2 and strongest <= GATE:
+        why = f"no partition differs from rows without structure by {GATE} (at most {strongest:.1f})"
+        return Number(1, np.zeros(found.graph.n_nodes, np.int64), f"one cluster: {why}.")
+    partitions = [one for one in found.partitions if least <= one.n_clusters <= most]
+    if not partitions:
+        k = int(min(max(least, 2), found.tree.n_pieces, most))
+        return Number(k, found.tree.labels(k), "no resolution has a number in the range.")
+    likely = [pair for pair in zip(found.shares(sharpness), found.partitions, strict=True) if pair[0] > 1e-6]
+    expected = [sum(p * agreement(one.labels, other.labels) for p, other in likely) for one in partitions]
+    best = int(np.argmax(expected))
+    labels, before = split(found.groups, partitions[best].labels), partitions[best].n_clusters
+    labels = labels if labels.max() < most else partitions[best].labels
+    k = int(labels.max()) + 1
+    reason = f"{k} clusters: their expected agreement with the right partition is {expected[best]:.2f}"
+    reason += f", after {before} were split at gaps inside" if k > before else ""
+    others = (i for i, one in enumerate(partitions) if one.n_clusters not in (k, before))
+    following = max(others, key=expected.__getitem__, default=None)
+    next_best = None if following is None else partitions[following].n_clusters
+    reason += "" if following is None else f"; next are {next_best} with {expected[following]:.2f}"
+    return Number(k, labels, f"{reason}.", next_best, float(expected[best]))
+
+
+def layers(found: Structure, labels: np.ndarray, most: int = 5, least_gain: float = 0.01) -> list[Partition]:
+    """A partition that was taken, and the cuts of the tree that add most to the expected agreement.
+
+    Parameters
+    ----------
+    found : Structure
+        The partitions.
+    labels : ndarray of shape (p,), int64
+        The partition taken.
+    most : int, default=5
+        Most layers.
+    least_gain : float, default=0.01
+        Of the expected agreement with the closest layer.
+
+    Returns
+    -------
+    list of Partition
+        By rising number of clusters; the one taken has these labels.
+    """
+    taken = found.judged(labels)
+    made, reached = [taken], _agreements(found, labels)
+    cuts = {
+        one.n_clusters: (one, _agreements(found, one.labels))
+        for one in (found.partitions if taken.n_clusters > 1 else ())
+        if one.n_clusters != taken.n_clusters
+        and np.array_equal(found.tree.labels(one.n_clusters), one.labels)
+    }
+    shares = found.shares(1.0) if cuts else reached
+    while cuts and len(made) < most:
+        one, agreements = cuts.pop(max(cuts, key=lambda k: shares @ np.maximum(reached, cuts[k][1])))
+        gained = np.maximum(reached, agreements)
+        if shares @ gained < shares @ reached + least_gain:
+            break
+        made, reached = [*made, one], gained
+    return sorted(made, key=lambda one: one.n_clusters)
+
+
+def layer_rows(found: Structure, labels: np.ndarray, n_samples: int) -> list[dict[str, Any]]:
+    """Figures of the layers; sizes are those of the nodes, as parts of all rows."""
+    rows = []
+    for one in layers(found, labels):
+        shares = np.bincount(one.labels, found.graph.sizes) / found.graph.sizes.sum()
+        row = {name: getattr(one, name) for name in ("n_clusters", "persistence", "J")}
+        row["smallest"] = round(float(shares.min()) * n_samples)
+        rows.append(row | {"agreement": agreement(one.labels, labels), "taken": one.labels is labels})
+    return rows
+
+
+def _agreements(found: Structure, labels: np.ndarray) -> np.ndarray:
+    """Agreement of a partition with each, at least 0."""
+    return np.array([max(agreement(labels, one.labels), 0.0) for one in found.partitions])
+
+
+# -- inner splits ----------------------------------------------------------------------------------
+
+
+def real_merges(graph: NodeGraph, tree: MergeTree, d: float, clear: float = 2.0) -> np.ndarray:
+    """Which merges of a tree join two groups of 8 nodes or more: their link is far below that by chance.
+
+    Parameters
+    ----------
+    graph : NodeGraph
+        The nodes.
+    tree : MergeTree
+        Of its edges.
+    d : float
+        `dimension` of the nodes.
+    clear : float, default=2.0
+        How far below, as a logarithm.
+
+    Returns
+    -------
+    ndarray of shape (c - 1,), bool
+    """
+    n, d, sizes = graph.n_nodes, max(d, 1.35), tree.sums(np.ones(graph.n_nodes))
+    a, c = np.sort(sizes[tree.merges], axis=1).T
+    i, r, u, v, w = 1 / d, d**-0.5, np.log(a / 10), np.log(n / a), np.log(c / a)
+    one, e = np.ones_like(u), np.exp(-v)
+    first = [one, one * i, one * r, u, v, w, u * i, v * i, w * i, u * r, v * r, w * r]
+    squares = [u**2 * i, v**2, w**2, w * v, v**2 * i, w**2 * i]
+    products = [v * w * i, u * v * i, u * w * i, e, e * i, e * r]
+    expected = np.stack([*first, *squares, *products], axis=1) @ LINK
+    evidence = expected - np.log(np.maximum(tree.links, LEAST_LINK)) + _valleys(graph, tree, sizes, d) / 2
+    return np.asarray((evidence > clear) & (a >= 8))
+
+
+def _valleys(graph: NodeGraph, tree: MergeTree, sizes: np.ndarray, d: float) -> np.ndarray:
+    """How much sparser the rows are between the two sides of each merge than within, as a power of d."""
+    far = np.log(np.maximum(graph.distances[:, min(9, graph.distances.shape[1] - 1)], LEAST_DISTANCE))
+    edges = graph.edges()[0].tocoo()
+    one, other = tree.piece_of_node[edges.row], tree.piece_of_node[edges.col]
+    across, of_edges = one != other, (far[edges.row] + far[edges.col]) / 2
+    merge = tree.merge_of_pieces(one[across], other[across])
+    count = np.bincount(merge, minlength=tree.links.size)
+    between = np.bincount(merge, of_edges[across], tree.links.size) / np.maximum(count, 1)
+    within = (tree.sums(far) / sizes)[tree.merges].mean(axis=1)
+    return np.where(count > 0, np.clip(d * (between - within), -1.0, 1.5), 1.5)
+
+
+def split(groups: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Labels with each cluster that is two or more groups split into these.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (p,), int64
+        Group of each node: the tree without its real merges.
+    labels : ndarray of shape (p,), int64
+        Cluster of each node.
+
+    Returns
+    -------
+    ndarray of shape (p,), int64
+        Numbered by first nodes. Nodes of a cluster in small groups are in its largest one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.choice.number import split
+    >>> split(np.repeat([0, 1], 10), np.zeros(20, int)).sum()
+    np.int64(10)
+    """
+    k, new = int(labels.max()) + 1, labels.copy()
+    for cluster in range(k):
+        inside = np.flatnonzero(labels == cluster)
+        counts = np.bincount(groups[inside])
+        large = np.flatnonzero(counts >= max(8, min(labels.size / k, inside.size) / 2))
+        for group in large[large != counts.argmax()] if large.size > 1 else ():
+            new[inside[groups[inside] == group]] = new.max() + 1
+    return by_first(new)
+
+
+def without_small(graph: NodeGraph, labels: np.ndarray, least: float) -> np.ndarray:
+    """Labels in which clusters of less than a weight of nodes have joined those they are linked to most."""
+    while (sizes := np.bincount(labels, graph.sizes)).min() < least and sizes.size > 1:
+        table, smallest = cluster_weights(graph, labels, sizes.size), int(sizes.argmin())
+        link = table[smallest] / table.sum(axis=1)
+        link[smallest] = -1.0
+        labels = by_first(np.where(labels == smallest, link.argmax(), labels))
+    return labels

@@ -1,4 +1,4 @@
-"""The pick among candidates, and its repair: two clusters merge, and another one is halved."""
+"""The pick among candidates, its repair, and how far it can be trusted."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -9,6 +9,8 @@ import numpy as np
 
 from mmcnb.choice.candidates import LAYOUT, MARGIN, Candidate
 from mmcnb.choice.judge import cluster_weights, judge, mutual_information
+from mmcnb.choice.number import GATE, Number, Structure, agreement, split
+from mmcnb.columns.columns import SingleColumns
 from mmcnb.graph.communities import communities_at
 from mmcnb.graph.neighbours import NodeGraph
 
@@ -19,7 +21,9 @@ REPAIRED = ", repaired"  # ends the name of a repaired candidate
 FEWEST_MERGES, MOST_ROUNDS, JUDGED = 8, 6, 10
 
 
-def pick(graph: NodeGraph, found: Sequence[Candidate], seed: int, tolerance: float = 0.0) -> Candidate:
+def pick(
+    graph: NodeGraph, found: Sequence[Candidate], seed: int, tolerance: float = 0.0, repairs: bool = True
+) -> Candidate:
     """The candidate with the largest J, repaired.
 
     Parameters
@@ -32,6 +36,8 @@ def pick(graph: NodeGraph, found: Sequence[Candidate], seed: int, tolerance: flo
         Seed of the repair.
     tolerance : float, default=0.0
         Candidates that break more of what is known than the best one, by more than this, do not count.
+    repairs : bool, default=True
+        Whether to repair it.
 
     Returns
     -------
@@ -41,7 +47,7 @@ def pick(graph: NodeGraph, found: Sequence[Candidate], seed: int, tolerance: flo
     bound = min(one.broken or 0.0 for one in found) + tolerance
     best = max((one for one in found if (one.broken or 0.0) <= bound), key=led)
     k = int(best.labels.max()) + 1
-    if best.model is not None or best.broken is not None or not 2 < k <= MOST_REPAIRED:
+    if not repairs or best.model is not None or best.broken is not None or not 2 < k <= MOST_REPAIRED:
         return best
     labels = repaired(graph, best.labels, seed)
     better = replace(best, name=f"{best.name}{REPAIRED}", labels=labels, score=judge(graph, labels))
@@ -149,3 +155,95 @@ def _joined(table: np.ndarray, number: np.ndarray, n_clusters: int) -> np.ndarra
     """The weights between clusters, from those between their parts."""
     indicators = np.eye(n_clusters)[number]
     return np.asarray(indicators.T @ table @ indicators)
+
+
+# -- trust -----------------------------------------------------------------------------------------
+
+# Fitted on other data sets; `python -m benchmarks choice` prints how often each level is right.
+HIGH_AGREEMENT, LIKELY_NUMBER = 0.8, 0.9
+NO_STRUCTURE = "the clusters are no clearer than those of rows without structure"
+LOW_SUM, AGREEMENT_WEIGHT = 3.5, 1.5  # of J + 1.5 agreement
+
+
+def doubts(seen: Structure, labels: np.ndarray, number: Number) -> list[str]:
+    """What speaks against a partition, the gravest first: evidence, a look into the clusters, their number.
+
+    Parameters
+    ----------
+    seen : Structure
+        Partitions of the nodes.
+    labels : ndarray of shape (p,), int64
+        The partition taken.
+    number : Number
+        Its number of clusters.
+
+    Returns
+    -------
+    list of str
+    """
+    if labels.max() == 0:
+        return [number.reason.removesuffix(".") or "one cluster contains all rows, as asked"]
+    found, z = list[str](), seen.judged(labels).z
+    if z <= GATE:
+        found.append(f"{NO_STRUCTURE} (evidence {z:.1f}, of {GATE} needed)")
+    elif z < 2 * GATE or seen.d < 1.1:  # gaps of rows along a line look like clusters
+        found.append(f"the evidence for clusters is weak ({z:.1f})")
+    if (more := int(split(seen.groups, labels).max() - labels.max())) > 0:
+        found.append(f"a look into the clusters finds {more} more")
+    if number.agreement < LIKELY_NUMBER:
+        found.append(f"the expected agreement with the right partition is {number.agreement:.2f}")
+    return found
+
+
+def trust(
+    best: Candidate,
+    others: Sequence[Candidate],
+    single: SingleColumns | None = None,
+    doubts: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The level of trust, from the agreement of the other candidates and from single columns.
+
+    Parameters
+    ----------
+    best : Candidate
+        The partition that was taken.
+    others : sequence of Candidate
+        All others.
+    single : SingleColumns or None, default=None
+        Columns that make the clusters alone.
+    doubts : sequence of str, default=()
+        From `doubts`.
+
+    Returns
+    -------
+    dict
+        ``level`` is "low", "medium" or "high". ``reason`` is one sentence. ``agreement`` is the mean adjusted
+        Rand index with the others, each weighted by exp(J - J of the best). ``columns`` has the names of
+        columns that make the clusters alone.
+    """
+    if int(best.labels.max()) == 0:
+        return {"level": "low", "reason": f"{doubts[0]}.", "agreement": 0.0, "columns": []}
+    agreement = _agreement_of(best, others)
+    agreed = f"other candidates agree by {agreement:.2f}" if others else "there is no other candidate"
+    figures = f"{agreed}, and J is {best.score.J:.2f}"
+    if single is not None:
+        level, reason = "low", f"{single.sentence}."
+    elif doubts and doubts[0].startswith(NO_STRUCTURE):
+        level, reason = "low", f"{doubts[0]}; {figures}."
+    elif others and agreement >= HIGH_AGREEMENT and not doubts:
+        level, reason = "high", f"{figures}."
+    elif best.score.J + AGREEMENT_WEIGHT * agreement < LOW_SUM:
+        remedy = "try other columns, another scale or another n_clusters"
+        level, reason = "low", f"{figures}; {remedy}."
+    else:
+        level, reason = "medium", f"{'; '.join([*doubts, figures])}."
+    columns = single.names if single else []
+    return {"level": level, "reason": reason, "agreement": agreement, "columns": columns}
+
+
+def _agreement_of(best: Candidate, others: Sequence[Candidate]) -> float:
+    if not others:
+        return 0.0
+    weights = np.exp([min(one.score.J - best.score.J, 50.0) for one in others])
+    same = [agreement(best.labels, one.labels) for one in others]
+    return float(weights @ np.array(same) / weights.sum())

@@ -16,10 +16,11 @@ CLASSES = (
 METHODS = {re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower(): name for name in CLASSES}
 DEFAULT = "maximum-margin-clustering"
 OPTIONS = (
-    *("n_clusters", "kernel", "metric", "cluster_sizes", "size_tolerance", "max_clusters", "n_nodes"),
+    *("n_clusters", "kernel", "metric", "cluster_sizes", "min_cluster_size", "noise", "n_nodes"),
     *("scale", "random_state"),
 )
-FORMER = "loss", "min_share", "n_refits"  # options of other methods, or of none any more; help is silent
+# Options of other methods, or of none any more; help is silent.
+FORMER = "loss", "min_share", "n_refits", "max_clusters", "size_tolerance"
 
 
 def method_name(text: str) -> str:

@@ -11,13 +11,13 @@ from mmcnb._compiling import times
 from mmcnb._config import format_bytes
 from mmcnb._machine import peak_memory
 from mmcnb.cli._common import OF_TABLES, add_options, add_store, add_table_options, listed, words
-from mmcnb.cli._methods import add_method, make_estimator
+from mmcnb.cli._methods import DEFAULT, add_method, make_estimator
 from mmcnb.cli._outputs import check_paths, whole_outputs
 from mmcnb.errors import InputError
 
 OF_ALL = "n_clusters", "objective", "converged", "candidate", "kernel", "kernel_names", "kernel_weights"
 OF_SOME_METHODS = (
-    *("sizes", "sample_sizes", "labels_seconds", "numbers", "trust", "scaling", "columns"),
+    *("sizes", "sample_sizes", "noise", "labels_seconds", "number", "layers", "trust", "scaling", "columns"),
     *("gamma", "w_norm", "w_norm_random", "score", "gap"),
 )
 
@@ -27,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store(parser)
     parser.add_argument("--model", help="path of the model")
     add_options(parser, "labels")
+    of_layers = "write one more column of labels for each layer: the rows in more or fewer clusters"
+    parser.add_argument("--layers", action="store_true", help=of_layers)
     add_method(parser)
     add_table_options(parser, "label_column")
     add_options(parser, "memory-limit", "jobs", "dask")
@@ -51,8 +53,17 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     outputs = [] if arguments.model is None else [arguments.model]
     if not outputs and arguments.labels is None:
         raise InputError("nothing would be written; give --labels OUT.csv, or --model FILE, or both.")
+    _check_layers(arguments)
     with whole_outputs(outputs, sources, overwrite, arguments.labels) as asides:
         return _fit(arguments, *asides if outputs else (None, *asides))
+
+
+def _check_layers(arguments: argparse.Namespace) -> None:
+    """Refuse layers that have no place or no tree."""
+    if arguments.layers and arguments.method != DEFAULT:
+        raise InputError(f"--layers is of {DEFAULT}, not of {arguments.method}; leave it out.")
+    if arguments.layers and not str(arguments.labels).lower().endswith((".csv", ".parquet")):
+        raise InputError("--layers writes columns of a table; give --labels OUT.csv or OUT.parquet.")
 
 
 def _rows(arguments: argparse.Namespace) -> Any:
@@ -85,7 +96,9 @@ def _fit(arguments: argparse.Namespace, model: str | None, labels: str | None = 
         warnings.warn(unchecked(samples.name), stacklevel=1)
     resumed = recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
     started = times()[0]  # a clock that stands still while something is compiled
-    estimator.fit_model(samples, out=labels)
+    estimator.fit_model(samples, out=None if arguments.layers else labels)
+    if arguments.layers:
+        estimator.predict(samples, out=labels, layer="all")
     estimator.set_params(verbose=0)  # the progress belongs to this command and not to the model
     if model is not None:
         estimator.save(model)
@@ -117,7 +130,11 @@ def _entries(report: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
     yield "columns", report["scaling"]
     yield "cluster sizes", _sizes(report)
     yield "candidate", report["candidate"]
-    yield "number", report["numbers"] and _number(report)
+    yield "noise", report["noise"] and f"{words(report['noise'])} rows, labelled -1"
+    yield "number", report["number"] and report["number"]["reason"]
+    for one in report["layers"] or ():
+        found = f"{one['n_clusters']} clusters, found at {one['persistence']} resolutions"
+        yield "layer", f"{found}, the smallest of about {one['smallest']:,} rows{', taken' * one['taken']}"
     yield "trust", report["trust"] and f"{report['trust']['level']}: {report['trust']['reason']}"
     yield "gamma", report["gamma"] and words(report["gamma"])
     for number, name in enumerate(report["kernel_names"] or ()):
@@ -135,13 +152,6 @@ def _entries(report: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
     if report["checkpoint"]:
         yield "checkpoint", f"{report['checkpoint']}; {report['resumed']} passes were taken from it"
     yield from ((name, report[name]) for name in ("model", "labels") if report[name])
-
-
-def _number(report: dict[str, Any]) -> str:
-    """Why this number of clusters."""
-    tried = {one["n_clusters"]: one["J"] for one in report["numbers"]}
-    taken = report["n_clusters"]
-    return f"{taken} of {min(tried)} to {max(tried)}: J is {tried[taken]:.2f}, the largest"
 
 
 def _sizes(report: dict[str, Any]) -> str:

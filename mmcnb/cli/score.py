@@ -11,7 +11,7 @@ MEASURES = {
     "balanced_error": ("{:.1%}", "mean error rate of the classes, each matched to one cluster"),
     "adjusted_rand_index": ("{:.3f}", "1 is perfect, 0 is chance"),
     "normalized_mutual_information": ("{:.3f}", "1 is perfect"),
-    "silhouette": ("{:.3f}", "of {silhouette_rows:,} rows; -1 to 1, high if clusters are round and apart"),
+    "J": ("{:.2f}", "without classes: the larger, the wider the gap; beside as many clusters"),
 }
 
 
@@ -23,10 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--classes", metavar="FILE", help=classes)
     column = "column of the classes, of FILE or otherwise of LABELS"
     parser.add_argument("--label-column", metavar="NAME", help=column)
-    rows = "rows of the sample for the silhouette (default: %(default)s)"
-    parser.add_argument("--sample-size", type=int, default=5000, metavar="ROWS", help=rows)
-    parser.add_argument("--scale", choices=["standard"], help="scale columns of the silhouette as in the fit")
-    parser.add_argument("--random-state", type=int, default=0, metavar="SEED", help="seed of that sample")
+    parser.add_argument("--random-state", type=int, default=0, metavar="SEED", help="seed of J (default: 0)")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -34,7 +31,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     import numpy as np
     from sklearn.metrics import normalized_mutual_info_score
 
-    from mmcnb import metrics, open_samples
+    from mmcnb import metrics, open_samples, partition_score
     from mmcnb.stores._labels import stored_classes
 
     samples = open_samples(arguments.store, arguments.element)
@@ -46,7 +43,6 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         **{name: getattr(arguments, name) for name in ("store", "labels")},
         **{name: getattr(samples, name) for name in ("n_samples", "n_features")},
         "sizes": dict(zip(map(str, clusters.tolist()), counts.tolist(), strict=True)),
-        "silhouette_rows": min(arguments.sample_size, samples.n_samples),
     }
     if classes is not None:
         codes = (np.unique(values, return_inverse=True)[1] for values in (classes, labels))
@@ -58,10 +54,9 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
             "confusion": {"counts": table.to_numpy(), "classes": table.index, "clusters": table.columns},
         }
     try:
-        given = {name: getattr(arguments, name) for name in ("sample_size", "scale", "random_state")}
-        return report | {"silhouette": metrics.sampled_silhouette(samples, labels, **given)}
+        return report | {"J": partition_score(samples, labels, random_state=arguments.random_state).J}
     except InputError as error:
-        return report | {"silhouette": None, "no_silhouette": str(error)}
+        return report | {"J": None, "no_J": str(error)}
 
 
 def _values(path: str, column: str | None, samples: Any) -> Any:
@@ -97,8 +92,8 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
         if report.get(name) is not None:
             value = form.format(report[name])
             yield f"{name.replace('_', ' '):<31}{value:>6}  ({meaning.format_map(report)})"
-    if report["silhouette"] is None:
-        yield f"silhouette: none; {report['no_silhouette']}"
+    if report["J"] is None:
+        yield f"J: none; {report['no_J']}"
     if "confusion" not in report:
         yield "no known classes: the store keeps none; give them with --classes FILE"
         return

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
+from scipy.special import entr
 
 from mmcnb.errors import InputError
 from mmcnb.samples.derived import Scaling
@@ -66,11 +67,9 @@ class Columns:
         counts = 1 + np.count_nonzero(head[1:] != head[:-1], axis=0)
         for column in np.flatnonzero(counts <= COUNTED):
             counts[column] = count_values(self.rows[:, column])
-        found = [
-            size if size > 1 else min(counts[group.start], COUNTED + 1)
-            for group, size in ((group, group.stop - group.start) for group in self.groups)
-        ]
-        return np.array(found)
+        sizes = np.array([group.stop - group.start for group in self.groups])
+        of_numbers = np.minimum(counts[[group.start for group in self.groups]], COUNTED + 1)
+        return np.where(sizes > 1, sizes, of_numbers)
 
     @cached_property
     def moments(self) -> np.ndarray:
@@ -508,9 +507,7 @@ def _information(codes: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> 
 
 def _entropy(codes: np.ndarray, weights: np.ndarray) -> float:
     """Entropy of whole numbers from 0, in natural units."""
-    shares = np.bincount(codes, weights)
-    shares = shares[shares > 0] / weights.sum()
-    return float(-(shares * np.log(shares)).sum())
+    return float(entr(np.bincount(codes, weights) / weights.sum()).sum())
 
 
 def _share_of_ranks(values: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from filelock import FileLock, Timeout
 from scipy.sparse import csr_array
 
 from mmcnb._machine import processor
@@ -66,8 +67,6 @@ class Checkpoint:
         self.seed = secrets.randbelow(2**31 - 1)
 
     def __enter__(self) -> Self:
-        from filelock import FileLock
-
         check_folder(self.folder)
         with ExitStack() as stack:
             with self._writing():
@@ -151,8 +150,6 @@ class Checkpoint:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Turn an error of the disk into a sentence."""
-        from filelock import Timeout
-
         try:
             yield
         except Timeout:
@@ -245,12 +242,15 @@ def environment() -> dict[str, str]:
     >>> sorted(environment())[0]
     'the processor'
     """
+    return versions() | {"the processor": processor()}
+
+
+def versions() -> dict[str, str]:
+    """What the bits of a total depend on and workers must share with their client, by name."""
     from mmcnb import __version__
 
-    versions = {"mmcnb": __version__} | {name: version(name) for name in LIBRARIES}
-    return {f"the version of {name}": number for name, number in versions.items()} | {
-        "the processor": processor()
-    }
+    numbers = {"mmcnb": __version__} | {name: version(name) for name in LIBRARIES}
+    return {f"the version of {name}": number for name, number in numbers.items()}
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:

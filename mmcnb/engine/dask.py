@@ -24,7 +24,7 @@ import numpy as np
 
 from mmcnb._config import LOCAL, check_engine
 from mmcnb._machine import keep_freed_memory
-from mmcnb.engine.checkpoint import differences, environment
+from mmcnb.engine.checkpoint import differences, versions
 from mmcnb.engine.run import Engine, Pass, Result, SingleThreadedBLAS, ThreadEngine, Total, total_of_group
 from mmcnb.errors import InputError
 from mmcnb.samples import GROUP_ROWS, Samples
@@ -35,7 +35,6 @@ GRAPH_BYTES = 4 * 2**20  # more than this is scattered: Dask keeps the arguments
 TRIES = 5  # times that the same groups are sent
 POLL_SECONDS, PATIENCE_SECONDS = 1.0, 60.0  # the second for workers to come back
 CONNECT_SECONDS = 5.0
-CACHE_SHARE = 0.4  # of a worker's memory for cached features; at 0.8 in use Dask pauses it
 Tasks = dict[int, tuple[str, Any]]  # the worker and the future of each group, by its first row
 
 
@@ -457,11 +456,6 @@ def unpickle_pass(data: bytes, values: list[np.ndarray], start: int) -> Any:
     return _PassUnpickler(data, values, start).load()
 
 
-def versions() -> dict[str, str]:
-    """What the bits of a total depend on and workers must share with their client, by name."""
-    return {name: number for name, number in environment().items() if name != "the processor"}
-
-
 def pickle_samples(samples: Samples) -> bytes:
     """Samples as bytes, with the versions of this process."""
     from distributed.protocol.pickle import dumps
@@ -483,7 +477,7 @@ def _unpickle_samples(data: bytes) -> Samples:
     samples: Samples = pickle.loads(rows)
     if isinstance(samples, CachedSamples) and (limit := worker.memory_manager.memory_limit):
         cached = sum(one.cached_bytes for one in Opened._all.values() if isinstance(one, CachedSamples))
-        samples.capacity = min(samples.capacity, CACHE_SHARE * limit - cached)
+        samples.capacity = min(samples.capacity, 0.4 * limit - cached)  # at 0.8 in use Dask pauses a worker
     return samples
 
 

@@ -162,11 +162,14 @@ def draw_sample(
 
 
 def first_rows(labels: np.ndarray, n_clusters: int, start: int = 0) -> np.ndarray:
-    """First row of each cluster among rows from ``start`` on; the largest int64 for an empty cluster."""
-    first = np.full(n_clusters, np.iinfo(np.int64).max)
+    """First row of each cluster among rows from ``start`` on; the largest int64 for an empty cluster.
+
+    Labels of -1 are of none.
+    """
+    first = np.full(n_clusters + 1, np.iinfo(np.int64).max)
     present, position = np.unique(labels, return_index=True)
     first[present] = start + position
-    return first
+    return first[:-1]
 
 
 def row_sum(rows: Any, weights: np.ndarray) -> list[Any]:

@@ -5,7 +5,6 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from html import escape
 from itertools import product
 from typing import Any, Self
 
@@ -289,11 +288,6 @@ class FitPlan:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
-
-    def _repr_html_(self) -> str:
-        words = self._words().items()
-        rows = [f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in words]
-        return f"<table>{''.join(rows)}</table>"
 
 
 def plan_fit(

@@ -13,11 +13,12 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from itertools import chain, islice
 from typing import Any, Protocol, Self, TypeVar
 
 from mmcnb._config import format_bytes, n_threads
@@ -47,8 +48,9 @@ class Pass(Protocol[Total]):
         """The total of two neighbouring ranges of rows, in row order."""
 
 
-def finish_group(pass_: Pass[Total], total: Total, start: int) -> Total:
-    """Apply the method ``group`` of a pass, if it has one, to the total of a group."""
+def total_of_blocks(pass_: Pass[Total], blocks: Iterable[Total], start: int) -> Total:
+    """The total of a group of blocks, by the method ``group`` of a pass at last, if it has one."""
+    total = reduce(pass_.combine, blocks, pass_.start())
     finish: Callable[[Total, int], Total] | None = getattr(pass_, "group", None)
     return total if finish is None else finish(total, start)
 
@@ -161,10 +163,7 @@ class Engine(ABC):
         object
             The total of the pass.
         """
-        total = pass_.start()
-        for group in self.stream(pass_, samples, description):
-            total = pass_.combine(total, group)
-        return total
+        return reduce(pass_.combine, self.stream(pass_, samples, description), pass_.start())
 
     def stream(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Iterator[Total]:
         """The totals of all groups of rows in order, counted and shown as `run` does; none is kept."""
@@ -209,11 +208,8 @@ def map_blocks(pass_: Pass[Total], samples: Samples, start: int, stop: int) -> I
 def total_of_group(pass_: Pass[Total], samples: Samples, start: int) -> Total:
     """The total of the group of rows that begins with row ``start``, in one thread."""
     stop, step = min(start + GROUP_ROWS, samples.n_samples), task_rows(samples, 1)
-    total = pass_.start()
-    for first in range(start, stop, step):
-        for block in map_blocks(pass_, samples, first, min(first + step, stop)):
-            total = pass_.combine(total, block)
-    return finish_group(pass_, total, start)
+    tasks = (map_blocks(pass_, samples, k, min(k + step, stop)) for k in range(start, stop, step))
+    return total_of_blocks(pass_, chain.from_iterable(tasks), start)
 
 
 def single_threaded(user_api: str | None = None) -> Any:
@@ -295,14 +291,13 @@ class ThreadEngine(Engine):
         self._of_thread = threading.local()
 
     def __enter__(self) -> Self:
-        self._blas = SingleThreadedBLAS()
-        self._blas.__enter__()
+        SingleThreadedBLAS().__enter__()
         self._pool = ThreadPoolExecutor(self.threads, "mmcnb", setattr, (self._of_thread, "is_ours", True))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
-        self._blas.__exit__()
+        SingleThreadedBLAS().__exit__()
 
     def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
         """The results for all items, in order; each item runs its passes in one thread."""
@@ -317,10 +312,7 @@ class ThreadEngine(Engine):
         """The totals of all groups, in order; blocks are computed in the threads."""
         blocks = self._blocks(pass_, samples)
         for start in range(0, samples.n_samples, GROUP_ROWS):
-            total = pass_.start()
-            for _ in range(start, min(start + GROUP_ROWS, samples.n_samples), BLOCK_ROWS):
-                total = pass_.combine(total, next(blocks))
-            yield finish_group(pass_, total, start)
+            yield total_of_blocks(pass_, islice(blocks, GROUP_ROWS // BLOCK_ROWS), start)
 
     def _blocks(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
         """The totals of all blocks, in order, with a bounded number of tasks ahead."""
@@ -331,8 +323,7 @@ class ThreadEngine(Engine):
             return list(map_blocks(pass_, samples, start, min(start + rows, samples.n_samples)))
 
         if self._alone or len(starts) == 1:
-            for start in starts:
-                yield from task(start)
+            yield from chain.from_iterable(map(task, starts))
             return
         waiting: deque[Future[list[Total]]] = deque()
         try:

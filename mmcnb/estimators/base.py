@@ -36,12 +36,12 @@ from mmcnb.engine.session import (
 )
 from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.estimators.advice import advice, place_of_work
-from mmcnb.estimators.outputs import in_report, rows_output, table_of_rows, verdict_html
+from mmcnb.estimators.outputs import in_report, rows_output, table_of_rows
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.parameters import estimator as estimator
 from mmcnb.estimators.persistence import save_estimator
 from mmcnb.features.model import Model
-from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPass, Scores
+from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPass
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples._open import names_in_frame
 from mmcnb.samples.derived import scaled_matrix
@@ -122,13 +122,6 @@ class Estimator(FittedAttributes, BaseEstimator):
         clone.engine = self.engine  # a client cannot be copied
         return clone
 
-    def _repr_html_inner(self) -> str:
-        return str(super()._repr_html_inner()) + verdict_html(self)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        return {kind: text + verdict_html(self) * (kind == "text/html") for kind, text in bundle.items()}
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file atomically; `mmcnb.load` reads it.
 
@@ -152,11 +145,11 @@ class Estimator(FittedAttributes, BaseEstimator):
         with self._open_engine(self.n_jobs) as engine:
             return np.concatenate(engine.run(pass_, features, description))
 
-    def _features(self, X: Any, element: str | None = None) -> tuple[Samples, Hyperplane | Scores]:
-        """Rows of a user in the features of the rule, and the rule."""
+    def _features(self, X: Any, element: str | None = None, **layer: Any) -> tuple[Samples, Any]:
+        """Rows of a user in the features of what labels them, and that."""
         check_is_fitted(self, "model_")
         samples = read_input(self, X, reset=False, element=element)
-        return self.model_.features(samples), self.model_.rule
+        return self.model_.labelling(samples, **layer)
 
     def predict(
         self, X: Any, out: str | os.PathLike[str] | None = None, *, element: str | None = None
@@ -179,7 +172,11 @@ class Estimator(FittedAttributes, BaseEstimator):
         ndarray of shape (n_samples,), int32, or None
             Labels; None if they were written to ``out``.
         """
-        features, rule = self._features(X, element)
+        return self._labels(X, out, element)
+
+    def _labels(self, X: Any, out: Any, element: str | None, **layer: Any) -> np.ndarray | None:
+        """Labels of rows, perhaps of a layer, as an array or in a new file."""
+        features, rule = self._features(X, element, **layer)
         if out is None:
             return self._run(LabelsPass(rule), features, "labels")
         with self._open_engine(self.n_jobs) as engine, rows_output(out, X, features) as (_, write):
@@ -424,8 +421,10 @@ class StreamedClusterer(ClusterMixin, Estimator):
             result = self._fit(session)
             self._set_attributes(session, result)
             enter("passes")
-            features = result.features if result.features.cached else self.model_.features(samples)
-            label(self, engine, features, self.model_.rule, result.kept_labels)
+            features, rule = self.model_.labelling(samples)
+            if rule is self.model_.rule and result.features.cached:
+                features = result.features
+            label(self, engine, features, rule, result.kept_labels)
         import pandas as pd
 
         self.report_["compile_seconds"] = history.compile_seconds

@@ -14,7 +14,7 @@ from mmcnb.estimators.parameters import default_kernel, values_of
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
-from mmcnb.features.nystroem import choose_landmarks, kernel_values, landmark_values
+from mmcnb.features.nystroem import choose_landmarks, landmark_values
 from mmcnb.features.rules import Hyperplane, signs
 from mmcnb.least_squares.all_rows import square_rows
 from mmcnb.least_squares.evolution import FeatureFitness, Fitness, MatrixFitness, run_evolutions
@@ -196,7 +196,7 @@ class EvolutionaryMMC(StreamedClusterer):
         empty = Hyperplane(np.empty(0), 0.0)
         if self.n_landmarks is None:
             basis = to_dense(sample, np.float64)
-            fitted = MatrixFitness(kernel_values(sample, kernel, basis, np.float64), alpha, weights, centre)
+            fitted = MatrixFitness(kernel(sample, basis), alpha, weights, centre)
             return Model(empty, kernel, basis, session.scaling, "float64"), fitted
         size = min(sample.shape[0], self.n_landmarks)
         basis = choose_landmarks(sample, size, session.random_state, weights)

@@ -146,7 +146,7 @@ class KernelCPMMC(StreamedClusterer):
         if self.kernel == PRECOMPUTED:
             return fit_matrix(session, config)
         rows, weights = session.sample, session.sample_weights
-        kernels = candidate_kernels(self.kernel, self.gamma, rows, weights, self.degree, self.coef0)
+        kernels = candidate_kernels(session, self.kernel, self.gamma, self.degree, self.coef0)
         few = rows.shape[0] <= EXACT_SEARCH
         basis = (
             to_dense(rows) if few else choose_landmarks(rows, MOST_LANDMARKS, session.random_state, weights)
@@ -178,16 +178,13 @@ def fit_matrix(session: FitSession, config: SearchConfig) -> FitResult:
     return replace(result, attributes={**result.attributes, "gamma": None})
 
 
-def refine_exactly(
-    session: FitSession, restart: RestartResult, model: Model, config: SearchConfig
-) -> Refined:
+def refine_exactly(session: FitSession, restart: RestartResult, model: Model) -> Refined:
     """Refine the labels of the sample's model with all rows as the basis."""
-    engine, samples, weights = session.engine, session.samples, session.weights
-    normalization = restart.training_set.normalization
-    landmarks = TrainingSet(engine, model.features(samples), normalization, weights, hold_labels=True)
+    samples, weights = session.samples, session.weights
+    landmarks = restart.training_set.over(model.features(samples), weights, hold_labels=True)
     rows = as_matrix(model.scaled(samples).block(0, samples.n_samples))
     exact = replace(model, basis=to_dense(rows), feature_dtype="float64")
     features = cache_features(exact.features(samples), "memory")
-    working_set = ExactWorkingSet(TrainingSet(engine, features, None, weights, hold_labels=True))
+    working_set = ExactWorkingSet(TrainingSet(session.engine, features, None, weights, hold_labels=True))
     labels = landmarks.labels_of(restart.state.boundary)
-    return last_steps(session, restart, working_set, labels, config, session.plan.needs.sweeps), exact
+    return last_steps(session, restart, working_set, labels, session.plan.needs.sweeps), exact

@@ -163,11 +163,9 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         ndarray of shape (n_samples, n_clusters), float64
             |z(x) - m|, for the means by which `predict` labels rows.
         """
-        features, rule = self._features(X, element)
-        ridge = self.model_.ridge
-        assert isinstance(rule, Scores)
-        assert ridge is not None
-        return self._run(DecisionPass(Distances(rule, ridge)), features, "features")
+        features, _ = self._features(X, element)
+        model: Any = self.model_  # of scores and a ridge map
+        return self._run(DecisionPass(Distances(model.rule, model.ridge)), features, "features")
 
     @property
     def _n_features_out(self) -> int:

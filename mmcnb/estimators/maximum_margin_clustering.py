@@ -1,39 +1,42 @@
 """Maximum margin clustering: the partition with the widest gap between its clusters, of a few candidates."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from mmcnb._config import format_bytes, resolve_memory_limit
 from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr
-from mmcnb.choice.candidates import LEAST_SQUARES, MARGIN, Candidate, candidates, makers, with_known
-from mmcnb.choice.number import best_number
-from mmcnb.choice.pick import REPAIRED, pick
+from mmcnb.choice.candidates import LEAST_SQUARES, MARGIN, TREE, Candidate, candidates, makers, with_known
+from mmcnb.choice.judge import judge
+from mmcnb.choice.number import MANY, Number, Structure, found_number, given_number, layer_rows
+from mmcnb.choice.pick import REPAIRED, doubts, pick, trust
 from mmcnb.choice.read_known import read_known_rows
-from mmcnb.choice.trust import trust
-from mmcnb.columns.columns import SingleColumns, single_columns
-from mmcnb.engine.passes import first_rows
+from mmcnb.columns.columns import single_columns
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
 from mmcnb.errors import InputError, MemoryLimitError, shown
 from mmcnb.estimators.base import StreamedClusterer, estimator, label_rows, read_input
-from mmcnb.estimators.parameters import COUNT, KernelName
+from mmcnb.estimators.parameters import KernelName, NumberOrRange
 from mmcnb.features.directions import unit_rows
 from mmcnb.features.model import Model
-from mmcnb.features.needs import PRODUCT_RATE, bytes_of_rows
-from mmcnb.features.rules import DecisionPass, KeptLabels, Scores, Softmax, label_once
-from mmcnb.graph.neighbours import N_NODES, NodeGraph, axes_of, node_graph
-from mmcnb.graph.nodes import LEADING_AXES, search_flops
-from mmcnb.graph.vote import vote
-from mmcnb.hinge.on_sample import margin_needs, margin_on_sample
+from mmcnb.features.needs import bytes_of_rows, node_row_seconds
+from mmcnb.features.of_nodes import OutlierScores
+from mmcnb.features.rules import DecisionPass, KeptLabels, Scores, Shares, Softmax, label_once, without_noise
+from mmcnb.graph.communities import MergeTree
+from mmcnb.graph.neighbours import N_NODES, EqualRowsError, NodeGraph, axes_of, node_graph
+from mmcnb.graph.nodes import LEADING_AXES
+from mmcnb.graph.vote import noise_threshold, outlier_offsets, vote
+from mmcnb.hinge.landmarks import margin_needs, margin_on_sample
 from mmcnb.least_squares import search as least_squares
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
-from mmcnb.samples import open_samples
+from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import check_clusters, check_places
 from mmcnb.stores import create_dense_store
 
@@ -57,8 +60,9 @@ class MaximumMarginClustering(StreamedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, None or "auto", default=2
-        Number of clusters. None and "auto" choose one from 2 to ``max_clusters``: the one with the largest J.
+    n_clusters : None, "auto", int or pair of int, default=None
+        Number of clusters, or its range, as (5, 30). None and "auto" find it, and may find one cluster: no
+        structure.
     kernel : {"auto", "graph", "rbf", "linear"}, default="auto"
         Which candidates there are. "graph" leaves out the support vector machine. "rbf" and "linear" take it
         alone, with the Gaussian or the linear kernel. "auto" takes all, the machine for two clusters.
@@ -68,10 +72,12 @@ class MaximumMarginClustering(StreamedClusterer):
     cluster_sizes : None, "equal" or array of n_clusters proportions, default=None
         Size constraints. With them `UnsupervisedRLS` finds the only candidate, under the Gaussian kernel or
         the linear one.
-    size_tolerance : float, default=0.1
-        How far constrained sizes may lie from their proportions, relatively.
-    max_clusters : int, default=12
-        Most clusters to try if their number is chosen.
+    min_cluster_size : None, int or float, default=None
+        Fewest rows of a cluster, or their share, if the number is found: smaller ones join those they are
+        linked to most.
+    noise : None, "auto" or float, default=None
+        Rows that get the label -1: "auto" takes outlier scores above 2.5 robust deviations, a number about
+        that share of the rows. None keeps every row in a cluster.
     n_nodes : int, default=20000
         Most nodes of the graph: rows drawn at random.
     scale : {"auto", "standard", None} or dict, default="auto"
@@ -85,7 +91,17 @@ class MaximumMarginClustering(StreamedClusterer):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
     n_clusters_ : int
-        Number of clusters, given or chosen.
+        Number of clusters, given or found; 1 without structure.
+    layers_ : DataFrame
+        At most five partitions, by rising "n_clusters"; one of them is "taken", the others are cuts of the
+        merge tree. "persistence" is at how many resolutions it was found, "smallest" about how many rows its
+        smallest cluster has, and "agreement" its adjusted Rand index with the one taken.
+    linkage_ : ndarray of shape (c - 1, 4)
+        The merge tree as SciPy's linkage matrix; its leaves are pieces of nodes.
+    piece_of_node_ : ndarray of shape (p,), int64
+        Leaf of each node.
+    outlier_score_ : ndarray of shape (n_samples,), float32
+        With ``noise`` alone, and not after `fit_model`.
     candidate_ : str
         The candidate that was taken.
     kernel_ : {"graph", "rbf", "linear"}
@@ -98,9 +114,10 @@ class MaximumMarginClustering(StreamedClusterer):
     report_ : dict
         "sizes" of the clusters. "candidates" has a row for each, by falling J: its name, J, the two parts of
         J, the shares of its clusters, the share of what is known that it breaks, and seconds. "left_out" says
-        why a candidate is missing. "numbers" has J for each number of clusters that was tried. "trust" is a
-        dict with the "level" ("low", "medium" or "high"), the "reason", the "agreement", and the "columns"
-        that make the clusters alone. "scaling" says why columns were scaled, and "columns" how.
+        why a candidate is missing. "number" says why this number was taken, and what is next best.
+        "layers" are those of ``layers_``. "trust" is a dict with the "level" ("low", "medium" or "high"), the
+        "reason", the "agreement", and the "columns" that make the clusters alone. "scaling" says why columns
+        were scaled, and "columns" how.
     n_features_in_, feature_names_in_ : int, ndarray of object
         Number of columns; their names, if they have names.
 
@@ -124,26 +141,29 @@ class MaximumMarginClustering(StreamedClusterer):
     1.0
     """
 
-    n_clusters: Any = 2
+    n_clusters: Any = None
     kernel: str = "auto"
     metric: str = "euclidean"
     cluster_sizes: Any = None
-    size_tolerance: float = 0.1
-    max_clusters: int = 12
+    min_cluster_size: Any = None
+    noise: Any = None
     n_nodes: int = N_NODES
     scale: Any = "auto"
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
-        "n_clusters": IntervalOr(COUNT, ("auto",), optional=True),
+        "n_clusters": NumberOrRange(),
         "kernel": KernelName(("auto", "graph", *ALONE)),
         "metric": Choice(("euclidean", "cosine")),
-        "max_clusters": Interval(2, integer=True),
+        "min_cluster_size": Interval(0.0, open_low=True, optional=True),
+        "noise": IntervalOr(Interval(0.0, 1.0, open_low=True, open_high=True), ("auto",), optional=True),
         "n_nodes": Interval(2, integer=True),
     }
     fitted_names: ClassVar[tuple[str, ...]] = ("objective", "n_clusters", "candidate", "kernel", "report")
     removed: ClassVar[Mapping[str, str]] = {
         "loss": 'kernel="graph" leaves the hinge loss out, and "rbf" or "linear" take it alone',
-        "min_share": "the judge of the partitions decides on small clusters",
+        "min_share": "min_cluster_size has the fewest rows of a cluster",
+        "max_clusters": "n_clusters=(2, 12) is a range of their number",
+        "size_tolerance": "UnsupervisedRLS has it, with cluster_sizes",
         "n_refits": "predict_proba gives the probabilities of each row",
     }
 
@@ -208,9 +228,15 @@ class MaximumMarginClustering(StreamedClusterer):
         given = partial_labels, must_link, cannot_link
         known = None
         if any(one is not None for one in given):
-            known = read_known_rows(*given, samples.n_samples, self._most_clusters)
+            known = read_known_rows(*given, samples.n_samples, int(min(self._range[1], samples.n_samples)))
+        self.__dict__.pop("outlier_score_", None)  # of an earlier fit
         with connected(self.engine):  # one cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels(), known)
+            if self.noise is not None and self.model_.graph is None:  # all rows are equal
+                self.outlier_score_ = np.zeros(samples.n_samples, np.float32)
+            elif self.noise is not None:
+                features, _ = self.model_.labelling(samples, of_nodes=True)
+                self.outlier_score_ = self._run(DecisionPass(OutlierScores()), features, "outlier scores")
         return self
 
     def predict_proba(
@@ -249,19 +275,162 @@ class MaximumMarginClustering(StreamedClusterer):
         np.int64(0)
         """
         features, rule = self._features(X, element)
-        sweep = DecisionPass(rule if self.model_.graph is not None else Softmax(rule))
-        shape, limit = (features.n_samples, self.n_clusters_), resolve_memory_limit(self.memory_limit)
-        if out is None and 8 * shape[0] * shape[1] > limit:
+        sweep = DecisionPass(rule if isinstance(self.model_.rule, Shares) else Softmax(rule))
+        return self._streamed(sweep, features, out, self.n_clusters_, "probabilities", "float64")
+
+    def _streamed(
+        self, sweep: DecisionPass, features: Samples, out: Any, width: int, name: str, dtype: str
+    ) -> np.ndarray | None:
+        """Columns computed of each row, as an array or in a new store."""
+        size, limit = features.n_samples * width * 8, resolve_memory_limit(self.memory_limit)
+        if out is None and size > limit:
             raise MemoryLimitError(
-                f"the probabilities of {shape[0]:,} rows take {format_bytes(8 * shape[0] * shape[1])}, of "
+                f"the {name} of {features.n_samples:,} rows take {format_bytes(size)}, of "
                 f"{format_bytes(limit)} allowed; give out, a path, to write them to a store."
             )
         if out is None:
-            return self._run(sweep, features, "probabilities")
-        with self._open_engine(self.n_jobs) as engine, create_dense_store(out, shape[1], "float64") as store:
-            for blocks in engine.stream(sweep, features, "probabilities"):
-                store.append(np.concatenate(blocks))
+            return self._run(sweep, features, name)
+        with self._open_engine(self.n_jobs) as engine, create_dense_store(out, width, dtype) as store:
+            for blocks in engine.stream(sweep, features, name):
+                store.append(np.concatenate(blocks).reshape(-1, width))
         return None
+
+    def score_outliers(
+        self, X: Any, out: str | os.PathLike[str] | None = None, *, element: str | None = None
+    ) -> np.ndarray | None:
+        """How far rows lie from the nodes around them, beside others of their cluster.
+
+        The score is the logarithm of the distance to the tenth node, less the median in the cluster of the
+        nearest node. In clusters of less than 1 % of the nodes it is larger by 2.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+            Rows with the columns of the fit; they are streamed.
+        out : path or None, default=None
+            Path of a new store for the scores, of one column, written block by block.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float32, or None
+            The larger, the farther out; None if they were written to ``out``.
+
+        Examples
+        --------
+        >>> import mmcnb
+        >>> from mmcnb.datasets import make_shape
+        >>> X, _ = make_shape("two-moons", random_state=0)
+        >>> model = mmcnb.MaximumMarginClustering(random_state=0).fit(X)
+        >>> near, far = model.score_outliers([X[0].tolist(), [9.0, 9.0]])
+        >>> bool(far > near)
+        True
+        """
+        features, _ = self._features(X, element, of_nodes=self._tree is not None)
+        return self._streamed(DecisionPass(OutlierScores()), features, out, 1, "outlier scores", "float32")
+
+    def predict(
+        self,
+        X: Any,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        layer: Any = None,
+        element: str | None = None,
+    ) -> np.ndarray | None:
+        """Label rows as the fit did, or by another one of its layers.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+            Rows with the columns of the fit; they are streamed.
+        out : path or None, default=None
+            Path of a new file, written block by block. A path that ends with ``.csv`` or ``.parquet`` is a
+            table with the columns of `to_frame`, each row under its number or its name. Others are a Zarr
+            array.
+        layer : int, "all" or None, default=None
+            A row of ``layers_``: its clusters are numbered from the largest on. "all" adds a column for each
+            layer to a table. None is the one taken.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int32, or None
+            Labels, -1 for noise; None if they were written to ``out``.
+
+        Examples
+        --------
+        >>> import mmcnb
+        >>> from mmcnb.datasets import make_shape
+        >>> X, _ = make_shape("two-moons", random_state=0)
+        >>> model = mmcnb.MaximumMarginClustering(random_state=0).fit(X)
+        >>> bool(len(set(model.predict(X, layer=1))) == model.layers_["n_clusters"][1])
+        True
+        """
+        if isinstance(layer, str) and layer == "all" and not str(out).endswith((".csv", ".parquet")):
+            raise InputError("layer='all' is for a table; give out, a path that ends with .csv or .parquet.")
+        return self._labels(X, out, element, **self._layer(layer))
+
+    def labels_at(self, X: Any, n_clusters: int, *, element: str | None = None) -> np.ndarray:
+        """Label rows by the cut of the merge tree with so many clusters.
+
+        All cuts nest, and no fit is needed: labels of the nodes are kept, and the rows are read.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+            Rows with the columns of the fit; they are streamed.
+        n_clusters : int
+            Number of clusters, up to the number of leaves of ``linkage_``.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int32
+            Clusters numbered from the largest on.
+        """
+        Interval(1, self._tree.n_pieces, integer=True).check("n_clusters", n_clusters)
+        return np.asarray(self._labels(X, None, element, layer=self._tree.cluster_of_piece(int(n_clusters))))
+
+    def _layer(self, layer: Any) -> dict[str, Any]:
+        """What labels rows by a layer, for the model."""
+        if layer is None:
+            return {}
+        tree, numbers = self._tree, self.layers_["n_clusters"]
+        if isinstance(layer, str) and layer == "all":
+            others = np.flatnonzero(~self.layers_["taken"])
+            return {"layers": [(f"layer_{numbers[i]}", tree.cluster_of_piece(numbers[i])) for i in others]}
+        Interval(0, len(numbers) - 1, integer=True).check("layer", layer)
+        return {} if self.layers_["taken"][layer] else {"layer": tree.cluster_of_piece(numbers[layer])}
+
+    @property
+    def _tree(self) -> MergeTree:
+        """The merge tree of the nodes of the fit."""
+        check_is_fitted(self, "model_")
+        nodes = self.model_.graph
+        if nodes is None or nodes.tree is None:
+            raise InputError("this model has no merge tree: its rows are equal; give rows that differ.")
+        return nodes.tree
+
+    @property
+    def linkage_(self) -> np.ndarray:
+        """The merge tree as SciPy's linkage matrix."""
+        return self._tree.linkage()
+
+    @property
+    def piece_of_node_(self) -> np.ndarray:
+        """Leaf of the merge tree of each node."""
+        return self._tree.piece_of_node
+
+    @property
+    def layers_(self) -> Any:
+        """Partitions at other resolutions."""
+        import pandas as pd
+
+        check_is_fitted(self, "model_")
+        return pd.DataFrame(self.report_["layers"])
 
     # -- the fit -------------------------------------------------------------------------------
 
@@ -272,22 +441,42 @@ class MaximumMarginClustering(StreamedClusterer):
             session = replace(session, sample=unit_rows(session.sample))
         each, seed, known = session.engine.each, session.seed(), session.known
         session = self._best_scaled(session, seed)
-        graph = self._graph(session)
+        try:
+            graph = self._graph(session, self._likely_clusters)
+        except EqualRowsError:
+            if self._range[0] > 1:
+                raise
+            return equal_rows(session)
+        number, seen = self._number(session, graph)
+        if number.n_clusters > max(MANY, self._likely_clusters) and session.sample.shape[1] > LEADING_AXES:
+            graph = self._graph(session, number.n_clusters)  # so many clusters need more axes
+            number, seen = self._number(session, graph)
+        k = number.n_clusters
         session.record({"stage": "graph"})
-        k, numbers = self._number(session, graph, seed)
-        found, left_out = candidates(graph, k, self._makers(session, graph, k, seed), each)
+        found, left_out = candidates(graph, k, self._makers(session, seen, k, seed), each)
         found = with_known(graph, known, k, found, starts=self.cluster_sizes is None)
-        best = pick(graph, found, seed, known.tolerance if known else 0.0)
+        least = self._least_weight(session, graph)
+        if least > 0:
+            found = [one for one in found if np.bincount(one.labels, graph.sizes).min() >= least]
+            found.append(Candidate("resolutions", number.labels, judge(graph, number.labels)))
+        best = pick(graph, found, seed, known.tolerance if known else 0.0, repairs=least == 0)
         session.record({"stage": "choice"})
         columns = session.treatment.columns
         single = None if columns is None else single_columns(columns, best.labels[graph.node_of])
-        result = with_report(self._labelled(session, graph, best), graph, best, found, single)
-        own = session.treatment.report(session.samples.encoding)
-        return replace(result, report=result.report | own | {"left_out": left_out, "numbers": numbers})
+        others = [one for one in found if one is not best and one.name != best.name.removesuffix(REPAIRED)]
+        judged = sorted([best, *others], key=lambda one: -one.score.J)
+        trusted = trust(best, others, single, doubts(seen, best.labels, number))
+        result = self._labelled(session, seen, best)
+        own: dict[str, Any] = {"candidates": [one.to_dict(graph.sizes) for one in judged], "trust": trusted}
+        own |= session.treatment.report(session.samples.encoding) | {"left_out": left_out}
+        own["number"] = number.to_dict() if number.reason else None
+        own["layers"] = layer_rows(seen, best.labels, session.samples.n_samples)
+        warned = [f"the clusters may be none: {trusted['reason']}"] if trusted["level"] == "low" else []
+        return replace(result, report=result.report | own, warnings=[*result.warnings, *warned])
 
-    def _graph(self, session: FitSession) -> NodeGraph:
+    def _graph(self, session: FitSession, n_clusters: int) -> NodeGraph:
         given = session.sample, session.sample_weights, session.random_state
-        return node_graph(*given, session.engine.each, axes_of(self._most_clusters))
+        return node_graph(*given, session.engine.each, axes_of(n_clusters))
 
     def _best_scaled(self, session: FitSession, seed: int) -> FitSession:
         """The fit with its columns as they are, if these separate far better and only their units differ.
@@ -298,26 +487,25 @@ class MaximumMarginClustering(StreamedClusterer):
         if self.kernel in ALONE or columns is None or not session.treatment.only_units:
             return session
         plain = replace(session, sample=columns.rows, scaling=None)
-        size = max(5000, 20 * self._most_clusters)
+        size = max(5000, 20 * self._likely_clusters)
         rows = np.sort(np.random.RandomState(seed).permutation(len(columns.rows))[:size])
-        graph = self._graph(plain.of_rows(rows))
-        k, _ = self._number(plain, graph, seed)
-        found, _ = candidates(graph, k, makers(graph, k, seed), each)
-        graph = self._graph(session.of_rows(rows))
-        scaled, _ = candidates(graph, k, makers(graph, k, seed), each)
-        J, J_scaled = (max(one.score.J for one in made) for made in (found, scaled))
+        graphs = [self._graph(one.of_rows(rows), self._likely_clusters) for one in (plain, session)]
+        if (k := self._number(plain, graphs[0])[0].n_clusters) == 1:
+            return session
+        found = [candidates(graph, k, makers(graph, k, seed), each)[0] for graph in graphs]
+        J, J_scaled = (max(one.score.J for one in some) for some in found)
         if J_scaled + 1.5 > J:  # of both on other sets: `python -m benchmarks columns`
             return session
         return replace(plain, treatment=session.treatment.left_out(J, J_scaled))
 
     def _makers(
-        self, session: FitSession, graph: NodeGraph, n_clusters: int, seed: int
+        self, session: FitSession, seen: Structure, n_clusters: int, seed: int
     ) -> list[tuple[str, Any]]:
         """The candidates of the fit, by name."""
-        k, given = n_clusters, open_samples(session.sample)
+        graph, k = seen.graph, n_clusters
 
         def of_model(make: Any) -> tuple[np.ndarray, Any]:
-            made = make()
+            made, given = make(), open_samples(session.sample)
             model = made.model if isinstance(made, FitResult) else made
             bare = replace(model, scaling=None, is_unit=False)
             labels = bare.rule.label(bare.features(given).block(0, given.n_samples))
@@ -329,7 +517,9 @@ class MaximumMarginClustering(StreamedClusterer):
             return [(LEAST_SQUARES, partial(of_model, partial(self._sized, session, k)))]
         nodes = _of_nodes(session, graph)
         margin = (MARGIN, partial(of_model, partial(margin_on_sample, nodes, k, self._function, seed)))
-        of_graph = [] if self.kernel in ALONE else makers(graph, k, seed)
+        of_graph: list[tuple[str, Any]] = []
+        if self.kernel not in ALONE:
+            of_graph = [(TREE, partial(seen.tree.labels, k)), *makers(graph, k, seed)]
         return [*of_graph, margin] if self._takes_margin(k) else of_graph
 
     @property
@@ -348,47 +538,66 @@ class MaximumMarginClustering(StreamedClusterer):
         return least_squares.label(session, least_squares.search(searched, settings))
 
     def _sized_settings(self, n_clusters: int) -> least_squares.SearchSettings:
-        sizes = {"cluster_sizes": self.cluster_sizes, "size_tolerance": float(self.size_tolerance)}
-        return least_squares.SearchSettings(PartitionConfig(n_clusters, **sizes), self._function)
+        partition = PartitionConfig(n_clusters, cluster_sizes=self.cluster_sizes)
+        return least_squares.SearchSettings(partition, self._function)
 
-    def _number(self, session: FitSession, graph: NodeGraph, seed: int) -> tuple[int, list[dict[str, float]]]:
-        """The number of clusters, and J of each number that was tried."""
+    def _number(self, session: FitSession, graph: NodeGraph) -> tuple[Number, Structure]:
+        """The number of clusters, given or chosen, and partitions at many resolutions."""
+        least, most = self._range
+        check_clusters(least, session.sample, session.samples.n_samples, "n_nodes")
+        check_places(graph.sizes.size, least, "n_nodes")
         if self._number_is_given:
-            k = int(self.n_clusters)
-            check_clusters(k, session.sample, session.samples.n_samples, "n_nodes")
-            check_places(graph.n_nodes, k, "n_nodes")
-            return k, []
-        least = 2 if session.known is None else session.known.least_clusters
-        return best_number(graph, range(least, int(self.max_clusters) + 1), seed, session.engine.each)
+            return given_number(graph, least)
+        if session.known is not None:
+            least = max(least, session.known.least_clusters)
+        return found_number(graph, least, most, self._least_weight(session, graph), session.engine.each)
 
-    def _labelled(self, session: FitSession, graph: NodeGraph, best: Candidate) -> FitResult:
+    def _least_weight(self, session: FitSession, graph: NodeGraph) -> float:
+        """The least weight of a cluster, in that of its nodes."""
+        floor = float(self.min_cluster_size or 0.0)
+        return (floor if floor < 1 else floor / session.samples.n_samples) * float(graph.sizes.sum())
+
+    def _labelled(self, session: FitSession, seen: Structure, best: Candidate) -> FitResult:
         """All rows labelled by a candidate: by its model, or by the vote of the nodes."""
-        made, k = best.model, int(best.labels.max()) + 1
+        made, k, graph = best.model, int(best.labels.max()) + 1, seen.graph
+        offsets = outlier_offsets(graph, best.labels)
+        nodes = vote(graph, best.labels, k, tree=seen.tree, offsets=offsets)
+        if self.noise is not None:
+            nodes = replace(nodes, threshold=noise_threshold(graph, offsets, self.noise))
         if not isinstance(made, FitResult):
-            empty = Model(Scores(np.eye(k), np.zeros(k)), None, None, session.scaling, "float64")
-            model = made or replace(empty, graph=vote(graph, best.labels, k))
+            model = made or Model(
+                Shares(np.arange(float(k)), np.zeros(k)), None, None, session.scaling, "float64"
+            )
             model = replace(model, is_unit=self.metric == "cosine")
+            model = replace(model, graph=nodes) if made is None else model
             rows = model.features(session.samples)
-            likely = np.argsort(first_rows(best.labels[graph.node_of], k), kind="stable")
+            likely = np.unique(best.labels[graph.node_of], return_index=True)[1].argsort()
             rule, sizes, kept = label_once(session, model.rule.ordered(likely.tolist()), rows)
             session.record({"stage": "labels"})
             report = {"sizes": whole_numbers(sizes.tolist())}
             made = FitResult(replace(model, rule=rule), rows, {}, report, kept_labels=kept)
-        kernel = "graph" if made.model.graph is not None else getattr(made.model.kernel, "name", "linear")
+        made = replace(made, model=replace(made.model, graph=nodes))
+        made = made if self.noise is None else without_noise(session, made)
+        is_vote = isinstance(made.model.rule, Shares)
+        kernel = "graph" if is_vote else getattr(made.model.kernel, "name", "linear")
         attributes = {"objective": best.score.J, "n_clusters": k, "candidate": best.name, "kernel": kernel}
-        return replace(made, attributes=attributes, report={"sizes": made.report["sizes"]})
+        report = {name: made.report[name] for name in ("sizes", "noise") if name in made.report}
+        return replace(made, attributes=attributes, report=report)
 
     # -- parameters and needs ------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        sizes = self.cluster_sizes
+        sizes, floor = self.cluster_sizes, self.min_cluster_size
+        if floor is not None and (self._number_is_given or sizes is not None):
+            other = f"n_clusters={self.n_clusters!r}" if self._number_is_given else "cluster_sizes"
+            raise InputError(f"min_cluster_size={floor!r} needs a number to find, not {other}; drop one.")
         if sizes is None:
             return
         if isinstance(sizes, str) and sizes != "equal":
             raise InputError(f"cluster_sizes={shown(sizes)} is unknown; give None, 'equal' or shares.")
-        if self.kernel == "graph" or self.metric == "cosine":
-            raise InputError("cluster_sizes takes no kernel='graph' and no metric='cosine'; leave it out.")
+        if self.kernel == "graph" or self.metric == "cosine" or self.noise is not None:
+            raise InputError("cluster_sizes takes no kernel='graph', metric='cosine' or noise; leave it out.")
         if self._number_is_given:
             target_shares(sizes, self.n_clusters)
         elif not isinstance(sizes, str):
@@ -399,17 +608,25 @@ class MaximumMarginClustering(StreamedClusterer):
             )
 
     @property
-    def _most_clusters(self) -> int:
-        """The number of clusters, or the most that are tried."""
-        return int(self.n_clusters if self._number_is_given else self.max_clusters)
+    def _range(self) -> tuple[int, float]:
+        """The fewest and the most clusters."""
+        if self.n_clusters is None or isinstance(self.n_clusters, str):
+            return 1, np.inf
+        least, most = self.n_clusters if np.iterable(self.n_clusters) else (self.n_clusters,) * 2
+        return int(least), int(most)
+
+    @property
+    def _likely_clusters(self) -> int:
+        """The number of clusters, or the most that are asked for; 2 if nothing is."""
+        return int(self._range[1]) if self._range[1] < np.inf else 2
 
     @property
     def _number_is_given(self) -> bool:
-        return self.n_clusters is not None and not isinstance(self.n_clusters, str)
+        return isinstance(self.n_clusters, Integral)
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         """The nodes and their graph, and the candidate that needs most beside them."""
-        k = self._most_clusters
+        k = self._likely_clusters
         p = min(int(self.n_nodes), rows.n_samples)
         nodes = NODE_BYTES * p + 2.0 * bytes_of_rows(rows, p)
         nodes *= 2 if self.metric == "cosine" else 1  # a layout, and nodes of all columns
@@ -419,14 +636,14 @@ class MaximumMarginClustering(StreamedClusterer):
         needs = FitNeeds(k, p, nodes, sweeps=0, likely_sweeps=0, routines=GRAPH_ROUTINES)
         if self._takes_margin(k if self._number_is_given else 2):
             most = k if self.kernel in ALONE else MOST_MARGIN_CLUSTERS
-            own = margin_needs(replace(rows, n_samples=p, is_reopenable=False), most, self._function)
+            own = margin_needs(rows, most, self._function, p)
             work, routines = (
                 own.sample_bytes + own.work_bytes + own.larger_bytes,
-                needs.routines | own.routines,
+                GRAPH_ROUTINES | own.routines,
             )
             needs = replace(needs, work_bytes=work, search_seconds=own.search_seconds, routines=routines)
-        per_row = (2.0 * rows.n_features * LEADING_AXES + search_flops(p)) / PRODUCT_RATE
-        return replace(needs, search_seconds=NODE_SECONDS * p + needs.search_seconds, row_seconds=per_row)
+        seconds = NODE_SECONDS * p + needs.search_seconds
+        return replace(needs, search_seconds=seconds, row_seconds=node_row_seconds(rows, p))
 
 
 def _of_nodes(session: FitSession, graph: NodeGraph) -> FitSession:
@@ -436,17 +653,16 @@ def _of_nodes(session: FitSession, graph: NodeGraph) -> FitSession:
     return replace(session.of_rows(first), sample_weights=sizes / sizes.mean() if np.ptp(sizes) else None)
 
 
-def with_report(
-    result: FitResult,
-    graph: NodeGraph,
-    best: Candidate,
-    found: Sequence[Candidate],
-    single: SingleColumns | None,
-) -> FitResult:
-    """The result of a fit with the candidates and the trust in its report."""
-    others = [one for one in found if one is not best and one.name != best.name.removesuffix(REPAIRED)]
-    judged = sorted([best, *others], key=lambda one: -one.score.J)
-    trusted = trust(best, others, single)
-    report = {"candidates": [one.to_dict(graph.sizes) for one in judged], "trust": trusted}
-    doubts = [f"the clusters may be none: {trusted['reason']}"] if trusted["level"] == "low" else []
-    return replace(result, report=result.report | report, warnings=[*result.warnings, *doubts])
+def equal_rows(session: FitSession) -> FitResult:
+    """The result of rows that are all equal: one cluster."""
+    reason = "one cluster: all rows are equal, or differ by less than rounding."
+    rule = Scores(np.zeros((session.sample.shape[1], 1)), np.zeros(1))
+    model = Model(rule, None, None, session.scaling)
+    rows = model.features(session.samples)
+    rule, sizes, kept = label_once(session, rule, rows)
+    session.record({"stage": "labels"})
+    number = Number(1, np.zeros(1, np.int64), reason).to_dict()
+    trusted = {"level": "low", "reason": reason, "agreement": 0.0, "columns": []}
+    report = {"sizes": whole_numbers(sizes.tolist()), "candidates": [], "trust": trusted, "left_out": {}}
+    attributes = {"objective": 0.0, "n_clusters": 1, "candidate": "one cluster", "kernel": "linear"}
+    return FitResult(model, rows, attributes, report | {"number": number, "layers": []}, kept_labels=kept)

@@ -122,7 +122,6 @@ class MultipleKernelClustering(StreamedClusterer):
     See Also
     --------
     SparseKernelMMC : One kernel, its bandwidth chosen among several.
-    mmcnb.plotting.KernelWeightsDisplay : The weights as bars.
 
     References
     ----------
@@ -163,9 +162,7 @@ class MultipleKernelClustering(StreamedClusterer):
     @property
     def kernel_weights_(self) -> np.ndarray:
         """Weights of the kernels."""
-        weights = self.model_.kernel_weights
-        assert weights is not None
-        return weights
+        return np.asarray(self.model_.kernel_weights)
 
     # -- parameters and needs ------------------------------------------------------------------
 
@@ -222,7 +219,7 @@ class MultipleKernelClustering(StreamedClusterer):
         # Two local searches a start, measured by `python -m benchmarks mkc`.
         starts, least = 2 * int(self.n_init), float(self.min_share)
         partition = PartitionConfig(k, n_init=starts, cluster_sizes="equal", min_share=least)
-        return fit_clusters(session, sample, partition, config, kernel_names=kernel_names(sample.kernels))
+        return fit_clusters(session, sample, partition, config)
 
     def _mapped(self, session: FitSession, weights: np.ndarray | None) -> MultipleKernelSample:
         """The sample under all kernels, without copies among those of "auto"."""

@@ -10,13 +10,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mmcnb._compiling import times
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import Report
 from mmcnb.features.rules import KeptLabels, LabelsPass, TablePass
 from mmcnb.samples import Samples
 from mmcnb.stores import LabelsWriter
 from mmcnb.stores._label_table import INDEX, TableWriter, is_table, names_of
-
-SHOWN = ("sizes", "candidate", "trust", "clusters_found", "warnings")  # of the report
 
 
 class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -42,40 +39,6 @@ class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             The result of ``transform``.
         """
         return self.fit(X, y, element=element, **options).transform(X, element=element)
-
-
-def verdict_html(estimator: Any) -> str:
-    """The verdict of a fit as a small table; nothing before a fit.
-
-    Parameters
-    ----------
-    estimator : object
-        Any estimator of mmcnb.
-
-    Returns
-    -------
-    str
-        HTML, in which names and paths are escaped.
-
-    Examples
-    --------
-    >>> import mmcnb
-    >>> from mmcnb.estimators.outputs import verdict_html
-    >>> verdict_html(mmcnb.CPMMC())
-    ''
-    """
-    report = getattr(estimator, "report_", None)
-    if report is None:
-        return ""
-    shown = Report({name: report[name] for name in SHOWN if name in report})
-    if isinstance(shown.get("trust"), dict):
-        shown["trust"] = "{level}: {reason}".format(**shown["trust"])
-    for name in ("objective", "gamma", "converged"):
-        value = getattr(estimator, f"{name}_", None)
-        if value is not None:
-            shown[name] = f"{value:.4g}" if isinstance(value, float) else value
-    name = type(estimator).__name__
-    return f"<div style='margin-top:0.5em'><b>{name}, fitted</b>{shown._repr_html_()}</div>"
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from mmcnb._config import check_verbose, generator, parse_bytes
 from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr, Parsed
 from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment, fingerprint
 from mmcnb.engine.run import n_threads
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma
 from mmcnb.features.kernel import KERNELS, Kernel
 from mmcnb.features.nystroem import check_landmarks
@@ -58,6 +58,22 @@ class Scale:
                 Interval(0.0, open_low=True, optional=True).check(f"{name}[{column!r}]", wish)
             else:
                 Choice(("log", "standard", None)).check(f"{name}[{column!r}]", wish)
+
+
+@dataclass(frozen=True)
+class NumberOrRange:
+    """A number of clusters, a range of it, or neither: it is found."""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError for other values."""
+        if not isinstance(value, tuple | list):
+            return IntervalOr(COUNT, ("auto",), optional=True).check(name, value)
+        if len(value) != 2:
+            raise InputError(f"{name}={shown(value)} is no range; give the least and the most, as (5, 30).")
+        for end in value:
+            COUNT.check(name, end)
+        if value[0] > value[1]:
+            raise InputError(f"{name}={shown(value)} is upside down; give ({value[1]}, {value[0]}).")
 
 
 COUNT, POSITIVE = Interval(1, integer=True), Interval(0.0, open_low=True)
@@ -155,16 +171,8 @@ def open_checkpoint(
     if folder is None:
         return nullcontext()
     check_folder(checked_path(folder, "checkpoint"))  # before the rows are read for their digest
-    identity = _identity(estimator, samples, weights, unit)
-    if known is not None:
-        identity["the known rows"] = {"digest": fingerprint(known)}
-    return Checkpoint(folder, identity)
-
-
-def _identity(estimator: Any, samples: Samples, weights: np.ndarray | None, unit: float) -> dict[str, Any]:
-    """Everything that the result depends on, by the names that messages use."""
     parameters = estimator.get_params(deep=False)
-    return {
+    identity = {  # everything that the result depends on, by the names that messages use
         "the estimator": type(estimator).__name__,
         **{name: parameters[name] for name in parameters if name not in RUNTIME_NAMES},
         "random_state": _seed(estimator.random_state),
@@ -173,6 +181,9 @@ def _identity(estimator: Any, samples: Samples, weights: np.ndarray | None, unit
         "the sample weights": {"digest": fingerprint(*[weights] if unit == 1 else [weights, unit])},
         **environment(),
     }
+    if known is not None:
+        identity["the known rows"] = {"digest": fingerprint(known)}
+    return Checkpoint(folder, identity)
 
 
 def _seed(random_state: Any) -> int | str | None:

@@ -49,6 +49,12 @@ def _is_trust(value: Any) -> bool:
     return isinstance(value, dict) and all(type(value.get(name)) is str for name in ("level", "reason"))
 
 
+def _is_layer(value: Any) -> bool:
+    numbers = ("n_clusters", "persistence", "J", "smallest", "agreement")
+    is_plain = isinstance(value, dict) and all(type(value.get(name)) in (int, float) for name in numbers)
+    return is_plain and type(value.get("taken")) is bool
+
+
 _is_number, _is_text = _is_a(int, float), _is_a(str)  # an objective may be infinite
 
 
@@ -69,7 +75,8 @@ REPORTED: Mapping[str, Callable[[Any], bool]] = {  # of the entries of a report 
     "eigenvalues": _is_list_of(_is_number),
     "pseudo_centres": _is_list_of(_is_count),
     "warnings": _is_list_of(_is_text),
-    "numbers": _is_a(type(None), list),
+    "number": _is_a(type(None), dict),
+    "layers": _is_list_of(_is_layer),
     "trust": lambda value: value is None or _is_trust(value),
 }
 

@@ -4,6 +4,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mmcnb._constraints import Choice
+from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
@@ -139,10 +140,11 @@ class SparseKernelMMC(StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         growing = self.basis == "shared"
-        return needs_of_landmarks(rows, self.sample_size, self.n_landmarks, self.landmarks, growing)
+        drawn = self.sample_size or SAMPLE_ROWS
+        return needs_of_landmarks(rows, drawn, self.n_landmarks, self.landmarks, growing)
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(session, **values_of(self, *SEARCH))
-        rows, weights, growing = session.sample, session.sample_weights, self.basis == "shared"
-        kernels = candidate_kernels(self.kernel, self.gamma, rows, weights, self.degree, self.coef0)
+        growing = self.basis == "shared"
+        kernels = candidate_kernels(session, self.kernel, self.gamma, self.degree, self.coef0)
         return fit_on_landmarks(session, config, kernels, self.n_landmarks, self.landmarks, growing)

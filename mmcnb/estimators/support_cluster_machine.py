@@ -22,7 +22,7 @@ from mmcnb.estimators.kernel_kmeans import KernelKMeans
 from mmcnb.estimators.parameters import POSITIVE, default_kernel, values_of
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
-from mmcnb.features.rules import Hyperplane, Scores
+from mmcnb.features.rules import Hyperplane
 from mmcnb.hinge.shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Shrinking, model_of
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import scaled_matrix
@@ -264,7 +264,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         except (TypeError, ValueError) as error:
             raise InputError(f"y has values beside classes_ ({one_line(error)}); give classes.") from error
 
-    def _features(self, X: Any, element: str | None = None) -> tuple[Samples, Hyperplane | Scores]:
+    def _features(self, X: Any, element: str | None = None, **_: Any) -> tuple[Samples, Any]:
         """The rows as expansions over all support vectors."""
         check_is_fitted(self, "model_")
         return self.model_.decisions(read_input(self, X, reset=False, element=element))

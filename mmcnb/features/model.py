@@ -21,7 +21,8 @@ from mmcnb.features.kernel import (
     kernel_from_dict,
 )
 from mmcnb.features.nystroem import RidgeMap
-from mmcnb.features.rules import Hyperplane, Scores
+from mmcnb.features.of_nodes import NodeColumns, NodeRule
+from mmcnb.features.rules import Hyperplane, Scores, Shares
 from mmcnb.graph.vote import Vote
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import ScaledSamples, Scaling
@@ -33,13 +34,13 @@ FLOATS, INTEGERS = ("float32", "float64"), ("int32", "int64")
 KINDS = {  # numbers of axes and types, and the arrays of a model that have them
     ((1, 2), FLOATS): "coef",
     ((0, 1), FLOATS): "offset",
-    (
-        (1,),
-        FLOATS,
-    ): "basis_data mean deviation units ridge_centre kernel_weights graph_mean graph_data graph_sizes",
+    ((0,), FLOATS): "graph_threshold",
+    ((1,), FLOATS): "basis_data mean deviation units ridge_centre kernel_weights "
+    "graph_mean graph_data graph_sizes graph_links graph_offsets",
     ((2,), FLOATS): "basis ridge_matrix graph_axes graph_nodes graph_centres graph_coordinates",
     ((1,), INTEGERS): "basis_indices basis_indptr basis_shape graph_starts graph_search graph_labels "
-    "graph_indices graph_indptr graph_shape",
+    "graph_indices graph_indptr graph_shape graph_pieces",
+    ((2,), INTEGERS): "graph_merges",
 }
 ARRAYS = {name: kind for kind, names in KINDS.items() for name in names.split()}
 
@@ -91,11 +92,28 @@ class Model:
 
     def features(self, samples: Samples) -> Samples:
         """The rows in the features of the rule."""
-        scaled = self.scaled(samples)
-        mapped: FeatureMap | None = self.graph
-        if self.kernel is not None and self.basis is not None:
-            mapped = self.kernel.against(self.basis)
+        scaled, mapped = self.scaled(samples), self._map
         return scaled if mapped is None else KernelSamples(scaled, mapped, np.dtype(self.feature_dtype))
+
+    @property
+    def _map(self) -> FeatureMap | None:
+        """Maps scaled rows to the features of the rule; None keeps their columns."""
+        if self.kernel is not None and self.basis is not None:
+            return self.kernel.against(self.basis)
+        return self.graph if isinstance(self.rule, Shares) else None
+
+    def labelling(
+        self, samples: Samples, of_nodes: bool = False, **layer: Any
+    ) -> tuple[Samples, Hyperplane | Scores | NodeRule]:
+        """The rows in the features of what labels them, and that: the rule, or one that knows the nodes.
+
+        Noise needs the nodes, and so does a layer: ``layer`` has parameters of `NodeRule`.
+        """
+        if self.graph is None or not (of_nodes or layer or self.graph.threshold < np.inf):
+            return self.features(samples), self.rule
+        columns = NodeColumns(self.rule, self._map, self.graph, self.feature_dtype)
+        rule = NodeRule(np.zeros(n_clusters_of(self)), self.graph.threshold, **layer)
+        return KernelSamples(self.scaled(samples), columns, np.float64), rule
 
     def decisions(self, samples: Samples) -> tuple[Samples, Hyperplane | Scores]:
         """The rows as expansions over a basis of any size, and the rule on these.
@@ -143,8 +161,9 @@ class Model:
         coef, offset = arrays["coef"], arrays["offset"]
         has_graph = any(name.startswith("graph_") for name in arrays)
         has_ridge = "ridge_matrix" in arrays
+        of_many = Shares if coef.ndim == 1 else Scores
         model = cls(
-            Hyperplane(coef, float(offset)) if offset.ndim == 0 else Scores(coef, offset),
+            of_many(coef, offset) if offset.ndim else Hyperplane(coef, float(offset)),
             kernel_from_dict(header["kernel"]) if header["kernel"] else None,
             _basis_of(arrays),
             _scaling_of(arrays),
@@ -280,6 +299,10 @@ def check_shapes(model: Model, n_features: int) -> None:
         raise InputError(f"basis has shape {model.basis.shape} for rows of {n_features} columns")
     if (model.kernel is None) != (model.basis is None):
         raise InputError("kernel and basis go together, and one is missing")
+    if isinstance(model.rule, Shares):
+        is_order = np.array_equal(np.sort(model.rule.coef), np.arange(len(model.rule.offset)))
+        if model.graph is None or not is_order:
+            raise InputError("coef numbers no clusters of the nodes of a graph")
     if model.graph is not None and (own := model.graph.n_columns) != n_features:
         raise InputError(f"the graph is of {own} columns, and {n_features} would fit the rest")
     if not isinstance(model.is_unit, bool):
@@ -287,7 +310,8 @@ def check_shapes(model: Model, n_features: int) -> None:
     if model.feature_dtype not in FLOATS:
         raise InputError(f"feature_dtype is {model.feature_dtype!r} and none of {', '.join(FLOATS)}")
     columns = _n_columns(model, n_features)
-    _check_shape("coef", model.rule.coef, (columns, *np.shape(model.rule.offset)))
+    of_coef = () if isinstance(model.rule, Shares) else np.shape(model.rule.offset)
+    _check_shape("coef", model.rule.coef, (columns, *of_coef))
     if model.ridge is not None:
         _check_shape("ridge_matrix", model.ridge.matrix, (columns, *model.ridge.centre.shape))
 
@@ -299,7 +323,7 @@ def n_clusters_of(model: Model) -> int:
 
 def _n_columns(model: Model, n_features: int) -> int:
     """Columns of the rows in the features of the rule."""
-    if model.graph is not None:
+    if model.graph is not None and isinstance(model.rule, Shares):
         return int(model.graph.n_features)
     if model.basis is None:
         return n_features

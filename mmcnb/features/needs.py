@@ -1,10 +1,13 @@
 """Bytes and seconds of kernel columns on landmarks of a sample."""
 
 from mmcnb.engine.plan import FitNeeds, RowShape
+from mmcnb.graph.nodes import LEADING_AXES, SEARCHED_NODES
 from mmcnb.samples.matrix import WIDE_COLUMNS
 
 ROUTINES = {"rbf_kernel_block_into": 3.5}
 PRODUCT_RATE, EXP_SECONDS = 40e9, 0.8e-9  # of one core: blocks of 4,096 rows reach 56 to 86 GFLOP a second
+LIKELY_PROBES = 16  # cells of nodes in which a row looks
+COMPARISON_FLOPS = 1.5  # a product with a node, and its place among the candidates, in products
 SPARSE_WORK = 2**26  # bytes of copies of CSR rows, measured on 2,000 rows of 1,000 to 300,000 columns
 
 
@@ -50,6 +53,12 @@ def landmark_needs(
 def bytes_of_rows(rows: RowShape, n_rows: int) -> float:
     """Bytes of some rows as they are; CSR rows take twice as many while they are put together."""
     return min(n_rows, rows.n_samples) * rows.row_bytes * (1 + rows.is_sparse)
+
+
+def node_row_seconds(rows: RowShape, n_nodes: int) -> float:
+    """Seconds of one core for the nearest nodes of a row, at most."""
+    nodes = n_nodes if n_nodes <= SEARCHED_NODES else min(n_nodes, LIKELY_PROBES * n_nodes**0.5)
+    return 2.0 * LEADING_AXES * (rows.n_features + COMPARISON_FLOPS * nodes) / PRODUCT_RATE
 
 
 def _basis_bytes(rows: RowShape, n_landmarks: int, sparse_candidates: int) -> float:

@@ -8,11 +8,10 @@ import numpy as np
 from scipy.sparse import issparse
 
 from mmcnb.errors import InputError
-from mmcnb.features.kernel import FEATURE_DTYPE, Kernel, KernelSamples
+from mmcnb.features.kernel import FEATURE_DTYPE, Kernel
 from mmcnb.features.rules import Scores
 from mmcnb.graph.nodes import finite
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.samples import open_samples
 from mmcnb.samples._arrays import plain_values
 from mmcnb.samples.derived import Scaling, scaled_matrix
 from mmcnb.samples.matrix import WIDE_COLUMNS, as_matrix, row_shares, to_dense
@@ -70,15 +69,9 @@ class RidgeMap:
         return Scores(self.matrix @ scaled.T, scaled @ self.centre)
 
 
-def kernel_values(sample: Any, kernel: Kernel, basis: Any, dtype: Any = FEATURE_DTYPE) -> np.ndarray:
-    """Kernel values of rows in memory, dense or CSR, against basis vectors."""
-    rows = KernelSamples(open_samples(sample), kernel.against(basis), dtype)
-    return np.asarray(rows.block(0, rows.n_samples))
-
-
 def landmark_values(sample: Any, kernel: Kernel, basis: Any) -> tuple[np.ndarray, np.ndarray]:
     """Kernel values of rows against landmarks, and their normalization M (see `normalization_of`)."""
-    values, basis = kernel_values(sample, kernel, basis).astype(np.float64), basis.astype(np.float64)
+    values, basis = kernel(sample, basis, FEATURE_DTYPE).astype(np.float64), basis.astype(np.float64)
     # Smaller eigenvalues, relative to the largest, are rounding of float32.
     return values, normalization_of(kernel(basis, basis), 1e-7)
 

@@ -1,14 +1,14 @@
 """Decision rules on features, and the labels they give."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.special import softmax
 
 from mmcnb.engine.passes import CollectingPass, WeightedPass, first_rows
-from mmcnb.engine.session import FitSession
+from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import BLOCK_ROWS, CSRBlock, Samples
 from mmcnb.samples.matrix import as_matrix
@@ -81,6 +81,27 @@ class Scores:
     def ordered(self, clusters: Sequence[int] | np.ndarray) -> "Scores":
         """The scores of the given clusters, in this order."""
         return Scores(np.ascontiguousarray(self.coef[:, clusters]), self.offset[clusters])
+
+
+@dataclass(frozen=True)
+class Shares(Scores):
+    """Scores that the rows have already, one in a column.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (k,)
+        Number of the column of each cluster.
+    offset : ndarray of shape (k,)
+        Zeros.
+    """
+
+    def decide(self, rows: Any) -> np.ndarray:
+        """The columns, in the order of the clusters."""
+        return np.asarray(rows)[:, self.coef.astype(np.int64)]
+
+    def ordered(self, clusters: Sequence[int] | np.ndarray) -> "Shares":
+        """The columns of the given clusters, in this order."""
+        return Shares(self.coef[clusters], self.offset[clusters])
 
 
 def clusters_of(values: np.ndarray) -> np.ndarray:
@@ -208,6 +229,8 @@ class TablePass(CollectingPass):
 
     def block(self, rows: Any, start: int, stop: int) -> list[dict[str, np.ndarray]]:
         """The columns of one block."""
+        if hasattr(self.rule, "table"):
+            return [self.rule.table(rows)]
         values = self.rule.decide(rows)
         return [{"cluster": clusters_of(values), "margin": margins_of(values)}]
 
@@ -299,9 +322,9 @@ class SizesPass(ClustersPass):
     """Sizes of the clusters."""
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """The total of one block."""
+        """The total of one block; rows that are noise count nowhere."""
         labels, weights = self.rule.label(rows), self.weights_of(start, stop)
-        return self.total_of(labels, start, np.bincount(labels, weights, self.n_clusters))
+        return self.total_of(labels, start, np.bincount(labels + 1, weights, self.n_clusters + 1)[1:])
 
 
 def likely_order(rule: Scores, rows: Samples, *others: Any) -> np.ndarray:
@@ -344,3 +367,16 @@ def label_once(session: FitSession, rule: Any, rows: Samples) -> tuple[Scores, n
     sizes, first, labels = session.engine.run(sweep, rows, "labels")
     order = np.argsort(first, kind="stable")
     return rule.ordered(order), sizes[order], kept_labels(session, labels, order)
+
+
+def without_noise(session: FitSession, made: FitResult) -> FitResult:
+    """The result of a fit with the sizes, the order and the labels of clusters without noise."""
+    features, rule = made.model.labelling(session.samples)
+    sweep = SizesPass(session.weights, rule, kept=session.kept_labels)
+    sizes, first, labels = session.engine.run(sweep, features, "noise")
+    order = np.argsort(first, kind="stable")
+    total = session.samples.n_samples if session.weights is None else session.weights.sum(dtype=np.float64)
+    noise, *sizes = whole_numbers([total - sizes.sum(), *sizes[order]])
+    model = replace(made.model, rule=made.model.rule.ordered(order.tolist()))
+    kept = kept_labels(session, labels, order)
+    return replace(made, model=model, report={"sizes": sizes, "noise": noise}, kept_labels=kept)

@@ -9,6 +9,7 @@ import numpy as np
 from mmcnb.errors import InputError
 from mmcnb.graph.nodes import (
     LEADING_AXES,
+    SEARCHED_NODES,
     Axes,
     Each,
     NodeSearch,
@@ -28,9 +29,14 @@ N_NODES = 20_000
 BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
 SCALE_NEIGHBOUR = 7  # its distance is the scale of a node if components are joined
 LEAST_DISTANCE = 1e-12
+MANY_COMPONENTS = 30  # from which on a search in all others would take most of the time
 MOST_AXES = 128  # of more columns
 NEAR_EQUAL = 1e-6  # of the distance to the last listed node of most nodes: nodes so near become one
 UNIT_NORM = 0.01  # from 1: rows of a sample that are all so near to it are directions
+
+
+class EqualRowsError(InputError):
+    """All rows are equal: there is no graph of them."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +190,7 @@ def _nodes_of(
         nodes, number = np.unique(points, axis=0, return_inverse=True)
         node_of = number.ravel()[node_of]
     if nodes.shape[0] < 2:
-        raise InputError(
+        raise EqualRowsError(
             "all rows are equal, or differ by less than rounding; give rows that differ, or subtract the "
             "mean of the columns."
         )
@@ -307,8 +313,9 @@ def _joined(graph: Any, nodes: Any, scales: np.ndarray, nearest: tuple[np.ndarra
     from scipy.sparse.csgraph import connected_components
 
     count, component = connected_components(graph, directed=False)
+    are_many = count > MANY_COMPONENTS and nodes.shape[0] > SEARCHED_NODES
     while count > 1:
-        ends, gaps = _shortest_edges(nodes, component, *nearest)
+        ends, gaps = _shortest_edges(nodes, component, *nearest, are_many)
         _, once = np.unique(np.sort(ends, axis=1), axis=0, return_index=True)  # two may choose the same edge
         (a, b), gaps = ends[once].T, gaps[once]
         edges = coo_array((_bridge_weights(gaps, scales[a], scales[b]), (a, b)), shape=graph.shape).tocsr()
@@ -318,12 +325,12 @@ def _joined(graph: Any, nodes: Any, scales: np.ndarray, nearest: tuple[np.ndarra
 
 
 def _shortest_edges(
-    nodes: Any, component: np.ndarray, numbers: np.ndarray, distances: np.ndarray
+    nodes: Any, component: np.ndarray, numbers: np.ndarray, distances: np.ndarray, are_many: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The shortest edge of each component but the largest to any other: its two ends, and its length.
 
     A component has a search of its own if the nearest nodes of some of its nodes do not reach beyond it; of
-    equally near nodes the first counts.
+    equally near nodes the first counts. One of many is searched for in the component with the nearest mean.
     """
     outside = component[numbers] != component[:, None]
     each, place = np.arange(component.size), outside.argmax(axis=1)
@@ -333,19 +340,33 @@ def _shortest_edges(
     first = first[np.unique(component[first], return_index=True)[1]]  # of each component
     beyond = np.full(first.size, np.inf)  # other nodes are at least so far
     np.minimum.at(beyond, component[~reached], distances[~reached, -1])
+    near = _nearest_means(nodes, component) if are_many else None
     edges = [
         (first[one], numbers[first[one], place[first[one]]], gaps[first[one]])
         if gaps[first[one]] < beyond[one]
-        else _shortest_edge(nodes, component == one)
+        else _shortest_edge(
+            nodes, component == one, component != one if near is None else component == near[one]
+        )
         for one in np.argsort(-np.bincount(component), kind="stable")[1:]
     ]
     a, b, lengths = zip(*edges, strict=True)
     return np.array([a, b]).T, np.array(lengths)
 
 
-def _shortest_edge(nodes: np.ndarray, is_inside: np.ndarray) -> tuple[int, int, float]:
-    """The shortest edge between some nodes and all others: its two ends, and its length."""
-    inside, outside = np.flatnonzero(is_inside), np.flatnonzero(~is_inside)
+def _nearest_means(nodes: Any, component: np.ndarray) -> np.ndarray:
+    """The component whose mean is nearest to that of each."""
+    from scipy.sparse import csr_array
+    from sklearn.metrics import euclidean_distances
+
+    of_node = csr_array((1 / np.bincount(component)[component], component, np.arange(component.size + 1)))
+    apart = euclidean_distances(of_node.T @ nodes)
+    np.fill_diagonal(apart, np.inf)
+    return np.asarray(apart.argmin(axis=1))
+
+
+def _shortest_edge(nodes: Any, is_inside: np.ndarray, is_outside: np.ndarray) -> tuple[int, int, float]:
+    """The shortest edge between some nodes and others: its two ends, and its length."""
+    inside, outside = np.flatnonzero(is_inside), np.flatnonzero(is_outside)
     search = SparseSearch if hasattr(nodes, "indptr") else search_all
     numbers, distances = search(nodes[outside]).nearest(nodes[inside], 1)
     nearest = distances[:, 0].argmin()

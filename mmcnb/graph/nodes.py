@@ -23,9 +23,7 @@ SEARCHED_NODES = 4096  # up to which a search in all nodes costs less than one i
 CHECKED_ROWS = 2000  # nodes on which the cells are measured
 CHECKED_NEIGHBOURS = 10  # of each of them, at least
 LEAST_RECALL = 0.995  # of the true neighbours
-LIKELY_PROBES = 16
 SHARED_ROWS = 1024  # that a thread searches at once
-COMPARISON_FLOPS = 1.5  # a product with a node, and its place among the candidates, in products
 Result = TypeVar("Result")
 Each = Any  # maps a function over items, as `map` does, perhaps in threads
 
@@ -438,9 +436,3 @@ def search_in_cells(
     needed = np.sort(np.concatenate(of_blocks(checked, probes, each)), axis=None)
     n_probes = int(needed[math.ceil(LEAST_RECALL * needed.shape[0]) - 1])
     return NodeSearch(nodes, starts, centres, n_probes), order
-
-
-def search_flops(n_nodes: int) -> float:
-    """About how many operations the search for the nearest nodes of a row takes, at most."""
-    nodes = n_nodes if n_nodes <= SEARCHED_NODES else min(n_nodes, LIKELY_PROBES * n_nodes**0.5)
-    return COMPARISON_FLOPS * 2.0 * LEADING_AXES * nodes

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from mmcnb.errors import InputError
-from mmcnb.graph.neighbours import N_NEIGHBORS, NodeGraph
+from mmcnb.graph.communities import MergeTree
+from mmcnb.graph.neighbours import LEAST_DISTANCE, N_NEIGHBORS, NodeGraph
 from mmcnb.graph.nodes import Axes, NodeSearch, check_fits
 from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
 from mmcnb.kernels import unchecked as kernels
 
+TREE = "pieces", "merges", "links"  # names of its arrays
 OWN = 1e-3  # of the distance to the second node: a row so near to the first one is of it
 
 
@@ -25,24 +27,36 @@ class Vote:
         Centres the rows, and reduces many columns.
     search : NodeSearch or SparseSearch
         The nodes.
-    shares : ndarray of shape (p, k), float64
-        1 in the column of the cluster of each node, and 0 elsewhere.
+    labels : ndarray of shape (p,), int64
+        Cluster of each node.
+    n_clusters : int
+        Number of clusters, k.
     sizes : ndarray of shape (p,), float64
         Weights of the nodes.
     n_neighbors : int
         Nearest nodes that vote on a row; a node votes on its own rows too.
+    tree : MergeTree or None, default=None
+        Nested clusters of the nodes.
+    offsets : ndarray of shape (p,) or None, default=None
+        What outlier scores subtract near each node.
+    threshold : float, default=inf
+        The outlier score above which rows are noise.
     """
 
     axes: Axes | AllColumns
     search: NodeSearch | SparseSearch
-    shares: np.ndarray
+    labels: np.ndarray
+    n_clusters: int
     sizes: np.ndarray
     n_neighbors: int
+    tree: MergeTree | None = None
+    offsets: np.ndarray | None = None
+    threshold: float = np.inf
 
     @property
     def n_features(self) -> int:
         """Number of clusters."""
-        return int(self.shares.shape[1])
+        return self.n_clusters
 
     @property
     def n_columns(self) -> int:
@@ -51,10 +65,35 @@ class Vote:
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Shares of dense or CSR rows, of shape (rows, k)."""
-        numbers, distances = self.search.nearest(self.axes(rows), self.n_neighbors)
-        weights, out = self._weights(numbers, distances), np.empty((numbers.shape[0], self.n_features), dtype)
-        kernels.node_averages_into(numbers, weights, self.shares, out)
+        return self.shares(*self.nearest(rows, self.n_neighbors), dtype)
+
+    def nearest(self, rows: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers and distances of the nodes nearest to dense or CSR rows."""
+        return self.search.nearest(self.axes(rows), min(count, self.sizes.size))
+
+    def shares(self, numbers: np.ndarray, distances: np.ndarray, dtype: Any) -> np.ndarray:
+        """Shares of rows with these nearest nodes."""
+        weights, out = self._weights(numbers, distances), np.empty((len(numbers), self.n_clusters), dtype)
+        kernels.node_shares_into(numbers, weights, self.labels, out)
         return out
+
+    def pieces(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
+        """Piece of the tree of rows with these nearest nodes: the one with the largest share."""
+        assert self.tree is not None
+        weights, pieces = self._weights(numbers, distances), self.tree.piece_of_node[numbers]
+        votes = np.stack([(weights * (pieces == one[:, None])).sum(axis=1) for one in pieces.T], axis=1)
+        return pieces[np.arange(len(pieces)), votes.argmax(axis=1)]
+
+    def outlier_scores(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
+        """Outlier scores of rows with these nearest nodes, one more than vote.
+
+        A row among ten equal ones is no outlier.
+        """
+        own = is_own(distances)
+        assert self.offsets is not None
+        scores = log_distances(distances, own) - self.offsets[numbers[:, 0]]
+        many = own & (self.sizes[numbers[:, 0]] >= self.n_neighbors * self.sizes.min())
+        return np.where(many, np.minimum(scores, 0.0), scores)
 
     def _weights(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Weights of the votes: a row of a heavy node counts lighter nodes less, and its own node more.
@@ -65,7 +104,7 @@ class Vote:
         weights = kernels.calibrated_weights(distances)
         if numbers.shape[1] == 1:
             return weights
-        own = np.flatnonzero(distances[:, 0] <= OWN * distances[:, 1])
+        own = np.flatnonzero(is_own(distances))
         sizes = self.sizes[numbers[own]]
         lighter = weights[own] * np.minimum(sizes / sizes[:, :1], 1.0)
         lighter[:, 0] += (weights[own] - lighter).sum(axis=1)
@@ -78,10 +117,16 @@ class Vote:
         arrays = {
             **self.axes.arrays(),
             **self.search.arrays(),
-            "labels": self.shares.argmax(axis=1),
+            "labels": self.labels,
             "sizes": self.sizes,
-            "search": np.array([getattr(self.search, "n_probes", 1), self.n_neighbors, self.n_features]),
+            "search": np.array([getattr(self.search, "n_probes", 1), self.n_neighbors, self.n_clusters]),
         }
+        if self.tree is not None:
+            parts = self.tree.piece_of_node, self.tree.merges, self.tree.links
+            arrays |= dict(zip(TREE, parts, strict=True))
+            arrays["offsets"] = np.asarray(self.offsets)
+        if self.threshold < np.inf:
+            arrays["threshold"] = np.array(self.threshold)
         return {f"graph_{name}": array for name, array in arrays.items()}
 
     @classmethod
@@ -98,11 +143,21 @@ class Vote:
         check_fits("search", bool((found >= 1).all() and (found[1:] <= p).all()))
         check_fits("sizes", sizes.shape == (p,) and bool((sizes > 0).all()))
         check_fits("labels", labels.shape == (p,) and bool(((labels >= 0) & (labels < found[2])).all()))
-        return cls(axes, search, _indicators(labels, int(found[2])), sizes, int(found[1]))
+        tree = MergeTree.restore([given[name] for name in TREE], p) if TREE[0] in given else None
+        offsets, threshold = given.get("offsets"), float(given.get("threshold", np.inf))
+        check_fits("offsets", offsets is None or offsets.shape == (p,))
+        is_whole = (tree is None) == (offsets is None) and (tree is not None or threshold == np.inf)
+        check_fits("pieces", is_whole)
+        return cls(axes, search, labels, int(found[2]), sizes, int(found[1]), tree, offsets, threshold)
 
 
-def vote(graph: NodeGraph, labels: np.ndarray, n_clusters: int) -> Vote:
-    """The vote of the nodes of a graph, by their labels.
+def is_own(distances: np.ndarray) -> np.ndarray:
+    """Which rows are of their nearest node, by the distances to the nearest ones."""
+    return np.asarray(distances[:, 0] <= OWN * distances[:, min(1, distances.shape[1] - 1)])
+
+
+def vote(graph: NodeGraph, labels: np.ndarray, n_clusters: int, **more: Any) -> Vote:
+    """The vote of the nodes of a graph, by their labels; ``more`` has other parts of it.
 
     Examples
     --------
@@ -115,9 +170,72 @@ def vote(graph: NodeGraph, labels: np.ndarray, n_clusters: int) -> Vote:
     >>> shares.argmax(axis=1)
     array([0, 0, 1, 1])
     """
-    count = min(N_NEIGHBORS, graph.n_nodes)
-    return Vote(graph.axes, graph.search, _indicators(labels, n_clusters), graph.sizes, count)
+    count = min(N_NEIGHBORS, graph.sizes.size)
+    return Vote(graph.axes, graph.search, labels.astype(np.int64), n_clusters, graph.sizes, count, **more)
 
 
-def _indicators(labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    return np.eye(n_clusters)[labels]
+# -- outliers --------------------------------------------------------------------------------------
+
+
+def outlier_offsets(graph: NodeGraph, labels: np.ndarray, if_small: float = 2.0) -> np.ndarray:
+    """What is subtracted from the logarithm of the distance to the tenth node, for each nearest node.
+
+    Parameters
+    ----------
+    graph : NodeGraph
+        The nodes.
+    labels : ndarray of shape (p,), int64
+        Their clusters.
+    if_small : float, default=2.0
+        What scores gain in a cluster of fewer than 1 % of the nodes.
+
+    Returns
+    -------
+    ndarray of shape (p,)
+        The median in the cluster of the node, less that.
+    """
+    logs, offsets = log_distances(graph.distances), np.empty(labels.size)
+    for cluster in range(int(labels.max()) + 1):
+        inside = labels == cluster
+        is_small = np.count_nonzero(inside) < labels.size / 100
+        offsets[inside] = np.median(logs[inside]) - if_small * is_small
+    return offsets
+
+
+def log_distances(distances: np.ndarray, is_own: Any = False) -> np.ndarray:
+    """Logarithm of the distance to the tenth node, not counting the one that a row belongs to."""
+    place = np.minimum(N_NEIGHBORS - 1 + np.asarray(is_own), distances.shape[1] - 1)
+    tenth = distances[np.arange(len(distances)), place]
+    return np.asarray(np.log(np.maximum(tenth, LEAST_DISTANCE)))
+
+
+def noise_threshold(graph: NodeGraph, offsets: np.ndarray, noise: Any, deviations: float = 2.5) -> float:
+    """The outlier score above which a row is noise.
+
+    Parameters
+    ----------
+    graph : NodeGraph
+        The nodes.
+    offsets : ndarray of shape (p,)
+        From `outlier_offsets`.
+    noise : "auto" or float
+        "auto" is so many robust deviations above the median; a share leaves about so much of the rows out.
+    deviations : float, default=2.5
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph.neighbours import node_graph
+    >>> from mmcnb.graph.vote import noise_threshold, outlier_offsets
+    >>> graph = node_graph(np.random.RandomState(0).normal(size=(99, 2)), None, np.random.RandomState(0))
+    >>> offsets = outlier_offsets(graph, np.zeros(99, int))
+    >>> noise_threshold(graph, offsets, 0.2) < noise_threshold(graph, offsets, 0.01)
+    True
+    """
+    scores = log_distances(graph.distances) - offsets
+    if noise == "auto":
+        median = np.median(scores)
+        return float(median + deviations * 1.4826 * np.median(np.abs(scores - median)))
+    order = np.argsort(-scores, kind="stable")
+    beyond = np.cumsum(graph.sizes[order]) <= noise * graph.sizes.sum()
+    return float(scores[order[min(int(beyond.sum()), order.size - 1)]])

@@ -124,7 +124,7 @@ class WorkingSet:
     def __init__(self, training_set: TrainingSet) -> None:
         self.training_set = training_set
         self.generators: list[Any] = [training_set.all_rows()]  # the only one that is always feasible
-        self.labels: Labels | None = None  # that the planes have
+        self.labels: Any = None  # that the planes have
         self.s = self.t = np.empty(0)
         self.centred = self.coefs = np.empty((0, 0))
 
@@ -170,7 +170,7 @@ class WorkingSet:
     @property
     def evaluations(self) -> int:
         """Kernel evaluations so far, in units of the number of rows."""
-        return 0 if self.training_set.basis is None else self.training_set.basis.shape[0]
+        return 0 if self.training_set.basis is None else self.training_set.features.n_features
 
     @property
     def gram(self) -> np.ndarray:

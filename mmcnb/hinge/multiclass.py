@@ -266,42 +266,30 @@ def fit_on_landmarks(session: FitSession, settings: SearchSettings, config: Sear
     refinement = HingeRefinement(session.engine, sample, partition, config)
     model = sample.model(session, partition.alpha)
     features = session.cached(model.features(session.samples))
-    least_squares = replace(session, record=least_squares_record(session.record))
+
+    def record_j(row: dict[str, Any]) -> None:  # the objective of least squares has a column of its own
+        renamed = {"J" if name == "objective" else name: row[name] for name in row}
+        session.record(renamed | {"stage": LEAST_SQUARES})
+
+    least_squares = replace(session, record=record_j)
     labelled = label_all_rows(least_squares, partition, sample, features, best.labels, PASSES)
     solution = refinement.widest_margin(session, labelled, features)
     scores = solution.hyperplane
     start, weights = np.zeros(partition.n_clusters), sample.features.weights
     b = kernels.size_multipliers(scores.decide(sample.values), *labelled.bounds, weights, start)
     model = replace(model, rule=scores.shifted(b), ridge=None)
-    random = refinement.random_solution(solution.C)
+    result = multiclass_result(session, model, features, solution, refinement.random_solution(solution.C))
     converged, gamma = labelled.settled and solution.status == "converged", sample.kernel.gamma
-    return multiclass_result(
-        *(session, model, features, solution, random),
-        {"gamma": gamma, "converged": converged},
-        gamma=gamma,
-        sample_objective=float(best.objective),
-    )
-
-
-def least_squares_record(record: Record) -> Record:
-    """A record of least-squares passes: their objective goes to the column J."""
-    return lambda row: record(
-        {"J" if name == "objective" else name: value for name, value in row.items()}
-        | {"stage": LEAST_SQUARES}
-    )
+    fitted = result.attributes | {"gamma": gamma, "converged": converged}
+    report = result.report | {"gamma": gamma, "sample_objective": float(best.objective)}
+    return replace(result, attributes=fitted, report=report)
 
 
 # -- the result --------------------------------------------------------------------------------
 
 
 def multiclass_result(
-    session: FitSession,
-    model: Model,
-    features: Samples,
-    solution: SubproblemResult,
-    random: SubproblemResult,
-    fitted: dict[str, Any],
-    **entries: Any,
+    session: FitSession, model: Model, features: Samples, solution: SubproblemResult, random: SubproblemResult
 ) -> FitResult:
     """The result of a fit of any number of clusters.
 
@@ -317,10 +305,6 @@ def multiclass_result(
         Where the last cutting-plane loop ended.
     random : SubproblemResult
         The solution for random labels on the sample.
-    fitted : dict
-        Further fitted attributes.
-    **entries
-        Further entries of the report.
 
     Returns
     -------
@@ -334,6 +318,6 @@ def multiclass_result(
     report, warnings = separation(solution, random)
     if empty:
         warnings.append(f"{empty} of the {sizes.shape[0]} clusters hold no row; give fewer clusters.")
-    attributes = {"rho": solution.quadratic.rho, "objective": solution.value(hinge / sizes.sum()), **fitted}
+    attributes = {"rho": solution.quadratic.rho, "objective": solution.value(hinge / sizes.sum())}
     per_cluster = {"sizes": whole_numbers(sizes.tolist())}
-    return FitResult(model, features, attributes, report | entries, per_cluster, first, warnings)
+    return FitResult(model, features, attributes, report, per_cluster, first, warnings)

@@ -15,12 +15,12 @@ import numpy as np
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, tag
 from mmcnb.errors import InputError
-from mmcnb.features.base_kernels import grams_of
+from mmcnb.features.base_kernels import grams_of, kernel_names
 from mmcnb.features.kernel import KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import normalization_of, principal_features, total_variance_of
 from mmcnb.features.rules import GivenLabels
 from mmcnb.hinge.cccp import continuation
-from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, WorkingSet
+from mmcnb.hinge.cutting_plane import SubproblemResult, WorkingSet
 from mmcnb.hinge.multiclass import ROUNDS, MulticlassTrainingSet, multiclass_result
 from mmcnb.hinge.qp import PlaneSolution, Threshold, solve_kernel_planes
 from mmcnb.hinge.sample_search import TIE, KernelFeatures, RestartResult, SearchConfig, fit_random_labels
@@ -59,7 +59,7 @@ class MultipleKernelWorkingSet(WorkingSet):
     def __init__(self, training_set: TrainingSet, columns: Sequence[slice]) -> None:
         super().__init__(training_set)
         self.columns = tuple(columns)
-        self.kernel_weights = np.full(len(self.columns), len(self.columns) ** -0.5)
+        self.kernel_weights: Any = np.full(len(self.columns), len(self.columns) ** -0.5)
 
     @property
     def grams(self) -> list[np.ndarray]:
@@ -69,11 +69,6 @@ class MultipleKernelWorkingSet(WorkingSet):
         pairs = [[side[..., one].reshape(count, -1) for side in (centred, coefs)] for one in self.columns]
         products = [one @ other.T for one, other in pairs]
         return [(product + product.T) / 2 for product in products]
-
-    @property
-    def evaluations(self) -> int:
-        """Those of all kernels."""
-        return len(self.columns) * super().evaluations
 
     def _row(self, solution: SubproblemResult, planes: int) -> dict[str, Any]:
         """The row of a sweep, with the weights of the kernels."""
@@ -86,7 +81,6 @@ class MultipleKernelWorkingSet(WorkingSet):
         if not any(np.diag(gram).max() > 0 for gram in grams):
             return replace(super().solve(C, balance, threshold), kernel_weights=self.kernel_weights)
         solution = solve_kernel_planes(grams, self.s, self.t, C, balance, threshold)
-        assert solution.kernel_weights is not None
         self.kernel_weights = solution.kernel_weights
         return solution
 
@@ -183,11 +177,7 @@ def _narrow(z: np.ndarray) -> np.ndarray:
 
 
 def search_clusters(
-    session: FitSession,
-    sample: MultipleKernelSample,
-    partition: PartitionConfig,
-    config: SearchConfig,
-    separable: bool = True,
+    session: FitSession, sample: MultipleKernelSample, partition: PartitionConfig, config: SearchConfig
 ) -> RestartResult | None:
     """Cluster a sample by least squares, and refine the best partitions at rising C.
 
@@ -201,8 +191,6 @@ def search_clusters(
         How to partition. Size constraints hold in the search; later only the minimum size does.
     config : SearchConfig
         What to try.
-    separable : bool, default=True
-        Whether to reject fits whose margin is 0.
 
     Returns
     -------
@@ -216,8 +204,7 @@ def search_clusters(
     distinct = {canonical_labels(one.labels).tobytes(): one.labels for one in partitions}
     starts = list(enumerate(distinct.values()))[: config.n_init]
     candidate = sample.candidate(session.engine, partition.floor(features.total))
-    total_variance = total_variance_of(sample.z, sample.weights) if separable else 0.0
-    objective = Objective(config.threshold, config.balance, total_variance)
+    objective = config.objective(candidate)
 
     def run_start(start: tuple[int, np.ndarray], record: Record) -> RestartResult | None:
         number, labels = start
@@ -227,7 +214,9 @@ def search_clusters(
         state = continuation(working_set, GivenLabels(labels), *given)
         if state is None:
             return None
-        return RestartResult(candidate, objective, working_set, state, number, (state.solution.score,))
+        return RestartResult(
+            candidate, config, objective, working_set, state, number, (state.solution.score,)
+        )
 
     best: RestartResult | None = None
     for restart in filter(None, run_starts(session.engine, run_start, starts, session.record)):
@@ -236,11 +225,7 @@ def search_clusters(
 
 
 def fit_clusters(
-    session: FitSession,
-    sample: MultipleKernelSample,
-    partition: PartitionConfig,
-    config: SearchConfig,
-    **attributes: Any,
+    session: FitSession, sample: MultipleKernelSample, partition: PartitionConfig, config: SearchConfig
 ) -> FitResult:
     """Search more than two clusters on the sample, and refine the best start on all rows.
 
@@ -254,25 +239,24 @@ def fit_clusters(
         How to partition it.
     config : SearchConfig
         Settings of the search.
-    **attributes
-        Further fitted attributes.
 
     Returns
     -------
     FitResult
-        The result, with the weights of the kernels.
+        The result, with the names and weights of the kernels.
     """
     # With many clusters some labels change in every round, and later rounds improve nothing.
     limits = replace(config.limits, max_rounds=min(ROUNDS, config.limits.max_rounds))
     config = replace(config, limits=limits)
-    given = session, sample, partition, config
-    restart = search_clusters(*given) or search_clusters(*given, separable=False)
+    restart = search_clusters(session, sample, partition, config)
+    restart = restart or search_clusters(session, sample, partition, replace(config, separable=False))
     assert restart is not None  # without separability no search fails
     counted = replace(session, weights=relative_weights(session.weights))  # sizes are counted in rows
-    state, model = refined(counted, restart, config)
+    state, model = refined(counted, restart)
     random_state = np.random.RandomState(config.seed)
     labels = random_labels(restart.training_set.n_samples, partition.shares, random_state)
     random = fit_random_labels(restart, config, GivenLabels(labels))
-    fitted, features = {"converged": state.status == "converged"} | attributes, state.training_set.features
-    result = multiclass_result(session, model, features, state.solution, random, fitted)
-    return result if session.has_more_rows else replace(result, features=model.features(session.samples))
+    fitted = {"converged": state.status == "converged", "kernel_names": kernel_names(sample.kernels)}
+    result = multiclass_result(session, model, state.training_set.features, state.solution, random)
+    features = result.features if session.has_more_rows else model.features(session.samples)
+    return replace(result, attributes=result.attributes | fitted, features=features)

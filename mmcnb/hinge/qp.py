@@ -116,12 +116,7 @@ def solve_planes(
 
 
 def solve_kernel_planes(
-    grams: Sequence[np.ndarray],
-    s: np.ndarray,
-    t: np.ndarray,
-    C: float,
-    balance: float = 0.0,
-    threshold: Threshold = "fixed",
+    grams: Sequence[np.ndarray], s: np.ndarray, t: np.ndarray, C: float, balance: float, threshold: Threshold
 ) -> PlaneSolution:
     """Solve the SOCP of the cutting planes.
 
@@ -133,9 +128,9 @@ def solve_kernel_planes(
         Mean of each plane's rows, and of its signed rows.
     C : float
         Bound of the multipliers.
-    balance : float, default=0.0
+    balance : float
         Bound l/n of the mean decision value, in units of rho.
-    threshold : {"fixed", "adaptive"}, default="fixed"
+    threshold : {"fixed", "adaptive"}
         Whether rho is 1, as in the paper, or a variable.
 
     Returns
@@ -161,14 +156,11 @@ def solve_kernel_planes(
     >>> import numpy as np
     >>> from mmcnb.hinge.qp import solve_kernel_planes
     >>> grams = [np.array([[3.0]]), np.array([[4.0]])]
-    >>> solution = solve_kernel_planes(grams, np.ones(1), np.zeros(1), C=2.0)
+    >>> solution = solve_kernel_planes(grams, np.ones(1), np.zeros(1), 2.0, 0.0, "fixed")
     >>> solution.kernel_weights.round(6), round(solution.norm2, 6)
     (array([0.6, 0.8]), 0.2)
     """
-    scale = float(np.mean([np.diag(gram) for gram in grams]))
-    if not scale > 0:
-        raise InputError("the planes are zero under every kernel, so no kernel has a weight; give others.")
-    problem = _cone_problem(list(grams), scale, s, t, C, balance, threshold)
+    problem = _cone_problem(grams, s, t, C, balance, threshold)
     multipliers = np.maximum(_solve(*problem)[: s.shape[0]], 0.0)
     q = np.array([max(0.0, float(multipliers @ gram @ multipliers)) for gram in grams])
     weights = q / np.linalg.norm(q) if q.max() > 0 else np.full(len(grams), len(grams) ** -0.5)
@@ -177,17 +169,14 @@ def solve_kernel_planes(
 
 
 def _cone_problem(
-    grams: list[np.ndarray],
-    scale: float,
-    s: np.ndarray,
-    t: np.ndarray,
-    C: float,
-    balance: float,
-    threshold: Threshold,
+    grams: Sequence[np.ndarray], s: np.ndarray, t: np.ndarray, C: float, balance: float, threshold: Threshold
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Any]]:
     """Cost, rows, right sides and cones of the SOCP in λ, u (with a balance), q and |q|, up to scale."""
     import clarabel
 
+    scale = float(np.mean([np.diag(gram) for gram in grams]))
+    if not scale > 0:
+        raise InputError("the planes are zero under every kernel, so no kernel has a weight; give others.")
     planes, kernels = s.shape[0], len(grams)
     with_u, adaptive = balance > 0, threshold == "adaptive"
     first_q = planes + with_u
@@ -202,9 +191,8 @@ def _cone_problem(
     linear = [np.r_[np.ones(planes), np.zeros(size - planes)], *-np.eye(size)[:planes]]
     right = [C / unit, *np.zeros(planes)]
     if with_u:
-        for sign in (1.0, -1.0):
-            linear.append(np.r_[sign * t, -1.0, np.zeros(kernels + 1)])
-            right.append(0.0)
+        linear += [np.r_[sign * t, -1.0, np.zeros(kernels + 1)] for sign in (1.0, -1.0)]
+        right += [0.0, 0.0]
     if adaptive:
         linear.append(-linear_term)
         right.append(-1.0)

@@ -212,7 +212,10 @@ def least_squares_labels(
     >>> [abs(labels.y[:5].sum()) for labels in least_squares_labels(z, np.random.RandomState(0))]
     [np.int64(5), np.int64(5)]
     """
-    features = nystroem.principal_features(_dense(z, weights), weights)
+    # The leading components where columns are sparse or many.
+    narrow = isinstance(z, np.ndarray) and z.shape[1] <= nystroem.MANY_COLUMNS
+    rows = z if narrow else nystroem.principal_directions(z, LEADING, weights)
+    features = nystroem.principal_features(rows, weights)
     flip = random_labels(z.shape[0], HALVES, random_state)
     if (features.z == features.z[:1]).all():  # all rows are equal under the kernel
         return _signed(flip, random_state), _signed(flip, random_state)
@@ -222,12 +225,6 @@ def least_squares_labels(
     path = regularization_path(features, flip, 2, floor_bounds(features.total, 2, 2 * least)).labels
     searched = _local_search_labels(features, least, random_state)
     return _signed(path, random_state), _signed(searched, random_state)
-
-
-def _dense(z: Any, weights: np.ndarray | None) -> np.ndarray:
-    """The features, or their leading components where columns are sparse or many."""
-    narrow = isinstance(z, np.ndarray) and z.shape[1] <= nystroem.MANY_COLUMNS
-    return z if narrow else nystroem.principal_directions(z, LEADING, weights)
 
 
 def _local_search_labels(
@@ -288,6 +285,8 @@ class SearchConfig:
         Kind of starts.
     n_init : int, default=6
         Number of starts.
+    separable : bool, default=True
+        Whether to reject fits whose margin is 0.
     """
 
     path: tuple[float, ...]
@@ -299,11 +298,18 @@ class SearchConfig:
     eta: float = 0.01
     init: str = "mixed"
     n_init: int = 6
+    separable: bool = True
 
     @property
     def warm_path(self) -> tuple[float, ...]:
         """The path of labels that least squares found: they need no C near 1."""
         return tuple(C for C in self.path if C >= WARM_C) or self.path[-1:]
+
+    def objective(self, candidate: KernelFeatures) -> Objective:
+        """What is minimised under a kernel."""
+        z, weights = candidate.z, candidate.weights
+        total_variance = nystroem.total_variance_of(z, weights) if self.separable else 0.0
+        return Objective(self.threshold, self.balance, total_variance)
 
 
 def search_config(
@@ -329,6 +335,8 @@ class RestartResult:
     ----------
     candidate : KernelFeatures
         The sample under this kernel.
+    config : SearchConfig
+        Settings of the search.
     objective : Objective
         What was minimised.
     working_set : WorkingSet
@@ -344,6 +352,7 @@ class RestartResult:
     """
 
     candidate: KernelFeatures
+    config: SearchConfig
     objective: Objective
     working_set: WorkingSet
     state: CCCPResult
@@ -398,28 +407,24 @@ class RestartResult:
 
 
 def search_bandwidth(
-    candidate: KernelFeatures,
-    config: SearchConfig,
-    record: Record,
-    accept_degenerate: bool = False,
-    partitions: Sequence[GivenLabels] = (),
+    candidate: KernelFeatures, config: SearchConfig, record: Record, partitions: Sequence[GivenLabels] = ()
 ) -> RestartResult | None:
     """Run all starts at the first C, and the distinct ones along the whole path; refine the best.
 
     Given partitions enter the path at C = 2, and win where they are clearly ahead.
     """
-    total_variance = 0.0 if accept_degenerate else nystroem.total_variance_of(candidate.z, candidate.weights)
-    objective = Objective(config.threshold, config.balance, total_variance)
-    random_state = np.random.RandomState(config.seed)
+    objective, random_state = config.objective(candidate), np.random.RandomState(config.seed)
     limits, known = config.limits, (candidate.weights, partitions)
     starts = starting_labels(config.init, config.n_init, candidate.z, random_state, *known)
-    pieces = pieces_of(config.path)
+    first, early, rest = pieces_of(config.path)
+    # The first C would lose a partition by least squares.
+    warm_pieces = (), early[-1:], rest if early else rest[-1:]
     best: RestartResult | None = None
     seen = set[tuple[int, bytes]]()  # labels at the ends of the pieces; of starts that meet one continues
     for number, (labels, warm) in enumerate(starts):
         working_set, scores = candidate.new_working_set(), list[float]()
         tagged = _tag(record, number, candidate.kernel)
-        for piece, path in enumerate(_of_partition(pieces) if warm else pieces):
+        for piece, path in enumerate(warm_pieces if warm else (first, early, rest)):
             if not path:
                 continue
             given = working_set, labels, objective, path, config.eta, limits, tagged
@@ -436,17 +441,16 @@ def search_bandwidth(
             if piece > 0:
                 scores.append(state.solution.score)
         if scores:
-            restart = RestartResult(candidate, objective, working_set, state, number, tuple(scores))
+            restart = RestartResult(candidate, config, objective, working_set, state, number, tuple(scores))
             if restart.is_better_than(best, WARM_LEAD if warm else TIE):
                 best = restart
-    return best and _settled(best, config, _tag(record, best.start, candidate.kernel))
+    return best and _settled(best, _tag(record, best.start, candidate.kernel))
 
 
-def _settled(restart: RestartResult, config: SearchConfig, record: Record) -> RestartResult:
+def _settled(restart: RestartResult, record: Record) -> RestartResult:
     """Refine the best start until its labels no longer change."""
-    C, limits = restart.state.solution.C, config.limits
-    labels, objective = restart.state.labels, restart.objective
-    state = continuation(restart.working_set, labels, objective, (C,), config.eta, limits, record)
+    config, given = restart.config, (restart.working_set, restart.state.labels, restart.objective)
+    state = continuation(*given, (restart.state.solution.C,), config.eta, config.limits, record)
     if state is None:
         return restart
     state = replace(state, quantile_steps=restart.state.quantile_steps + state.quantile_steps)
@@ -469,23 +473,13 @@ def pieces_of(path: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, 
     return first, path[1 : 1 + passed], path[len(first) + passed :]
 
 
-def _of_partition(pieces: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
-    """The pieces of a start by least squares: the first C would lose its partition."""
-    _, early, rest = pieces
-    return (), early[-1:], rest if early else rest[-1:]
-
-
 def _tag(record: Record, start: int, kernel: Any) -> Record:
     gamma = kernel.gamma if isinstance(kernel, Kernel) else np.nan
     return tag(record, stage="sample", start=start, gamma=gamma)
 
 
 def search_sample(
-    engine: Engine,
-    candidates: Sequence[Callable[[], KernelFeatures]],
-    config: SearchConfig,
-    record: Record,
-    accept_degenerate: bool = False,
+    engine: Engine, candidates: Sequence[Callable[[], KernelFeatures]], config: SearchConfig, record: Record
 ) -> list[RestartResult]:
     """Try every bandwidth; the best result comes first.
 
@@ -501,8 +495,6 @@ def search_sample(
         What to try.
     record : callable
         Called with one dict per sweep, in the order of the candidates; ``clock`` is the time of the sweep.
-    accept_degenerate : bool, default=False
-        Accept fits whose margin is 0.
 
     Returns
     -------
@@ -521,7 +513,7 @@ def search_sample(
         return sample, least_squares_labels(sample.z, random_state, sample.weights, config.limits.least)
 
     def run_start(sample: KernelFeatures, record: Record) -> RestartResult | None:
-        return search_bandwidth(sample, config, record, accept_degenerate, partitions)
+        return search_bandwidth(sample, config, record, partitions)
 
     order = sorted(range(len(candidates)), key=lambda number: number != middle)  # the longest work first
     prepared = dict(zip(order, run_starts(engine, prepare, order, in_threads=in_threads), strict=True))

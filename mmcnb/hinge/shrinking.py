@@ -245,8 +245,7 @@ class Shrinking:
             numbers, vectors, y, _ = (field[represented] for field in majority)
             return Part(numbers, vectors, y, sizes)
         chosen = rows[drawn_members(labels, weights, self.random_state)]
-        order = np.argsort(chosen)
-        return active.part(self.engine, chosen[order], -1, sizes[order])
+        return active.part(self.engine, chosen, -1, sizes)
 
 
 def drawn_members(labels: np.ndarray, weights: np.ndarray, random_state: Any) -> np.ndarray:

@@ -32,15 +32,13 @@ AGREEMENT = 0.9  # of the labels at two bandwidths; below it the criteria disagr
 NO_CLUSTERS = "no clusters found: |w| is no larger than random labels give; try another gamma."
 DISAGREE = "the judges of the width disagree"
 Refined = tuple[CCCPResult, Model]  # where a refinement ended, and the model without its hyperplane
-Refine = Callable[[FitSession, RestartResult, Model, SearchConfig], Refined]
+Refine = Callable[[FitSession, RestartResult, Model], Refined]
 
 
 # -- all rows ----------------------------------------------------------------------------------
 
 
-def refine_on_all_rows(
-    session: FitSession, restart: RestartResult, model: Model, config: SearchConfig
-) -> Refined:
+def refine_on_all_rows(session: FitSession, restart: RestartResult, model: Model) -> Refined:
     """Refine the labels and cutting planes of the sample on all rows.
 
     With many rows a larger sample comes in between. A few are held in memory, where rounds are compiled.
@@ -50,18 +48,18 @@ def refine_on_all_rows(
     over, working_set, state = restart.training_set.over, restart.working_set, restart.state
     size, row_sum, few = larger_sample(n, compiled), None, None
     if size:
-        drawn, weights, row_sum = draw_larger_sample(session, features, size, config.seed)
+        drawn, weights, row_sum = draw_larger_sample(session, features, size, restart.config.seed)
         larger = over(drawn, weights, hold_labels=True)
         working_set, labels = working_set.over(larger), larger.labels_of(state.boundary)
         stage = "all rows" if size == n else "larger sample"
-        state = last_steps(session, restart, working_set, labels, config, None, stage)
+        state = last_steps(session, restart, working_set, labels, None, stage)
         if size == n:
             return replace(state, training_set=over(features, session.weights, row_sum=row_sum)), model
         # If reads are limited, the larger sample gives the quantiles.
         few = larger if session.plan.needs.sweeps <= FEW_SWEEPS else None
     training_set = over(features, session.weights, row_sum=row_sum, sketch=few)
     labels, working_set = training_set.labels_of(state.boundary), working_set.over(training_set)
-    return last_steps(session, restart, working_set, labels, config, session.plan.needs.sweeps), model
+    return last_steps(session, restart, working_set, labels, session.plan.needs.sweeps), model
 
 
 def draw_larger_sample(
@@ -86,7 +84,6 @@ def last_steps(
     restart: RestartResult,
     working_set: WorkingSet,
     labels: Labels,
-    config: SearchConfig,
     sweeps: int | None,
     stage: str = "all rows",
 ) -> CCCPResult:
@@ -94,7 +91,7 @@ def last_steps(
 
     Where the labels cannot be separated at the last C, lower ones are tried.
     """
-    training_set, budget = working_set.training_set, SweepBudget(sweeps)
+    training_set, budget, config = working_set.training_set, SweepBudget(sweeps), restart.config
     most = FINAL_ROUNDS if larger_sample(training_set.n_samples) else config.limits.max_rounds
     still = STILL_SHARE * training_set.total_weight
     limits = replace(config.limits, changed=still, max_rounds=min(most, config.limits.max_rounds))
@@ -106,16 +103,14 @@ def last_steps(
     raise AssertionError("unreachable: without a total variance nothing is degenerate")
 
 
-def refined(
-    session: FitSession, restart: RestartResult, config: SearchConfig, refine: Refine = refine_on_all_rows
-) -> Refined:
+def refined(session: FitSession, restart: RestartResult, refine: Refine = refine_on_all_rows) -> Refined:
     """Where a start on the sample ends on all rows, and its model."""
     training_set, empty = restart.training_set, Hyperplane(np.empty(0), 0.0)
     dtype = training_set.features.dtype.name
     model = Model(empty, restart.candidate.kernel, training_set.basis, session.scaling, dtype)
     state = restart.state
     if session.has_more_rows:
-        state, model = refine(session, restart, model, config)
+        state, model = refine(session, restart, model)
     return state, replace(model, rule=state.boundary, kernel_weights=state.solution.quadratic.kernel_weights)
 
 
@@ -151,8 +146,9 @@ def fit_two_clusters(
     """
     restarts = search_sample(session.engine, candidates, config, session.record)
     if not restarts:  # not even the first C separates the rows: the report says that no clusters were found
-        restarts = search_sample(session.engine, candidates[:1], config, session.record, True)
-    restart, (state, model) = restarts[0], refined(session, restarts[0], config, refine)
+        accepting = replace(config, separable=False)
+        restarts = search_sample(session.engine, candidates[:1], accepting, session.record)
+    restart, (state, model) = restarts[0], refined(session, restarts[0], refine)
     solution, statistics = state.solution, state.solution.statistics
     if state.threshold != 0.0:  # the statistics are those of another threshold
         training_set = restart.training_set.over(model.features(session.samples), session.weights)

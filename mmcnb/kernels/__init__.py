@@ -36,9 +36,7 @@ def _twin_of_csr(name: str) -> Callable | None:
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = checked(getattr(unchecked, name), _twin_of_csr(name))
-    globals()[name] = value
-    return value
+    return globals().setdefault(name, checked(getattr(unchecked, name), _twin_of_csr(name)))
 
 
 def __dir__() -> list[str]:

@@ -243,10 +243,9 @@ def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
 
     @functools.wraps(function)
     def check_and_call(*args: Any, **kwargs: Any) -> Any:
-        if kwargs or len(args) != len(takes):
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            args = bound.args
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        args = bound.args
         sizes: Sizes = {}
         kinds, sparse = takes, of_csr is not None and hasattr(args[0], "indptr")
         if sparse:

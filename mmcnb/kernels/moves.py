@@ -211,13 +211,6 @@ def _best_targets(T, labels, counts, sums, diagonal, may_enter, by_mean, best, t
 
 
 @njit()
-def _move_own(row, labels, a, d, own):
-    """What T has of each row in its own cluster, as a row goes from a to d."""
-    for j in range(row.shape[0]):
-        own[j] += row[j] if labels[j] == d else -row[j] if labels[j] == a else 0.0
-
-
-@njit()
 def _allowed(counts, low, high, may_leave, may_enter):
     """Which clusters may give and take a row; True where sizes out of bounds force the next move."""
     over = under = False
@@ -288,7 +281,8 @@ def steepest_moves(R, labels, low, high, most, by_mean):
         a, d = labels[i], targets[i]
         sums[a] += diagonal[i] - 2.0 * T[a, i]
         sums[d] += diagonal[i] + 2.0 * T[d, i]
-        _move_own(R[i], labels, a, d, own)
+        for j in range(m):
+            own[j] += R[i, j] if labels[j] == d else -R[i, j] if labels[j] == a else 0.0
         _move(R, labels, T, counts, i, d)
         own[i] = T[d, i]
     return labels, most

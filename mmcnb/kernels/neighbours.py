@@ -278,38 +278,36 @@ def calibrated_weights(distances):
 @takes(
     numbers=Array("(rows, r)", "int64", least=0, below="p"),
     weights=Array("(rows, r)", "float64"),
-    values=Array("(p, q)", "float64"),
-    out=Array("(rows, q)", FLOATS, written=True),
+    labels=Array("(p,)", "int64", least=0, below="k"),
+    out=Array("(rows, k)", FLOATS, written=True),
 )
-def node_averages_into(numbers, weights, values, out):
-    """Weighted mean of the values of the nearest nodes of each row, Σ_j w_j v_j / Σ_j w_j.
+def node_shares_into(numbers, weights, labels, out):
+    """Share of each cluster in the weights of the nearest nodes of each row.
 
     Parameters
     ----------
     numbers : ndarray of shape (rows, r), int64, in [0, p)
     weights : ndarray of shape (rows, r), float64
         Positive.
-    values : ndarray of shape (p, q), float64
-        Values of the nodes.
-    out : ndarray of shape (rows, q), float32 or float64, overwritten
-        Overwritten; means are computed in float64.
+    labels : ndarray of shape (p,), int64, in [0, k)
+        Clusters of the nodes.
+    out : ndarray of shape (rows, k), float32 or float64, overwritten
+        Overwritten; sums are computed in float64.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels import node_averages_into
-    >>> out = np.empty((1, 1))
-    >>> node_averages_into(np.array([[0, 1]]), np.array([[3.0, 1.0]]), np.array([[0.0], [4.0]]), out)
+    >>> from mmcnb.kernels import node_shares_into
+    >>> out = np.empty((1, 2))
+    >>> node_shares_into(np.array([[0, 1]]), np.array([[3.0, 1.0]]), np.array([1, 0]), out)
     >>> out
-    array([[1.]])
+    array([[0.25, 0.75]])
     """
-    mean = np.empty(values.shape[1])
+    sums = np.empty(out.shape[1])
     for i in range(numbers.shape[0]):
-        mean[:], total = 0.0, 0.0
+        sums[:], total = 0.0, 0.0
         for j in range(numbers.shape[1]):
-            weight, value = weights[i, j], values[numbers[i, j]]
-            total += weight
-            for q in range(mean.size):
-                mean[q] += weight * value[q]
-        for q in range(mean.size):
-            out[i, q] = mean[q] / total
+            total += weights[i, j]
+            sums[labels[numbers[i, j]]] += weights[i, j]
+        for c in range(sums.size):
+            out[i, c] = sums[c] / total

@@ -48,87 +48,55 @@ def _range(values):
 
 
 @njit()
-def _all_are_one(weights):
-    lowest, largest = _range(weights)
-    return lowest == largest == 1.0
+def _find(margins, weights, order, limit):
+    """Where rows from the largest margin on weigh more than a limit: Hoare's FIND, by weight and in place.
 
-
-@njit()
-def _falling_order(values):
-    """The places of values from the largest to the smallest; of equal ones the first comes first."""
-    n, width = values.shape[0], 1
-    order, merged = np.empty(n, np.int64), np.empty(n, np.int64)
-    for i in range(n):
-        order[i] = i
-    while width < n:  # runs of this width are in order
-        for start in range(0, n, 2 * width):
-            left, middle, end = start, min(start + width, n), min(start + 2 * width, n)
-            right = middle
-            for place in range(start, end):
-                if right == end or (left < middle and values[order[left]] >= values[order[right]]):
-                    merged[place] = order[left]
-                    left += 1
-                else:
-                    merged[place] = order[right]
-                    right += 1
-        order, merged, width = merged, order, 2 * width
-    return order
-
-
-@njit()
-def _inside(margins, weights, low, high):
-    """How many rows of largest margin weigh at most ``high``, or at least ``low`` where it is the nearer."""
-    free = total = 0.0
-    for i in range(margins.shape[0]):
-        free += weights[i] if margins[i] > 0 else 0.0
-        total += weights[i]
-    if low <= free <= high:
-        return -1
-    if _all_are_one(weights):
-        return int(high) if free > high else int(low)
-    grain, inside, weight = 1e-9 * total, 0, 0.0
-    for i in _falling_order(margins):
-        if (weight + weights[i] > high + grain) if free > high else (weight >= low - grain):
-            break
-        weight += weights[i]
-        inside += 1
-    return inside
-
-
-@njit()
-def _partition(values, place):
-    """Bring the value of an order statistic to its place, no larger ones before it: Hoare's FIND."""
-    first, last = 0, values.shape[0] - 1
-    while first < last:
-        pivot, left, right = values[place], first, last
-        while left <= right:
-            while values[left] < pivot:
-                left += 1
-            while pivot < values[right]:
-                right -= 1
-            if left <= right:
-                values[left], values[right] = values[right], values[left]
-                left += 1
-                right -= 1
-        if right < place:
-            first = left
-        if place < left:
-            last = right
+    The rows before that place come first, of equal margins those of smaller numbers.
+    """
+    first, last, before = 0, order.shape[0] - 1, 0.0
+    while first <= last:
+        middle = (first + last) // 2
+        order[middle], order[last] = order[last], order[middle]
+        pivot, place, weight = order[last], first, before
+        for k in range(first, last):
+            i = order[k]
+            if margins[i] > margins[pivot] or (margins[i] == margins[pivot] and i < pivot):
+                order[k], order[place] = order[place], i
+                weight += weights[i]
+                place += 1
+        order[place], order[last] = pivot, order[place]
+        if weight > limit:
+            last = place - 1
+        elif weight + weights[pivot] > limit:
+            return place
+        else:
+            first, before = place + 1, weight + weights[pivot]
+    return first
 
 
 @njit()
 def _order_statistic(margins, weights, low, high):
     """The b_h nearest to 0 at which the rows of larger margin weigh between low and high."""
-    inside, n = _inside(margins, weights, low, high), margins.shape[0]
-    if inside < 0:
+    n, free, total = margins.shape[0], 0.0, 0.0
+    order = np.empty(n, np.int64)
+    for i in range(n):
+        order[i] = i
+        free += weights[i] if margins[i] > 0 else 0.0
+        total += weights[i]
+    if low <= free <= high:
         return 0.0
-    if inside == 0:
-        return _range(margins)[1] + 1.0
-    if inside >= n:
-        return _range(margins)[0] - 1.0
-    ordered = margins.copy()
-    _partition(ordered, n - inside)
-    return (ordered[n - inside] + _range(ordered[: n - inside])[1]) / 2
+    grain = 1e-9 * total
+    if free > high:
+        inside = _find(margins, weights, order, high + grain)
+    else:
+        inside = _find(margins, weights, order, low - grain) + 1
+    least, largest = np.inf, -np.inf
+    for k in range(n):
+        if k < inside:
+            least = min(least, margins[order[k]])
+        else:
+            largest = max(largest, margins[order[k]])
+    return largest + 1.0 if inside == 0 else least - 1.0 if inside >= n else (least + largest) / 2
 
 
 @njit()
@@ -332,7 +300,8 @@ def size_multipliers(scores, low, high, weights, start, rounds=5):
     most = np.int64(rounds)  # a constant would have `_rounds` compiled once more
     if _rounds(scores, low, high, weights, b, most):
         return b
-    if _all_are_one(weights):
+    lightest, heaviest = _range(weights)
+    if lightest == heaviest == 1.0:
         return _flow(scores, low, high, b)
     _rounds(scores, low, high, weights, b, 20 * most)
     return b

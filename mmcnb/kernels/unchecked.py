@@ -18,7 +18,7 @@ PUBLIC = _module_of(
     cutting_plane="decision_values most_violated_constraint plane_qp plane_sums",
     evolution="evolve_labels",
     moves="cluster_row_sums shake steepest_moves stochastic_moves",
-    neighbours="nearest_nodes_into node_averages_into",
+    neighbours="nearest_nodes_into node_shares_into",
     pairwise="polynomial_kernel_block_into rbf_kernel_block_into squared_norms",
     runner_up="cluster_scores most_violated_runner_ups",
     sizes="size_multipliers",
@@ -36,9 +36,8 @@ __all__ = sorted(_MODULE_OF)
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"mmcnb.kernels.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
+    module = import_module(f"mmcnb.kernels.{_MODULE_OF[name]}")
+    return globals().setdefault(name, getattr(module, name))
 
 
 def __dir__() -> list[str]:

@@ -261,7 +261,6 @@ def pseudo_centre_pass(
         Its total is the value and the row number of each cluster; the value is Σ_j K(x_i, x_j) in
         landmark features where norms are the same.
     """
-    if same_norms:
-        likeness = found.row_sums @ mapped.matrix @ mapped.matrix.T
-        return PseudoCentrePass(weights, found.rule, np.ascontiguousarray(likeness))
-    return PseudoCentrePass(weights, found.rule, np.ascontiguousarray(found.means @ mapped.matrix.T), mapped)
+    z = found.row_sums @ mapped.matrix if same_norms else found.means
+    coef = np.ascontiguousarray(z @ mapped.matrix.T)
+    return PseudoCentrePass(weights, found.rule, coef, None if same_norms else mapped)

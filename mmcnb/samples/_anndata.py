@@ -13,7 +13,7 @@ def open_anndata(data: Any, element: str | None) -> Samples:
 
     Parameters
     ----------
-    data : anndata.AnnData
+    data : anndata.AnnData, or its sparse rows of a file or a store
         In memory, backed, or a view of either.
     element : str or None
         ``"X"``, ``"raw/X"``, ``"layers/NAME"`` or ``"obsm/NAME"``; None is ``"X"``.
@@ -23,6 +23,8 @@ def open_anndata(data: Any, element: str | None) -> Samples:
     InputError
         The object has no such element; the message lists those it has.
     """
+    if not hasattr(data, "obsm"):
+        return open_samples(data.group, element)
     path = (element or "X").strip("/")
     kind, _, name = path.partition("/")
     found: Any = None
@@ -41,8 +43,3 @@ def open_anndata(data: Any, element: str | None) -> Samples:
     variables = {"X": data, "layers": data, "raw": data.raw}.get(kind)
     names = None if variables is None else plain_names(variables.var_names)
     return open_named(found, f"AnnData's {path}", names)
-
-
-def open_backed(rows: Any, element: str | None) -> Samples:
-    """Open AnnData's own sparse rows of a file or a store."""
-    return open_samples(rows.group, element)

@@ -63,11 +63,11 @@ class Samples(ABC):
     n_features: int
     dtype: np.dtype
     stored_dtype: np.dtype
-    is_sparse: bool
+    is_sparse: bool = False
     name: str
-    chunk_rows: int
+    chunk_rows: int = BLOCK_ROWS
     row_bytes: float
-    checksummed: bool
+    checksummed: bool = False
     edge_bytes: int = 0
     path: str | None = None
     element: str | None = None
@@ -82,6 +82,7 @@ class Samples(ABC):
         self.stored_dtype = np.dtype(stored_dtype)
         matrix.check_dtype(self.stored_dtype, name)
         self.dtype = matrix.block_dtype(self.stored_dtype)
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)  # of dense rows
 
     @cached_property
     def feature_names(self) -> list[str] | None:
@@ -159,14 +160,12 @@ class ChunkedSamples(Samples):
     do not have.
     """
 
-    _rows: Any
     opening: tuple[Any, Any, Any]
     identity: Any
 
     def _set_rows(self, rows: Any, chunk_rows: int) -> None:
         """Take dense rows, which are read by chunks."""
         self._rows, self.chunk_rows = rows, chunk_rows
-        self.row_bytes = float(self.n_features * self.dtype.itemsize)
         stored = self.n_features * self.stored_dtype.itemsize
         self.edge_bytes = edge_bytes([chunk_rows * stored], self.n_samples * stored)
 
@@ -219,12 +218,12 @@ class ContentDigest:
 
     def __init__(self, is_sparse: bool, dtype: np.dtype) -> None:
         self._kind = f"{'csr' if is_sparse else 'dense'} {np.dtype(dtype).name}"
-        self._n_samples = 0
+        self.n_samples = 0
         self._parts = [hashlib.blake2b(digest_size=16) for _ in range(3 if is_sparse else 1)]
 
     def update(self, block: np.ndarray | CSRBlock) -> None:
         """Add the next rows."""
-        self._n_samples += matrix.n_rows_of(block)
+        self.n_samples += matrix.n_rows_of(block)
         if isinstance(block, CSRBlock):
             for part, array in enumerate((block.data, block.indices, np.diff(block.indptr))):
                 self.update_part(part, array)
@@ -233,12 +232,12 @@ class ContentDigest:
 
     def update_part(self, part: int, values: np.ndarray, n_rows: int = 0) -> None:
         """Add the next values of one array alone: of the rows, or of data, indices and lengths of rows."""
-        self._n_samples += n_rows
+        self.n_samples += n_rows
         self._parts[part].update(np.ascontiguousarray(values).data)
 
     def hexdigest(self, n_features: int) -> str:
         """Digest of all rows so far."""
-        whole = hashlib.blake2b(f"{self._kind} {self._n_samples} {n_features}".encode(), digest_size=16)
+        whole = hashlib.blake2b(f"{self._kind} {self.n_samples} {n_features}".encode(), digest_size=16)
         for part in self._parts:
             whole.update(part.digest())
         return whole.hexdigest()
@@ -247,15 +246,12 @@ class ContentDigest:
 class ArraySamples(Samples):
     """Rows of a NumPy array, or of a list of rows; blocks of a C-ordered float array are views."""
 
-    is_sparse = False
     checksummed = True
-    chunk_rows = BLOCK_ROWS
 
     def __init__(self, array: Any, name: str) -> None:
         plain = type(array) is np.ndarray and array.dtype.kind in "biufc"
         self._array = array if plain else plain_array(array, name)
         self._describe(name, self._array.shape, self._array.dtype)
-        self.row_bytes = float(self.n_features * self.dtype.itemsize)
 
     def block(self, start: int, stop: int) -> np.ndarray:
         """Read the rows ``start <= row < stop``."""
@@ -271,7 +267,6 @@ class CSRSamples(Samples):
 
     is_sparse = True
     checksummed = True
-    chunk_rows = BLOCK_ROWS
 
     def __init__(self, source: Any, name: str) -> None:
         csr = plain_csr(source, name)

@@ -26,7 +26,6 @@ class DaskSamples(ChunkedSamples):
     """
 
     is_reopenable = True
-    checksummed = False
 
     def __init__(self, array: Any, name: str = "dask array", feature_names: list[str] | None = None) -> None:
         if array.ndim == 2 and any(np.isnan(size) for size in (*array.chunks[0], *array.chunks[1])):
@@ -35,10 +34,8 @@ class DaskSamples(ChunkedSamples):
         self.feature_names = feature_names
         self._array = array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
         self.is_sparse = scipy.sparse.issparse(array._meta)
-        make = scipy.sparse.csr_array if self.is_sparse else np.empty
-        empty = make((0, self.n_features), dtype=array.dtype)
         chunks = self._array.chunks[0]
-        self._set_rows(GroupedRows(chunks, self._compute, empty), max(chunks))
+        self._set_rows(GroupedRows(chunks, self._compute), max(chunks))
         if self.is_sparse:
             first = self._rows.load(*self._rows.chunk_at(0))
             self.row_bytes = first.nnz / first.shape[0] * (self.dtype.itemsize + 4) + 8

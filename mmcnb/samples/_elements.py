@@ -10,7 +10,6 @@ from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import matrix
 from mmcnb.samples._arrays import check_feature_names
 from mmcnb.samples._base import ChunkedSamples, Samples
-from mmcnb.samples._groups import GroupedRows
 from mmcnb.samples._inventory import REMEDY, join
 from mmcnb.samples._stored import EdgeChunks, SlicedRows, StoredCSRSamples
 
@@ -27,10 +26,6 @@ class Element(ChunkedSamples):
     arrays : list
         The arrays from which rows are read.
     """
-
-    storage: Any
-    node: Any
-    arrays: list[Any]
 
     def _set(self, storage: Any, node: Any, shape: Any, dtype: Any, arrays: list[Any]) -> None:
         self.storage, self.node, self.arrays = storage, node, arrays
@@ -65,8 +60,6 @@ class Element(ChunkedSamples):
 class ArrayElement(Element):
     """Rows of a 2-D array."""
 
-    is_sparse = False
-
     def __init__(self, storage: Any, array: Any) -> None:
         self._set(storage, array, array.shape, array.dtype, [array])
         rows = storage.rows(array)
@@ -96,8 +89,6 @@ class CSRElement(StoredCSRSamples, Element):
 class FrameElement(Element):
     """Rows of a group in AnnData's ``dataframe`` encoding, whose columns are arrays of numbers."""
 
-    is_sparse = False
-
     def __init__(self, storage: Any, group: Any) -> None:
         name = describe(storage, group)
         columns = plain_text(storage.attributes(group).get("column-order", ()))
@@ -113,14 +104,13 @@ class FrameElement(Element):
         self.feature_names = columns
         edges = EdgeChunks(len(arrays))
         parts = [storage.rows(array, edges) for array in arrays]
-        step = max(part.chunk_length for part in parts)
+        self._set_rows(parts, max(part.chunk_length for part in parts))
 
-        def read_group(number: int) -> np.ndarray:
-            start = number * step
-            return np.column_stack([part.read(start, start + step) for part in parts]).astype(dtype)
+    def _read(self, start: int, stop: int) -> np.ndarray:
+        return np.column_stack([part.read(start, stop) for part in self._rows]).astype(self.dtype)
 
-        groups = [min(step, lengths[0] - start) for start in range(0, lengths[0], step)]
-        self._set_rows(GroupedRows(groups, read_group, np.empty((0, len(arrays)), dtype)), step)
+    def _gather(self, rows: np.ndarray) -> np.ndarray:
+        return np.column_stack([part.gather(rows) for part in self._rows]).astype(self.dtype)
 
 
 READERS = {

@@ -19,13 +19,11 @@ class GroupedRows(ChunkedRows):
         Rows of each group.
     read_group : callable
         Gives the rows of a group by its number, as an array or a SciPy sparse matrix.
-    empty : array or sparse matrix
-        No rows.
     """
 
-    def __init__(self, lengths: Sequence[int], read_group: Callable[[int], Any], empty: Any) -> None:
+    def __init__(self, lengths: Sequence[int], read_group: Callable[[int], Any]) -> None:
         self._offsets = np.concatenate(([0], np.cumsum(lengths)))
-        self._read_group, self._empty = read_group, empty
+        self._read_group = read_group
         super().__init__("", int(self._offsets[-1]), EdgeChunks())
 
     def _group(self, rows: Any) -> Any:
@@ -47,11 +45,11 @@ class GroupedRows(ChunkedRows):
         return _joined([self.load(begin, end) if rows is None else rows for begin, end, rows in parts])
 
     def gather(self, rows: np.ndarray) -> Any:
-        """Single rows; each group is read at most once."""
+        """Single rows; each group is read at most once, and the first one for no rows."""
         groups = self._group(rows)
-        wanted = [(int(group), rows[groups == group] - self._offsets[group]) for group in np.unique(groups)]
-        parts = [self._read_group(group)[places] for group, places in wanted]
-        return _joined(parts) if parts else self._empty
+        wanted = np.unique(groups).tolist() or [0]
+        parts = [self._read_group(k)[rows[groups == k] - self._offsets[k]] for k in wanted]
+        return _joined(parts)
 
 
 def _joined(parts: list[Any]) -> Any:

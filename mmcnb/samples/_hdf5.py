@@ -14,7 +14,6 @@ from mmcnb.samples._files import check_file, file_identity
 from mmcnb.samples._inventory import REMEDY
 from mmcnb.samples._stored import EdgeChunks, SlicedRows
 
-MOST_LINKS = 16  # that lead from one to the next
 COPY = "no file opens others; copy them into one, for example with h5repack"
 
 
@@ -66,9 +65,9 @@ class HDF5Storage:
         return _Dataset(array, edges, lookahead)
 
     def take(self, samples: Element) -> None:
-        """Set how rows are opened again, that nothing is checked, and whether others can open the file."""
+        """Set how rows are opened again, and whether others can open the file."""
         file = samples.node.file
-        samples.opening, samples.checksummed = (open_hdf5, samples.path, samples.element), False
+        samples.opening = open_hdf5, samples.path, samples.element
         samples.is_reopenable = file.mode == "r" and Path(file.filename).is_file()
 
     def identity(self, samples: Element) -> str:
@@ -81,7 +80,7 @@ def _follow(node: Any, path: str, n_links: int = 0) -> Any:
     """The node to which a path leads; None if it leads nowhere. A link to another file is refused."""
     import h5py
 
-    if n_links > MOST_LINKS:
+    if n_links > 16:  # that lead from one to the next
         raise DamagedStoreError(f"{node.file.filename}: links to {path} lead in a circle: {REMEDY}.")
     for part in path.strip("/").split("/"):
         link = node.get(part, getlink=True) if hasattr(node, "keys") else None

@@ -21,8 +21,6 @@ from mmcnb.errors import InputError
 from mmcnb.samples._inventory import ZARR_MARKS, content_size, damaged_chunks
 from mmcnb.samples._remote import METADATA_BYTES, RemoteStore
 
-ALWAYS_BYTES = 2**30  # a decoded chunk may have them on any machine
-TEXT_BYTES = 2**30  # of a decoded chunk of texts, whose lengths the metadata does not say
 CODECS = {  # of numcodecs, for Zarr 2
     *("adler32", "astype", "base64", "bitround", "blosc", "bz2", "categorize", "crc32", "crc32c", "delta"),
     *("fixedscaleoffset", "fletcher32", "gzip", "jenkins_lookup3", "json2", "lz4", "lzma", "msgpack2"),
@@ -33,7 +31,7 @@ DOCUMENTS = {*ZARR_MARKS, ".zattrs", ".zmetadata"}
 
 def check_chunk_bytes(n_bytes: int, name: str) -> None:
     """Refuse chunks that cannot be decoded in the memory of this machine."""
-    if n_bytes > max(ALWAYS_BYTES, free := available_memory()):
+    if n_bytes > (free := available_memory()):
         fault = f"{name}: one chunk has {n_bytes:,} bytes and {free:,} are free on this machine"
         raise InputError(f"{fault}: write the array again with smaller chunks.")
 
@@ -87,8 +85,8 @@ class LimitedStore(WrapperStore[Store]):
         super().__init__(store)
         self._array, self._name = array, name
         shape = array.shards or array.chunks
-        fixed = array.dtype.kind in "biufcSUV"
-        self.chunk_bytes = int(np.prod(shape, dtype=object)) * array.dtype.itemsize if fixed else TEXT_BYTES
+        fixed = array.dtype.kind in "biufcSUV"  # of texts the metadata does not say the lengths
+        self.chunk_bytes = int(np.prod(shape, dtype=object)) * array.dtype.itemsize if fixed else 2**30
         self._inner = int(np.prod(np.floor_divide(array.shards, array.chunks))) if array.shards else 0
         codecs = array.compressors  # of the inner chunks, if there are shards
         self._codec = type(codecs[-1]).__name__.lower().removesuffix("codec") if codecs else ""

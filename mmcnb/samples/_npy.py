@@ -133,8 +133,6 @@ class _RawRows(SlicedRows):
 class NpySamples(ChunkedSamples):
     """Rows of a file of raw numbers."""
 
-    is_sparse = False
-    checksummed = False
     is_reopenable = True
 
     def __init__(self, array: RawArray, name: str | None = None) -> None:
@@ -184,8 +182,6 @@ def open_memmap(array: np.memmap) -> Samples:
 
 class _CSRArrays(StoredCSRSamples):
     """Sparse rows whose parts lie in files."""
-
-    checksummed = False
 
     def __init__(self, name: str, shape: tuple[int, ...], parts: list[RawArray]) -> None:
         data, indices, indptr = parts

@@ -47,11 +47,8 @@ def _is_frame(source: Any) -> bool:
 
 
 def _is_anndata(source: Any) -> bool:
-    return _of("anndata")(source) and hasattr(source, "obsm")
-
-
-def _is_backed_matrix(source: Any) -> bool:
-    return _of("anndata")(source) and type(source).__name__.endswith("Dataset")
+    """Whether an object is AnnData's own, or its sparse rows of a file or a store."""
+    return _of("anndata")(source) and (hasattr(source, "obsm") or type(source).__name__.endswith("Dataset"))
 
 
 OBJECTS = (
@@ -60,7 +57,6 @@ OBJECTS = (
     Reader(scipy.sparse.issparse, "samples._base", "in_memory"),
     Reader(lambda source: isinstance(source, zarr.Array | zarr.Group), "samples._zarr", "open_zarr", True),
     Reader(_of("h5py"), "samples._hdf5", "open_node", True),
-    Reader(_is_backed_matrix, "samples._anndata", "open_backed", True),
     Reader(_is_anndata, "samples._anndata", "open_anndata", True),
     Reader(_of("dask"), "samples._dask", "open_dask"),
     Reader(_of("xarray"), "samples._open", "open_xarray"),

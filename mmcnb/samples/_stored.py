@@ -23,7 +23,7 @@ from mmcnb.errors import DamagedStoreError, InputError, one_line, worded
 from mmcnb.samples import matrix
 from mmcnb.samples._base import BLOCK_ROWS, EDGE_BYTES, ChunkedSamples, edge_bytes
 from mmcnb.samples._inventory import REMEDY, Inventory, damaged_chunks, decode_frame, is_plain, read_keys
-from mmcnb.samples._limits import ALWAYS_BYTES, check_chunk_bytes, limited
+from mmcnb.samples._limits import check_chunk_bytes, limited
 from mmcnb.samples._shards import chunks_in_shards, has_plain_shards
 
 GATHER_BYTES = 16 * 2**20  # decoded at once while single rows are gathered
@@ -213,7 +213,7 @@ class StoredArray(SlicedRows):
         self._inventory = None if inventory is None or inventory.hashes(array.path) is None else inventory
         is_local = type(array.store) is LocalStore
         self._plain = is_plain(array) or (is_local and has_plain_shards(array))
-        if (chunk_bytes := self.row_bytes * self.chunk_length) > ALWAYS_BYTES:
+        if (chunk_bytes := self.row_bytes * self.chunk_length) > 2**30:  # so many on any machine
             check_chunk_bytes(chunk_bytes, name)
         if not self._plain or not is_local:
             self._array = limited(array, name)

@@ -25,7 +25,6 @@ from mmcnb.samples._npy import Rows
 from mmcnb.samples.matrix import CSRBlock, all_finite
 
 PIECE_BYTES = 2**21  # text parsed at once: small beside the memory that conversion needs anyway
-LONGEST_LINE = 2**26  # bytes of a line, or of a cell of several lines in quotes
 LARGEST_INDEX = 2**31 - 2  # with it the number of columns is still an int32, as SciPy's indices are
 _LINE = re.compile(rb"\s*[-+.\d]\S*(\s+(qid:\d+|\d+:\S+))*\s*(#.*)?$")
 
@@ -117,7 +116,7 @@ def read_pieces(
                 yield line, rest[:end]
                 line += rest.count(b"\n", 0, end)
                 rest = rest[end:]
-            elif len(rest) > LONGEST_LINE:
+            elif len(rest) > 2**26:  # bytes of a line, or of a cell of several lines in quotes
                 fault = f"{path}, line {line}: no line ends in the next {format_bytes(len(rest))}"
                 raise InputError(f"{fault}: see that it is text, and that each quote in it is closed.")
         if rest:

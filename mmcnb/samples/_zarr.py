@@ -24,9 +24,6 @@ from mmcnb.samples._remote import RemoteStore, open_address
 from mmcnb.samples._stored import EdgeChunks, StoredArray
 
 Node = zarr.Array | zarr.Group
-TINY_BYTES = 2**15  # of a decoded chunk: below it the overhead of a read is most of it
-MANY_CHUNKS = 256  # fewer tiny ones are read in no time
-HUGE_SHARE = 1 / 8  # of the memory that is free: each thread decodes a chunk, and keeps some
 
 
 @dataclass(frozen=True)
@@ -201,12 +198,13 @@ def _trouble(array: zarr.Array, itemsize: int) -> str | None:
     count = int(np.prod([-(-length // chunk) for length, chunk in zip(shape, chunks, strict=True)]))
     # Dense rows are read across all their columns.
     together = size * -(-shape[1] // chunks[1]) if len(shape) == 2 else size
-    if min(together, int(np.prod(shape)) * itemsize) > HUGE_SHARE * (available_memory() or np.inf):
+    # Each thread decodes a chunk, and keeps some.
+    if min(together, int(np.prod(shape)) * itemsize) > (available_memory() or np.inf) / 8:
         return f"chunks of {format_bytes(together)}, which are decoded whole"
-    if count < MANY_CHUNKS:
+    if count < 256:  # they are read in no time, however small they are
         return None
     if len(shape) == 2 and chunks[1] < shape[1]:
         return f"chunks of {chunks[1]:,} of {shape[1]:,} columns, so that each row lies in several"
-    if size < TINY_BYTES:
+    if size < 2**15:
         return f"{count:,} chunks of {format_bytes(size)}, so that most of a read is overhead"
     return None

@@ -17,7 +17,7 @@ from mmcnb.errors import InputError, worded
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples._inventory import PathLike
 from mmcnb.samples._open import open_samples
-from mmcnb.samples.matrix import CSRBlock, as_matrix, moments, n_bytes_of, slice_rows, stack_blocks
+from mmcnb.samples.matrix import CSRBlock, as_matrix, n_bytes_of, slice_rows, stack_blocks
 
 
 class DerivedSamples(Samples):
@@ -261,14 +261,5 @@ def scaled_matrix(sample: Any, scaling: Scaling | None, overwrite: bool = False)
         return as_matrix(rows.block(0, rows.n_samples))
     scaled = sample if overwrite else np.empty(sample.shape, rows.dtype)
     for start in range(0, rows.n_samples, BLOCK_ROWS):
-        stop = min(start + BLOCK_ROWS, rows.n_samples)
-        scaled[start:stop] = rows.block(start, stop)
+        scaled[start : start + BLOCK_ROWS] = rows.block(start, start + BLOCK_ROWS)
     return scaled
-
-
-def standardized(sample: Any, scale: str | None) -> Any:
-    """Rows in memory, scaled by their own moments if ``scale`` is "standard"."""
-    if scale != "standard":
-        return sample
-    mean, square = moments(sample, None)
-    return scaled_matrix(sample, Scaling(mean, np.sqrt(np.maximum(square - mean**2, 0))))

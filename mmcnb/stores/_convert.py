@@ -18,13 +18,10 @@ from mmcnb.samples._inventory import PathLike, checked_path, is_store_folder
 from mmcnb.samples._npy import Blocks, Rows, step_rows, unpack_npz
 from mmcnb.samples._open import open_samples
 from mmcnb.samples._text import looks_like_libsvm, plain_name, read_libsvm, table_format
-from mmcnb.samples.matrix import CSRBlock, as_block, as_matrix, block_dtype, n_rows_of
+from mmcnb.samples.matrix import as_matrix, block_dtype, n_rows_of
 from mmcnb.stores._labels import array_beside, class_names, open_class_labels, open_index
 from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter, StoreWriter
 from mmcnb.stores.atomic import AtomicOutput, scratch_folder
-
-WORK_BYTES = 160 * 2**20  # pieces, chunks and libraries beyond the memory of the process before, measured
-DENSE_FROM = 0.5  # share of values from which layout="auto" writes sparse sources dense
 
 
 @dataclass
@@ -164,7 +161,8 @@ def _check_memory(memory_limit: Any, stream: _Stream) -> None:
     if isinstance(memory_limit, str):
         raise InputError(f"memory_limit={memory_limit!r} is no number of bytes: give one such as 2**29.")
     row_bytes = (stream.n_features or 1) * stream.dtype.itemsize
-    least = (resident_memory() or LIBRARIES) + WORK_BYTES + stream.cached_bytes + 4 * row_bytes
+    # Pieces, chunks and libraries take 160 MiB beyond the memory of the process before, measured.
+    least = (resident_memory() or LIBRARIES) + 160 * 2**20 + stream.cached_bytes + 4 * row_bytes
     if memory_limit < least:
         fault = f"memory_limit={format_bytes(memory_limit)} is too small to convert with"
         raise MemoryLimitError(f"{fault}: give at least {format_bytes(least, up=True)}.")
@@ -173,21 +171,20 @@ def _check_memory(memory_limit: Any, stream: _Stream) -> None:
 def _convert_table(path: Path, options: Any, progress: Any, show: Any, write: Any) -> dict[str, Any]:
     from mmcnb.tables.columns import TableOptions
     from mmcnb.tables.files import Table
-    from mmcnb.tables.rows import TableRows, TypeChangedError
+    from mmcnb.tables.rows import TableRows
 
     given = TableOptions(**{name: value for name, value in options.items() if value is not None})
     table = Table(path, given, progress)
     rows, n_rows = TableRows(table, given, show), None if table.lengths is None else sum(table.lengths)
-    rows.settle()
-    while True:
-        written = _written_dtype(rows, rows.stored_dtype, given.dtype)
+
+    def write_all() -> None:
+        written = _written_dtype(rows, given.dtype)
         shape = rows.n_features, n_rows, table.cached_bytes
         names = rows.feature_names, rows.encoding.sources, lambda: rows.classes.names
-        try:
-            write(_Stream(rows.blocks(), False, written, *shape, *names))
-            return rows.report()
-        except TypeChangedError:  # nothing was written
-            rows.settle()
+        write(_Stream(rows.blocks(), False, written, *shape, *names))
+
+    rows.settled(write_all)
+    return rows.report()
 
 
 def _format(source: Any) -> str:
@@ -214,11 +211,11 @@ def _format(source: Any) -> str:
     )
 
 
-def _written_dtype(rows: Any, stored: np.dtype, dtype: Any) -> np.dtype:
+def _written_dtype(rows: Any, dtype: Any) -> np.dtype:
     """Type to write rows with: the one asked for, or the one they have if it is no wider than needed."""
     if dtype is not None:
         return np.dtype(dtype)
-    native = stored.newbyteorder("=")
+    native = rows.stored_dtype.newbyteorder("=")
     narrow = not rows.is_sparse and native.kind in "iu" and native.itemsize < 4
     return native if narrow else block_dtype(native)
 
@@ -242,7 +239,7 @@ def _stream_of(samples: Samples, dtype: Any, y: Any, index: Any = None, *names_o
             labels, names = (None if part is None else part[start:stop] for part in (y, index))
             yield Rows(samples.block(start, stop), labels, names)
 
-    written = _written_dtype(samples, samples.stored_dtype, dtype)
+    written = _written_dtype(samples, dtype)
     beside = sum(part.nbytes for part in (y, index) if part is not None)
     cached = int(2 * samples.chunk_rows * samples.row_bytes) + beside
     shape = samples.n_features, samples.n_samples, cached
@@ -255,11 +252,11 @@ def _write(stream: _Stream, writer: StoreWriter, show_progress: bool | None) -> 
     shown = show_progress if stream.n_samples is not None else False
     with writer, progress_bar(stream.n_samples, "writing", enabled=shown) as bar:
         for block, y, names in stream.blocks:
+            rows = as_matrix(block)
             if isinstance(writer, CSRStoreWriter):
-                csr = block if isinstance(block, CSRBlock) else scipy.sparse.csr_array(as_block(block))
-                writer.append(csr.data, csr.indices, csr.indptr, y)
+                writer.append(scipy.sparse.csr_array(rows), y=y)
             elif isinstance(writer, DenseStoreWriter):
-                _append_dense(writer, as_matrix(block), y)
+                _append_dense(writer, rows, y)
             if names is not None:
                 writer.append_index(names)
             bar.update(n_rows_of(block))
@@ -288,15 +285,11 @@ def _write_dense(stream: _Stream, layout: str, show_progress: bool | None, out: 
 
 
 def _write_sparse(stream: _Stream, layout: str, show_progress: bool | None, out: Any, **output: Any) -> None:
-    """Write a CSR store aside; then move it to its place, or write it there as a dense one."""
+    """Write a CSR store; then leave it in its place, or move it aside and write it there as a dense one."""
     with AtomicOutput(out, **output) as target:
-        sparse = target.path.with_name(f".sparse-{target.path.name}")
-        writer = CSRStoreWriter(sparse, stream.n_features, stream.dtype, name=target.name)
+        writer = CSRStoreWriter(target.path, stream.n_features, stream.dtype)
         _write(stream, writer, show_progress)
-        rows = open_samples(sparse)
-        density = writer.n_values / (rows.n_samples * rows.n_features)
-        if layout == "dense" or (layout == "auto" and density > DENSE_FROM):
-            dense = _store_stream(rows, stream.dtype)
-            _write_dense(dense, "dense", show_progress, target.path, name=target.name)
-        else:
-            sparse.rename(target.path)
+        if layout == "dense" or (layout == "auto" and writer.density > 0.5):
+            sparse = target.path.rename(target.path.with_name(f".sparse-{target.path.name}"))
+            dense = _store_stream(open_samples(sparse), stream.dtype)
+            _write_dense(dense, "dense", show_progress, target.path)

@@ -117,13 +117,15 @@ class TableWriter(AtomicOutput):
             The same columns each time.
         """
         import pyarrow as pa
+        from pyarrow import csv, parquet
 
         n_rows = len(next(iter(columns.values())))
         if self._index_name in (ROW, *columns):
             self._index_name = INDEX
         table = pa.table({**self._names(n_rows), **columns})
         if self._file is None:
-            self._file = self._open(table.schema)
+            writer = csv.CSVWriter if self.path.suffix.lower() == ".csv" else parquet.ParquetWriter
+            self._file = writer(str(self.path), table.schema)
         self._file.write_table(table)
         self._written += n_rows
 
@@ -134,12 +136,6 @@ class TableWriter(AtomicOutput):
         start, index = self._written, self._index
         names = np.asarray(index(start, stop) if callable(index) else index[start:stop])
         return {self._index_name: names if names.dtype.kind in "iufbM" else [str(name) for name in names]}
-
-    def _open(self, schema: Any) -> Any:
-        from pyarrow import csv, parquet
-
-        writer = csv.CSVWriter if self.path.suffix.lower() == ".csv" else parquet.ParquetWriter
-        return writer(str(self.path), schema)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Close the file, and move it to its place or remove it after an error."""

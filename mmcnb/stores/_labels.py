@@ -65,9 +65,11 @@ class LabelsSink:
         Raises
         ------
         InputError
-            The labels are not whole numbers from 0 or do not make one chunk, or cannot be written here.
+            The labels are not whole numbers from -1 or do not make one chunk, or cannot be written here.
         """
-        block = _as_labels(labels, self.name)
+        block = np.asarray(labels)
+        if block.ndim != 1 or block.dtype.kind not in "iu" or (len(block) and block.min() < -1):
+            raise InputError(f"{self.name}: labels must be one whole number from 0 a row, or -1 for noise.")
         expected = min(GROUP_ROWS, self.n_samples - start)
         if start % GROUP_ROWS or not 0 <= start < self.n_samples or len(block) != expected:
             remedy = f"give the {GROUP_ROWS} from a multiple of that, or those that are left"
@@ -75,7 +77,7 @@ class LabelsSink:
         fault = f"{self.name}: the folder being written is not there"
         remedy = "workers need to see it under the same path, so choose one on a disk that they share"
         with writing(self.name), worded(fault, remedy, FileNotFoundError):
-            return write_chunk(_opened(self.path), start // GROUP_ROWS, block)
+            return write_chunk(_opened(self.path), start // GROUP_ROWS, block.astype(np.int32))
 
 
 @lru_cache(maxsize=4)
@@ -166,13 +168,6 @@ class LabelsWriter(AtomicOutput):
         """Refuse labels that were not recorded."""
         if not self._is_finished:
             raise InputError(f"{self.name}: labels were begun and not finished.")
-
-
-def _as_labels(labels: Any, name: str) -> np.ndarray:
-    block = np.asarray(labels)
-    if block.ndim != 1 or block.dtype.kind not in "iu" or (len(block) and block.min() < 0):
-        raise InputError(f"{name}: labels must be one whole number from 0 a row.")
-    return block.astype(np.int32)
 
 
 def open_class_labels(source: Any) -> np.ndarray | None:

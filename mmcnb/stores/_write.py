@@ -1,6 +1,7 @@
 """Write rows to checksummed Zarr stores, one chunk in memory at a time."""
 
 import secrets
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,6 @@ class ArrayWriter:
     def __init__(self, store: LocalStore, name: str, dtype: Any, chunk_rows: int, *row_shape: int) -> None:
         self._store, self._name = store, name
         self._chunk, self._filled = np.empty((chunk_rows, *row_shape), dtype), 0
-        self._array: zarr.Array | None = None
         self.n_rows = 0
         self.hashes: list[str] = []
 
@@ -57,21 +57,21 @@ class ArrayWriter:
         """Write the rest; return the checksums of the chunks."""
         if self._filled:
             self._write()
-        array = self._array or self._create(len(self._chunk))
-        if array.shape[0] != self.n_rows:
-            array.resize((self.n_rows, *array.shape[1:]))
+        if self._array.shape[0] != self.n_rows:
+            self._array.resize((self.n_rows, *self._array.shape[1:]))
         return self.hashes
 
     def _write(self) -> None:
-        if self._array is None:
-            self._array = self._create(self._filled)
         if not is_plain(self._array):  # Zarr writes those, and clips at the end of the array
             self._array.resize((self.n_rows, *self._array.shape[1:]))
         self.hashes.append(write_chunk(self._array, len(self.hashes), self._chunk[: self._filled]))
         self._filled = 0
 
-    def _create(self, rows: int) -> zarr.Array:
+    @cached_property
+    def _array(self) -> zarr.Array:
+        """The array, made with its first chunk."""
         # A store of less than one chunk gets a smaller one; multiples of the block suit readers.
+        rows = self._filled or len(self._chunk)
         if rows > BLOCK_ROWS:
             rows = -(-rows // BLOCK_ROWS) * BLOCK_ROWS
         shape = self._chunk.shape[1:]
@@ -180,14 +180,14 @@ class StoreWriter(AtomicOutput):
         self._store = LocalStore(self.path)
         self._arrays: dict[str, ArrayWriter] = {}
         self._attributes = {"": attributes or {}, "X": _encoded(*self.encoding)}
-        self._n_samples = self._n_nonzero = 0
+        self._n_nonzero = 0
         self.class_names: list[str] | None = None
         self.feature_names: list[str] | None = None
         self.sources: list[str] | None = None  # the columns of a table behind the columns
 
     def finish(self) -> None:
         """Write the rest, the names, and the inventory."""
-        n_samples, n_features, name = self._n_samples, self.n_features, self.name
+        n_samples, n_features, name = self._digest.n_samples, self.n_features, self.name
         if self._expected not in (None, n_samples):
             raise InputError(f"{name}: {n_samples} rows came, not {self._expected} as was said.")
         matrix.check_shape((n_samples, n_features), name)
@@ -217,14 +217,13 @@ class StoreWriter(AtomicOutput):
         written = block.data if isinstance(block, CSRBlock) else block
         if not matrix.all_finite(written) and values.dtype.kind == "f" and np.isfinite(values).all():
             raise InputError(f"{self.name}: X has numbers too large for {written.dtype}: write float64.")
-        matrix.check_finite(block, self.name, self._n_samples)
+        matrix.check_finite(block, self.name, self._digest.n_samples)
         self._append_labels(y, n_rows)
         self._digest.update(block)
-        self._n_samples += n_rows
         self._n_nonzero += int(np.count_nonzero(written))
 
     def _append_labels(self, y: Any, n_rows: int) -> None:
-        if (y is None) == ("y" in self._arrays) and self._n_samples:
+        if (y is None) == ("y" in self._arrays) and self._digest.n_samples:
             raise InputError(f"{self.name}: class labels must be given with all rows or with none.")
         if y is None:
             return
@@ -303,9 +302,9 @@ class CSRStoreWriter(StoreWriter):
         self._arrays["X/indptr"].append(np.zeros(1, np.int64))
 
     @property
-    def n_values(self) -> int:
-        """Stored values so far."""
-        return self._arrays["X/data"].n_rows
+    def density(self) -> float:
+        """Share of values that are stored."""
+        return self._arrays["X/data"].n_rows / (self._digest.n_samples * self.n_features)
 
     def append(self, data: Any, indices: Any = None, indptr: Any = None, y: Any = None) -> None:
         """Add rows, and their class labels.
@@ -330,9 +329,9 @@ class CSRStoreWriter(StoreWriter):
             raise InputError(f"{self.name}: column index {width - 1} needs n_features to be given.")
         with np.errstate(over="ignore", invalid="ignore"):
             stored = data.astype(self._dtype, copy=False)
-        block = matrix.csr_block((stored, indices, indptr), width, self.name, self._n_samples)
+        block = matrix.csr_block((stored, indices, indptr), width, self.name, self._digest.n_samples)
         self._count(data, block, n_rows, y)
-        self._arrays["X/indptr"].append(block.indptr[1:] + self.n_values)
+        self._arrays["X/indptr"].append(block.indptr[1:] + self._arrays["X/data"].n_rows)
         self._arrays["X/data"].append(block.data)
         self._arrays["X/indices"].append(block.indices)
         if len(block.indices):

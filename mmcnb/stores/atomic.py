@@ -18,6 +18,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
+from filelock import FileLock
+
 from mmcnb.errors import InputError
 from mmcnb.samples._inventory import PathLike, is_store_folder
 
@@ -95,8 +97,6 @@ class AtomicOutput:
         The output.
     overwrite : bool, default=False
         Replace what is there; a folder is replaced only if it is a Zarr store.
-    name : str or None, default=None
-        For messages; None is the target's path.
 
     Attributes
     ----------
@@ -105,6 +105,7 @@ class AtomicOutput:
     path : Path
         The file or folder to write, on the same disk.
     name : str
+        The target's path, for messages.
 
     Raises
     ------
@@ -113,14 +114,12 @@ class AtomicOutput:
         block, the output could not be written.
     """
 
-    def __init__(self, target: PathLike, overwrite: bool = False, name: str | None = None) -> None:
-        from filelock import FileLock
-
+    def __init__(self, target: PathLike, overwrite: bool = False) -> None:
         self.target, self._overwrite = Path(target).absolute(), overwrite
         self._folder = self.target.with_name(PART + self.target.name)
         self.path = self._folder / NEW / self.target.name
         within = f"{self._folder.name}{os.sep}{NEW}{os.sep}"  # of an output that is a part of another
-        self.name = name or str(self.target).replace(within, "")
+        self.name = str(self.target).replace(within, "")
         self._check()
         self._lock = FileLock(self._folder / LOCK, timeout=10, thread_local=False)
         # What was written so far, or what it has replaced, is removed by this, or when the process ends.
@@ -273,27 +272,22 @@ def scratch_folder(parent: PathLike, name: str) -> Iterator[Path]:
 
 @contextmanager
 def writing(name: str) -> Iterator[None]:
-    """Turn an error of the disk into a sentence."""
+    """Turn an error of the disk, or of a lock, into a sentence."""
     try:
         yield
     except OSError as error:
-        raise write_error(name, error) from error
-
-
-def write_error(target: str, error: OSError) -> InputError:
-    """One sentence about a place that could not be written."""
-    if isinstance(error, TimeoutError) and error.errno is None:  # of the lock
-        remedy = "wait for it, or choose another path"
-        return InputError(f"{target} is being written by another process: {remedy}.")
-    if error.errno in DISK_FULL:
-        return InputError(
-            f"{target} could not be written, as the disk is full ({error.strerror}): "
-            "free some space or choose a path on another disk; nothing was left behind."
-        )
-    return InputError(
-        f"{target} could not be written ({error.strerror or error}): "
-        "choose a path that can be written; nothing was left behind."
-    )
+        if isinstance(error, TimeoutError) and error.errno is None:  # of the lock
+            remedy = "wait for it, or choose another path"
+            raise InputError(f"{name} is being written by another process: {remedy}.") from error
+        if error.errno in DISK_FULL:
+            raise InputError(
+                f"{name} could not be written, as the disk is full ({error.strerror}): "
+                "free some space or choose a path on another disk; nothing was left behind."
+            ) from error
+        raise InputError(
+            f"{name} could not be written ({error.strerror or error}): "
+            "choose a path that can be written; nothing was left behind."
+        ) from error
 
 
 def _renamed(source: Path, target: Path, is_exchange: bool) -> bool:
@@ -333,8 +327,6 @@ def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
 
 
 def _looked_at(path: Path, clean: bool = True) -> dict[str, Any] | None:
-    from filelock import FileLock
-
     lock, owner, done = FileLock(path / LOCK), UNKNOWN, None
     with suppress(OSError):  # of another user, or of version 0.2, which had no locks
         names = {entry.name for entry in path.iterdir() if not entry.name.startswith(PROBE)}

@@ -18,7 +18,6 @@ import pyarrow.csv
 
 from mmcnb.errors import InputError, shown
 from mmcnb.samples.encoding import EncodedColumn, Encoding
-from mmcnb.samples.matrix import block_dtype
 
 MOST_DISTINCT = 1000  # more different values are not counted, and are not categories
 MOST_CATEGORIES = 30  # of a text that is taken without being asked for
@@ -67,11 +66,10 @@ def _seconds(column: "Column", times: pa.Array) -> pa.Array:
 
 
 REFUSED, LEFT_OUT = Treatment("refused"), Treatment("left out")
-NUMBER = Treatment("number", _numbers)
 CLASSES, ROW_NAMES = Treatment("classes"), Treatment("names of rows")
 ONE_HOT = Treatment("a 0/1 column for each text", _codes)
 TREATMENTS: dict[str, dict[str | None, Treatment]] = {
-    "number": {None: NUMBER},
+    "number": {None: Treatment("number", _numbers)},
     "flag": {None: Treatment("0 or 1", _numbers)},
     "text": {"auto": ONE_HOT, "one-hot": ONE_HOT, "refuse": REFUSED},
     "date": {"epoch": Treatment("seconds since 1970", _seconds), "drop": LEFT_OUT, "refuse": REFUSED},
@@ -375,15 +373,10 @@ def choose_columns(table: NamedColumns, options: TableOptions) -> list[Column]:
     InputError
         A column is not there, is named twice, has no name, or no feature is left.
     """
-    label, index, chosen, dropped = (
-        table.resolve(references, f"--{name.replace('_', '-')}")
-        for name, references in (
-            ("label_column", options.label_column),
-            ("index_column", options.index_column),
-            ("columns", options.columns if options.names_columns else ()),
-            ("drop", options.drop),
-        )
-    )
+    label = table.resolve(options.label_column, "--label-column")
+    index = table.resolve(options.index_column, "--index-column")
+    chosen = table.resolve(options.columns if options.names_columns else (), "--columns")
+    dropped = table.resolve(options.drop, "--drop")
     written = [*table.index_columns]
     if table.has_names and table.names[0].strip() in UNNAMED and 0 not in (*chosen, *dropped):
         written = [0]  # as pandas writes an index, and reads it again
@@ -563,12 +556,6 @@ def number_hint(texts: pa.Array, options: TableOptions) -> str:
         return ""
     more = " and --missing drop" if options.missing == "refuse" else ""
     return f"give --na-values {shlex.quote(texts[0].as_py())}{more} if it marks missing values, "
-
-
-def common_dtype(columns: Sequence[Column]) -> np.dtype:
-    """The narrowest type of all features."""
-    types = {column.dtype for column in columns}
-    return types.pop() if len(types) == 1 else block_dtype(*types)
 
 
 def float32_merges(values: pa.Array, is_first: bool) -> bool:

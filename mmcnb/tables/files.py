@@ -279,14 +279,11 @@ class _ColumnarFile:
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Read columns, some rows at a time; of one group, or all."""
-        first, step = sum((self.lengths or [])[: group or 0]), step_rows(8 * len(wanted))
+        first = sum((self.lengths or [])[: group or 0])
         with self._worded():
-            for batch in self._batches([*wanted], step, group):
-                for start in range(0, batch.num_rows, step):
-                    part = batch.slice(start, step)
-                    columns = {key: _cast(part.column(key), kind) for key, kind in wanted.items()}
-                    yield Part(columns, part.num_rows, partial(row_name, first))
-                    first += part.num_rows
+            for batch in self._batches([*wanted], step_rows(8 * len(wanted)), group):
+                yield from parts_of(batch, wanted, first)
+                first += batch.num_rows
 
 
 _Batches = Callable[[list[str], int, int | None], Iterator[pa.RecordBatch]]
@@ -341,15 +338,17 @@ def _open_arrow(path: Path) -> _Opened:
     return schema, lengths, 16 * len(schema.names) * max(lengths or [0]), batches
 
 
-def row_name(first: int, row: int) -> str:
-    """A row in messages."""
+def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[Part]:
+    """Some columns of a batch, some rows at a time; ``first`` is the number of its first row."""
+    step = step_rows(8 * len(wanted))
+    for start in range(0, batch.num_rows, step):
+        part = batch.slice(start, step)
+        columns = {key: part.column(key).cast(kind) for key, kind in wanted.items()}
+        yield Part(columns, part.num_rows, partial(_row_name, first + start))
+
+
+def _row_name(first: int, row: int) -> str:
     return f"row {first + row}"
-
-
-def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    return column if column.type == kind else column.cast(kind)
 
 
 # --- one file, or several ------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from mmcnb.errors import InputError, shown, worded
 from mmcnb.samples._base import Samples, in_memory
 from mmcnb.samples._frames import FRAME, as_frame, column_names, columns_of
-from mmcnb.samples._npy import step_rows
 from mmcnb.samples.matrix import block_dtype
 from mmcnb.tables.columns import (
     NUMBERS_ALONE,
@@ -22,7 +21,7 @@ from mmcnb.tables.columns import (
     is_identifier,
     kind_of,
 )
-from mmcnb.tables.files import Part, Types, row_name
+from mmcnb.tables.files import Part, Types, parts_of
 from mmcnb.tables.rows import TableRows, whole_table
 
 
@@ -58,7 +57,6 @@ def open_frame(source: Any, options: TableOptions | None = None) -> Samples:
     if may_be_plain and (rows := _plain_rows(frame, arrays, list(map(str, columns)))) is not None:
         return in_memory(rows, FRAME, names)
     numbers = TableRows(FrameTable([*arrays()], names), options or TableOptions())
-    numbers.settle()
     return whole_table(numbers, FRAME)
 
 
@@ -86,17 +84,14 @@ class FrameTable(NamedColumns):
     name, is_text, lengths, cached_bytes, paths = FRAME, False, None, 0, ()
 
     def __init__(self, columns: list[pa.Array], names: list[str] | None) -> None:
-        self.columns, self.has_names = columns, names is not None
+        self.has_names = names is not None
         self.keys = self.names = names or list(map(str, range(len(columns))))
         self.types = [column.type for column in columns]
+        self._batch = pa.record_batch(columns, self.keys)
 
     def parts(self, wanted: Types) -> Iterator[Part]:
         """Some columns, some rows at a time."""
-        columns = {key: self.columns[self.keys.index(key)].cast(kind) for key, kind in wanted.items()}
-        n_rows, step = len(self.columns[0]), step_rows(8 * len(self.keys))
-        for start in range(0, n_rows, step):
-            part = {key: column[start : start + step] for key, column in columns.items()}
-            yield Part(part, min(step, n_rows - start), partial(row_name, start))
+        return parts_of(self._batch, wanted)
 
 
 def _values(name: Any, series: Any) -> pa.Array:

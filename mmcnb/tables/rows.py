@@ -5,11 +5,11 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +43,6 @@ from mmcnb.tables.columns import (
     TableOptions,
     check_features,
     choose_columns,
-    common_dtype,
     encoded_columns,
     float32_merges,
     is_identifier,
@@ -56,7 +55,7 @@ from mmcnb.tables.columns import (
 from mmcnb.tables.files import Part, Table
 
 MOST_WHOLE_BYTES = 256 * 2**20  # of files that are read whole; compressed ones may have a quarter of it
-LISTED_ROWS = 100_000  # after them the columns are listed for the first time
+Result = TypeVar("Result")
 
 
 class TypeChangedError(Exception):
@@ -103,21 +102,23 @@ class TableRows:
         self._is_wide, self.n_read = False, 0
         self._take(self._chosen())
 
-    def settle(self) -> None:
-        """Decide the treatment of the columns by the types that are known now, and by all rows.
+    def settled(self, read: Callable[[], Result]) -> Result:
+        """The result of a function, called when all rows have told the treatment of the columns.
+
+        Both are done again if a type proves wrong meanwhile.
 
         Raises
         ------
         InputError
             Columns or cells cannot be taken; the message names all of them.
         """
-        self._take(self._chosen())
-        has_texts = any(column.is_one_hot for column in self.features)
-        if self._options.encoding is None and (self._fills or not self._takes_all or has_texts):
-            try:
-                self._look_ahead()
-            except TypeChangedError:
-                self.settle()
+        while True:
+            with suppress(TypeChangedError):
+                has_texts = any(column.is_one_hot for column in self.features)
+                if self._options.encoding is None and (self._fills or not self._takes_all or has_texts):
+                    self._look_ahead()
+                return read()
+            self._take(self._chosen())
 
     def _chosen(self) -> list[Column]:
         encoding = self._options.encoding
@@ -131,7 +132,8 @@ class TableRows:
         self._used = [column for column in columns if column.treatment is not LEFT_OUT]
         self.features = [column for column in self._used if column.is_feature]
         self._wanted = {column.key: column.type_to_read for column in self._used}
-        self.stored_dtype = common_dtype(self.features)
+        types = {column.dtype for column in self.features}
+        self.stored_dtype = types.pop() if len(types) == 1 else block_dtype(*types)
         if table.is_text:
             has_dates = any(kind_of(column.type) == "date" for column in self.features)
             self.stored_dtype = np.dtype(np.float64 if self._is_wide or has_dates else np.float32)
@@ -204,7 +206,7 @@ class TableRows:
         InputError
             Columns or cells cannot be taken; the message names all of them.
         TypeChangedError
-            A column is of another type than was told: `settle`, and read all rows again.
+            A column is of another type than was told: `settled` reads all rows again.
         """
         for part, values in self._pass():
             rows = self._rows(part, values)
@@ -245,7 +247,7 @@ class TableRows:
                 column.note(found)
             yield part, values
             self.n_read += part.n_rows
-            if self._show and self.n_read >= LISTED_ROWS:
+            if self._show and self.n_read >= 100_000:
                 self._show(self._listing())
                 self._show = None
 
@@ -272,15 +274,12 @@ class TableRows:
     def _parsed(self, column: Column, texts: pa.Array, part: Part) -> pa.Array:
         """Texts as the numbers or flags that they should be; 0 for those at fault."""
         kind = column.type_to_read
-        if column.treatment is ROW_NAMES:
+        if column.treatment is ROW_NAMES or kind_of(kind) == "date":
             try:
                 return texts.cast(kind)
             except pa.ArrowInvalid:
-                self._take_type(column, TEXT)
-        if kind_of(kind) == "date":
-            try:
-                return texts.cast(kind)
-            except pa.ArrowInvalid:
+                if column.treatment is ROW_NAMES:
+                    self._take_type(column, TEXT)
                 wrong = pa.array([_is_no(text, kind) for text in texts])
             self._fault("date cell", column, part, _rows_of(wrong), *texts.filter(wrong)[:1].to_pylist())
             return pc.if_else(wrong, None, texts).cast(kind)
@@ -428,7 +427,6 @@ class TableRows:
         said = {
             "cell": cell if kind == "gap" else repr(cell)[:60],
             "type": self.dtype if kind == "large" else column.type,
-            "option": table.option(position),
             "drop": f" with --drop {table.option(position)}" if table.paths else "",
             "hint": hint,
         }
@@ -533,8 +531,6 @@ class _ThinnedRows:
 class TableSamples(ChunkedSamples):
     """Rows of Parquet or Arrow files, read by row groups and record batches as they are needed."""
 
-    is_sparse = False
-    checksummed = False
     is_reopenable = True
 
     def __init__(self, path: Path, rows: TableRows, options: TableOptions) -> None:
@@ -544,9 +540,8 @@ class TableSamples(ChunkedSamples):
         self.feature_names, self.encoding = rows.feature_names, rows.encoding
         self.notes = [] if options.encoding else rows.notes  # of other rows than the fit's as they are read
         self.path = str(path.absolute())
-        self.opening = _open, self.path, replace(options, encoding=rows.encoding)  # without a look ahead
-        empty = np.empty((0, self.n_features), self.dtype)
-        self._set_rows(GroupedRows(lengths, self._read_group, empty), max(lengths))
+        self.opening = open_table, self.path, replace(options, encoding=rows.encoding)  # without a look ahead
+        self._set_rows(GroupedRows(lengths, self._read_group), max(lengths))
 
     def _read_group(self, number: int) -> np.ndarray:
         with _worded(self.name, self._options):
@@ -572,7 +567,23 @@ def open_table(path: str | os.PathLike[str], options: TableOptions | None = None
     InputError
         A column is not numbers, a cell is missing, or the file cannot be read or is too large.
     """
-    return _open(path, options or TableOptions())
+    path, options = Path(path), options or TableOptions()
+    if table_format(path) is None:
+        forms = "a .csv, .tsv, .parquet, .arrow or .feather file, or a folder of these"
+        raise InputError(f"{path} is no table: give {forms}.")
+    with _worded(path, options):
+        table = Table(path, options)
+        is_whole = table.lengths is None or options.missing == "drop"
+        sizes = {one: one.stat().st_size for one in table.paths}
+        packed = [size for one, size in sizes.items() if plain_name(one) != one.name.lower()]
+        if is_whole and sum(sizes.values()) + 3 * sum(packed) > MOST_WHOLE_BYTES:
+            remedy = f"make a store with `mmcnb convert {path} OUT.zarr`"
+            raise InputError(f"{path} is too large to be read whole: {remedy}.")
+        rows = TableRows(table, options)
+        if is_whole:
+            return whole_table(rows, str(path))
+        rows.settled(rows.check_first_rows)
+        return TableSamples(path, rows, options)
 
 
 def read_table(
@@ -655,33 +666,12 @@ def read_table(
     """
     of_columns = [columns, drop, label_column, index_column, header, na_values]
     of_cells: list[Any] = [thousands, decimal, delimiter, missing, categories, dates, dtype]
-    return _open(path, TableOptions(*of_columns, *of_cells))
-
-
-def _open(path: str | os.PathLike[str], options: TableOptions) -> Samples:
-    path = Path(path)
-    if table_format(path) is None:
-        forms = "a .csv, .tsv, .parquet, .arrow or .feather file, or a folder of these"
-        raise InputError(f"{path} is no table: give {forms}.")
-    with _worded(path, options):
-        table = Table(path, options)
-        is_whole = table.lengths is None or options.missing == "drop"
-        sizes = {one: one.stat().st_size for one in table.paths}
-        packed = [size for one, size in sizes.items() if plain_name(one) != one.name.lower()]
-        if is_whole and sum(sizes.values()) + 3 * sum(packed) > MOST_WHOLE_BYTES:
-            remedy = f"make a store with `mmcnb convert {path} OUT.zarr`"
-            raise InputError(f"{path} is too large to be read whole: {remedy}.")
-        rows = TableRows(table, options)
-        rows.settle()
-        if not is_whole:
-            rows.check_first_rows()
-            return TableSamples(path, rows, options)
-        return whole_table(rows, str(path))
+    return open_table(path, TableOptions(*of_columns, *of_cells))
 
 
 def whole_table(rows: TableRows, name: str) -> Samples:
     """All rows of a table, in memory."""
-    blocks = _retried(rows, lambda: [one.block for one in rows.blocks()])
+    blocks = rows.settled(lambda: [one.block for one in rows.blocks()])
     if not blocks:
         raise InputError(f"{name} has no rows: give it at least one.")
     samples = in_memory(stack(blocks), name)
@@ -706,19 +696,10 @@ def describe_table(path: str | os.PathLike[str]) -> dict[str, Any]:
     rows, found = TableRows(Table(Path(path), options), options), {"table": str(path), "faults": None}
     try:
         with _worded(path, options):
-            rows.settle()
+            rows.settled(lambda: None)
     except InputError as error:
         found["faults"] = str(error)
     return rows.report() | found | {"n_samples": rows.n_read}
-
-
-def _retried(rows: TableRows, read: Callable[[], Any]) -> Any:
-    """The result of a function, which is called again if a type proves wrong."""
-    while True:
-        try:
-            return read()
-        except TypeChangedError:
-            rows.settle()
 
 
 @contextmanager

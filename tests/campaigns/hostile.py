@@ -140,7 +140,7 @@ def _shared() -> dict[str, tuple[Any, Any]]:
         "linear": mmcnb.CPMMC(),
         "least squares": mmcnb.UnsupervisedRLS(2, gamma=0.1, n_landmarks=6, n_init=1),
         "several kernels": mmcnb.MultipleKernelClustering(2, n_init=1, kernels=["linear", "rbf"]),
-        "graph": mmcnb.MaximumMarginClustering(kernel="graph"),
+        "graph": mmcnb.MaximumMarginClustering(2, kernel="graph", noise="auto"),
     }
     found = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,8 @@
 """Memory: whatever is done to rows larger than the limit, the process stays within the limit.
 
-A try runs one case in a process of its own: an estimator that fits a store, a prediction, a conversion, a
-selection of parameters, a verification or a score. The rows compress well but are larger than the limit once
-decoded. Promised is that the peak of resident memory, as the system counted it, is at most
+A try runs one case in a process of its own: an estimator that fits a store, a prediction, outlier scores, a
+conversion, a verification or a score. The rows compress well but are larger than the limit once decoded.
+Promised is that the peak of resident memory, as the system counted it, is at most
 
 * the limit, for what takes one, or a refusal that names a limit which is then accepted and kept;
 * the peak that the plan of a fit has told before any work.
@@ -27,7 +27,7 @@ from unittest import mock
 
 import numpy as np
 
-TRIES, CI_TRIES, SECONDS = 63, 1, 240
+TRIES, CI_TRIES, SECONDS = 67, 1, 240
 MIB = 2**20
 ROOT = Path(__file__).parents[2]
 BLOCK = 2**14  # rows written at once
@@ -186,6 +186,7 @@ _FRONT = "MaximumMarginClustering(3, kernel='rbf')"
 _EVOLUTION = "EvolutionaryMMC(n_init=2, max_generations=50)"
 _GRAPH = "MaximumMarginClustering(kernel='graph', n_nodes=4000)"
 _DEFAULT, _COSINE = "MaximumMarginClustering()", "MaximumMarginClustering(metric='cosine')"
+_TWO, _NOISE = "MaximumMarginClustering(2)", "MaximumMarginClustering(noise='auto')"
 
 CASES = [
     # every estimator, on dense and on sparse rows
@@ -194,7 +195,7 @@ CASES = [
     *(Case("fit", 640, "CSR", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _MANY, _KERNELS)),
     *(Case("fit", 1024, "CSR, wide", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _EVOLUTION)),
     *(Case("fit", 1024, "wide", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MANY, _KERNELS)),
-    *(Case("fit", 1024, "dense", one) for one in (_FRONT, _EVOLUTION, _GRAPH, _DEFAULT)),
+    *(Case("fit", 1024, "dense", one) for one in (_FRONT, _EVOLUTION, _GRAPH, _DEFAULT, _TWO, _NOISE)),
     Case("fit", 1024, "CSR", _FRONT),
     *(Case("fit", 1024, "CSR", one) for one in (_GRAPH, _DEFAULT, _COSINE)),
     Case("fit", 1024, "CSR, wide", _MANY),
@@ -217,10 +218,11 @@ CASES = [
     Case("predict", 512, "narrow", _MEANS, 1),
     Case("decision_function", 512, "dense, small chunks", _KERNEL),
     Case("decision_function", 512, "CSR, large chunks", _LINEAR),
+    *(Case(action, 768, "dense", _NOISE) for action in ("predict", "layers", "score_outliers")),
+    Case("layers", 768, "CSR", _DEFAULT),
     # everything else that reads rows
     *(Case("convert", 512, form) for form in ("csv", "npy", "parquet", "libsvm")),
     Case("convert", 512, "dense, large chunks"),
-    Case("select", 768, "dense", _SQUARES),
     Case("verify", 0, "dense"),
     Case("verify", 0, "CSR, large chunks"),
     Case("score", 0, "dense"),
@@ -268,7 +270,7 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
         given["rows"] = str(table(case.rows, folder))
     else:
         given["rows"] = str(store(case.rows))
-    if case.action in ("predict", "decision_function"):
+    if ACTIONS[case.action] is _predict:
         given["model"] = str(model(case.rows, case.estimator))
     command = [sys.executable, "-m", __name__, json.dumps(given)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -330,6 +332,10 @@ def _predict(case: Case, given: dict[str, Any]) -> None:
     estimator = mmcnb.load(given["model"]).set_params(memory_limit=case.limit * MIB, n_jobs=case.threads)
     if case.action == "predict":
         estimator.predict(given["rows"], out=given["out"])
+    elif case.action == "layers":
+        estimator.predict(given["rows"], out=f"{given['out']}.csv", layer="all")
+    elif case.action == "score_outliers":
+        estimator.score_outliers(given["rows"], out=given["out"])
     else:
         estimator.decision_function(given["rows"])
 
@@ -348,18 +354,10 @@ def _command(case: Case, given: dict[str, Any]) -> None:
     assert main([case.action, *words, "--json"]) == 0
 
 
-def _select(case: Case, given: dict[str, Any]) -> None:
-    from mmcnb.selection import select_n_clusters
-
-    estimator = make(case.estimator, memory_limit=case.limit * MIB, n_jobs=case.threads)
-    select_n_clusters(estimator, given["rows"], [2, 3], n_subsets=2, random_state=0)
-
-
 ACTIONS: dict[str, Callable[[Case, dict[str, Any]], int | None]] = {
     "fit": _fit,
     "predict": _predict,
-    "decision_function": _predict,
-    "select": _select,
+    **dict.fromkeys(("decision_function", "layers", "score_outliers"), _predict),
     **dict.fromkeys(("convert", "verify", "score"), _command),
 }
 

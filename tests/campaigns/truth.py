@@ -33,10 +33,10 @@ LARGE = 9000  # rows in three blocks of reduction
 CONSTANTS = (0.1, 1 / 7, 3.0, 2.0**-60, 1e18, 1e300, 1e-300)
 
 ESTIMATORS: dict[str, tuple[int, Any]] = {
-    "two clusters": (2, mmcnb.MaximumMarginClustering()),
-    "two, on the graph": (2, mmcnb.MaximumMarginClustering(kernel="graph")),
-    "two, by the widest margin": (2, mmcnb.MaximumMarginClustering(kernel="rbf")),
-    "two, of equal sizes": (2, mmcnb.MaximumMarginClustering(cluster_sizes="equal")),
+    "two clusters": (2, mmcnb.MaximumMarginClustering(2)),
+    "two, on the graph": (2, mmcnb.MaximumMarginClustering(2, kernel="graph")),
+    "two, by the widest margin": (2, mmcnb.MaximumMarginClustering(2, kernel="rbf")),
+    "two, of equal sizes": (2, mmcnb.MaximumMarginClustering(2, cluster_sizes="equal")),
     "three": (3, mmcnb.MaximumMarginClustering(3)),
     "three, by the widest margin": (3, mmcnb.MaximumMarginClustering(3, kernel="rbf")),
     "SparseKernelMMC": (2, mmcnb.SparseKernelMMC(gamma=0.3)),

@@ -2,7 +2,6 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from sklearn.metrics import adjusted_rand_score
 from mmcnb.choice.candidates import KNOWN, candidates, makers, with_known
 from mmcnb.choice.judge import judge
 from mmcnb.choice.known import KnownRows
-from mmcnb.choice.number import best_number
 from mmcnb.errors import InputError
 from mmcnb.graph.communities import communities_at
 from mmcnb.graph.genie import genie_at, spanning_tree
@@ -158,13 +156,6 @@ def test_known_labels_of_all_clusters_give_one_more_candidate():
     assert adjusted_rand_score(truth, of_known.labels) == 1
 
 
-def test_the_number_is_chosen_without_a_layout(monkeypatch):
-    graph = replace(graph_of(blobs(40)), is_unit=True)
-    monkeypatch.setattr("mmcnb.choice.candidates.layout", None)  # a call would fail
-    assert "layout" in dict(makers(graph, 2, 0))
-    assert len(best_number(graph, range(2, 4), 0)[1]) == 2
-
-
 def test_known_labels_start_no_candidate_unless_they_may():
     graph, truth = ring(3)
     found = [candidate(2.0, np.arange(120) % 3, "wrong")]
@@ -179,26 +170,3 @@ def test_known_labels_of_some_clusters_give_no_candidate():
     rows = np.flatnonzero(truth[graph.node_of] < 2)[:10]
     found = with_known(graph, known_of(rows, truth[graph.node_of][rows]), 3, [candidate(1.0, truth)])
     assert [one.broken for one in found] == [0.0]
-
-
-# -- their number ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("k", [2, 4, 6])
-def test_the_number_of_groups_far_apart_is_found(k):
-    graph, _ = ring(k, 180)
-    number, tried = best_number(graph, range(2, 9), 0)
-    assert number == k
-    assert [one["n_clusters"] for one in tried] == list(range(2, 9))
-    found, _ = candidates(graph, k, makers(graph, k, 0))
-    expected = max(4 * one.score.information * np.log(k) / np.log(k + 1) + one.score.gap for one in found)
-    assert tried[k - 2]["J"] == pytest.approx(expected) == max(one["J"] for one in tried)
-
-
-def test_numbers_that_no_candidate_has_are_passed_over():
-    graph = graph_of(np.arange(5.0)[:, None] ** 2)
-    number, tried = best_number(graph, range(4, 9), 0)
-    assert number in (4, 5)
-    assert [one["n_clusters"] for one in tried] == [4, 5]
-    with pytest.raises(InputError, match=r"^the rows fall into no two clusters; give rows that differ\.$"):
-        best_number(graph, range(6, 9), 0)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from mmcnb.choice.trust import AGREEMENT_WEIGHT, HIGH_AGREEMENT, LOW_SUM, trust
-from tests.choice.graphs import candidate
+from mmcnb.choice.number import GATE, Number, structure
+from mmcnb.choice.pick import AGREEMENT_WEIGHT, HIGH_AGREEMENT, LOW_SUM, NO_STRUCTURE, doubts, trust
+from tests.choice.graphs import candidate, graph_of, ring
 
 HALVES, STRIPES = np.repeat([0, 1], 50), np.tile([0, 1], 50)
 
@@ -43,7 +44,7 @@ def test_the_level_is_high_from_its_bound_on(monkeypatch):
         assert (found["level"] == "high") == (found["agreement"] >= HIGH_AGREEMENT)
         levels.append(found["level"])
     assert set(levels) == {"high", "medium"}
-    monkeypatch.setattr("mmcnb.choice.trust.HIGH_AGREEMENT", found["agreement"])
+    monkeypatch.setattr("mmcnb.choice.pick.HIGH_AGREEMENT", found["agreement"])
     assert found["level"] == "medium"
     assert trust(candidate(9.0, HALVES), [other])["level"] == "high"
 
@@ -74,7 +75,58 @@ def test_a_candidate_alone_is_never_trusted_much(J, level):
     assert trust(candidate(J, HALVES), [])["agreement"] == 0.0
 
 
-def test_one_cluster_is_as_asked():
-    found = trust(candidate(9.0, np.zeros(10, int)), [])
-    reason = "one cluster contains all rows, as asked."
-    assert found == {"level": "low", "reason": reason, "agreement": 0.0, "columns": []}
+def test_one_cluster_is_no_structure():
+    for others in ([], [candidate(9.0, np.zeros(10, int))]):
+        found = trust(candidate(9.0, np.zeros(10, int)), others, doubts=["one cluster: none differs"])
+        reason = "one cluster: none differs."
+        assert found == {"level": "low", "reason": reason, "agreement": 0.0, "columns": []}
+
+
+# -- doubts ------------------------------------------------------------------------------------
+
+INSIDE = "a look into the clusters finds 2 more"
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+@pytest.mark.parametrize(("doubt", "level"), [(f"{NO_STRUCTURE} (evidence)", "low"), (INSIDE, "medium")])
+def test_a_doubt_keeps_the_trust_from_being_high(doubt, level, agrees):
+    others = [candidate(0.0, HALVES if agrees else STRIPES)]
+    found = trust(candidate(9.0, HALVES), others, doubts=[doubt])
+    assert found["level"] == level
+    assert found["reason"].startswith(f"{doubt}; other candidates agree by ")
+    assert found["reason"].count(". ") == 0
+
+
+def test_what_is_inside_clusters_is_no_reason_for_more_trust():
+    low = trust(candidate(-5.0, HALVES), [candidate(-6.0, STRIPES)], doubts=[INSIDE])
+    assert low["level"] == "low"
+
+
+def test_groups_far_apart_raise_no_doubt():
+    graph, truth = ring(4, 200)
+    assert doubts(structure(graph), truth, Number(2, truth)) == []
+    one = np.zeros(200, int)
+    assert doubts(structure(graph), one, Number(1, one)) == ["one cluster contains all rows, as asked"]
+    assert doubts(structure(graph), one, Number(1, one, "one cluster: why.")) == ["one cluster: why"]
+    assert doubts(structure(graph), truth, Number(2, truth, agreement=0.5)) == [
+        "the expected agreement with the right partition is 0.50"
+    ]
+
+
+def test_a_cluster_of_two_groups_raises_a_doubt_of_what_is_inside():
+    graph, truth = ring(4, 200)
+    for joined, count in (([0, 1, 2, 0], 1), ([0, 1, 1, 0], 2), ([0, 1, 0, 0], 2)):
+        labels = np.array(joined)[truth]
+        assert doubts(structure(graph), labels, Number(2, labels)) == [
+            f"a look into the clusters finds {count} more"
+        ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_halves_without_a_gap_raise_a_doubt_of_their_structure(seed):
+    X = np.random.default_rng(seed).standard_normal((400, 3))
+    graph = graph_of(X)
+    labels = graph.of_nodes((X[:, 0] > 0).astype(int))
+    (first, *_) = doubts(structure(graph), labels, Number(2, labels))
+    assert first.startswith(f"{NO_STRUCTURE} (evidence ")
+    assert first.endswith(f", of {GATE} needed)")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mmcnb.choice.trust import trust
+from mmcnb.choice.pick import trust
 from mmcnb.columns.columns import Columns, single_columns
 from tests import reference_columns as twin
 from tests.choice.graphs import candidate

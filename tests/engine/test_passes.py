@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from mmcnb.engine.passes import draw_sample, row_sum
+from mmcnb.engine.passes import draw_sample, first_rows, row_sum
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_csr_block
@@ -68,3 +68,14 @@ def test_row_sums_are_added_in_float64_of_dense_and_csr_rows(dtype):
     X[3, 1] = np.nan
     assert np.isnan(row_sum(X, weights)[0][1])
     assert np.isnan(row_sum(as_csr_block(scipy.sparse.csr_array(X)), weights)[0][1])
+
+
+@pytest.mark.parametrize("least", [0, -1])
+def test_first_rows_are_those_of_a_plain_loop_and_noise_is_of_no_cluster(least):
+    labels = np.random.default_rng(0).integers(least, 6, 40)
+    found = first_rows(labels, 8, 1000)
+    assert found.shape == (8,)
+    for cluster in range(8):
+        rows = [1000 + i for i, label in enumerate(labels) if label == cluster]
+        assert found[cluster] == (rows[0] if rows else np.iinfo(np.int64).max)
+    assert (first_rows(np.full(5, -1), 2) == np.iinfo(np.int64).max).all()

@@ -1,6 +1,5 @@
 import re
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -140,13 +139,10 @@ def test_the_size_of_the_work_decides_on_sweeps_and_on_a_second_sample():
     assert [larger_sample(n) for n in (10**5, 10**6)] == [0, 65536]
 
 
-def test_a_plan_prints_its_lines_and_shows_them_as_a_table():
+def test_a_plan_prints_its_lines():
     plan = plan_rows(10**6, 30, 200, "1GiB", 2)
     assert str(plan).splitlines() == plan.lines()
     assert plan.lines()[0] == "rows             1,000,000 x 30, 200 basis vectors"
-    table = ElementTree.fromstring(plan._repr_html_())
-    cells = [f"{row[0].text:<17}{row[1].text}" for row in table]
-    assert cells == plan.lines()
 
 
 @pytest.mark.parametrize(

@@ -87,11 +87,28 @@ def test_labels_of_halves_that_no_gap_parts_are_followed():
     )
 
 
-def test_the_highest_known_label_is_the_least_number_that_is_tried():
-    X, y = make_shape("seven-blobs", random_state=0)
-    rows = {int(np.flatnonzero(y == one)[0]): one for one in range(5)}
-    numbers = front_door(None).fit(X, partial_labels=rows).report_["numbers"]
-    assert numbers[0]["n_clusters"] == 5
+@pytest.mark.parametrize("asked", [None, (2, 9)])
+def test_there_are_at_least_as_many_clusters_as_known_labels(asked):
+    X, _ = make_shape("two-moons", random_state=0)
+    assert front_door(asked).fit(X).n_clusters_ == 2
+    order = np.argsort(X[:, 0])
+    rows = {int(order[40 * one]): one for one in range(5)}
+    model = front_door(asked).fit(X, partial_labels=rows)
+    assert 5 <= model.n_clusters_ <= 9
+    assert model.n_clusters_ == np.unique(model.labels_).size == model.report_["number"]["n_clusters"]
+
+
+@pytest.mark.parametrize("known", [{"partial_labels": {0: 0, 1: 1}}, {"cannot_link": [(0, 1)]}])
+def test_rows_that_are_known_to_part_are_no_one_cluster(known):
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    assert front_door(None).fit(X).n_clusters_ == 1
+    assert front_door(None).fit(X, **known).n_clusters_ >= 2
+
+
+def test_known_labels_are_of_no_more_clusters_than_the_range_has():
+    X, _ = make_shape("two-moons", 100, random_state=0)
+    with pytest.raises(InputError, match=r"^partial_labels of row 3 is 4; give labels from 0 to 3"):
+        front_door((2, 4)).fit(X, partial_labels={3: 4})
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "graph"])
@@ -150,7 +167,7 @@ def test_a_checkpoint_of_other_known_rows_is_refused(tmp_path, crossed):
 def test_sizes_come_before_what_is_known():
     X = np.random.default_rng(0).normal(size=(120, 2)) + np.repeat([0, 6], 60)[:, None]
     known = {row: row // 60 for row in range(0, 120, 6)}
-    uneven = front_door(cluster_sizes=[0.8, 0.2], size_tolerance=0.05).fit(X, partial_labels=known)
+    uneven = front_door(cluster_sizes=[0.8, 0.2]).fit(X, partial_labels=known)
     assert (uneven.candidate_, max(uneven.report_["sizes"])) == (LEAST_SQUARES, pytest.approx(96, abs=5))
     assert uneven.report_["candidates"][0]["broken"] > 0
 

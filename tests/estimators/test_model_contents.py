@@ -21,7 +21,8 @@ MODELS = {
     "linear": lambda: mmcnb.CPMMC(),
     "least squares": lambda: mmcnb.UnsupervisedRLS(3, gamma=0.5, n_landmarks=6, n_init=1),
     "several kernels": lambda: mmcnb.MultipleKernelClustering(2, n_init=1),
-    "graph": lambda: mmcnb.MaximumMarginClustering(2, kernel="graph"),
+    "graph": lambda: mmcnb.MaximumMarginClustering(2, kernel="graph", noise="auto"),
+    "margin": lambda: mmcnb.MaximumMarginClustering(2, kernel="rbf"),
     "axes": lambda: mmcnb.MaximumMarginClustering(2, kernel="graph"),
     "directions": lambda: mmcnb.MaximumMarginClustering(2, kernel="graph", metric="cosine"),
 }
@@ -47,6 +48,35 @@ def spoilt(array):
     return array
 
 
+def changed(place, value):
+    """An array with another value at a place."""
+
+    def change(array):
+        array = array.copy()
+        array[place] = value
+        return array
+
+    return change
+
+
+TREE = [
+    ("graph_pieces", halved, "graph_pieces does not fit"),
+    ("graph_pieces", changed(0, -1), "graph_pieces does not fit"),
+    ("graph_pieces", changed(0, 10**6), "graph_pieces does not fit"),
+    ("graph_pieces", lambda a: a.astype(float), "graph_pieces is of shape"),
+    ("graph_merges", changed((-1, 0), 10**6), "graph_merges does not fit"),
+    ("graph_merges", changed((-1, 0), -1), "graph_merges does not fit"),
+    ("graph_merges", lambda a: a[::-1], "graph_merges does not fit"),  # those above come first: a cycle
+    ("graph_merges", lambda a: 0 * a, "graph_merges does not fit"),
+    ("graph_merges", halved, "graph_merges does not fit"),
+    ("graph_merges", lambda a: a[:, :1], "graph_merges does not fit"),
+    ("graph_merges", lambda a: a[:, 0], "graph_merges is of shape"),
+    ("graph_links", lambda a: -a, "graph_links does not fit"),
+    ("graph_links", lambda a: a[::-1], "graph_links does not fit"),
+    ("graph_links", changed(-1, 0.0), "graph_links does not fit"),
+    ("graph_links", spoilt, "graph_links holds numbers that are not finite"),
+    ("graph_links", lambda a: a[:, None], "graph_links is of shape"),
+]
 ARRAYS = [
     ("kernel", "coef", halved, r"coef has shape \(3,\), and \(6,\) would fit"),
     ("kernel", "coef", spoilt, "coef holds numbers that are not finite"),
@@ -73,8 +103,19 @@ ARRAYS = [
     ("graph", "graph_search", lambda a: a * 10**6, "graph_search does not fit"),
     ("graph", "graph_nodes", lambda a: a[:, :1], "graph_centres does not fit"),
     ("graph", "graph_nodes", spoilt, "graph_nodes holds numbers that are not finite"),
-    ("graph", "coef", lambda a: a[1:], "coef has shape"),
-    ("graph", "offset", lambda a: np.r_[a, 0.0], "coef has shape"),
+    ("graph", "coef", lambda a: a[1:], "coef numbers no clusters of the nodes"),
+    ("graph", "coef", lambda a: a + 1, "coef numbers no clusters of the nodes"),
+    ("graph", "coef", lambda a: 0 * a, "coef numbers no clusters of the nodes"),
+    ("graph", "coef", lambda a: a + 0.5, "coef numbers no clusters of the nodes"),
+    ("graph", "coef", spoilt, "coef holds numbers that are not finite"),
+    ("graph", "offset", lambda a: np.r_[a, 0.0], "coef numbers no clusters of the nodes"),
+    ("graph", "graph_labels", lambda a: a + 1, "graph_labels does not fit"),
+    ("graph", "graph_labels", lambda a: a - 1, "graph_labels does not fit"),
+    ("graph", "graph_offsets", halved, "graph_offsets does not fit"),
+    ("graph", "graph_offsets", spoilt, "graph_offsets holds numbers that are not finite"),
+    ("graph", "graph_threshold", spoilt, "graph_threshold holds numbers that are not finite"),
+    ("graph", "graph_threshold", lambda a: a[None], "graph_threshold is of shape"),
+    *((model, *rest) for model in ("graph", "margin") for rest in TREE),
     ("axes", "graph_axes", lambda a: a[1:], "graph_axes does not fit"),
     ("axes", "graph_axes", lambda a: a[:, 0], "graph_axes is of shape"),
     ("directions", "graph_indptr", lambda a: a + 1, "graph_indptr does not fit"),
@@ -90,6 +131,30 @@ def test_arrays_fit_one_another(files, tmp_path, model, name, change, match):
     arrays[name] = change(arrays[name])
     write_model(tmp_path / "odd", header, arrays)
     with pytest.raises(InputError, match=rf"^[^\n]*odd holds a model that cannot be: {match}[^\n]*\.$"):
+        mmcnb.load(tmp_path / "odd")
+
+
+@pytest.mark.parametrize(
+    "name", ["graph_pieces", "graph_merges", "graph_links", "graph_offsets", "graph_labels"]
+)
+def test_a_graph_without_one_of_its_arrays_is_refused(files, tmp_path, name):
+    header, arrays = read_model(files / "graph")
+    del arrays[name]
+    write_model(tmp_path / "odd", header | {"arrays": sorted(arrays)}, arrays)
+    with pytest.raises(
+        InputError, match=r"^[^\n]*odd (is no whole model|holds a model that cannot be)[^\n]*\.$"
+    ):
+        mmcnb.load(tmp_path / "odd")
+
+
+@pytest.mark.parametrize(
+    "layers", [None, {}, [3], [{}], [{"n_clusters": "2"}], "two", [{"n_clusters": 2, "taken": 1}]]
+)
+def test_layers_that_are_none_are_refused(files, tmp_path, layers):
+    header, arrays = read_model(files / "graph")
+    header["report"]["layers"] = layers
+    write_model(tmp_path / "odd", header, arrays)
+    with pytest.raises(InputError, match=r"^[^\n]*odd [^\n]*layers[^\n]*\.$"):
         mmcnb.load(tmp_path / "odd")
 
 

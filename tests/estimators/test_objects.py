@@ -11,12 +11,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 
 import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay
 from mmcnb.samples import open_samples
-from mmcnb.selection import select_n_clusters
 from mmcnb.stores import create_csr_store, create_dense_store
 from tests.estimators.conftest import make, make_blobs, make_sparse
 
@@ -168,12 +168,16 @@ def test_displays_keep_the_names_of_columns(dense, storage):
     plt.close("all")
 
 
-def test_numbers_of_clusters_are_compared_on_frames(X):
-    model = mmcnb.UnsupervisedRLS(random_state=0, n_init=1)
-    options = {"n_clusters": [2, 3], "n_subsets": 2, "sample_size": 100, "random_state": 0}
-    expected = select_n_clusters(model, X, **options)
-    given = select_n_clusters(model, pl.DataFrame({n: X[:, k] for k, n in enumerate("abc")}), **options)
-    assert given.equals(expected)
+def test_numbers_of_clusters_are_found_on_frames(X):
+    model = mmcnb.MaximumMarginClustering(random_state=0, noise="auto", scale=None)
+    frame = pl.DataFrame({n: X[:, k] for k, n in enumerate("abc")})
+    expected, given = clone(model).fit(X), clone(model).fit(frame)
+    assert given.report_["number"] == expected.report_["number"]
+    assert given.layers_.equals(expected.layers_)
+    for asked in ({}, {"layer": 0}):
+        np.testing.assert_array_equal(given.predict(frame, **asked), expected.predict(X, **asked))
+    np.testing.assert_array_equal(given.labels_at(frame, 3), expected.labels_at(X, 3))
+    np.testing.assert_array_equal(given.score_outliers(frame), expected.score_outliers(X))
 
 
 def test_opened_rows_are_rows(dense, X):

@@ -25,7 +25,7 @@ def X():
 
 @pytest.fixture(scope="module")
 def two(X):
-    return mmcnb.MaximumMarginClustering(random_state=0).fit(X)
+    return mmcnb.MaximumMarginClustering(2, random_state=0).fit(X)
 
 
 @pytest.fixture(scope="module")
@@ -280,8 +280,17 @@ def test_annotate_streams_a_backed_object(cells, tmp_path):
 
 
 def test_the_number_of_clusters_is_chosen_where_none_is_given(cells):
-    mmcnb.annotate(cells, element="obsm/X_pca", max_clusters=3, random_state=0)
-    assert cells.uns["mmcnb"]["n_clusters"] == 2
+    for number in ({}, {"n_clusters": "auto"}, {"n_clusters": (2, 3)}):
+        mmcnb.annotate(cells, element="obsm/X_pca", random_state=0, **number)
+        assert cells.uns["mmcnb"]["n_clusters"] == 2
+
+
+def test_cells_that_are_noise_have_no_category(cells):
+    mmcnb.annotate(cells, 2, element="obsm/X_pca", random_state=0, noise=0.05)
+    labels = mmcnb.MaximumMarginClustering(2, random_state=0, noise=0.05).fit_predict(cells.obsm["X_pca"])
+    assert cells.obs["mmcnb"].cat.categories.tolist() == ["0", "1"]
+    np.testing.assert_array_equal(cells.obs["mmcnb"].cat.codes, labels)
+    assert 0 < cells.obs["mmcnb"].isna().sum() < 0.1 * len(cells)
 
 
 @pytest.mark.parametrize(

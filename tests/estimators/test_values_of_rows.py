@@ -9,9 +9,8 @@ import scipy.sparse
 
 import mmcnb
 from mmcnb.errors import InputError
-from mmcnb.metrics import balanced_clustering_error, sampled_silhouette
+from mmcnb.metrics import balanced_clustering_error
 from mmcnb.samples import open_samples
-from mmcnb.selection import select_n_clusters
 from mmcnb.stores import convert, create_dense_store
 from tests.estimators.conftest import make, make_blobs
 
@@ -82,7 +81,7 @@ def test_classes_are_one_value_a_row(X, kind, tmp_path):
     assert "y " in sentence(lambda v: model.fit(X, v), NO_VALUES[kind]())
     given = np.arange(N) % 2
     assert "y_true" in sentence(lambda v: balanced_clustering_error(v, given), NO_VALUES[kind]())
-    assert "labels" in sentence(lambda v: sampled_silhouette(X, v), NO_VALUES[kind]())
+    assert "labels" in sentence(lambda v: mmcnb.partition_score(X, v), NO_VALUES[kind]())
 
     def write(v):
         with create_dense_store(tmp_path / "rows.zarr", 3) as writer:
@@ -137,7 +136,7 @@ def damaged(matrix):
 
 @pytest.mark.parametrize("kind", ROWS)
 def test_every_way_in_refuses_rows_by_the_same_sentence(X, kind, tmp_path):
-    model, rls = make("CPMMC").fit(X), mmcnb.UnsupervisedRLS(random_state=0)
+    model, front_door = make("CPMMC").fit(X), mmcnb.MaximumMarginClustering(2, random_state=0).fit(X)
     expected = sentence(open_samples, ROWS[kind](X))
     for ask in (
         make("CPMMC").fit,
@@ -151,8 +150,9 @@ def test_every_way_in_refuses_rows_by_the_same_sentence(X, kind, tmp_path):
         lambda rows: mmcnb.partition_score(rows, np.arange(N) % 2),
         lambda rows: convert(rows, tmp_path / "out.zarr", progress=False),
         lambda rows: model.predict(rows, out=tmp_path / "labels.zarr"),
-        lambda rows: select_n_clusters(rls, rows),
-        lambda rows: sampled_silhouette(rows, np.arange(N) % 2),
+        mmcnb.UnsupervisedRLS().fit,
+        front_door.score_outliers,
+        lambda rows: front_door.labels_at(rows, 2),
     ):
         assert sentence(ask, ROWS[kind](X)) == expected
     assert not any(tmp_path.iterdir())

@@ -125,7 +125,7 @@ def _rising(given, rng):
     given["distances"] = np.sort(np.abs(given["distances"]), axis=1)
 
 
-def _averaged(given, rng):
+def _weighed(given, rng):
     given["weights"] = np.abs(given["weights"]) + 0.1
 
 
@@ -156,7 +156,7 @@ SPECIAL = {
     "evolve_labels": _evolved,
     "nearest_nodes_into": _nearest,
     "calibrated_weights": _rising,
-    "node_averages_into": _averaged,
+    "node_shares_into": _weighed,
 }
 
 
@@ -179,7 +179,7 @@ TWINS = {
     "nearest_nodes_into": lambda X, nodes, halves, starts, probes, numbers, distances: (
         reference_graph.nearest_nodes(X, nodes, starts, probes, numbers.shape[1])
     ),
-    "node_averages_into": lambda *a: reference_graph.node_averages(*a[:3]),
+    "node_shares_into": lambda *a: reference_graph.node_shares(*a[:3], a[3].shape[1]),
     "plane_qp": reference.plane_qp,
     "plane_sums": reference.plane_sums,
     "polynomial_kernel_block_into": lambda *a: reference.polynomial_kernel_block(*a[:-1]),

@@ -1,4 +1,4 @@
-"""Nearest nodes, calibrated weights and averages: equal to plain loops, whatever the rows."""
+"""Nearest nodes, calibrated weights and shares: equal to plain loops, whatever the rows."""
 
 import subprocess
 import sys
@@ -196,29 +196,36 @@ def test_distances_that_are_no_numbers_give_no_weight_beyond_its_bounds(value, f
     assert not ((weights < 2.0**-20) | (weights > 1)).any()
 
 
-# -- averages ----------------------------------------------------------------------------------
+# -- shares ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("rows", "r", "q"), [(0, 3, 2), (1, 1, 1), (30, 4, 7), (20, 10, 3), (9, 13, 20)])
-def test_averages_equal_the_plain_loop(dtype, rows, r, q):
+@pytest.mark.parametrize(("rows", "r", "k"), [(0, 3, 2), (1, 1, 1), (30, 4, 7), (20, 10, 3), (9, 13, 20)])
+def test_shares_equal_the_plain_loop(dtype, rows, r, k):
     rng = np.random.default_rng(0)
-    numbers, weights, values = rng.integers(0, 12, (rows, r)), rng.random((rows, r)), rng.random((12, q))
-    out = np.full((rows, q), np.nan, dtype)
-    kernels.node_averages_into(numbers, weights, values, out)
-    expected = reference_graph.node_averages(numbers, weights, values)
+    numbers, weights, labels = rng.integers(0, 12, (rows, r)), rng.random((rows, r)), rng.integers(0, k, 12)
+    out = np.full((rows, k), np.nan, dtype)
+    kernels.node_shares_into(numbers, weights, labels, out)
+    expected = reference_graph.node_shares(numbers, weights, labels, k)
     np.testing.assert_allclose(out, expected, rtol=1e-6 if dtype == "float32" else 1e-13)
 
 
-def test_averages_lie_between_the_values_and_keep_a_constant():
+def test_shares_lie_between_0_and_1_and_sum_to_1():
     rng = np.random.default_rng(1)
     numbers, weights = rng.integers(0, 12, (50, 5)), rng.random((50, 5)) + 1e-6
-    values, out = np.c_[rng.random(12), np.full(12, 0.3)], np.empty((50, 2))
-    kernels.node_averages_into(numbers, weights, values, out)
-    near = values[numbers][:, :, 0]
-    assert (near.min(axis=1) - 1e-12 <= out[:, 0]).all()
-    assert (out[:, 0] <= near.max(axis=1) + 1e-12).all()
-    np.testing.assert_allclose(out[:, 1], 0.3, rtol=1e-14)
+    labels, out = np.arange(12) % 4, np.empty((50, 5))
+    kernels.node_shares_into(numbers, weights, labels, out)
+    assert ((out >= 0) & (out <= 1)).all()
+    np.testing.assert_allclose(out.sum(axis=1), 1, rtol=1e-14)
+    assert (out[:, 4] == 0).all()  # no node is of this cluster
+    for row, near in zip(out, labels[numbers], strict=True):
+        assert set(np.flatnonzero(row)) == set(near)
+
+
+def test_rows_whose_nodes_are_all_of_one_cluster_are_wholly_of_it():
+    numbers, out = np.array([[0, 2, 4], [1, 3, 5]]), np.empty((2, 2))
+    kernels.node_shares_into(numbers, np.full((2, 3), 0.3), np.arange(6) % 2, out)
+    np.testing.assert_array_equal(out, np.eye(2))
 
 
 def test_the_routines_are_importable_alone():

@@ -199,8 +199,15 @@ def test_chunks_that_are_not_what_was_written_leave_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_labels_of_noise_are_written(tmp_path):
+    with LabelsWriter(tmp_path / "l.zarr", 3) as writer:
+        write_labels(writer, [0, -1, 1])
+    assert zarr.open_array(tmp_path / "l.zarr", mode="r")[:].tolist() == [0, -1, 1]
+
+
 @pytest.mark.parametrize(
-    ("labels", "match"), [([0, -1, 1], "from 0"), ([0.5, 1, 1], "whole"), ([0, 1], "2 labels from row 0")]
+    ("labels", "match"),
+    [([0, -2, 1], "from 0 a row, or -1 for noise"), ([0.5, 1, 1], "whole"), ([0, 1], "2 labels from row 0")],
 )
 def test_wrong_labels_leave_nothing(tmp_path, labels, match):
     def write():

@@ -8,12 +8,13 @@ sixteen others. Methods that see all columns at once cut both rings in half.
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_circles
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
-from mmcnb.plotting import ClusterDisplay, KernelWeightsDisplay
+from mmcnb.plotting import ClusterDisplay
 
 rings, y = make_circles(600, noise=0.08, factor=0.3, random_state=0)
 X = np.hstack([rings, np.random.RandomState(0).normal(size=(600, 16))])
@@ -34,7 +35,7 @@ figure, (rows, noise, bars) = plt.subplots(1, 3, figsize=(11, 3.2), layout="cons
 for ax, view in ((rows, (0, 1)), (noise, (2, 3))):
     ClusterDisplay.from_predictions(X, model.labels_, features=view, ax=ax, s=6)
     ax.set(title=f"columns {view[0]} and {view[1]}", aspect="equal", xticks=[], yticks=[])
-KernelWeightsDisplay.from_estimator(model, ax=bars)
+pd.Series(model.kernel_weights_, model.kernel_names_).plot.barh(ax=bars)
 plt.show()
 
 # %%

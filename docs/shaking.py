@@ -45,17 +45,6 @@ class ShakingDisplay:
     ----------
     T. Pahikkala, A. Airola, F. Gieseke and O. Kramer, Unsupervised multi-class regularized least-squares
     classification, Alg. 3 and Fig. 4.
-
-    Examples
-    --------
-    >>> import mmcnb
-    >>> from mmcnb.plotting import ShakingDisplay
-    >>> from mmcnb.datasets import make_block
-    >>> X, _ = make_block("blobs", 0, 90, n_features=2, random_state=2, n_clusters=3)
-    >>> model = mmcnb.UnsupervisedRLS(n_clusters=3, random_state=0).fit(X)
-    >>> display = ShakingDisplay.from_estimator(model, X)
-    >>> [title for title, _ in display.waves][:3]
-    ['random labels', 'round 1, cluster 0', 'round 1, cluster 1']
     """
 
     def __init__(self, points: np.ndarray, waves: list[tuple[str, np.ndarray]]) -> None:

@@ -1,0 +1,131 @@
+"""Rows seen from the nodes: decisions as the rule has them, scores and pieces as plain loops have them."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from mmcnb.choice.number import structure
+from mmcnb.features.of_nodes import NodeColumns, NodeRule, OutlierScores
+from mmcnb.features.rules import Hyperplane, Scores, Shares, SizesPass, TablePass, clusters_of
+from mmcnb.graph.neighbours import N_NEIGHBORS, node_graph
+from mmcnb.graph.vote import noise_threshold, outlier_offsets, vote
+from tests import reference_graph
+
+
+def rows_of(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, 2)) + 7.0 * rng.integers(0, 3, (n, 1))
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    X = rows_of(150)
+    graph = node_graph(X, None, np.random.RandomState(0))
+    seen = structure(graph, 3)
+    labels = seen.tree.labels(3)
+    return graph, vote(graph, labels, 3, tree=seen.tree, offsets=outlier_offsets(graph, labels))
+
+
+def nearest(nodes, X):
+    """Numbers and distances of the nearest nodes, one more than vote."""
+    graph, found = nodes
+    numbers, distances = reference_graph.nearest_nodes(
+        graph.axes(X), found.search.nodes, [0, graph.n_nodes], np.zeros((len(X), 1), int), N_NEIGHBORS + 1
+    )
+    return numbers, distances
+
+
+RULES = {
+    "vote": Shares(np.array([2.0, 0.0, 1.0]), np.zeros(3)),
+    "scores": Scores(np.array([[1.0, -1.0, 0.2], [0.3, 0.5, -1.0]]), np.array([0.0, 0.5, 1.0])),
+    "hyperplane": Hyperplane(np.array([1.0, -2.0]), 0.3),
+    "one": Scores(np.ones((2, 1)), np.zeros(1)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "form"), [*((name, np.asarray) for name in RULES), ("vote", scipy.sparse.csr_array)]
+)
+def test_columns_are_decisions_scores_and_pieces(nodes, name, form):
+    _, found = nodes
+    rule, X = RULES[name], rows_of(40, seed=1)
+    columns = NodeColumns(rule, found if name == "vote" else None, found)
+    block = columns.block(form(X), np.float64)
+    k = rule.offset.size if name != "hyperplane" else 1
+    assert block.shape == (40, columns.n_features) == (40, k + 2)
+    numbers, distances = nearest(nodes, X)
+    features = found.block(X, np.float64) if name == "vote" else X
+    np.testing.assert_allclose(np.squeeze(block[:, :-2]), np.squeeze(rule.decide(features)), rtol=1e-9)
+    expected = np.log(distances[:, N_NEIGHBORS - 1]) - found.offsets[numbers[:, 0]]
+    np.testing.assert_allclose(block[:, -2], expected, rtol=1e-6)
+    weights = reference_graph.calibrated_weights(distances[:, :N_NEIGHBORS])
+    votes = np.zeros((40, found.tree.n_pieces))
+    for i in range(40):
+        for j in range(N_NEIGHBORS):
+            votes[i, found.tree.piece_of_node[numbers[i, j]]] += weights[i, j]
+    np.testing.assert_array_equal(block[:, -1], votes.argmax(axis=1))
+    n_clusters = 2 if name == "hyperplane" else k
+    node_rule = NodeRule(np.zeros(n_clusters))
+    np.testing.assert_array_equal(node_rule.label(block), rule.label(features))
+    assert np.shape(node_rule.decide(block)) == np.shape(rule.decide(features))
+
+
+def test_rows_of_nodes_have_the_piece_and_the_score_of_their_node(nodes):
+    graph, found = nodes
+    block = NodeColumns(RULES["vote"], found, found).block(rows_of(150), np.float64)
+    np.testing.assert_array_equal(block[:, -1], found.tree.piece_of_node[graph.node_of])
+    own = np.log(graph.distances[:, N_NEIGHBORS - 1]) - found.offsets
+    np.testing.assert_allclose(block[:, -2], own[graph.node_of], rtol=1e-6, atol=1e-9)
+    scores = OutlierScores().decide(block)
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, block[:, -2], rtol=1e-6)
+
+
+def test_offsets_are_medians_and_small_clusters_score_more(nodes):
+    graph, _ = nodes
+    labels = np.where(np.arange(150) == 3, 2, np.arange(150) % 2)
+    offsets, logs = outlier_offsets(graph, labels), np.log(graph.distances[:, N_NEIGHBORS - 1])
+    for cluster in (0, 1):
+        np.testing.assert_allclose(offsets[labels == cluster], np.median(logs[labels == cluster]))
+    assert offsets[3] == pytest.approx(logs[3] - 2.0)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.2, 0.5])
+def test_about_a_share_of_the_weight_lies_beyond_the_threshold(share):
+    weights = np.random.default_rng(0).integers(1, 9, 150).astype(float)
+    graph = node_graph(rows_of(150), weights, np.random.RandomState(0))
+    offsets = outlier_offsets(graph, np.zeros(150, int))
+    threshold = noise_threshold(graph, offsets, share)
+    beyond = graph.sizes[np.log(graph.distances[:, N_NEIGHBORS - 1]) - offsets > threshold].sum()
+    assert share * graph.sizes.sum() - graph.sizes.max() <= beyond <= share * graph.sizes.sum()
+
+
+def test_noise_is_what_lies_above_the_threshold_in_all_columns():
+    columns = np.c_[np.eye(3)[[0, 1, 2, 1]], [0.0, 0.5, 0.6, -9.0], [0, 1, 1, 0]]
+    rule = NodeRule(np.zeros(3), 0.5, layers=[("layer_2", np.array([1, 0]))])
+    assert rule.label(columns).tolist() == [0, 1, -1, 1]
+    assert NodeRule(np.zeros(3), 0.5, layer=np.array([1, 0])).label(columns).tolist() == [1, 0, -1, 1]
+    (table,) = TablePass(rule).block(columns, 0, 4)
+    assert list(table) == ["cluster", "margin", "layer_2"]
+    assert [table[name].dtype for name in ("cluster", "layer_2")] == [np.int32] * 2
+    assert (table["cluster"].tolist(), table["layer_2"].tolist()) == ([0, 1, -1, 1], [1, 0, -1, 1])
+    assert table["margin"].tolist() == [1.0] * 4
+
+
+def test_sizes_and_first_rows_are_without_noise():
+    columns = np.c_[np.eye(3)[[0, 1, 2, 1]], [0.9, 0.5, 0.4, -9.0], np.zeros(4)]
+    sizes, first, _ = SizesPass(np.array([5.0, 1.0, 2.0, 4.0]), NodeRule(np.zeros(3), 0.5)).block(
+        columns, 0, 4
+    )
+    assert sizes.tolist() == [0.0, 5.0, 2.0]
+    assert first.tolist() == [np.iinfo(np.int64).max, 1, 2]
+
+
+def test_shares_in_another_order_are_the_same_columns():
+    rows = np.random.default_rng(0).random((30, 4))
+    rule = Shares(np.arange(4.0), np.zeros(4))
+    np.testing.assert_array_equal(rule.decide(rows), rows)
+    once = rule.ordered([2, 0, 3, 1])
+    np.testing.assert_array_equal(once.decide(rows), rows[:, [2, 0, 3, 1]])
+    np.testing.assert_array_equal(once.ordered([1, 3, 0, 2]).decide(rows), rows)
+    np.testing.assert_array_equal(once.label(rows), clusters_of(rows[:, [2, 0, 3, 1]]))
