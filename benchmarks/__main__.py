@@ -39,9 +39,10 @@ STUDIES = (
     "selection",
     "choice",
     "columns",
+    "number",
+    "no-structure",
     "profile",
 )
-PACKAGE = "benchmarks.studies."
 SMOKE_ROWS = 200
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -92,7 +93,7 @@ def _main(arguments: list[str] | None) -> int:
     options = Options(**words)
     if name == "list":
         for study in STUDIES:
-            summary = (import_module(PACKAGE + study).__doc__ or "").partition("\n")[0]
+            summary = (import_module(module_of(study)).__doc__ or "").partition("\n")[0]
             print(f"{study:<14}{summary}")
         return 0
     if name == "report":
@@ -127,9 +128,22 @@ def _report(folder: Path, figures: Path | None) -> int:
     return 0
 
 
+def module_of(name: str) -> str:
+    """The module of a study.
+
+    Examples
+    --------
+    >>> from benchmarks.__main__ import module_of
+    >>> module_of("no-structure")
+    'benchmarks.studies.no_structure'
+    """
+    return "benchmarks.studies." + name.replace("-", "_")
+
+
 def _run(name: str, options: Options) -> int:
-    study = import_module(PACKAGE + name)
-    with Journal(name, options, code_digest(PACKAGE + name)) as journal:
+    module = module_of(name)
+    study = import_module(module)
+    with Journal(name, options, code_digest(module)) as journal:
         publish(name, run_study(study, options, journal), options)
         if journal.failed:
             print(f"{journal.failed} runs failed: {journal.path} says why, --retry computes them again.")

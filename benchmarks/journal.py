@@ -35,7 +35,10 @@ COLUMNS = [
 RECORDED = (*KEYS, "settings", "code", "status", "reason", "found", "versions")
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas", "zarr", "piqp")
 _STUDIES = "benchmarks.studies"
-MAKES_TABLES = ("benchmarks.tables", f"{_STUDIES}._choice_tables", f"{_STUDIES}._columns_tables")  # no run
+MAKES_TABLES = (  # of no run
+    "benchmarks.tables",
+    *(f"{_STUDIES}._{study}_tables" for study in ("choice", "columns", "number")),
+)
 Record = dict[str, Any]
 Identity = tuple[Any, ...]
 

@@ -101,7 +101,7 @@ def _shown(rows: pd.DataFrame, view: View, sweep: str) -> tuple[list[Panel], lis
 
 def _docstring(name: str) -> str:
     """The docstring of a study; it is read and not imported, since a study may be gone."""
-    path = Path(benchmarks.__file__).parent / "studies" / f"{name}.py"
+    path = Path(benchmarks.__file__).parent / "studies" / f"{name.replace('-', '_')}.py"
     return (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "") if path.exists() else ""
 
 

@@ -74,6 +74,7 @@ VIEWS = {
     "peers": View(metric="ari"),
     "choice": View(("MaximumMarginClustering",), metric="ari"),
     "columns": View(("MaximumMarginClustering",), metric="ari"),
+    "number": View(("MaximumMarginClustering",), metric="ari"),
     "basis": View(metric="agreement", sweeps={"": "landmarks"}),
 }
 

@@ -15,7 +15,7 @@ import pytest
 
 import benchmarks.journal as journals
 import mmcnb
-from benchmarks.__main__ import PACKAGE, STUDIES
+from benchmarks.__main__ import STUDIES, module_of
 from benchmarks.journal import COLUMNS, Journal, code_digest, sources_of
 from benchmarks.protocol import PAPER, NoData
 from benchmarks.run import Options, Run, measured
@@ -190,8 +190,9 @@ def test_a_run_with_other_settings_is_computed_again(tmp_path, other, capsys):
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_the_code_of_a_study_is_what_computes_its_runs(study):
-    sources = sources_of(PACKAGE + study)
-    assert study in {path.stem for path in sources if path.parent.name == "studies"}
+    module = module_of(study)
+    sources = sources_of(module)
+    assert module.rpartition(".")[2] in {path.stem for path in sources if path.parent.name == "studies"}
     names = {path.stem for path in sources if path.parent.name != "studies"}
     assert {"run", "protocol"} <= names
     assert not names & {"tables", "journal", "published", "report", "__main__"}

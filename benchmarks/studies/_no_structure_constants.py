@@ -1,0 +1,126 @@
+"""Constants of the evidence of clusters: what partitions of rows without structure lose, by least squares.
+
+A partition into k clusters of n nodes has the loss L = 1 - MI / H, with H the entropy of the volumes of its
+clusters, and d is the dimension of the rows. Without structure log L is nearly a formula of n, k, H and d;
+its spread follows another one. Both are fitted on one half of the simulated sets.
+"""
+
+import json
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.halves import CONFIRMATION, TUNING
+from benchmarks.protocol import facts
+from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
+from benchmarks.studies._inner import evidence_of, graph_of
+from benchmarks.studies._no_structure import KINDS, Cloud, rows_of, shares
+from benchmarks.tables import Result
+
+ROWS, COLUMNS = (100, 200, 500, 1000, 2000, 5000, 10_000), (2, 3, 5, 8, 15, 30, 50)
+QUICK_ROWS, SMOKE_COLUMNS = 1000, (2, 5, 15)
+LEAST_DIMENSION, LEAST_SPREAD, SPREADS = 1.2, 0.04, 1.5  # z is in units of 1.5 spreads
+SIGNIFICANT = 2.5  # of z: a partition above it is taken for clusters
+LOSS = ("1", "i", "i²", "u", "ui", "ui²", "H", "Hi", "H²", "H²i", "l", "li", "uH", "uHi", "u²", "u²i")
+SPREAD = ("1", "i", "log n", "i log n", "H", "Hi")
+PARTITION = ["n", "k", "H", "d", "L"]
+
+
+@frame_of_runs
+def grid(options: Options) -> Runs:
+    """Each kind with each number of rows and columns."""
+    sizes = options.pick(ROWS, tuple(n for n in ROWS if n <= QUICK_ROWS), ROWS[:2])
+    columns = options.pick(COLUMNS, COLUMNS, SMOKE_COLUMNS)
+    shapes = product(options.repeats(3), KINDS, options.sizes_within(sizes), columns)
+    for seed, *cloud in shapes:
+        yield Run(Cloud(*cloud).name, "partitions", seed, settings={"cloud": cloud})
+
+
+def compute(run: Run) -> dict[str, Any]:
+    """The loss of all partitions of a cloud that the choice of the number looks at."""
+    X = rows_of(Cloud(*run.settings["cloud"]), run.seed)
+    found = evidence_of(graph_of(X, run.seed))
+    return facts(X) | {"partitions": json.dumps(found), "count": len(found)}
+
+
+def loss_features(table: pd.DataFrame) -> np.ndarray:
+    """Features of log L, in the order of `LOSS`."""
+    n, k, H, d = (table[name].to_numpy(float) for name in PARTITION[:4])
+    i, u, l = 1 / np.maximum(d, LEAST_DIMENSION), np.log(n / k), np.log(k)  # noqa: E741
+    one = np.ones_like(i)
+    first = [one, i, i**2, u, u * i, u * i**2, H, H * i, H**2, H**2 * i, l, l * i]
+    return np.column_stack([*first, u * H, u * H * i, u**2, u**2 * i])
+
+
+def spread_features(table: pd.DataFrame) -> np.ndarray:
+    """Features of the logarithm of the spread of log L, in the order of `SPREAD`."""
+    n, _, H, d = (table[name].to_numpy(float) for name in PARTITION[:4])
+    i = 1 / np.maximum(d, LEAST_DIMENSION)
+    return np.column_stack([np.ones_like(i), i, np.log(n), i * np.log(n), H, H * i])
+
+
+def fitted(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Constants of both formulas by least squares, of log L and then of the logarithm of what is left.
+
+    The constant of the spread is shifted, so that what is left has a mean square of 1 in units of the spread.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The columns of `PARTITION`, one row a partition.
+
+    Returns
+    -------
+    loss : ndarray of shape (16,)
+    spread : ndarray of shape (6,)
+    """
+    features, widths, values = loss_features(table), spread_features(table), np.log(table["L"].to_numpy())
+    loss = np.linalg.lstsq(features, values)[0]
+    left = np.abs(features @ loss - values)
+    spread = np.linalg.lstsq(widths, np.log(np.maximum(left, 1e-9)))[0]
+    spread[0] += np.log(np.mean((left / np.exp(widths @ spread)) ** 2)) / 2
+    return loss, spread
+
+
+def significance(table: pd.DataFrame, loss: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """z of each partition: how far its loss is below the formula."""
+    width = np.maximum(LEAST_SPREAD, SPREADS * np.exp(spread_features(table) @ spread))
+    return (loss_features(table) @ loss - np.log(table["L"].to_numpy())) / width
+
+
+def partitions_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row a partition, with the set and the half it belongs to."""
+    parts = []
+    for run in frame[frame["status"] == OK].itertuples():
+        part = pd.DataFrame(json.loads(run.partitions), columns=PARTITION)
+        kind, _, shape = run.dataset.rpartition(", ")
+        rows, columns = map(int, shape.split(" x "))
+        half = Cloud(kind, rows, columns).half
+        known = {"kind": kind, "rows": rows, "columns": columns, "seed": run.seed, "half": half}
+        parts.append(part.assign(set=run.dataset, **known))
+    return pd.concat(parts, ignore_index=True)
+
+
+def tables(frame: pd.DataFrame) -> Result:
+    """Both formulas, and on each half the sets with a significant partition and what the formula leaves."""
+    table = partitions_of(frame)
+    loss, spread = fitted(table[table["half"] == TUNING])
+    z = significance(table, loss, spread)
+    keys = ["half", "kind", "rows", "columns", "set", "seed"]
+    left = (loss_features(table) @ loss - np.log(table["L"])).abs()
+    sets = table.assign(significant=z, left=left).groupby(keys, sort=False)
+    judged = sets.agg(significant=("significant", "max"), left=("left", "mean")).reset_index()
+    judged["significant"] = judged["significant"] > SIGNIFICANT
+    halves = [
+        pd.concat({half: shares(part, ("significant", "left"))}, names=["half"])
+        for half in (TUNING, CONFIRMATION)
+        if len(part := judged[judged["half"] == half])
+    ]
+    constants = [("log L", *pair) for pair in zip(LOSS, loss, strict=True)]
+    constants += [("spread", *pair) for pair in zip(SPREAD, spread, strict=True)]
+    named = pd.DataFrame(constants, columns=["formula", "feature", "constant"])
+    return Result(
+        {"no-structure-constants": named, "no-structure-fit": pd.concat(halves).reset_index("half")}
+    )
