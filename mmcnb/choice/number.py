@@ -97,10 +97,19 @@ class Structure:
         shares = np.exp(sharpness * (scores - scores.max())) * [one.persistence for one in self.partitions]
         return np.asarray(shares / shares.sum())
 
+    def split(self, labels: np.ndarray) -> np.ndarray:
+        """Labels with each cluster that is two or more groups split into these."""
+        return split(self.groups, labels, self.graph.counts)
+
+    def agreements(self, labels: np.ndarray) -> np.ndarray:
+        """Adjusted Rand index of a partition with each; 0 in place of less."""
+        found = [agreement(labels, one.labels, self.graph.counts) for one in self.partitions]
+        return np.maximum(np.array(found), 0.0)
+
     def judged(self, labels: np.ndarray) -> Partition:
         """A partition of the nodes with its evidence; it persists if one is found that is nearly the same."""
-        same = [one.persistence for one in self.partitions if agreement(one.labels, labels) >= 0.95]
-        return judged(self.graph, self.d, labels, sum(same))
+        same = np.dot(self.agreements(labels) >= 0.95, [one.persistence for one in self.partitions])
+        return judged(self.graph, self.d, labels, int(same))
 
 
 def structure(graph: NodeGraph, n_clusters: int | None = None, each: Any = map) -> Structure:
@@ -191,9 +200,8 @@ def terms_of_loss(n: float, k: Any, entropy: Any, d: float) -> np.ndarray:
 
 def terms_of_spread(n: float, entropy: Any, d: float) -> np.ndarray:
     """The terms of the logarithm of the spread of that, of shape (..., 6)."""
-    i, H = 1 / max(d, 1.2), np.asarray(entropy)
-    one = np.ones_like(H)
-    return np.stack([one, one * i, one * np.log(n), one * i * np.log(n), H, H * i], axis=-1)
+    i, one = 1 / max(d, 1.2), np.ones_like(entropy)
+    return np.stack([one, one * i, one * np.log(n), one * i * np.log(n), one * entropy, i * entropy], axis=-1)
 
 
 def significance(n: float, k: Any, loss: Any, entropy: Any, d: float) -> Any:
@@ -236,11 +244,11 @@ def judged(graph: NodeGraph, d: float, labels: np.ndarray, persistence: int = 1)
     return Partition(labels, k, entropy, loss, float(J), z, float(score), persistence)
 
 
-def agreement(one: np.ndarray, other: np.ndarray) -> float:
-    """Adjusted Rand index of labels from 0."""
+def agreement(one: np.ndarray, other: np.ndarray, counts: np.ndarray | None = None) -> float:
+    """Adjusted Rand index of labels from 0, of nodes that stand for so many rows each."""
     shape = int(one.max()) + 1, int(other.max()) + 1
-    counts = np.bincount(one * shape[1] + other, minlength=shape[0] * shape[1])
-    return adjusted_rand_index(counts.reshape(shape))
+    pairs: np.ndarray = np.bincount(one * shape[1] + other, counts, shape[0] * shape[1])
+    return adjusted_rand_index(pairs.astype(np.int64).reshape(shape))
 
 
 # -- the rule --------------------------------------------------------------------------------------
@@ -321,9 +329,10 @@ def best_number(found: Structure, least: int = 1, most: float = np.inf, sharpnes
         k = int(min(max(least, 2), found.tree.n_pieces, most))
         return Number(k, found.tree.labels(k), "no resolution has a number in the range.")
     likely = [pair for pair in zip(found.shares(sharpness), found.partitions, strict=True) if pair[0] > 1e-6]
-    expected = [sum(p * agreement(one.labels, other.labels) for p, other in likely) for one in partitions]
+    agree = partial(agreement, counts=found.graph.counts)
+    expected = [sum(p * agree(one.labels, other.labels) for p, other in likely) for one in partitions]
     best = int(np.argmax(expected))
-    labels, before = split(found.groups, partitions[best].labels), partitions[best].n_clusters
+    labels, before = found.split(partitions[best].labels), partitions[best].n_clusters
     labels = labels if labels.max() < most else partitions[best].labels
     k = int(labels.max()) + 1
     reason = f"{k} clusters: their expected agreement with the right partition is {expected[best]:.2f}"
@@ -355,9 +364,9 @@ def layers(found: Structure, labels: np.ndarray, most: int = 5, least_gain: floa
         By rising number of clusters; the one taken has these labels.
     """
     taken = found.judged(labels)
-    made, reached = [taken], _agreements(found, labels)
+    made, reached = [taken], found.agreements(labels)
     cuts = {
-        one.n_clusters: (one, _agreements(found, one.labels))
+        one.n_clusters: (one, found.agreements(one.labels))
         for one in (found.partitions if taken.n_clusters > 1 else ())
         if one.n_clusters != taken.n_clusters
         and np.array_equal(found.tree.labels(one.n_clusters), one.labels)
@@ -379,13 +388,9 @@ def layer_rows(found: Structure, labels: np.ndarray, n_samples: int) -> list[dic
         shares = np.bincount(one.labels, found.graph.sizes) / found.graph.sizes.sum()
         row = {name: getattr(one, name) for name in ("n_clusters", "persistence", "J")}
         row["smallest"] = round(float(shares.min()) * n_samples)
-        rows.append(row | {"agreement": agreement(one.labels, labels), "taken": one.labels is labels})
+        row["agreement"] = agreement(one.labels, labels, found.graph.counts)
+        rows.append(row | {"taken": one.labels is labels})
     return rows
-
-
-def _agreements(found: Structure, labels: np.ndarray) -> np.ndarray:
-    """Agreement of a partition with each, at least 0."""
-    return np.array([max(agreement(labels, one.labels), 0.0) for one in found.partitions])
 
 
 # -- inner splits ----------------------------------------------------------------------------------
@@ -409,7 +414,7 @@ def real_merges(graph: NodeGraph, tree: MergeTree, d: float, clear: float = 2.0)
     -------
     ndarray of shape (c - 1,), bool
     """
-    n, d, sizes = graph.n_nodes, max(d, 1.35), tree.sums(np.ones(graph.n_nodes))
+    n, d, sizes = graph.counts.sum(), max(d, 1.35), tree.sums(graph.counts)
     a, c = np.sort(sizes[tree.merges], axis=1).T
     i, r, u, v, w = 1 / d, d**-0.5, np.log(a / 10), np.log(n / a), np.log(c / a)
     one, e = np.ones_like(u), np.exp(-v)
@@ -417,11 +422,11 @@ def real_merges(graph: NodeGraph, tree: MergeTree, d: float, clear: float = 2.0)
     squares = [u**2 * i, v**2, w**2, w * v, v**2 * i, w**2 * i]
     products = [v * w * i, u * v * i, u * w * i, e, e * i, e * r]
     expected = np.stack([*first, *squares, *products], axis=1) @ LINK
-    evidence = expected - np.log(np.maximum(tree.links, LEAST_LINK)) + _valleys(graph, tree, sizes, d) / 2
+    evidence = expected - np.log(np.maximum(tree.links, LEAST_LINK)) + _valleys(graph, tree, d) / 2
     return np.asarray((evidence > clear) & (a >= 8))
 
 
-def _valleys(graph: NodeGraph, tree: MergeTree, sizes: np.ndarray, d: float) -> np.ndarray:
+def _valleys(graph: NodeGraph, tree: MergeTree, d: float) -> np.ndarray:
     """How much sparser the rows are between the two sides of each merge than within, as a power of d."""
     far = np.log(np.maximum(graph.distances[:, min(9, graph.distances.shape[1] - 1)], LEAST_DISTANCE))
     edges = graph.edges()[0].tocoo()
@@ -430,11 +435,11 @@ def _valleys(graph: NodeGraph, tree: MergeTree, sizes: np.ndarray, d: float) -> 
     merge = tree.merge_of_pieces(one[across], other[across])
     count = np.bincount(merge, minlength=tree.links.size)
     between = np.bincount(merge, of_edges[across], tree.links.size) / np.maximum(count, 1)
-    within = (tree.sums(far) / sizes)[tree.merges].mean(axis=1)
+    within = (tree.sums(far) / tree.sums(np.ones(far.size)))[tree.merges].mean(axis=1)
     return np.where(count > 0, np.clip(d * (between - within), -1.0, 1.5), 1.5)
 
 
-def split(groups: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def split(groups: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Labels with each cluster that is two or more groups split into these.
 
     Parameters
@@ -443,25 +448,30 @@ def split(groups: np.ndarray, labels: np.ndarray) -> np.ndarray:
         Group of each node: the tree without its real merges.
     labels : ndarray of shape (p,), int64
         Cluster of each node.
+    counts : ndarray of shape (p,)
+        Rows of each node.
 
     Returns
     -------
     ndarray of shape (p,), int64
-        Numbered by first nodes. Nodes of a cluster in small groups are in its largest one.
+        Numbered by first nodes. A node of many equal rows is a group, and nodes in small groups are in the
+        largest one of their cluster.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mmcnb.choice.number import split
-    >>> split(np.repeat([0, 1], 10), np.zeros(20, int)).sum()
+    >>> split(np.repeat([0, 1], 10), np.zeros(20, int), np.ones(20)).sum()
     np.int64(10)
     """
-    k, new = int(labels.max()) + 1, labels.copy()
+    k, new, groups = int(labels.max()) + 1, labels.copy(), groups.copy()
+    heaps = np.flatnonzero(counts >= max(8, counts.sum() / k / 2))  # of equal rows
+    groups[heaps] = groups.max() + 1 + np.arange(heaps.size)
     for cluster in range(k):
         inside = np.flatnonzero(labels == cluster)
-        counts = np.bincount(groups[inside])
-        large = np.flatnonzero(counts >= max(8, min(labels.size / k, inside.size) / 2))
-        for group in large[large != counts.argmax()] if large.size > 1 else ():
+        sizes = np.bincount(groups[inside], counts[inside])
+        large = np.flatnonzero(sizes >= max(8, min(counts.sum() / k, sizes.sum()) / 2))
+        for group in large[large != sizes.argmax()] if large.size > 1 else ():
             new[inside[groups[inside] == group]] = new.max() + 1
     return by_first(new)
 

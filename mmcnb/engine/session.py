@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from html import escape
 from typing import Any, TypeVar
 
 import numpy as np
@@ -253,7 +252,7 @@ class FitResult:
 
 
 class Report(dict[str, Any]):
-    """The report of a fit: a dict that prints one entry a line, and as a table in a notebook.
+    """The report of a fit: a dict that prints one entry a line.
 
     Examples
     --------
@@ -267,14 +266,6 @@ class Report(dict[str, Any]):
         """One line an entry."""
         width = max(map(len, self), default=0)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in self.items())
-
-    def _repr_html_(self) -> str:
-        """A table of the entries that say something, with what is warned of first."""
-        rows = [("warning", sentence) for sentence in self.get("warnings", ())]
-        others = ((name, value) for name, value in self.items() if name != "warnings")
-        rows += [(name, value) for name, value in others if value not in (None, [], "")]
-        cells = (f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in rows)
-        return f"<table>{''.join(cells)}</table>"
 
 
 def whole_numbers(sizes: Sequence[float]) -> list[float]:

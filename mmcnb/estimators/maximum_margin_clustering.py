@@ -628,7 +628,7 @@ class MaximumMarginClustering(StreamedClusterer):
         """The nodes and their graph, and the candidate that needs most beside them."""
         k = self._likely_clusters
         p = min(int(self.n_nodes), rows.n_samples)
-        nodes = NODE_BYTES * p + 2.0 * bytes_of_rows(rows, p)
+        nodes = NODE_BYTES * p + 2.0 * bytes_of_rows(rows, p) + 16.0 * min(p, 4.5 * k) ** 2  # links of pieces
         nodes *= 2 if self.metric == "cosine" else 1  # a layout, and nodes of all columns
         if self.cluster_sizes is not None:
             own = least_squares.search_needs(rows, self._sized_settings(k))

@@ -73,6 +73,11 @@ class NodeGraph:
         """Number of nodes, p."""
         return int(self.sizes.shape[0])
 
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """How many rows each node stands for, if the lightest stands for one."""
+        return np.rint(self.sizes / self.sizes.min())
+
     def edges(self, n_neighbors: int = N_NEIGHBORS) -> tuple[Any, np.ndarray]:
         """Weights of the edges to some nearest neighbours, and each node's weight with itself.
 

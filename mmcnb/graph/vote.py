@@ -29,8 +29,8 @@ class Vote:
         The nodes.
     labels : ndarray of shape (p,), int64
         Cluster of each node.
-    n_clusters : int
-        Number of clusters, k.
+    n_features : int
+        Number of clusters, k: a feature is the share of one.
     sizes : ndarray of shape (p,), float64
         Weights of the nodes.
     n_neighbors : int
@@ -46,17 +46,12 @@ class Vote:
     axes: Axes | AllColumns
     search: NodeSearch | SparseSearch
     labels: np.ndarray
-    n_clusters: int
+    n_features: int
     sizes: np.ndarray
     n_neighbors: int
     tree: MergeTree | None = None
     offsets: np.ndarray | None = None
     threshold: float = np.inf
-
-    @property
-    def n_features(self) -> int:
-        """Number of clusters."""
-        return self.n_clusters
 
     @property
     def n_columns(self) -> int:
@@ -73,7 +68,7 @@ class Vote:
 
     def shares(self, numbers: np.ndarray, distances: np.ndarray, dtype: Any) -> np.ndarray:
         """Shares of rows with these nearest nodes."""
-        weights, out = self._weights(numbers, distances), np.empty((len(numbers), self.n_clusters), dtype)
+        weights, out = self._weights(numbers, distances), np.empty((len(numbers), self.n_features), dtype)
         kernels.node_shares_into(numbers, weights, self.labels, out)
         return out
 
@@ -119,7 +114,7 @@ class Vote:
             **self.search.arrays(),
             "labels": self.labels,
             "sizes": self.sizes,
-            "search": np.array([getattr(self.search, "n_probes", 1), self.n_neighbors, self.n_clusters]),
+            "search": np.array([getattr(self.search, "n_probes", 1), self.n_neighbors, self.n_features]),
         }
         if self.tree is not None:
             parts = self.tree.piece_of_node, self.tree.merges, self.tree.links

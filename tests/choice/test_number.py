@@ -341,9 +341,9 @@ def test_rows_without_structure_have_no_real_merge():
 def test_a_cluster_is_split_into_its_large_groups(apart):
     seen, groups = apart
     pairs = by_first(groups // 2)
-    np.testing.assert_array_equal(split(groups, pairs), groups)
-    np.testing.assert_array_equal(split(groups, groups), groups)
-    np.testing.assert_array_equal(split(np.zeros(420, int), pairs), pairs)
+    np.testing.assert_array_equal(split(groups, pairs, np.ones(groups.size)), groups)
+    np.testing.assert_array_equal(split(groups, groups, np.ones(groups.size)), groups)
+    np.testing.assert_array_equal(split(np.zeros(420, int), pairs, np.ones(420)), pairs)
     coarse = [
         replace(one, labels=by_first(one.labels // 2), n_clusters=3)
         for one in seen.partitions
@@ -360,10 +360,12 @@ def test_small_groups_stay_with_the_largest():
     sizes = [60, 7, 40, 40, 40]
     labels = np.repeat([0, 0, 0, 1, 2], sizes)
     expected = np.repeat([0, 0, 1, 2, 3], sizes)
-    np.testing.assert_array_equal(split(np.repeat(np.arange(5), sizes), labels), expected)
+    np.testing.assert_array_equal(
+        split(np.repeat(np.arange(5), sizes), labels, np.ones(labels.size)), expected
+    )
     sizes = [60, 7, 25, 40, 40]
     labels = np.repeat([0, 0, 0, 1, 2], sizes)
-    np.testing.assert_array_equal(split(np.repeat(np.arange(5), sizes), labels), labels)
+    np.testing.assert_array_equal(split(np.repeat(np.arange(5), sizes), labels, np.ones(labels.size)), labels)
 
 
 def test_small_clusters_join_those_they_are_linked_to_most(nested):
@@ -393,3 +395,19 @@ def test_no_small_cluster_is_left(nested):
 def test_a_number_is_told_as_plain_values():
     one = Number(3, np.zeros(4, int), "because.", 2, 0.5)
     assert one.to_dict() == {"n_clusters": 3, "reason": "because.", "next_best": 2, "agreement": 0.5}
+
+
+def test_a_heap_of_equal_rows_is_a_cluster_of_its_own():
+    X = np.random.default_rng(0).normal(size=(300, 4)) + 20 * np.repeat(np.eye(4)[:3], 100, axis=0)
+    seen = structure(graph_of(np.r_[X, np.full((80, 4), 1.0)]))
+    found = best_number(seen)
+    sizes = np.bincount(found.labels, seen.graph.counts)
+    assert sorted(sizes) == [80, 100, 100, 100]
+
+
+def test_rows_count_in_agreements_and_splits_as_often_as_they_are_equal():
+    counts, one, other = np.array([3.0, 1.0, 2.0]), np.array([0, 0, 1]), np.array([0, 1, 1])
+    rows = np.repeat(np.arange(3), counts.astype(int))
+    assert agreement(one, other, counts) == agreement(one[rows], other[rows])
+    heap = split(np.zeros(21, int), np.zeros(21, int), np.append(np.ones(20), 20.0))
+    assert heap.tolist() == [0] * 20 + [1]

@@ -1,7 +1,6 @@
 """What a notebook shows of a report and an estimator."""
 
 import json
-from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -32,15 +31,6 @@ def test_a_report_is_a_dict_that_prints_a_line_an_entry(fitted, tmp_path):
     loaded = mmcnb.load(tmp_path / "model").report_
     assert loaded == report
     assert isinstance(loaded, Report)
-
-
-def test_the_table_of_a_report_has_warnings_first_and_no_markup_of_others(fitted):
-    table = ElementTree.fromstring(fitted[0].report_._repr_html_())
-    cells = [(row[0].text, row[1].text) for row in table]
-    assert cells[0][0] == "warning"
-    assert MARKUP in cells[0][1]
-    assert "sizes" in dict(cells)
-    assert MARKUP not in fitted[0].report_._repr_html_()
 
 
 def test_an_estimator_escapes_its_parameters():
