@@ -1,4 +1,4 @@
-"""The only inner functions of the library that studies call: its graph of nodes, and the evidence on that."""
+"""The only inner functions that studies call: the graph of nodes, and the evidence of clusters on it."""
 
 from typing import Any
 
@@ -6,7 +6,10 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from mmcnb.choice import number
+from mmcnb.choice.number import terms_of_loss, terms_of_spread
 from mmcnb.graph.neighbours import node_graph
+
+__all__ = ["evidence_of", "graph_of", "terms_of_loss", "terms_of_spread"]
 
 
 def graph_of(X: Any, seed: int) -> Any:

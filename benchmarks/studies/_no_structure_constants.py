@@ -15,13 +15,13 @@ import pandas as pd
 from benchmarks.halves import CONFIRMATION, TUNING
 from benchmarks.protocol import facts
 from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
-from benchmarks.studies._inner import evidence_of, graph_of
+from benchmarks.studies._inner import evidence_of, graph_of, terms_of_loss, terms_of_spread
 from benchmarks.studies._no_structure import KINDS, Cloud, rows_of, shares
 from benchmarks.tables import Result
 
 ROWS, COLUMNS = (100, 200, 500, 1000, 2000, 5000, 10_000), (2, 3, 5, 8, 15, 30, 50)
 QUICK_ROWS, SMOKE_COLUMNS = 1000, (2, 5, 15)
-LEAST_DIMENSION, LEAST_SPREAD, SPREADS = 1.2, 0.04, 1.5  # z is in units of 1.5 spreads
+LEAST_SPREAD, SPREADS = 0.04, 1.5  # z is in units of 1.5 spreads
 SIGNIFICANT = 2.5  # of z: a partition above it is taken for clusters
 LOSS = ("1", "i", "i²", "u", "ui", "ui²", "H", "Hi", "H²", "H²i", "l", "li", "uH", "uHi", "u²", "u²i")
 SPREAD = ("1", "i", "log n", "i log n", "H", "Hi")
@@ -47,18 +47,12 @@ def compute(run: Run) -> dict[str, Any]:
 
 def loss_features(table: pd.DataFrame) -> np.ndarray:
     """Features of log L, in the order of `LOSS`."""
-    n, k, H, d = (table[name].to_numpy(float) for name in PARTITION[:4])
-    i, u, l = 1 / np.maximum(d, LEAST_DIMENSION), np.log(n / k), np.log(k)  # noqa: E741
-    one = np.ones_like(i)
-    first = [one, i, i**2, u, u * i, u * i**2, H, H * i, H**2, H**2 * i, l, l * i]
-    return np.column_stack([*first, u * H, u * H * i, u**2, u**2 * i])
+    return terms_of_loss(*(table[name].to_numpy(float) for name in PARTITION[:4]))
 
 
 def spread_features(table: pd.DataFrame) -> np.ndarray:
     """Features of the logarithm of the spread of log L, in the order of `SPREAD`."""
-    n, _, H, d = (table[name].to_numpy(float) for name in PARTITION[:4])
-    i = 1 / np.maximum(d, LEAST_DIMENSION)
-    return np.column_stack([np.ones_like(i), i, np.log(n), i * np.log(n), H, H * i])
+    return terms_of_spread(*(table[name].to_numpy(float) for name in ("n", "H", "d")))
 
 
 def fitted(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:

@@ -189,18 +189,18 @@ def dimension(graph: NodeGraph) -> float:
     return float(np.clip((logs.shape[1] - 2) / max(sums, 1e-9), 1.01, 60.0))
 
 
-def terms_of_loss(n: float, k: Any, entropy: Any, d: float) -> np.ndarray:
+def terms_of_loss(n: Any, k: Any, entropy: Any, d: Any) -> np.ndarray:
     """The terms of the logarithm of a loss without structure, of shape (..., 16)."""
-    i, H, logs = 1 / max(d, 1.2), np.asarray(entropy), np.log(k)
+    i, H, logs = 1 / np.maximum(d, 1.2), np.asarray(entropy), np.log(k)
     u, one = np.log(n / np.asarray(k)), np.ones_like(H)
     of_u = [one, one * i, one * i**2, u, u * i, u * i**2]
     terms = [H, H * i, H**2, H**2 * i, logs, logs * i, u * H, u * H * i, u**2, u**2 * i]
     return np.stack([*of_u, *terms], axis=-1)
 
 
-def terms_of_spread(n: float, entropy: Any, d: float) -> np.ndarray:
+def terms_of_spread(n: Any, entropy: Any, d: Any) -> np.ndarray:
     """The terms of the logarithm of the spread of that, of shape (..., 6)."""
-    i, one = 1 / max(d, 1.2), np.ones_like(entropy)
+    i, one = 1 / np.maximum(d, 1.2), np.ones_like(entropy)
     return np.stack([one, one * i, one * np.log(n), one * i * np.log(n), one * entropy, i * entropy], axis=-1)
 
 

@@ -222,7 +222,8 @@ def trust(
         columns that make the clusters alone.
     """
     if int(best.labels.max()) == 0:
-        return {"level": "low", "reason": f"{doubts[0]}.", "agreement": 0.0, "columns": []}
+        reason = [*doubts, "there is one cluster"][0]
+        return {"level": "low", "reason": f"{reason}.", "agreement": 0.0, "columns": []}
     agreement = _agreement_of(best, others)
     agreed = f"other candidates agree by {agreement:.2f}" if others else "there is no other candidate"
     figures = f"{agreed}, and J is {best.score.J:.2f}"

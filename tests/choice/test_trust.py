@@ -130,3 +130,8 @@ def test_halves_without_a_gap_raise_a_doubt_of_their_structure(seed):
     (first, *_) = doubts(structure(graph), labels, Number(2, labels))
     assert first.startswith(f"{NO_STRUCTURE} (evidence ")
     assert first.endswith(f", of {GATE} needed)")
+
+
+def test_one_cluster_without_doubts_still_has_a_reason():
+    found = trust(candidate(0.0, np.zeros_like(HALVES)), [])
+    assert (found["level"], found["reason"]) == ("low", "there is one cluster.")
