@@ -381,13 +381,12 @@ def layers(found: Structure, labels: np.ndarray, most: int = 5, least_gain: floa
     return sorted(made, key=lambda one: one.n_clusters)
 
 
-def layer_rows(found: Structure, labels: np.ndarray, n_samples: int) -> list[dict[str, Any]]:
-    """Figures of the layers; sizes are those of the nodes, as parts of all rows."""
+def layer_rows(found: Structure, labels: np.ndarray, sizes: np.ndarray) -> list[dict[str, Any]]:
+    """Figures of the layers; each node stands for so many of all rows."""
     rows = []
     for one in layers(found, labels):
-        shares = np.bincount(one.labels, found.graph.sizes) / found.graph.sizes.sum()
         row = {name: getattr(one, name) for name in ("n_clusters", "persistence", "J")}
-        row["smallest"] = round(float(shares.min()) * n_samples)
+        row["smallest"] = round(float(np.bincount(one.labels, sizes).min()))
         row["agreement"] = agreement(one.labels, labels, found.graph.counts)
         rows.append(row | {"taken": one.labels is labels})
     return rows

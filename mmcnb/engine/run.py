@@ -92,7 +92,7 @@ class Traffic:
             self.sweeps += 1
         else:
             self.reads += 1
-            self.bytes += int(self.watched.n_samples * self.watched.row_bytes)
+            self.bytes += int(samples.n_samples * self.watched.row_bytes)
 
     def told(self, samples: Samples, seconds: float) -> str:
         """The last pass in words: how many rows, where from, how many bytes and how long."""

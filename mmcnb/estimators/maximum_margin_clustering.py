@@ -17,27 +17,29 @@ from mmcnb.choice.judge import judge
 from mmcnb.choice.number import MANY, Number, Structure, found_number, given_number, layer_rows
 from mmcnb.choice.pick import REPAIRED, doubts, pick, trust
 from mmcnb.choice.read_known import read_known_rows
-from mmcnb.columns.columns import single_columns
+from mmcnb.choice.small import set_apart, small_clusters, with_own, with_small
+from mmcnb.columns.columns import SingleColumns, single_columns
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
 from mmcnb.errors import InputError, MemoryLimitError, shown
 from mmcnb.estimators.base import StreamedClusterer, estimator, label_rows, read_input
 from mmcnb.estimators.parameters import KernelName, NumberOrRange
 from mmcnb.features.directions import unit_rows
+from mmcnb.features.far_rows import FAR_SHARE, far_rows
 from mmcnb.features.model import Model
 from mmcnb.features.needs import bytes_of_rows, node_row_seconds
 from mmcnb.features.of_nodes import OutlierScores
 from mmcnb.features.rules import DecisionPass, KeptLabels, Scores, Shares, Softmax, label_once, without_noise
 from mmcnb.graph.communities import MergeTree
 from mmcnb.graph.neighbours import N_NODES, EqualRowsError, NodeGraph, axes_of, node_graph
-from mmcnb.graph.nodes import LEADING_AXES
+from mmcnb.graph.nodes import LEADING_AXES, NodeSearch
 from mmcnb.graph.vote import noise_threshold, outlier_offsets, vote
 from mmcnb.hinge.landmarks import margin_needs, margin_on_sample
 from mmcnb.least_squares import search as least_squares
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import Samples, open_samples
-from mmcnb.samples.matrix import check_clusters, check_places
+from mmcnb.samples.matrix import check_clusters, check_places, stack
 from mmcnb.stores import create_dense_store
 
 # Up to so many clusters the widest margin is a candidate beside those of the graph. With more its J was never
@@ -447,10 +449,8 @@ class MaximumMarginClustering(StreamedClusterer):
             if self._range[0] > 1:
                 raise
             return equal_rows(session)
-        number, seen = self._number(session, graph)
-        if number.n_clusters > max(MANY, self._likely_clusters) and session.sample.shape[1] > LEADING_AXES:
-            graph = self._graph(session, number.n_clusters)  # so many clusters need more axes
-            number, seen = self._number(session, graph)
+        session, number, seen, small = self._numbered(session, graph, seed)
+        graph = seen.graph
         k = number.n_clusters
         session.record({"stage": "graph"})
         found, left_out = candidates(graph, k, self._makers(session, seen, k, seed), each)
@@ -460,23 +460,81 @@ class MaximumMarginClustering(StreamedClusterer):
             found = [one for one in found if np.bincount(one.labels, graph.sizes).min() >= least]
             found.append(Candidate("resolutions", number.labels, judge(graph, number.labels)))
         best = pick(graph, found, seed, known.tolerance if known else 0.0, repairs=least == 0)
-        session.record({"stage": "choice"})
-        columns = session.treatment.columns
-        single = None if columns is None else single_columns(columns, best.labels[graph.node_of])
         others = [one for one in found if one is not best and one.name != best.name.removesuffix(REPAIRED)]
-        judged = sorted([best, *others], key=lambda one: -one.score.J)
+        sizes = graph.sizes * (session.samples.n_samples / graph.sizes.sum())
+        if small.any():
+            best, *others = [set_apart(graph, one, small) for one in (best, *others)]
+            number, sizes = with_small(number, best.labels, small), with_own(sizes, small)
+        single = self._single(session, graph, best.labels)
         trusted = trust(best, others, single, doubts(seen, best.labels, number))
-        result = self._labelled(session, seen, best)
-        own: dict[str, Any] = {"candidates": [one.to_dict(graph.sizes) for one in judged], "trust": trusted}
+        session.record({"stage": "choice"})
+        result = self._labelled(session, seen, best, small > 0)
+        judged = sorted([best, *others], key=lambda one: -one.score.J)
+        own: dict[str, Any] = {"candidates": [one.to_dict(sizes) for one in judged], "trust": trusted}
         own |= session.treatment.report(session.samples.encoding) | {"left_out": left_out}
         own["number"] = number.to_dict() if number.reason else None
-        own["layers"] = layer_rows(seen, best.labels, session.samples.n_samples)
+        own["layers"] = layer_rows(seen, best.labels, sizes)
         warned = [f"the clusters may be none: {trusted['reason']}"] if trusted["level"] == "low" else []
         return replace(result, report=result.report | own, warnings=[*result.warnings, *warned])
+
+    def _numbered(
+        self, session: FitSession, graph: NodeGraph, seed: int
+    ) -> tuple[FitSession, Number, Structure, np.ndarray]:
+        """The number of clusters, the partitions of the nodes, and the small cluster of each node.
+
+        Rows of small clusters are in the sample then.
+        """
+        (number, seen), k = self._number(session, graph), self._likely_clusters
+        if number.n_clusters > max(MANY, k) and session.sample.shape[1] > LEADING_AXES:
+            k = number.n_clusters
+            graph = self._graph(session, k)  # so many clusters need more axes
+            number, seen = self._number(session, graph)
+        session, graph, small = self._with_far_rows(session, graph, k, seed)
+        if small.any():
+            number, seen = self._number(session, graph)
+        return session, number, seen, small
 
     def _graph(self, session: FitSession, n_clusters: int) -> NodeGraph:
         given = session.sample, session.sample_weights, session.random_state
         return node_graph(*given, session.engine.each, axes_of(n_clusters))
+
+    def _with_far_rows(
+        self, session: FitSession, graph: NodeGraph, n_clusters: int, seed: int
+    ) -> tuple[FitSession, NodeGraph, np.ndarray]:
+        """The fit and its nodes with rows of small clusters, and the small cluster of each node.
+
+        They are looked for among the rows farthest from all nodes, if nothing is asked of the clusters.
+        """
+        small, m = np.zeros(graph.n_nodes, np.int64), session.sample.shape[0]
+        is_free = self._range == (1, np.inf) and self.min_cluster_size is None and self.kernel not in ALONE
+        if not (is_free and session.has_more_rows and isinstance(graph.search, NodeSearch)):
+            return session, graph, small
+        rows = self._model(session).scaled(session.samples)
+        far, weights = far_rows(session.engine, rows, session.weights, graph)
+        if far is None:
+            return session, graph, small
+        sample = stack([session.sample, far])
+        found = small_clusters(sample, graph, seed, session.engine.each)
+        if not found.any():
+            return session, graph, small
+        kept = np.flatnonzero((found > 0) | (np.arange(found.size) < m))
+        if weights is not None and session.sample_weights is not None:
+            weights = np.append(session.sample_weights, weights)[kept]
+        session = replace(session, sample=sample[kept], sample_weights=weights)
+        graph = self._graph(session, n_clusters)
+        return session, graph, graph.of_nodes(found[kept])
+
+    def _model(self, session: FitSession) -> Model:
+        """The model that labels by the vote, without its nodes."""
+        rule = Shares(np.arange(1.0), np.zeros(1))
+        return Model(rule, None, None, session.scaling, "float64", is_unit=self.metric == "cosine")
+
+    @staticmethod
+    def _single(session: FitSession, graph: NodeGraph, labels: np.ndarray) -> SingleColumns | None:
+        """Columns that make the clusters alone; they are those of the rows that were drawn at random."""
+        if (columns := session.treatment.columns) is None:
+            return None
+        return single_columns(columns, labels[graph.node_of[: len(columns.rows)]])
 
     def _best_scaled(self, session: FitSession, seed: int) -> FitSession:
         """The fit with its columns as they are, if these separate far better and only their units differ.
@@ -557,19 +615,19 @@ class MaximumMarginClustering(StreamedClusterer):
         floor = float(self.min_cluster_size or 0.0)
         return (floor if floor < 1 else floor / session.samples.n_samples) * float(graph.sizes.sum())
 
-    def _labelled(self, session: FitSession, seen: Structure, best: Candidate) -> FitResult:
+    def _labelled(
+        self, session: FitSession, seen: Structure, best: Candidate, is_small: np.ndarray
+    ) -> FitResult:
         """All rows labelled by a candidate: by its model, or by the vote of the nodes."""
         made, k, graph = best.model, int(best.labels.max()) + 1, seen.graph
-        offsets = outlier_offsets(graph, best.labels)
+        offsets = outlier_offsets(graph, best.labels, is_small)
         nodes = vote(graph, best.labels, k, tree=seen.tree, offsets=offsets)
         if self.noise is not None:
             nodes = replace(nodes, threshold=noise_threshold(graph, offsets, self.noise))
         if not isinstance(made, FitResult):
-            model = made or Model(
-                Shares(np.arange(float(k)), np.zeros(k)), None, None, session.scaling, "float64"
-            )
+            shares = Shares(np.arange(float(k)), np.zeros(k))
+            model = made or replace(self._model(session), rule=shares, graph=nodes)
             model = replace(model, is_unit=self.metric == "cosine")
-            model = replace(model, graph=nodes) if made is None else model
             rows = model.features(session.samples)
             likely = np.unique(best.labels[graph.node_of], return_index=True)[1].argsort()
             rule, sizes, kept = label_once(session, model.rule.ordered(likely.tolist()), rows)
@@ -628,12 +686,15 @@ class MaximumMarginClustering(StreamedClusterer):
         """The nodes and their graph, and the candidate that needs most beside them."""
         k = self._likely_clusters
         p = min(int(self.n_nodes), rows.n_samples)
-        nodes = NODE_BYTES * p + 2.0 * bytes_of_rows(rows, p) + 16.0 * min(p, 4.5 * k) ** 2  # links of pieces
+        is_drawn_again = p < rows.n_samples and not self._number_is_given
+        most = int((1 + FAR_SHARE) * p) if is_drawn_again else p
+        nodes = NODE_BYTES * most + 2.0 * bytes_of_rows(rows, most)
+        nodes += 16.0 * min(p, 4.5 * k) ** 2  # links of pieces
         nodes *= 2 if self.metric == "cosine" else 1  # a layout, and nodes of all columns
         if self.cluster_sizes is not None:
             own = least_squares.search_needs(rows, self._sized_settings(k))
             return replace(own, sample_size=p, sample_bytes=own.sample_bytes + nodes)
-        needs = FitNeeds(k, p, nodes, sweeps=0, likely_sweeps=0, routines=GRAPH_ROUTINES)
+        needs = FitNeeds(k, p, nodes, sweeps=0, likely_sweeps=2 * is_drawn_again, routines=GRAPH_ROUTINES)
         if self._takes_margin(k if self._number_is_given else 2):
             most = k if self.kernel in ALONE else MOST_MARGIN_CLUSTERS
             own = margin_needs(rows, most, self._function, p)
@@ -642,7 +703,7 @@ class MaximumMarginClustering(StreamedClusterer):
                 GRAPH_ROUTINES | own.routines,
             )
             needs = replace(needs, work_bytes=work, search_seconds=own.search_seconds, routines=routines)
-        seconds = NODE_SECONDS * p + needs.search_seconds
+        seconds = NODE_SECONDS * most + needs.search_seconds
         return replace(needs, search_seconds=seconds, row_seconds=node_row_seconds(rows, p))
 
 

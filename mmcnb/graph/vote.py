@@ -172,7 +172,9 @@ def vote(graph: NodeGraph, labels: np.ndarray, n_clusters: int, **more: Any) -> 
 # -- outliers --------------------------------------------------------------------------------------
 
 
-def outlier_offsets(graph: NodeGraph, labels: np.ndarray, if_small: float = 2.0) -> np.ndarray:
+def outlier_offsets(
+    graph: NodeGraph, labels: np.ndarray, is_sure: Any = False, if_small: float = 2.0
+) -> np.ndarray:
     """What is subtracted from the logarithm of the distance to the tenth node, for each nearest node.
 
     Parameters
@@ -181,8 +183,10 @@ def outlier_offsets(graph: NodeGraph, labels: np.ndarray, if_small: float = 2.0)
         The nodes.
     labels : ndarray of shape (p,), int64
         Their clusters.
+    is_sure : bool or ndarray of shape (p,), default=False
+        Nodes that belong to a cluster, however small it is.
     if_small : float, default=2.0
-        What scores gain in a cluster of fewer than 1 % of the nodes.
+        What scores of others gain in a cluster of fewer than 1 % of the nodes.
 
     Returns
     -------
@@ -190,10 +194,11 @@ def outlier_offsets(graph: NodeGraph, labels: np.ndarray, if_small: float = 2.0)
         The median in the cluster of the node, less that.
     """
     logs, offsets = log_distances(graph.distances), np.empty(labels.size)
+    is_sure = np.broadcast_to(is_sure, labels.shape)
     for cluster in range(int(labels.max()) + 1):
         inside = labels == cluster
         is_small = np.count_nonzero(inside) < labels.size / 100
-        offsets[inside] = np.median(logs[inside]) - if_small * is_small
+        offsets[inside] = np.median(logs[inside]) - if_small * (is_small & ~is_sure[inside])
     return offsets
 
 

@@ -1,0 +1,97 @@
+"""A second draw of rows: those farthest from the nodes of a graph, where small clusters are."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mmcnb.engine.passes import WeightedPass, draw_sample
+from mmcnb.engine.run import Engine
+from mmcnb.graph.neighbours import N_NEIGHBORS, NodeGraph
+from mmcnb.graph.nodes import Axes, NodeSearch
+from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
+from mmcnb.graph.vote import is_own
+from mmcnb.samples import Samples
+from mmcnb.samples.derived import EveryNthGroup
+
+MOST_ROWS = 10**6  # that are looked at
+FAR_SHARE = 0.2  # of the nodes: so many rows are drawn
+
+
+@dataclass(frozen=True)
+class FarRowsPass(WeightedPass):
+    """The rows farthest from their tenth node, and these distances; rows of a node itself are left out.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,) or None
+        Sample weights; rows of weight 0 are left out.
+    axes : Axes or AllColumns
+        Maps rows to the nodes.
+    search : NodeSearch or SparseSearch
+        The nodes.
+    count : int
+        Most rows.
+    """
+
+    axes: Axes | AllColumns
+    search: NodeSearch | SparseSearch
+    count: int
+
+    def start(self) -> list[np.ndarray]:
+        """No distances, and no rows."""
+        return [np.empty(0), np.empty(0, np.int64)]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[np.ndarray]:
+        """The farthest rows of one block."""
+        count = min(N_NEIGHBORS, self.search.nodes.shape[0])
+        _, distances = self.search.nearest(self.axes(rows), count)
+        chosen = np.flatnonzero(~is_own(distances) & (self.weights_of(start, stop) > 0))
+        return self._farthest(distances[chosen, -1], start + chosen)
+
+    def combine(self, total: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
+        """The farthest of both."""
+        return self._farthest(*map(np.concatenate, zip(total, other, strict=True)))
+
+    def _farthest(self, distances: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
+        first = np.lexsort((rows, -distances))[: self.count]
+        return [distances[first], rows[first]]
+
+
+def far_rows(
+    engine: Engine, samples: Samples, weights: np.ndarray | None, graph: NodeGraph
+) -> tuple[Any, np.ndarray | None]:
+    """Draw the rows farthest from the nodes of a graph, in two passes over a million rows at most.
+
+    Each row looks at the nodes of the cell nearest to it.
+
+    Parameters
+    ----------
+    engine : Engine
+        Runs the passes.
+    samples : Samples
+        All n rows.
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    graph : NodeGraph
+        The nodes.
+
+    Returns
+    -------
+    sample : ndarray or csr_array of shape (m, d), or None
+        At most so many rows as a fifth of the nodes, in their order; None if all rows are nodes.
+    weights : ndarray of shape (m,) or None
+        Their weights.
+    """
+    if samples.n_samples > MOST_ROWS:
+        part = EveryNthGroup(samples, -(-samples.n_samples // MOST_ROWS))
+        weights = None if weights is None else weights[part.numbers(np.arange(part.n_samples))]
+        samples = part
+    search, count = graph.search, int(np.ceil(FAR_SHARE * graph.n_nodes))
+    if isinstance(search, NodeSearch):
+        search = replace(search, n_probes=1)
+    _, rows = engine.run(FarRowsPass(weights, graph.axes, search, count), samples, "far rows")
+    if rows.size == 0:
+        return None, None
+    rows = np.sort(rows)
+    return draw_sample(engine, samples, rows).sample, None if weights is None else weights[rows]
