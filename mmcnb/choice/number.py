@@ -7,6 +7,7 @@ nodes and clusters, the entropy of the clusters, and the dimension of the rows. 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -148,9 +149,11 @@ def structure(graph: NodeGraph, n_clusters: int | None = None, each: Any = map) 
         for edges in graphs:
             found += each(partial(communities_by, *edges), np.geomspace(3.14, 0.02, 13))
         tree = trees[0]
-    kept = {one.tobytes(): one for one in found if 2 <= one.max() + 1 <= graph.n_nodes / 6}
-    counts, d = [one.tobytes() for one in found], dimension(graph)
-    partitions = each(lambda key: judged(graph, d, kept[key], counts.count(key)), kept)
+    keys = [blake2b(one.tobytes(), digest_size=16).digest() for one in found]
+    kept = dict(zip(keys, found, strict=True))
+    kept = {key: one for key, one in kept.items() if 2 <= one.max() + 1 <= graph.n_nodes / 6}
+    d = dimension(graph)
+    partitions = each(lambda key: judged(graph, d, kept[key], keys.count(key)), kept)
     return Structure(graph, tree, d, list(partitions))
 
 

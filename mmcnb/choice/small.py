@@ -55,7 +55,9 @@ def small_clusters(
     deviation = 1.4826 * np.median(np.abs(usual - np.median(usual)))
     is_dense = _log_scales(whole) <= np.median(usual) + deviations * deviation
     dense = np.flatnonzero(is_dense[whole.node_of])
-    inner = node_graph(sample[dense], None, np.random.RandomState(seed), each)
+    inner = whole
+    if dense.size < sample.shape[0]:
+        inner = node_graph(sample[dense], None, np.random.RandomState(seed), each)
     tree = merge_tree(*inner.edges())
     groups = tree.without(real_merges(inner, tree, dimension(inner)))[inner.node_of]
     is_small = np.bincount(groups, is_far[dense]) >= np.bincount(groups) / 2

@@ -155,10 +155,14 @@ def draw_sample(
             return DrawnSample(as_matrix(samples.gather(rows)))
         return DrawnSample(stack(engine.run(GatherPass(rows), samples, "sample")))
     both = CombinedPass((GatherPass(rows), _MomentsPass(weights)))
-    parts, (total, squares, weight) = engine.run(both, samples, "sample")
+    parts, sums = engine.run(both, samples, "sample")
+    return DrawnSample(stack(parts), scaling_of(*sums))
+
+
+def scaling_of(total: Any, squares: Any, weight: float) -> Scaling:
+    """The scaling by the mean and the standard deviation of columns, from `column_sums`."""
     mean = np.asarray(total).ravel() / weight
-    deviation = np.sqrt(np.maximum(np.asarray(squares).ravel() / weight - mean**2, 0))
-    return DrawnSample(stack(parts), Scaling(mean, deviation))
+    return Scaling(mean, np.sqrt(np.maximum(np.asarray(squares).ravel() / weight - mean**2, 0)))
 
 
 def first_rows(labels: np.ndarray, n_clusters: int, start: int = 0) -> np.ndarray:

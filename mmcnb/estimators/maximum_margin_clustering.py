@@ -687,9 +687,10 @@ class MaximumMarginClustering(StreamedClusterer):
         k = self._likely_clusters
         p = min(int(self.n_nodes), rows.n_samples)
         is_drawn_again = p < rows.n_samples and not self._number_is_given
-        most = int((1 + FAR_SHARE) * p) if is_drawn_again else p
-        nodes = NODE_BYTES * most + 2.0 * bytes_of_rows(rows, most)
-        nodes += 16.0 * min(p, 4.5 * k) ** 2  # links of pieces
+        drawn, copies = (int((1 + FAR_SHARE) * p), 4.0) if is_drawn_again else (p, 2.0)
+        of_each = NODE_BYTES if self._number_is_given else 1.4 * NODE_BYTES  # with partitions of all numbers
+        nodes = of_each * drawn + copies * bytes_of_rows(rows, drawn)
+        nodes += 16.0 * min(p, max(900, 4.5 * k)) ** 2  # links of pieces
         nodes *= 2 if self.metric == "cosine" else 1  # a layout, and nodes of all columns
         if self.cluster_sizes is not None:
             own = least_squares.search_needs(rows, self._sized_settings(k))
@@ -703,7 +704,7 @@ class MaximumMarginClustering(StreamedClusterer):
                 GRAPH_ROUTINES | own.routines,
             )
             needs = replace(needs, work_bytes=work, search_seconds=own.search_seconds, routines=routines)
-        seconds = NODE_SECONDS * most + needs.search_seconds
+        seconds = NODE_SECONDS * drawn + needs.search_seconds
         return replace(needs, search_seconds=seconds, row_seconds=node_row_seconds(rows, p))
 
 

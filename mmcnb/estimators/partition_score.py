@@ -8,14 +8,17 @@ from numpy.typing import ArrayLike
 from mmcnb._config import generator
 from mmcnb._constraints import Choice, Interval
 from mmcnb.choice.judge import judge
-from mmcnb.engine.passes import sample_rows
+from mmcnb.columns.columns import treat
+from mmcnb.engine.passes import sample_rows, scaling_of
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.errors import InputError
+from mmcnb.estimators.parameters import Scale
 from mmcnb.features.directions import unit_rows
 from mmcnb.graph.neighbours import N_NODES, axes_of, node_graph
 from mmcnb.samples import open_samples
 from mmcnb.samples._arrays import plain_values
-from mmcnb.samples.matrix import as_matrix
+from mmcnb.samples.derived import scaled_matrix
+from mmcnb.samples.matrix import as_matrix, column_sums
 
 
 class PartitionScore(NamedTuple):
@@ -45,6 +48,7 @@ def partition_score(
     *,
     sample_weight: Any = None,
     metric: str = "euclidean",
+    scale: Any = "auto",
     n_nodes: int = N_NODES,
     random_state: Any = None,
     element: str | None = None,
@@ -63,6 +67,8 @@ def partition_score(
         Weight of each row: 2 has the effect of a duplicate row.
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine" divides rows by their lengths.
+    scale : {"auto", "standard", None} or dict, default="auto"
+        The treatment of the columns, as by `MaximumMarginClustering`; None takes them as they are.
     n_nodes : int, default=20000
         Rows of the sample; all of fewer.
     random_state : int, RandomState or None, default=None
@@ -92,6 +98,7 @@ def partition_score(
     samples, labels = open_samples(X, element), plain_values(labels, "labels", text=True)
     n = samples.n_samples
     Choice(("euclidean", "cosine")).check("metric", metric)
+    Scale().check("scale", scale)
     Interval(2, integer=True).check("n_nodes", n_nodes)
     if labels.shape != (n,):
         raise InputError(f"labels has the shape {labels.shape} for {n} rows; give one label a row.")
@@ -103,9 +110,13 @@ def partition_score(
     clusters, of_rows = np.unique(labels[rows], return_inverse=True)
     if clusters.size < 2:
         raise InputError(f"labels has {clusters.size} cluster(s) in the sample; give labels of two or more.")
-    sample = as_matrix(samples.gather(rows))
+    sample, own = as_matrix(samples.gather(rows)), None if sample_weight is None else weights[rows]
+    kept = "directions alone count" if metric == "cosine" else ""
+    moments = scaling_of(*column_sums(sample, weights[rows])) if scale == "standard" else None
+    treatment = treat(scale, sample, moments, own, samples.sources, kept, rows.size < n)
+    sample = scaled_matrix(sample, treatment.scaling)
     sample = unit_rows(sample) if metric == "cosine" else sample
-    given = sample, None if sample_weight is None else weights[rows], state
+    given = sample, own, state
     graph = node_graph(*given, n_axes=axes_of(clusters.size))
     left_out = float(1 - (weights[counted].sum() / weights.sum()))
     return PartitionScore(*judge(graph, graph.of_nodes(of_rows.ravel())), left_out)

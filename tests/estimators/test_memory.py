@@ -85,11 +85,12 @@ def peak_of_least_squares(store, folder):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize("n_clusters", [2, 3])
+@pytest.mark.parametrize("n_clusters", [None, 2, 3])
 def test_the_front_door_takes_no_more_than_its_plan(stores, tmp_path, n_clusters):
     rows = make_block("rings", 0, 3000, FEATURES)[0]
     compile_seconds(rows, mmcnb.MaximumMarginClustering(n_clusters))  # compilation takes memory of its own
-    words = ["--n-clusters", str(n_clusters), "--memory-limit", f"{FRONT_DOOR_LIMIT}MiB"]
+    number = [] if n_clusters is None else ["--n-clusters", str(n_clusters)]
+    words = [*number, "--memory-limit", f"{FRONT_DOOR_LIMIT}MiB"]
     outputs = ["--model", str(tmp_path / "model"), "--labels", str(tmp_path / "labels.zarr")]
     given = [str(stores[0]), *words, *outputs, "--random-state", "0", "--json"]
     report = run_and_watch([sys.executable, "-m", "mmcnb", "fit", *given])[0]

@@ -46,6 +46,15 @@ def test_the_score_is_that_of_the_front_door(rows):
     assert model.objective_ + 0.1 >= score(X, KMeans(3, random_state=0).fit(X).labels_).J
 
 
+@pytest.mark.parametrize("scale", ["auto", "standard", {"0": "log"}])
+def test_columns_are_scaled_as_by_the_front_door(rows, scale):
+    X = np.exp(rows[0] / 4) * [1.0, 1000.0, 0.01]
+    model = mmcnb.MaximumMarginClustering(3, scale=scale, random_state=0).fit(X)
+    found = score(X, model.labels_, scale=scale)
+    assert pytest.approx(model.objective_, rel=1e-9) == found.J
+    assert found != score(X, model.labels_, scale=None)
+
+
 @pytest.mark.parametrize(
     "names",
     [lambda y: y + 7, lambda y: -2 - y, lambda y: 2 - y, lambda y: np.array(["a", "b", "c"])[y], list],
