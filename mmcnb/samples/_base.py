@@ -11,7 +11,7 @@ import scipy.sparse
 
 from mmcnb.errors import InputError
 from mmcnb.samples import matrix
-from mmcnb.samples._arrays import check_feature_names, plain_array, plain_csr
+from mmcnb.samples._arrays import plain_array, plain_csr
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.matrix import CSRBlock
 
@@ -299,7 +299,7 @@ def in_memory(rows: Any, name: str = "X", feature_names: list[str] | None = None
     """Rows of an array, of a list of rows or of a sparse matrix, all checked."""
     samples = (CSRSamples if scipy.sparse.issparse(rows) else ArraySamples)(rows, name)
     if feature_names is not None:
-        samples.feature_names = check_feature_names(feature_names, samples.n_features, name)
+        samples.feature_names = feature_names
     if samples.is_sparse or samples.stored_dtype.kind == "f":
         for start in range(0, samples.n_samples, BLOCK_ROWS):
             block = samples.block(start, start + BLOCK_ROWS)

@@ -57,8 +57,7 @@ class HDF5Storage:
 
     def members(self, group: Any) -> Iterable[tuple[str, Any]]:
         """Names and nodes of the members of a group."""
-        nodes = ((name, self.member(group, name)) for name in group)
-        return [(name, node) for name, node in nodes if node is not None]
+        return [(name, node) for name in group if (node := self.member(group, name)) is not None]
 
     def rows(self, array: Any, edges: EdgeChunks | None = None, lookahead: int = 0) -> SlicedRows:
         """Slices of a dataset."""

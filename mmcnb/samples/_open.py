@@ -10,7 +10,6 @@ import scipy.sparse
 import zarr
 
 from mmcnb.errors import InputError
-from mmcnb.samples._arrays import check_feature_names
 from mmcnb.samples._base import Samples, in_memory
 from mmcnb.samples._inventory import checked_path, is_store_folder
 from mmcnb.samples._text import table_format
@@ -46,6 +45,11 @@ def _is_frame(source: Any) -> bool:
     return as_frame(source) is not None
 
 
+def _is_array_like(source: Any) -> bool:
+    """Whether NumPy can make an array of an object; a class only has the method."""
+    return hasattr(source, "__array__") and not isinstance(source, type)
+
+
 def _is_anndata(source: Any) -> bool:
     """Whether an object is AnnData's own, or its sparse rows of a file or a store."""
     return _of("anndata")(source) and (hasattr(source, "obsm") or type(source).__name__.endswith("Dataset"))
@@ -61,11 +65,7 @@ OBJECTS = (
     Reader(_of("dask"), "samples._dask", "open_dask"),
     Reader(_of("xarray"), "samples._open", "open_xarray"),
     Reader(_is_frame, "tables.frames", "open_frame"),
-    Reader(
-        lambda source: hasattr(source, "__array__") and not isinstance(source, type),
-        "samples._base",
-        "in_memory",
-    ),
+    Reader(_is_array_like, "samples._base", "in_memory"),
 )
 """Readers of objects; the first that recognises one opens it."""
 
@@ -172,5 +172,5 @@ def open_named(source: Any, name: str, names: list[str] | None = None) -> Sample
     samples = open_samples(source)
     samples.name = name
     if names is not None:
-        samples.feature_names = check_feature_names(names, samples.n_features, name)
+        samples.feature_names = names
     return samples

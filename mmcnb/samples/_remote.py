@@ -40,9 +40,6 @@ class RemoteStore(WrapperStore[FsspecStore]):
         self.url, self.patient = url, patient
         self.is_web = url.startswith(("http://", "https://"))  # a server of web pages is asked
 
-    def _with_store(self, store: FsspecStore) -> "RemoteStore":
-        return type(self)(store, self.url, self.patient)
-
     def __str__(self) -> str:
         return self.url
 

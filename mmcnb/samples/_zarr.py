@@ -152,8 +152,6 @@ def _split(path: Path) -> tuple[Path, str]:
 
 def _place_of(store: Any) -> str:
     """Path or address by which a store is opened again; of one in memory, how Zarr names it."""
-    if isinstance(store, RemoteStore):
-        return store.url
     if isinstance(store, LocalStore):
         return str(store.root.absolute())
     return str(Path(store.path).absolute()) if isinstance(store, ZipStore) else str(store)

@@ -125,7 +125,6 @@ class ScaledSamples(DerivedSamples):
     def __init__(self, base: Samples, scaling: Scaling) -> None:
         super().__init__(base)
         self.scaling, deviation = scaling, scaling.deviation
-        self.mean = np.zeros_like(scaling.mean) if base.is_sparse else scaling.mean
         self.factor = 1.0 / np.where(deviation > 0, deviation, 1.0)
 
     @cached_property
@@ -138,7 +137,7 @@ class ScaledSamples(DerivedSamples):
         factor = self.factor.astype(self.dtype)
         if isinstance(rows, CSRBlock):
             return rows._replace(data=rows.data * factor[rows.indices])
-        return (self.scaling.logarithms(rows) - self.mean.astype(self.dtype)) * factor
+        return (self.scaling.logarithms(rows) - self.scaling.mean.astype(self.dtype)) * factor
 
 
 class CachedSamples(DerivedSamples):

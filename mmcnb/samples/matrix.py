@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from mmcnb._machine import return_freed_memory
 from mmcnb.errors import InputError
 
-_FLOAT32_EXACT = set(map(np.dtype, ("bool", "int8", "int16", "uint8", "uint16", "float16", "float32")))
 WORK_NUMBERS = 2**20  # in a block of rows that work on a sample copies
 WIDE_COLUMNS = 10_000  # beyond it basis vectors of sparse rows stay sparse: dense ones would fill the memory
 FREED_BYTES = 8 * 2**20  # of arrays that were put together, before they are returned to the system
@@ -71,7 +70,7 @@ def block_dtype(*dtypes: Any) -> np.dtype:
     It is float32 if float32 has each number of each given type: truth values, integers of 8 and 16 bits,
     and floats of 16 and 32 bits, in any byte order. It is float64 for others. A table has a type a column.
     """
-    exact = all(np.dtype(one).newbyteorder("=") in _FLOAT32_EXACT for one in dtypes)
+    exact = all(np.can_cast(one, np.float32) for one in dtypes)
     return np.dtype(np.float32 if dtypes and exact else np.float64)
 
 
