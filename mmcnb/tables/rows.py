@@ -42,7 +42,6 @@ from mmcnb.tables.columns import (
     TableOptions,
     check_features,
     choose_columns,
-    encoded_columns,
     float32_merges,
     is_identifier,
     kind_of,
@@ -99,7 +98,7 @@ class TableRows:
         marks = [float(mark) for mark in options.na_values or () if re.fullmatch(options.number(), mark)]
         self._marks = pa.array(marks, pa.float64()) if marks else None
         self._is_wide, self.n_read = False, 0
-        self._take(self._chosen())
+        self._take(choose_columns(table, options))
 
     def settled(self, read: Callable[[], Result]) -> Result:
         """The result of a function, called when all rows have told the treatment of the columns.
@@ -117,13 +116,7 @@ class TableRows:
                 if self._options.encoding is None and (self._fills or not self._takes_all or has_texts):
                     self._look_ahead()
                 return read()
-            self._take(self._chosen())
-
-    def _chosen(self) -> list[Column]:
-        encoding = self._options.encoding
-        if encoding is not None:
-            return encoded_columns(self.table, encoding)
-        return choose_columns(self.table, self._options)
+            self._take(choose_columns(self.table, self._options))
 
     def _take(self, columns: list[Column]) -> None:
         """Read these columns, and write their features."""
@@ -393,7 +386,7 @@ class TableRows:
         kind = kind_of_texts(column.categories.filter(pc.not_equal(column.categories, GAP)))
         if len(texts) > MOST_DISTINCT:
             self._leave_out(column, f"over {MOST_DISTINCT:,} texts", "categories")
-        elif self.table.is_text and kind is not None and len(texts):
+        elif self.table.is_text and kind is not None:
             self._take_type(column, kind)
         elif len(texts) > min(MOST_CATEGORIES, max(10, self.n_read // 100)):
             self._leave_out(column, f"{len(texts)} texts in {self.n_read:,} rows")
