@@ -60,9 +60,7 @@ def verify_store(path: PathLike, element: str | None = None, progress: bool | No
     inventory = find_inventory(node, name)
     if inventory is None:
         return _read_unchecked(open_samples(path, element), progress)
-    n_bytes, damaged = _read_recorded(inventory, progress)
-    if damaged:
-        raise damaged_chunks(name, damaged, "missing or damaged")
+    n_bytes = _read_recorded(inventory, progress)
     return {
         "store": name,
         "checksummed": True,
@@ -73,8 +71,8 @@ def verify_store(path: PathLike, element: str | None = None, progress: bool | No
     }
 
 
-def _read_recorded(inventory: Inventory, show_progress: bool | None) -> tuple[int, list[str]]:
-    """Decoded bytes of all recorded chunks, and the keys of those that are not what was written."""
+def _read_recorded(inventory: Inventory, show_progress: bool | None) -> int:
+    """Decoded bytes of all recorded chunks; those that are not what was written are named by an error."""
     n_bytes, damaged = 0, []
     store, root = inventory.store, inventory.root
     arrays: dict[str, Any] = {path: _zarr.reopen(store, join(root, path)) for path in inventory.arrays}
@@ -94,9 +92,11 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> tuple[in
                 if path in PARTS:
                     _add_chunk(content, path, values, end)
                     end = values[-1:]
-    if not damaged and content.hexdigest(inventory.record["n_features"]) != inventory.record["digest"]:
+    if damaged:
+        raise damaged_chunks(inventory.name, damaged, "missing or damaged")
+    if content.hexdigest(inventory.record["n_features"]) != inventory.record["digest"]:
         raise DamagedStoreError(f"{inventory.name}: the rows are not those that were written: {REMEDY}.")
-    return n_bytes, damaged
+    return n_bytes
 
 
 def _content_digest(arrays: dict[str, Any]) -> ContentDigest:
