@@ -79,7 +79,7 @@ def _plain_rows(frame: Any, arrays: Callable[[], Iterable[pa.Array]], names: lis
 class FrameTable(NamedColumns):
     """The columns of a data frame, in memory, as a table."""
 
-    name, is_text, lengths, cached_bytes, paths = FRAME, False, None, 0, ()
+    name, is_text, paths = FRAME, False, ()
 
     def __init__(self, columns: list[pa.Array], names: list[str] | None) -> None:
         self.has_names = names is not None
