@@ -12,8 +12,6 @@ from mmcnb.samples import _zarr, matrix, open_samples
 from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, Samples
 from mmcnb.samples._inventory import REMEDY, Inventory, PathLike, damaged_chunks, find_inventory, join
 from mmcnb.samples._stored import StoredArray
-from mmcnb.samples._zarr import chunk_advice
-from mmcnb.samples.matrix import n_bytes_of
 from mmcnb.stores._labels import array_beside, class_names
 
 LABELS = ""  # path of an array of labels, which is the root of its store
@@ -124,7 +122,7 @@ def _read_unchecked(samples: Samples, show_progress: bool | None) -> dict[str, A
         for start in range(0, samples.n_samples, step):
             block = samples.block(start, min(start + step, samples.n_samples))
             digest.update(block)
-            n_bytes += n_bytes_of(block)
+            n_bytes += matrix.n_bytes_of(block)
             bar.update(min(step, samples.n_samples - start))
     return {
         "store": samples.name,
@@ -194,7 +192,7 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
         "class_counts": _class_counts(samples),
         "checksummed": samples.checksummed,
         "digest": samples.digest if samples.checksummed else None,
-        "advice": chunk_advice(samples) or (None if samples.checksummed else unchecked(samples.name)),
+        "advice": _zarr.chunk_advice(samples) or (None if samples.checksummed else unchecked(samples.name)),
     }
 
 
