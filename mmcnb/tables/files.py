@@ -130,11 +130,8 @@ class _CSVFile:
         values = [self._value(top[p]) for p in inside]
         if None in values:
             return True
-        if (
-            len(rest) > 2
-            and len({*values}) == len(values) > 1
-            and all(self._is_far(p, top, rest) for p in inside)
-        ):
+        is_doubtful = len(rest) > 2 and len({*values}) == len(values) > 1
+        if is_doubtful and all(self._is_far(p, top, rest) for p in inside):
             fault = f"{self._path}: the numbers of its first line are far from those below"
             raise InputError(f"{fault}: give --header yes if they name the columns, or --header no.")
         return False
