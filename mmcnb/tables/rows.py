@@ -229,9 +229,8 @@ class TableRows:
         for column in self._used:
             column.missing, column.unknown, column.distinct = 0, 0, pa.array([], column.type_to_read)
         for part in self.table.parts(self._wanted):
-            if part.ragged is not None:
-                line = f"{self.table.name}, {part.ragged}"
-                self.faults.add("width", line, "correct or remove the line", part.n_ragged)
+            for line in part.ragged:
+                self.faults.add("width", f"{self.table.name}, {line}", "correct or remove the line")
             if not part.n_rows:
                 continue
             values = self._values(part)
