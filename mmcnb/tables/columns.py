@@ -228,15 +228,10 @@ class Column:
         return self.treatment not in (CLASSES, ROW_NAMES, LEFT_OUT)
 
     @property
-    def is_one_hot(self) -> bool:
-        """Whether each of its texts becomes a column."""
-        return self.treatment.encode is _codes
-
-    @property
     def dtype(self) -> np.dtype:
         """NumPy's type of the numbers that it becomes."""
         if self.treatment.encode is not _numbers:
-            return np.dtype(np.uint8 if self.is_one_hot else np.float64)
+            return np.dtype(np.uint8 if self.treatment is ONE_HOT else np.float64)
         return np.dtype(np.float32 if pa.types.is_null(self.type) else self.type_to_read.to_pandas_dtype())
 
     @property

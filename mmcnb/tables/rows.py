@@ -31,6 +31,7 @@ from mmcnb.tables.columns import (
     MOST_DISTINCT,
     NUMBERS_ALONE,
     NUMBERS_ROWS,
+    ONE_HOT,
     REFUSED,
     ROW_NAMES,
     TEXT,
@@ -112,7 +113,7 @@ class TableRows:
         """
         while True:
             with suppress(TypeChangedError):
-                has_texts = any(column.is_one_hot for column in self.features)
+                has_texts = any(column.treatment is ONE_HOT for column in self.features)
                 if self._options.encoding is None and (self._fills or not self._takes_all or has_texts):
                     self._look_ahead()
                 return read()
@@ -347,7 +348,7 @@ class TableRows:
 
     def _look_ahead(self) -> None:
         """Find the categories and the median of each column, and columns that say nothing."""
-        categories = {k: set[str]() for k, column in enumerate(self.features) if column.is_one_hot}
+        categories = {k: set[str]() for k, column in enumerate(self.features) if column.treatment is ONE_HOT}
         thinned, gaps = _ThinnedRows(len(self.features)), np.zeros(len(self.features), int)
         for part, values in self._pass():
             block = self._narrow(values)
