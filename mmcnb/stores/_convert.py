@@ -18,9 +18,9 @@ from mmcnb.samples._inventory import PathLike, checked_path, is_store_folder
 from mmcnb.samples._npy import Blocks, Rows, step_rows, unpack_npz
 from mmcnb.samples._open import open_samples
 from mmcnb.samples._text import looks_like_libsvm, plain_name, read_libsvm, table_format
-from mmcnb.samples.matrix import as_matrix, block_dtype, n_rows_of
+from mmcnb.samples.matrix import as_matrix, block_dtype, n_rows_of, to_dense
 from mmcnb.stores._labels import array_beside, class_names, open_class_labels, open_index
-from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter, StoreWriter
+from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter
 from mmcnb.stores.atomic import AtomicOutput, scratch_folder
 
 
@@ -125,8 +125,7 @@ def convert(
 
     def write(stream: _Stream) -> None:
         _check_memory(memory_limit, stream)
-        writer = _write_sparse if stream.is_sparse else _write_dense
-        writer(stream, layout, progress, out, overwrite=overwrite)
+        _write(stream, layout, progress, AtomicOutput(out, overwrite))
 
     if form == "table":
         return _convert_table(Path(source), options | {"dtype": dtype}, progress, show_columns, write)
@@ -247,49 +246,37 @@ def _stream_of(samples: Samples, dtype: Any, y: Any, index: Any = None, *names_o
     return _Stream(blocks(), samples.is_sparse, written, *given)
 
 
-def _write(stream: _Stream, writer: StoreWriter, show_progress: bool | None) -> None:
-    """Write all rows of a stream, dense or sparse as the writer wants them."""
+def _write(stream: _Stream, layout: str, show_progress: bool | None, output: AtomicOutput) -> None:
+    """Write a store; one of sparse rows that shall be dense is moved aside, and written in its place."""
+    with output:
+        path = output.path
+        writer = _write_rows(stream, path, stream.is_sparse or layout == "csr", show_progress)
+        if stream.is_sparse and (layout == "dense" or (layout == "auto" and writer.density > 0.5)):
+            sparse = path.rename(path.with_name(f".sparse-{path.name}"))
+            _write_rows(_store_stream(open_samples(sparse), stream.dtype), path, False, show_progress)
+
+
+def _write_rows(stream: _Stream, path: Path, is_csr: bool, show_progress: bool | None) -> Any:
+    """Write all rows of a stream; the writer."""
+    kind, dtype = (CSRStoreWriter, block_dtype(stream.dtype)) if is_csr else (DenseStoreWriter, stream.dtype)
+    writer: Any = kind(path, stream.n_features, dtype)
     shown = show_progress if stream.n_samples is not None else False
     with writer, progress_bar(stream.n_samples, "writing", enabled=shown) as bar:
         for block, y, names in stream.blocks:
-            rows = as_matrix(block)
-            if isinstance(writer, CSRStoreWriter):
-                writer.append(scipy.sparse.csr_array(rows), y=y)
-            elif isinstance(writer, DenseStoreWriter):
-                _append_dense(writer, rows, y)
+            if is_csr:
+                writer.append(scipy.sparse.csr_array(as_matrix(block)), y=y)
+            else:
+                _append_dense(writer, as_matrix(block), y)
             if names is not None:
                 writer.append_index(names)
             bar.update(n_rows_of(block))
         writer.class_names = stream.class_names()  # of a table: as many as its rows have shown
         writer.feature_names, writer.sources = stream.feature_names, stream.sources
+    return writer
 
 
 def _append_dense(writer: DenseStoreWriter, rows: Any, y: np.ndarray | None) -> None:
-    if not scipy.sparse.issparse(rows):
-        writer.append(rows, y)
-        return
-    step = step_rows(writer.n_features * rows.dtype.itemsize)  # a dense row may be far longer
+    step = step_rows(writer.n_features * rows.dtype.itemsize)  # a sparse row may be far shorter
     for start in range(0, rows.shape[0], step):
         part = slice(start, start + step)
-        writer.append(rows[part].toarray(), None if y is None else y[part])
-
-
-def _write_dense(stream: _Stream, layout: str, show_progress: bool | None, out: Any, **output: Any) -> None:
-    """Write rows that come dense, or shall be so."""
-    assert stream.n_features is not None
-    if layout == "csr":
-        writer: StoreWriter = CSRStoreWriter(out, stream.n_features, block_dtype(stream.dtype), **output)
-    else:
-        writer = DenseStoreWriter(out, stream.n_features, stream.dtype, **output)
-    _write(stream, writer, show_progress)
-
-
-def _write_sparse(stream: _Stream, layout: str, show_progress: bool | None, out: Any, **output: Any) -> None:
-    """Write a CSR store; then leave it in its place, or move it aside and write it there as a dense one."""
-    with AtomicOutput(out, **output) as target:
-        writer = CSRStoreWriter(target.path, stream.n_features, stream.dtype)
-        _write(stream, writer, show_progress)
-        if layout == "dense" or (layout == "auto" and writer.density > 0.5):
-            sparse = target.path.rename(target.path.with_name(f".sparse-{target.path.name}"))
-            dense = _store_stream(open_samples(sparse), stream.dtype)
-            _write_dense(dense, "dense", show_progress, target.path)
+        writer.append(to_dense(rows[part]), None if y is None else y[part])

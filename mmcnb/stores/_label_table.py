@@ -130,10 +130,9 @@ class TableWriter(AtomicOutput):
         self._written += n_rows
 
     def _names(self, n_rows: int) -> dict[str, Any]:
-        stop = self._written + n_rows
-        if self._index is None:
-            return {ROW: np.arange(self._written, stop)}
-        start, index = self._written, self._index
+        start, stop, index = self._written, self._written + n_rows, self._index
+        if index is None:
+            return {ROW: np.arange(start, stop)}
         names = np.asarray(index(start, stop) if callable(index) else index[start:stop])
         return {self._index_name: names if names.dtype.kind in "iufbM" else [str(name) for name in names]}
 

@@ -12,8 +12,6 @@ from mmcnb.samples import _zarr, matrix, open_samples
 from mmcnb.samples._base import BLOCK_ROWS, ContentDigest, Samples
 from mmcnb.samples._inventory import REMEDY, Inventory, PathLike, damaged_chunks, find_inventory, join
 from mmcnb.samples._stored import StoredArray
-from mmcnb.samples._zarr import chunk_advice
-from mmcnb.samples.matrix import n_bytes_of
 from mmcnb.stores._labels import array_beside, class_names
 
 LABELS = ""  # path of an array of labels, which is the root of its store
@@ -60,9 +58,7 @@ def verify_store(path: PathLike, element: str | None = None, progress: bool | No
     inventory = find_inventory(node, name)
     if inventory is None:
         return _read_unchecked(open_samples(path, element), progress)
-    n_bytes, damaged = _read_recorded(inventory, progress)
-    if damaged:
-        raise damaged_chunks(name, damaged, "missing or damaged")
+    n_bytes = _read_recorded(inventory, progress)
     return {
         "store": name,
         "checksummed": True,
@@ -73,8 +69,8 @@ def verify_store(path: PathLike, element: str | None = None, progress: bool | No
     }
 
 
-def _read_recorded(inventory: Inventory, show_progress: bool | None) -> tuple[int, list[str]]:
-    """Decoded bytes of all recorded chunks, and the keys of those that are not what was written."""
+def _read_recorded(inventory: Inventory, show_progress: bool | None) -> int:
+    """Decoded bytes of all recorded chunks; those that are not what was written are named by an error."""
     n_bytes, damaged = 0, []
     store, root = inventory.store, inventory.root
     arrays: dict[str, Any] = {path: _zarr.reopen(store, join(root, path)) for path in inventory.arrays}
@@ -94,9 +90,11 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> tuple[in
                 if path in PARTS:
                     _add_chunk(content, path, values, end)
                     end = values[-1:]
-    if not damaged and content.hexdigest(inventory.record["n_features"]) != inventory.record["digest"]:
+    if damaged:
+        raise damaged_chunks(inventory.name, damaged, "missing or damaged")
+    if content.hexdigest(inventory.record["n_features"]) != inventory.record["digest"]:
         raise DamagedStoreError(f"{inventory.name}: the rows are not those that were written: {REMEDY}.")
-    return n_bytes, damaged
+    return n_bytes
 
 
 def _content_digest(arrays: dict[str, Any]) -> ContentDigest:
@@ -124,7 +122,7 @@ def _read_unchecked(samples: Samples, show_progress: bool | None) -> dict[str, A
         for start in range(0, samples.n_samples, step):
             block = samples.block(start, min(start + step, samples.n_samples))
             digest.update(block)
-            n_bytes += n_bytes_of(block)
+            n_bytes += matrix.n_bytes_of(block)
             bar.update(min(step, samples.n_samples - start))
     return {
         "store": samples.name,
@@ -194,7 +192,7 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
         "class_counts": _class_counts(samples),
         "checksummed": samples.checksummed,
         "digest": samples.digest if samples.checksummed else None,
-        "advice": chunk_advice(samples) or (None if samples.checksummed else unchecked(samples.name)),
+        "advice": _zarr.chunk_advice(samples) or (None if samples.checksummed else unchecked(samples.name)),
     }
 
 

@@ -279,15 +279,10 @@ def writing(name: str) -> Iterator[None]:
         if isinstance(error, TimeoutError) and error.errno is None:  # of the lock
             remedy = "wait for it, or choose another path"
             raise InputError(f"{name} is being written by another process: {remedy}.") from error
+        why, remedy = f" ({error.strerror or error})", "choose a path that can be written"
         if error.errno in DISK_FULL:
-            raise InputError(
-                f"{name} could not be written, as the disk is full ({error.strerror}): "
-                "free some space or choose a path on another disk; nothing was left behind."
-            ) from error
-        raise InputError(
-            f"{name} could not be written ({error.strerror or error}): "
-            "choose a path that can be written; nothing was left behind."
-        ) from error
+            why, remedy = f", as the disk is full{why}", "free some space or choose a path on another disk"
+        raise InputError(f"{name} could not be written{why}: {remedy}; nothing was left behind.") from error
 
 
 def _renamed(source: Path, target: Path, is_exchange: bool) -> bool:

@@ -2,7 +2,6 @@
 
 import numbers
 import os
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -45,29 +44,25 @@ def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
         fault = f"{samples.name} has no labels beside its rows"
         rule = "the fit requires y to be passed, but the target y is None"  # as scikit-learn's checks ask for
         raise InputError(f"{fault}, and {rule}; give the class of each row.")
-    if labels.shape[0] != samples.n_samples:
-        fault = f"y has {labels.shape[0]} labels for the {samples.n_samples} rows of {samples.name}"
-        raise InputError(f"{fault}; give the class of each row.")
-    with _one_a_row(), np.errstate(invalid="ignore"):
+    fault, remedy = "y is no list of classes", "give y as one class a row"
+    with worded(fault, remedy, ValueError, TypeError), np.errstate(invalid="ignore"):
+        labels = np.asarray(column_or_1d(labels, warn=True))
+        if labels.shape[0] != samples.n_samples:
+            fault = f"y has {labels.shape[0]} labels for the {samples.n_samples} rows of {samples.name}"
+            raise InputError(f"{fault}; give the class of each row.")
         if labels.dtype.kind in "fO":
             assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
     return labels
 
 
-def _one_a_row() -> AbstractContextManager[None]:
-    return worded("y is no list of classes", "give y as one class a row", ValueError, TypeError)
-
-
 def _given(y: Any) -> np.ndarray:
-    if isinstance(y, str | os.PathLike | zarr.Array):
-        array = open_node(y)
-        if not isinstance(array, zarr.Array) or array.ndim != 1:
-            raise InputError(f"{describe(array)} is no array of one label a row; give the path of one.")
-        return read_array(array)
-    labels = plain_values(y, "y", text=True)
-    with _one_a_row():
-        return np.asarray(column_or_1d(labels, warn=True))
+    if not isinstance(y, str | os.PathLike | zarr.Array):
+        return plain_values(y, "y", text=True)
+    array = open_node(y)
+    if not isinstance(array, zarr.Array) or array.ndim != 1:
+        raise InputError(f"{describe(array)} is no array of one label a row; give the path of one.")
+    return read_array(array)
 
 
 def check_counts(classes: np.ndarray, counts: np.ndarray, n_clusters: int | None, both: bool) -> None:

@@ -228,15 +228,10 @@ class Column:
         return self.treatment not in (CLASSES, ROW_NAMES, LEFT_OUT)
 
     @property
-    def is_one_hot(self) -> bool:
-        """Whether each of its texts becomes a column."""
-        return self.treatment.encode is _codes
-
-    @property
     def dtype(self) -> np.dtype:
         """NumPy's type of the numbers that it becomes."""
         if self.treatment.encode is not _numbers:
-            return np.dtype(np.uint8 if self.is_one_hot else np.float64)
+            return np.dtype(np.uint8 if self.treatment is ONE_HOT else np.float64)
         return np.dtype(np.float32 if pa.types.is_null(self.type) else self.type_to_read.to_pandas_dtype())
 
     @property
@@ -373,6 +368,8 @@ def choose_columns(table: NamedColumns, options: TableOptions) -> list[Column]:
     InputError
         A column is not there, is named twice, has no name, or no feature is left.
     """
+    if options.encoding is not None:
+        return encoded_columns(table, options.encoding)
     label = table.resolve(options.label_column, "--label-column")
     index = table.resolve(options.index_column, "--index-column")
     chosen = table.resolve(options.columns if options.names_columns else (), "--columns")
@@ -622,8 +619,7 @@ class Classes:
         if not self._has_begun and len(values):
             self._has_begun, self.names = True, None if whole[0].as_py() else []
         if self.names is not None:
-            is_known = pc.is_in(values, pa.array(self.names, TEXT))
-            self.names += pc.unique(values.filter(pc.invert(is_known))).to_pylist()
+            self.names = [*dict.fromkeys(self.names + pc.unique(values).to_pylist())]
             return pc.index_in(values, pa.array(self.names, TEXT)).to_numpy().astype(np.int64), -1
         digits = pc.replace_substring_regex(pc.if_else(whole, values, "0"), r"^\+|(\.0*)?([eE].*)?$", "")
         return digits.cast(pa.int64()).to_numpy(), pc.index(whole, False).as_py()

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -40,14 +40,13 @@ Types = Mapping[str, pa.DataType]
 class Part(NamedTuple):
     """Some rows of a table: columns by their keys, and how a row is named in messages.
 
-    ``n_ragged`` lines are left out, as their cells are too many or too few; ``ragged`` names the first.
+    Lines whose cells are too many or too few are left out; ``ragged`` has a sentence about each.
     """
 
     columns: dict[str, pa.Array]
     n_rows: int
     place: Callable[[int], str]
-    n_ragged: int = 0
-    ragged: str | None = None
+    ragged: Sequence[str] = ()
 
 
 # --- text ----------------------------------------------------------------------------------------
@@ -130,11 +129,8 @@ class _CSVFile:
         values = [self._value(top[p]) for p in inside]
         if None in values:
             return True
-        if (
-            len(rest) > 2
-            and len({*values}) == len(values) > 1
-            and all(self._is_far(p, top, rest) for p in inside)
-        ):
+        is_doubtful = len(rest) > 2 and len({*values}) == len(values) > 1
+        if is_doubtful and all(self._is_far(p, top, rest) for p in inside):
             fault = f"{self._path}: the numbers of its first line are far from those below"
             raise InputError(f"{fault}: give --header yes if they name the columns, or --header no.")
         return False
@@ -217,11 +213,9 @@ class _CSVFile:
             for position, key in enumerate(self.keys)
             if types is None or key in types
         }
-        fault = None
-        if ragged:
-            number, cells = ragged[0]
-            fault = f"line {number}: {len(cells)} cells, but the first line has {len(self.keys)}"
-        return Part(columns, len(whole), lambda row: f"line {whole[row][0]}", len(ragged), fault)
+        known = f"but the first line has {len(self.keys)}"
+        faults = [f"line {number}: {len(cells)} cells, {known}" for number, cells in ragged]
+        return Part(columns, len(whole), lambda row: f"line {whole[row][0]}", faults)
 
     def _whole_rows(self, line: int, text: bytes) -> tuple[list[Any], list[Any]]:
         """Rows with as many cells as there are columns, and other rows."""

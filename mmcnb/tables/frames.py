@@ -64,9 +64,7 @@ def _plain_rows(frame: Any, arrays: Callable[[], Iterable[pa.Array]], names: lis
     """The rows of a frame of numbers without gaps, none of which only names the rows; None of others."""
     for column, name in zip(arrays(), names, strict=True):  # one at a time
         is_number = kind_of(column.type) in ("number", "flag") and not pa.types.is_decimal(column.type)
-        has_gaps = column.null_count or (
-            pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
-        )
+        has_gaps = pc.any(pc.is_null(column, nan_is_null=True)).as_py()
         if not is_number or has_gaps or is_identifier(name, column.to_numpy(zero_copy_only=False) * 1):
             return None
     types = set(getattr(frame, "dtypes", ()))
@@ -81,7 +79,7 @@ def _plain_rows(frame: Any, arrays: Callable[[], Iterable[pa.Array]], names: lis
 class FrameTable(NamedColumns):
     """The columns of a data frame, in memory, as a table."""
 
-    name, is_text, lengths, cached_bytes, paths = FRAME, False, None, 0, ()
+    name, is_text, paths = FRAME, False, ()
 
     def __init__(self, columns: list[pa.Array], names: list[str] | None) -> None:
         self.has_names = names is not None

@@ -3,7 +3,6 @@
 import os
 import re
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -32,6 +31,7 @@ from mmcnb.tables.columns import (
     MOST_DISTINCT,
     NUMBERS_ALONE,
     NUMBERS_ROWS,
+    ONE_HOT,
     REFUSED,
     ROW_NAMES,
     TEXT,
@@ -43,7 +43,6 @@ from mmcnb.tables.columns import (
     TableOptions,
     check_features,
     choose_columns,
-    encoded_columns,
     float32_merges,
     is_identifier,
     kind_of,
@@ -100,7 +99,7 @@ class TableRows:
         marks = [float(mark) for mark in options.na_values or () if re.fullmatch(options.number(), mark)]
         self._marks = pa.array(marks, pa.float64()) if marks else None
         self._is_wide, self.n_read = False, 0
-        self._take(self._chosen())
+        self._take(choose_columns(table, options))
 
     def settled(self, read: Callable[[], Result]) -> Result:
         """The result of a function, called when all rows have told the treatment of the columns.
@@ -114,17 +113,11 @@ class TableRows:
         """
         while True:
             with suppress(TypeChangedError):
-                has_texts = any(column.is_one_hot for column in self.features)
+                has_texts = any(column.treatment is ONE_HOT for column in self.features)
                 if self._options.encoding is None and (self._fills or not self._takes_all or has_texts):
                     self._look_ahead()
                 return read()
-            self._take(self._chosen())
-
-    def _chosen(self) -> list[Column]:
-        encoding = self._options.encoding
-        if encoding is not None:
-            return encoded_columns(self.table, encoding)
-        return choose_columns(self.table, self._options)
+            self._take(choose_columns(self.table, self._options))
 
     def _take(self, columns: list[Column]) -> None:
         """Read these columns, and write their features."""
@@ -237,9 +230,8 @@ class TableRows:
         for column in self._used:
             column.missing, column.unknown, column.distinct = 0, 0, pa.array([], column.type_to_read)
         for part in self.table.parts(self._wanted):
-            if part.ragged is not None:
-                line = f"{self.table.name}, {part.ragged}"
-                self.faults.add("width", line, "correct or remove the line", part.n_ragged)
+            for line in part.ragged:
+                self.faults.add("width", f"{self.table.name}, {line}", "correct or remove the line")
             if not part.n_rows:
                 continue
             values = self._values(part)
@@ -356,25 +348,23 @@ class TableRows:
 
     def _look_ahead(self) -> None:
         """Find the categories and the median of each column, and columns that say nothing."""
-        counts = {k: Counter[str]() for k, column in enumerate(self.features) if column.is_one_hot}
+        categories = {k: set[str]() for k, column in enumerate(self.features) if column.treatment is ONE_HOT}
         thinned, gaps = _ThinnedRows(len(self.features)), np.zeros(len(self.features), int)
         for part, values in self._pass():
             block = self._narrow(values)
             thinned.add(block, self.n_read)
             gaps += np.isnan(block).sum(axis=0)
             kept = pa.array(self._kept(part, values, block))
-            for k, counter in counts.items():
-                if len(counter) <= MOST_DISTINCT:
+            for k, known in categories.items():
+                if len(known) <= MOST_DISTINCT:
                     texts = values[k].filter(kept)
                     texts = texts.fill_null(GAP) if self._fills else texts.drop_null()
-                    counter.update(
-                        {one["values"]: one["counts"] for one in pc.value_counts(texts).to_pylist()}
-                    )
+                    known.update(pc.unique(texts).to_pylist())
         if not self.n_read:
             raise InputError(f"{self.table.name} has no rows: give it at least one.")
         for k, column in enumerate(self.features):
-            if k in counts:
-                self._take_categories(column, counts[k])
+            if k in categories:
+                self._take_categories(column, categories[k])
                 continue
             if self._fills and np.isnan(fill := thinned.fill(k, self._options.missing)):
                 self._leave_out(column, "it is empty", "no value")
@@ -391,15 +381,15 @@ class TableRows:
         check_features(self.table, self.columns)
         self._take(self.columns)
 
-    def _take_categories(self, column: Column, counter: Counter[str]) -> None:
-        column.categories = pa.array(sorted(counter), TEXT)
+    def _take_categories(self, column: Column, texts: set[str]) -> None:
+        column.categories = pa.array(sorted(texts), TEXT)
         kind = kind_of_texts(column.categories.filter(pc.not_equal(column.categories, GAP)))
-        if len(counter) > MOST_DISTINCT:
+        if len(texts) > MOST_DISTINCT:
             self._leave_out(column, f"over {MOST_DISTINCT:,} texts", "categories")
-        elif self.table.is_text and kind is not None and len(counter):
+        elif self.table.is_text and kind is not None:
             self._take_type(column, kind)
-        elif len(counter) > min(MOST_CATEGORIES, max(10, self.n_read // 100)):
-            self._leave_out(column, f"{len(counter)} texts in {self.n_read:,} rows")
+        elif len(texts) > min(MOST_CATEGORIES, max(10, self.n_read // 100)):
+            self._leave_out(column, f"{len(texts)} texts in {self.n_read:,} rows")
 
     def _leave_out(self, column: Column, why: str, fault: str | None = None) -> None:
         """Leave out a column that says nothing; one that is asked for may be a fault."""
