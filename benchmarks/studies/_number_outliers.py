@@ -1,11 +1,8 @@
 """Outliers added to sets: AUC of our score beside those of HDBSCAN and LocalOutlierFactor."""
 
-import sys
 import time
 import warnings
 from collections.abc import Callable
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import product
 from typing import Any
 
@@ -36,9 +33,47 @@ def ours(X: np.ndarray, seed: int) -> np.ndarray:
 
 
 def of_density(X: np.ndarray, seed: int) -> np.ndarray:
-    """GLOSH of the package hdbscan at its defaults; it draws nothing."""
-    model = import_module("hdbscan").HDBSCAN().fit(X.astype(np.float64))
-    return np.nan_to_num(model.outlier_scores_)
+    """GLOSH by scikit-learn's HDBSCAN at its defaults; it draws nothing."""
+    from sklearn.cluster import HDBSCAN
+    from sklearn.cluster._hdbscan._tree import _condense_tree  # scikit-learn has no public one
+
+    model = HDBSCAN(copy=True).fit(X.astype(np.float64))
+    return glosh(_condense_tree(model._single_linkage_tree_, model.min_cluster_size), len(X))
+
+
+def glosh(tree: np.ndarray, n: int) -> np.ndarray:
+    """How much sooner rows leave their cluster than the last row within it.
+
+    Parameters
+    ----------
+    tree : structured array with the fields "parent", "child" and "value"
+        A condensed tree, parents first: children from n on are clusters, and values are densities at which
+        children leave.
+    n : int
+        Number of rows.
+
+    References
+    ----------
+    R. Campello et al., Hierarchical density estimates for data clustering, visualization, and outlier
+    detection, eq. (8).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.studies._number_outliers import glosh
+    >>> edges = [(3, 0, 1.0), (3, 1, 2.0), (3, 2, 4.0)]
+    >>> glosh(np.array(edges, [("parent", int), ("child", int), ("value", float)]), 3)
+    array([0.75, 0.5 , 0.  ])
+    """
+    values = np.where(np.isfinite(tree["value"]), tree["value"], 0.0)
+    last = np.zeros(int(max(tree["parent"].max(), tree["child"].max())) + 1)
+    np.maximum.at(last, tree["parent"], values)
+    is_cluster, scores = tree["child"] >= n, np.zeros(n)
+    for parent, child in zip(tree["parent"][is_cluster][::-1], tree["child"][is_cluster][::-1], strict=True):
+        last[parent] = max(last[parent], last[child])
+    rows, left = tree["child"][~is_cluster], np.maximum(last[tree["parent"][~is_cluster]], 1e-300)
+    scores[rows] = 1 - values[~is_cluster] / left
+    return np.where(np.isin(np.arange(n), rows[~np.isfinite(tree["value"][~is_cluster])]), 0.0, scores)
 
 
 def local_factor(X: np.ndarray, seed: int) -> np.ndarray:
@@ -60,9 +95,6 @@ SCORES: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 def grid(options: Options) -> Runs:
     """All scores on each set with both kinds of outliers."""
     rows, methods = min(options.rows or MOST_ROWS, MOST_ROWS), list(SCORES)
-    if find_spec("hdbscan") is None:
-        print("benchmarks: HDBSCAN is left out: it needs hdbscan; pip install hdbscan.", file=sys.stderr)
-        methods.remove(DENSITY)
     dense = [one for one in sets_of(options) if one.kind != TEXT or one.name.endswith(EMBEDDED)]
     for problem, seed, kind, method in product(dense, options.repeats(1), MADE, methods):
         settings = {"rows": rows, "problem": list(problem)}

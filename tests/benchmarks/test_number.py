@@ -11,7 +11,7 @@ from scipy.spatial.distance import pdist
 
 from benchmarks.halves import CONFIRMATION, TUNING
 from benchmarks.libraries import EVOC, LEIDEN
-from benchmarks.methods import DENSITY, FRONT_DOOR, MINIBATCH
+from benchmarks.methods import FRONT_DOOR, MINIBATCH
 from benchmarks.run import Options, Run
 from benchmarks.studies import _number_costs as costs
 from benchmarks.studies import _number_large as large
@@ -35,8 +35,7 @@ def runs_of(section, path, **given):
 
 @pytest.fixture
 def all_installed(monkeypatch):
-    for module in ("peers", "_number_outliers"):
-        monkeypatch.setattr(f"benchmarks.studies.{module}.find_spec", lambda name: name)
+    monkeypatch.setattr("benchmarks.studies.peers.find_spec", lambda name: name)
 
 
 # Made rows
@@ -145,10 +144,30 @@ def test_outliers_are_added_to_no_texts_as_words(tmp_path):
     assert not names & {"agnews", "cnae9"}
 
 
-def test_hdbscan_is_left_out_with_a_line_if_it_is_not_there(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(outliers, "find_spec", lambda name: None)
-    assert DENSITY not in {run.method for run in runs_of("outliers", tmp_path)}
-    assert "needs hdbscan" in capsys.readouterr().err
+def naive_glosh(edges, n):
+    """For each row, by walking down from its cluster to the last density below it."""
+
+    def last(cluster):
+        inside = [(child, value) for parent, child, value in edges if parent == cluster]
+        return max([value for _, value in inside] + [last(child) for child, _ in inside if child >= n])
+
+    left = {child: (parent, value) for parent, child, value in edges}
+    return np.array([1 - left[row][1] / last(left[row][0]) for row in range(n)])
+
+
+def test_outlier_scores_of_a_condensed_tree_are_those_of_the_formula():
+    form = [("parent", int), ("child", int), ("value", float)]
+    edges = [(6, 0, 1.0), (6, 7, 2.0), (6, 8, 2.0), (7, 1, 3.0), (7, 2, 4.0), (8, 3, 2.5), (8, 9, 5.0)]
+    edges += [(9, 4, 6.0), (9, 5, 8.0)]
+    np.testing.assert_allclose(outliers.glosh(np.array(edges, form), 6), naive_glosh(edges, 6))
+
+
+def test_equal_rows_are_no_outliers():
+    X = np.vstack([np.random.default_rng(0).normal(size=(60, 2)), np.zeros((20, 2))])
+    scores = outliers.of_density(X, 0)
+    assert scores.min() >= 0
+    assert scores.max() <= 1
+    np.testing.assert_array_equal(scores[60:], 0)
 
 
 def test_communities_are_of_rows_and_equal_rows_are_together():
