@@ -54,16 +54,9 @@ def landmark_sample(
     if given is None:
         given = nystroem.choose_landmarks(sample, n_landmarks, random_state, weights, may_be_sparse=True)
         check_places(given.shape[0], n_clusters)
-    return sample_on_landmarks(sample, weights, kernel, given)
-
-
-def sample_on_landmarks(
-    sample: Any, weights: np.ndarray | None, kernel: Kernel, basis: np.ndarray
-) -> LandmarkSample:
-    """Map a sample to the features of given landmarks."""
-    values, normalization = nystroem.landmark_values(sample, kernel, basis)
+    values, normalization = nystroem.landmark_values(sample, kernel, given)
     features = nystroem.principal_features(values @ normalization, weights)
-    return LandmarkSample(kernel, basis, values, normalization, features)
+    return LandmarkSample(kernel, given, values, normalization, features)
 
 
 @dataclass(frozen=True)
