@@ -421,8 +421,8 @@ class _PassPickler(pickle.Pickler):
         return list(self.values).index(id(obj))
 
 
-class _PassUnpickler(pickle.Unpickler):
-    """Puts the values of one group where the arrays were."""
+class PassUnpickler(pickle.Unpickler):
+    """Loads a pass as one group needs it, with the values of its rows where the arrays were."""
 
     def __init__(self, data: bytes, values: list[np.ndarray], start: int) -> None:
         super().__init__(io.BytesIO(data))
@@ -449,11 +449,6 @@ def pickle_pass(pass_: Pass, n_samples: int) -> tuple[bytes, list[np.ndarray]]:
     pickler = _PassPickler(file, n_samples if n_samples > GROUP_ROWS else -1)
     pickler.dump(pass_)
     return file.getvalue(), list(pickler.values.values())
-
-
-def unpickle_pass(data: bytes, values: list[np.ndarray], start: int) -> Any:
-    """The pass as the group from row ``start`` needs it."""
-    return _PassUnpickler(data, values, start).load()
 
 
 def pickle_samples(samples: Samples) -> bytes:
@@ -512,7 +507,7 @@ def group_total(
     """The total of one group, and whether its rows are cached for the next pass."""
     rows = opened.open(samples)
     with SingleThreadedBLAS():
-        total = total_of_group(unpickle_pass(pass_, values, start), rows, start)
+        total = total_of_group(PassUnpickler(pass_, values, start).load(), rows, start)
     stop = min(start + GROUP_ROWS, rows.n_samples)
     return total, isinstance(rows, CachedSamples) and rows.has_cached(start, stop)
 
