@@ -12,10 +12,9 @@ import math
 import pickle
 import time
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from threading import Lock, RLock
 from typing import Any, ClassVar, Self
 from uuid import uuid4
@@ -332,15 +331,8 @@ def assign(starts: range, threads: Mapping[str, int], assigned: dict[int, str]) 
 # -- the client ----------------------------------------------------------------------------------
 
 
-@dataclass
-class _Shared:
-    """A client of our own, and how many ``with`` blocks use it."""
-
-    client: Any
-    users: int = 0
-
-
-_shared: dict[str, _Shared] = {}  # by address
+_clients: dict[str, Any] = {}  # our own, by address
+_users: Counter[Any] = Counter()  # how many ``with`` blocks use each of them
 _sharing = RLock()
 
 
@@ -356,21 +348,22 @@ def connection(engine: Any) -> Iterator[Any]:
         yield engine
         return
     with _sharing:
-        shared = _shared.get(engine)
-        if shared is None or shared.client.status != "running":
-            shared = _shared[engine] = _Shared(_connect(engine))
-        shared.users += 1
+        client: Any = _clients.get(engine)
+        if client is None or client.status != "running":
+            client = _clients[engine] = _connect(engine)
+        _users[client] += 1
     try:
-        yield shared.client
+        yield client
     finally:
         with _sharing:
-            shared.users -= 1
-            if shared.users == 0:
-                if _shared.get(engine) is shared:
-                    del _shared[engine]
-                shared.client.close()
-                if shared.client.cluster is not None:
-                    shared.client.cluster.close()
+            _users[client] -= 1
+            if _users[client] == 0:
+                del _users[client]
+                if _clients.get(engine) is client:
+                    del _clients[engine]
+                client.close()
+                if client.cluster is not None:
+                    client.cluster.close()
 
 
 def _connect(address: str) -> Any:
