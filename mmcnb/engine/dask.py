@@ -24,7 +24,7 @@ import numpy as np
 from mmcnb._config import LOCAL, check_engine
 from mmcnb._machine import keep_freed_memory
 from mmcnb.engine.checkpoint import differences, versions
-from mmcnb.engine.run import Engine, Pass, Result, SingleThreadedBLAS, ThreadEngine, Total, total_of_group
+from mmcnb.engine.run import SINGLE_THREADED_BLAS, Engine, Pass, Result, ThreadEngine, Total, total_of_group
 from mmcnb.errors import InputError
 from mmcnb.samples import GROUP_ROWS, Samples
 from mmcnb.samples.derived import CachedSamples
@@ -499,7 +499,7 @@ def group_total(
 ) -> tuple[Any, bool]:
     """The total of one group, and whether its rows are cached for the next pass."""
     rows = opened.open(samples)
-    with SingleThreadedBLAS():
+    with SINGLE_THREADED_BLAS:
         total = total_of_group(PassUnpickler(pass_, values, start).load(), rows, start)
     stop = min(start + GROUP_ROWS, rows.n_samples)
     return total, isinstance(rows, CachedSamples) and rows.has_cached(start, stop)
