@@ -3,7 +3,7 @@
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
@@ -30,8 +30,6 @@ class Lines:
         Name of the work.
     total : int or None, default=None
         Units in the whole, if work reports units.
-    clock : callable, default=time.perf_counter
-        Tells the seconds.
 
     Examples
     --------
@@ -41,11 +39,9 @@ class Lines:
 
     elsewhere = False  # whether all work prints lines if there can be no bar: the command line turns it on
 
-    def __init__(
-        self, description: str = "", total: int | None = None, clock: Callable[[], float] = time.perf_counter
-    ) -> None:
-        self.description, self.total, self.clock = description, total, clock
-        self.done, self.told = 0, clock()
+    def __init__(self, description: str = "", total: int | None = None) -> None:
+        self.description, self.total = description, total
+        self.done, self.told = 0, time.perf_counter()
 
     def update(self, n: int) -> None:
         """Report that ``n`` more units are done."""
@@ -55,8 +51,8 @@ class Lines:
 
     def say(self, line: str) -> None:
         """Print a line, unless another one came a short while ago."""
-        if self.clock() - self.told >= LINE_SECONDS:
-            self.told = self.clock()
+        if time.perf_counter() - self.told >= LINE_SECONDS:
+            self.told = time.perf_counter()
             print(f"mmcnb: {line}", file=sys.stderr, flush=True)
 
 
@@ -124,10 +120,6 @@ class Stages:
         Seconds of each stage, in order; "compiling" among them.
     units : float, default=1.0
         Rows that all passes together read.
-    clock : callable, default=time.perf_counter
-        Tells the seconds.
-    compiled : object, default=CLOCK
-        Tells the ``seconds`` of compilation, and whether it is ``running``.
 
     Examples
     --------
@@ -136,17 +128,10 @@ class Stages:
     'sample'
     """
 
-    def __init__(
-        self,
-        expected: Mapping[str, float],
-        units: float = 1.0,
-        clock: Callable[[], float] = time.perf_counter,
-        compiled: Any = CLOCK,
-    ) -> None:
-        self.compiling = expected["compiling"]
+    def __init__(self, expected: Mapping[str, float], units: float = 1.0) -> None:
+        self.compiling, self.units = expected["compiling"], units
         self.expected = {name: max(s, 1e-3) for name, s in expected.items() if name != "compiling"}
-        self.units, self.clock, self.compiled = units, clock, compiled
-        self.started, self.compiled_before = clock(), compiled.seconds
+        self.started, self.compiled_before = time.perf_counter(), CLOCK.seconds
         self.entered, self.done, self.share = self._working(), 0.0, 0.0
         self.stage = next(iter(self.expected))
 
@@ -166,7 +151,7 @@ class Stages:
 
     def position(self) -> tuple[str, float, float]:
         """The name of the work, the share that is done, and the seconds so far."""
-        compiled = self.compiled.seconds - self.compiled_before
+        compiled = CLOCK.seconds - self.compiled_before
         names = list(self.expected)
         before = sum(self.expected[name] for name in names[: names.index(self.stage)])
         part = (self._working() - self.entered) / self.expected[self.stage]
@@ -177,8 +162,8 @@ class Stages:
         seconds = before + min(part, 0.95) * self.expected[self.stage] + compiled
         whole = sum(self.expected.values()) + expected
         self.share = max(self.share, min(seconds / whole, 0.99))  # a bar that goes back helps nobody
-        name = "compiling (once)" if self.compiled.running else self.stage
-        return name, self.share, self.clock() - self.started
+        name = "compiling (once)" if CLOCK.running else self.stage
+        return name, self.share, time.perf_counter() - self.started
 
     def line(self) -> str:
         """The stage, share and expected seconds, in words."""
@@ -188,7 +173,7 @@ class Stages:
 
     def _working(self) -> float:
         """Seconds without compilation."""
-        return self.clock() - self.started - (self.compiled.seconds - self.compiled_before)
+        return time.perf_counter() - self.started - (CLOCK.seconds - self.compiled_before)
 
 
 @contextmanager

@@ -67,13 +67,12 @@ def worded(
     ...     print(error)
     rows.txt cannot be read (Permission denied): check its permissions.
     """
+    turned = causes or (Exception,)
     try:
         yield
     except (InputError, MemoryError):
         raise
-    except Exception as error:
-        if causes and not isinstance(error, causes):
-            raise
+    except turned as error:
         raise kind(f"{fault} ({one_line(error)}): {remedy}.") from error
 
 

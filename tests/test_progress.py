@@ -16,12 +16,12 @@ EXPECTED = {"compiling": 10.0, "sample": 2.0, "search": 5.0, "passes": 3.0}
 
 
 class Clock:
-    """Seconds that a test sets, and those of compilation among them."""
+    """Seconds that a test sets, and those of compilation among them; both clocks of the module."""
 
     def __init__(self):
         self.now, self.seconds, self.running = 100.0, 7.0, False
 
-    def __call__(self):
+    def perf_counter(self):
         return self.now
 
     def compile(self, seconds):
@@ -29,13 +29,16 @@ class Clock:
 
 
 @pytest.fixture
-def clock():
-    return Clock()
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(_progress, "time", clock)
+    monkeypatch.setattr(_progress, "CLOCK", clock)
+    return clock
 
 
 @pytest.fixture
 def stages(clock):
-    return Stages(EXPECTED, 40.0, clock, clock)
+    return Stages(EXPECTED, 40.0)
 
 
 def test_a_fit_that_takes_what_was_expected_goes_on_evenly(clock, stages):
@@ -85,7 +88,7 @@ def test_compilation_is_named_while_it_runs_and_counts_once(clock, stages):
     assert stages.position()[:2] == ("compiling (once)", pytest.approx(8 / 20))
     clock.running = False
     assert stages.position()[0] == "sample"
-    warm = Stages(EXPECTED | {"compiling": 0.0}, 40.0, clock, clock)
+    warm = Stages(EXPECTED | {"compiling": 0.0}, 40.0)
     assert warm.position()[1] == 0
 
 
@@ -99,7 +102,7 @@ def test_a_line_says_the_stage_the_share_and_the_whole(clock, stages):
 
 
 def test_lines_come_every_30_seconds_at_most(clock, capsys):
-    lines = Lines("writing", 100, clock)
+    lines = Lines("writing", 100)
     for _ in range(100):
         clock.now += 1.0
         lines.update(1)

@@ -12,10 +12,9 @@ import math
 import pickle
 import time
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from threading import Lock, RLock
 from typing import Any, ClassVar, Self
 from uuid import uuid4
@@ -25,7 +24,7 @@ import numpy as np
 from mmcnb._config import LOCAL, check_engine
 from mmcnb._machine import keep_freed_memory
 from mmcnb.engine.checkpoint import differences, versions
-from mmcnb.engine.run import Engine, Pass, Result, SingleThreadedBLAS, ThreadEngine, Total, total_of_group
+from mmcnb.engine.run import SINGLE_THREADED_BLAS, Engine, Pass, Result, ThreadEngine, Total, total_of_group
 from mmcnb.errors import InputError
 from mmcnb.samples import GROUP_ROWS, Samples
 from mmcnb.samples.derived import CachedSamples
@@ -332,15 +331,8 @@ def assign(starts: range, threads: Mapping[str, int], assigned: dict[int, str]) 
 # -- the client ----------------------------------------------------------------------------------
 
 
-@dataclass
-class _Shared:
-    """A client of our own, and how many ``with`` blocks use it."""
-
-    client: Any
-    users: int = 0
-
-
-_shared: dict[str, _Shared] = {}  # by address
+_clients: dict[str, Any] = {}  # our own, by address
+_users: Counter[Any] = Counter()  # how many ``with`` blocks use each of them
 _sharing = RLock()
 
 
@@ -356,21 +348,22 @@ def connection(engine: Any) -> Iterator[Any]:
         yield engine
         return
     with _sharing:
-        shared = _shared.get(engine)
-        if shared is None or shared.client.status != "running":
-            shared = _shared[engine] = _Shared(_connect(engine))
-        shared.users += 1
+        client: Any = _clients.get(engine)
+        if client is None or client.status != "running":
+            client = _clients[engine] = _connect(engine)
+        _users[client] += 1
     try:
-        yield shared.client
+        yield client
     finally:
         with _sharing:
-            shared.users -= 1
-            if shared.users == 0:
-                if _shared.get(engine) is shared:
-                    del _shared[engine]
-                shared.client.close()
-                if shared.client.cluster is not None:
-                    shared.client.cluster.close()
+            _users[client] -= 1
+            if _users[client] == 0:
+                del _users[client]
+                if _clients.get(engine) is client:
+                    del _clients[engine]
+                client.close()
+                if client.cluster is not None:
+                    client.cluster.close()
 
 
 def _connect(address: str) -> Any:
@@ -421,8 +414,8 @@ class _PassPickler(pickle.Pickler):
         return list(self.values).index(id(obj))
 
 
-class _PassUnpickler(pickle.Unpickler):
-    """Puts the values of one group where the arrays were."""
+class PassUnpickler(pickle.Unpickler):
+    """Loads a pass as one group needs it, with the values of its rows where the arrays were."""
 
     def __init__(self, data: bytes, values: list[np.ndarray], start: int) -> None:
         super().__init__(io.BytesIO(data))
@@ -449,11 +442,6 @@ def pickle_pass(pass_: Pass, n_samples: int) -> tuple[bytes, list[np.ndarray]]:
     pickler = _PassPickler(file, n_samples if n_samples > GROUP_ROWS else -1)
     pickler.dump(pass_)
     return file.getvalue(), list(pickler.values.values())
-
-
-def unpickle_pass(data: bytes, values: list[np.ndarray], start: int) -> Any:
-    """The pass as the group from row ``start`` needs it."""
-    return _PassUnpickler(data, values, start).load()
 
 
 def pickle_samples(samples: Samples) -> bytes:
@@ -511,8 +499,8 @@ def group_total(
 ) -> tuple[Any, bool]:
     """The total of one group, and whether its rows are cached for the next pass."""
     rows = opened.open(samples)
-    with SingleThreadedBLAS():
-        total = total_of_group(unpickle_pass(pass_, values, start), rows, start)
+    with SINGLE_THREADED_BLAS:
+        total = total_of_group(PassUnpickler(pass_, values, start).load(), rows, start)
     stop = min(start + GROUP_ROWS, rows.n_samples)
     return total, isinstance(rows, CachedSamples) and rows.has_cached(start, stop)
 

@@ -107,29 +107,13 @@ class CombinedPass:
         return [pass_.combine(a, b) for pass_, a, b in zip(self.passes, total, other, strict=True)]
 
 
-@dataclass(frozen=True)
-class DrawnSample:
-    """The result of the first pass.
-
-    Parameters
-    ----------
-    sample : ndarray or csr_array of shape (m, d)
-        The requested rows.
-    scaling : Scaling or None, default=None
-        Mean and standard deviation of the columns over all rows, where requested.
-    """
-
-    sample: Any
-    scaling: Scaling | None = None
-
-
 def draw_sample(
     engine: Engine,
     samples: Samples,
     rows: np.ndarray,
     weights: np.ndarray | None = None,
     moments: bool = False,
-) -> DrawnSample:
+) -> tuple[Any, Scaling | None]:
     """Gather some rows, and the moments of the columns, in one pass.
 
     Parameters
@@ -147,16 +131,18 @@ def draw_sample(
 
     Returns
     -------
-    DrawnSample
-        The rows and the moments.
+    sample : ndarray or csr_array of shape (m, d)
+        The rows.
+    scaling : Scaling or None
+        Mean and standard deviation of the columns over all rows, where requested.
     """
     if not moments:
         if not samples.is_reopenable:
-            return DrawnSample(as_matrix(samples.gather(rows)))
-        return DrawnSample(stack(engine.run(GatherPass(rows), samples, "sample")))
+            return as_matrix(samples.gather(rows)), None
+        return stack(engine.run(GatherPass(rows), samples, "sample")), None
     both = CombinedPass((GatherPass(rows), _MomentsPass(weights)))
     parts, sums = engine.run(both, samples, "sample")
-    return DrawnSample(stack(parts), scaling_of(*sums))
+    return stack(parts), scaling_of(*sums)
 
 
 def scaling_of(total: Any, squares: Any, weight: float) -> Scaling:

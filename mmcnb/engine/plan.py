@@ -266,12 +266,13 @@ class FitPlan:
         others = [f"{places[place]} {self.costs[place]:.3g} s" for place in self.costs if place != self.store]
         return "; ".join([chosen, *others])
 
-    def _words(self) -> dict[str, str]:
+    def lines(self) -> list[str]:
+        """The plan for people, one fact a line."""
         rows, sizes = self.rows, self.sizes
         names = {"libraries": "libraries", "in_flight": "blocks in flight", "sample": "sample"}
         names |= {"row_state": "labels", "larger": "larger sample", "work": "or work on the sample"}
         parts = [f"{words} {format_bytes(sizes[name])}" for name, words in names.items() if sizes[name]]
-        return {
+        facts = {
             "rows": f"{rows.n_samples:,} x {rows.n_features:,}, {self.needs.n_landmarks} basis vectors",
             "kernel columns": self._columns(),
             "reads of rows": f"at most {self.reads} ({format_bytes(self.bytes)}), "
@@ -281,10 +282,7 @@ class FitPlan:
             "time": f"about {self.seconds:.3g} s on {self.threads} threads of {self.place} "
             f"({', '.join(f'{name} {seconds:.2g} s' for name, seconds in self.stages.items() if seconds)})",
         }
-
-    def lines(self) -> list[str]:
-        """The plan for people, one fact a line."""
-        return [f"{name:<17}{text}" for name, text in self._words().items()]
+        return [f"{name:<17}{text}" for name, text in facts.items()]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

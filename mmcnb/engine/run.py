@@ -234,37 +234,34 @@ class SingleThreadedBLAS:
     global to the process, so engines that overlap in time share it, and the last to leave lifts it.
     """
 
-    _lock = threading.Lock()
-    _users = 0
-    _limits: Any = None
+    def __init__(self) -> None:
+        self._limits: Any = None
+        self.begin()
+
+    def begin(self) -> None:
+        """No engine runs, as in a forked child: the next one there lifts the parent's limit at its end."""
+        self.lock, self.users = threading.Lock(), 0
 
     def __enter__(self) -> None:
         # Compiled kernels reach BLAS through SciPy's: loaded later, it would escape the limit.
         import scipy.linalg  # noqa: F401
 
-        shared = SingleThreadedBLAS
-        with shared._lock:
-            if shared._limits is None:
-                shared._limits = single_threaded("blas")
-            shared._users += 1
+        with self.lock:
+            if self._limits is None:
+                self._limits = single_threaded("blas")
+            self.users += 1
 
     def __exit__(self, *_: object) -> None:
-        shared = SingleThreadedBLAS
-        with shared._lock:
-            shared._users -= 1
-            if shared._users == 0:
-                shared._limits.restore_original_limits()
-                shared._limits = None
-
-    @staticmethod
-    def forget_parent() -> None:
-        """In a forked child, forget the parent's engines; the next engine here lifts the limit at its end."""
-        SingleThreadedBLAS._lock = threading.Lock()
-        SingleThreadedBLAS._users = 0
+        with self.lock:
+            self.users -= 1
+            if self.users == 0:
+                self._limits.restore_original_limits()
+                self._limits = None
 
 
+SINGLE_THREADED_BLAS = SingleThreadedBLAS()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=SingleThreadedBLAS.forget_parent)
+    os.register_at_fork(after_in_child=SINGLE_THREADED_BLAS.begin)
 
 
 class ThreadEngine(Engine):
@@ -291,13 +288,13 @@ class ThreadEngine(Engine):
         self._of_thread = threading.local()
 
     def __enter__(self) -> Self:
-        SingleThreadedBLAS().__enter__()
+        SINGLE_THREADED_BLAS.__enter__()
         self._pool = ThreadPoolExecutor(self.threads, "mmcnb", setattr, (self._of_thread, "is_ours", True))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
-        SingleThreadedBLAS().__exit__()
+        SINGLE_THREADED_BLAS.__exit__()
 
     def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
         """The results for all items, in order; each item runs its passes in one thread."""

@@ -446,11 +446,11 @@ class StreamedClusterer(ClusterMixin, Estimator):
         if known is not None:
             rows = np.union1d(rows, known.rows)
             known = known.among(rows)
-        drawn = draw_sample(engine, samples, rows, weights, moments=self.scale == "standard")
-        sample, own = drawn.sample, None if weights is None else weights[rows]
+        sample, moments = draw_sample(engine, samples, rows, weights, moments=self.scale == "standard")
+        own = None if weights is None else weights[rows]
         kept = "directions alone count" if getattr(self, "metric", None) == "cosine" else ""
         is_part = rows.size < (samples.n_samples if weights is None else int(np.count_nonzero(weights)))
-        treatment = treat(self.scale, sample, drawn.scaling, own, samples.sources, kept, is_part)
+        treatment = treat(self.scale, sample, moments, own, samples.sources, kept, is_part)
         return FitSession(
             engine=engine,
             samples=samples,

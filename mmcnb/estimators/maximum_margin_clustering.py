@@ -591,9 +591,7 @@ class MaximumMarginClustering(StreamedClusterer):
 
     def _sized(self, session: FitSession, n_clusters: int) -> FitResult:
         """All rows by least squares, with the sizes asked for."""
-        settings = self._sized_settings(n_clusters)
-        searched = session.of_size(settings.searched_rows(session.samples.n_samples))
-        return least_squares.label(session, least_squares.search(searched, settings))
+        return least_squares.fit_least_squares(session, self._sized_settings(n_clusters))
 
     def _sized_settings(self, n_clusters: int) -> least_squares.SearchSettings:
         partition = PartitionConfig(n_clusters, cluster_sizes=self.cluster_sizes)

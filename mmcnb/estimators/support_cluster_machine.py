@@ -181,10 +181,10 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         svms, ends, names, history = [], [], classes.tolist(), list[dict[str, Any]]()
         with connected(self.engine), self._open_engine(self.n_jobs) as engine:
             chosen = sample_rows(samples.n_samples, SAMPLE_ROWS, None, random_state)
-            drawn = draw_sample(engine, samples, chosen, moments=self.scale == "standard")
-            given, is_part = (self.scale, drawn.sample, drawn.scaling), chosen.size < samples.n_samples
+            drawn, moments = draw_sample(engine, samples, chosen, moments=self.scale == "standard")
+            given, is_part = (self.scale, drawn, moments), chosen.size < samples.n_samples
             scaling = treat(*given, sources=samples.sources, is_part=is_part).scaling
-            sample = scaled_matrix(drawn.sample, scaling).astype(np.float64)
+            sample = scaled_matrix(drawn, scaling).astype(np.float64)
             kernel = default_kernel(self, with_short_indices(sample), None)
             rows = Model(Hyperplane(np.empty(0), 0.0), scaling=scaling).scaled(samples)
             clusterer = self._clusterer(kernel, random_state)

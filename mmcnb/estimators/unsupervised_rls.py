@@ -17,7 +17,7 @@ from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import check_matrices
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
-from mmcnb.least_squares.search import LANDMARKS, SearchSettings, label, search, search_needs
+from mmcnb.least_squares.search import LANDMARKS, SearchSettings, fit_least_squares, search_needs
 from mmcnb.samples import GROUP_ROWS
 
 DRAWN_NUMBERS = 2**23  # in the rows that are drawn together with a sample
@@ -189,9 +189,7 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
         return replace(needs, likely_sweeps=1)
 
     def _fit(self, session: FitSession) -> FitResult:
-        settings = self._settings()
-        drawn = session.of_size(settings.searched_rows(session.samples.n_samples))
-        return label(session, search(drawn, settings), int(self.max_passes))
+        return fit_least_squares(session, self._settings(), int(self.max_passes))
 
     def _settings(self) -> SearchSettings:
         partition = PartitionConfig(**values_of(self, *(field.name for field in fields(PartitionConfig))))

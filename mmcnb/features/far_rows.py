@@ -94,4 +94,4 @@ def far_rows(
     if rows.size == 0:
         return None, None
     rows = np.sort(rows)
-    return draw_sample(engine, samples, rows).sample, None if weights is None else weights[rows]
+    return draw_sample(engine, samples, rows)[0], None if weights is None else weights[rows]

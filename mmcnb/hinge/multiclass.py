@@ -259,10 +259,10 @@ def fit_on_landmarks(session: FitSession, settings: SearchSettings, config: Sear
     def refine(sample: LandmarkSample) -> Refine:
         return HingeRefinement(session.engine, sample, settings.partition, config).run_start
 
-    clusters = search(session, settings, refine)
-    for one in clusters.found:
+    sample, found = search(session, settings, refine)
+    for one in found:
         session.record({"stage": LEAST_SQUARES, "start": one.start, "J": one.objective})
-    sample, partition, best = clusters.sample, clusters.config, clusters.found[0]
+    partition, best = settings.partition, found[0]
     refinement = HingeRefinement(session.engine, sample, partition, config)
     model = sample.model(session, partition.alpha)
     features = session.cached(model.features(session.samples))

@@ -222,7 +222,7 @@ def least_squares_labels(
     total_variance = max(1.0, features.variances.sum())  # ridges assume kernel values of at most 1
     variances = features.variances / total_variance
     features = replace(features, z=features.z / np.sqrt(total_variance), variances=variances)
-    path = regularization_path(features, flip, 2, floor_bounds(features.total, 2, 2 * least)).labels
+    path = regularization_path(features, flip, floor_bounds(features.total, 2, 2 * least))
     searched = _local_search_labels(features, least, random_state)
     return _signed(path, random_state), _signed(searched, random_state)
 

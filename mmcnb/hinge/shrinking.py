@@ -96,7 +96,7 @@ class ActiveSet:
     def part(self, engine: Engine, rows: np.ndarray, side: int, weights: np.ndarray) -> Part:
         """A part of the training set: some rows, given in any order."""
         order = np.argsort(rows)
-        gathered = draw_sample(engine, self.samples, rows[order]).sample
+        gathered, _ = draw_sample(engine, self.samples, rows[order])
         y = np.full(rows.shape[0], side, np.int8)
         return Part(self.numbers[rows[order]], gathered, y, weights[order])
 
@@ -105,7 +105,7 @@ class ActiveSet:
         rows = np.flatnonzero(self.y)
         if rows.size > max(CACHED_ROWS, CACHED_VALUES // self.samples.n_features):
             return self
-        sample = draw_sample(engine, self.samples, rows).sample
+        sample, _ = draw_sample(engine, self.samples, rows)
         return ActiveSet(open_samples(sample), self.numbers[rows], self.y[rows], self.weights[rows])
 
 
@@ -214,8 +214,8 @@ class Shrinking:
         # Approximate clusters suffice for drawn members: means of a sample, and one pass that labels.
         n_drawn = min(rows.size, ROWS_A_CLUSTER * self.n_clusters)
         drawn = rows[np.sort(self.random_state.permutation(rows.size)[:n_drawn])]
-        sample = open_samples(draw_sample(self.engine, active.samples, drawn).sample)
-        found = self._fitted(sample, weights[drawn])
+        sample, _ = draw_sample(self.engine, active.samples, drawn)
+        found = self._fitted(open_samples(sample), weights[drawn])
         labels = np.zeros(rows.size, np.int64) if found is None else found.predict(active.samples)[rows]
         _, labels = np.unique(labels, return_inverse=True)
         return labels, rows[drawn_members(labels, weights[rows], self.random_state)]

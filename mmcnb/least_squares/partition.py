@@ -333,8 +333,7 @@ def partition_sample(
         return Partition(labels, mean_objective(R, labels, k), start)
 
     def run_start(start: int, record: Record) -> Partition:
-        labels = regularization_path(features, flips[start - first_path], k, bounds, path).labels
-        return scored(labels, start)
+        return scored(regularization_path(features, flips[start - first_path], bounds, path), start)
 
     paths = range(first_path, first_path + PATH_STARTS) if config.is_mixed or R is None else []
     found = run_starts(engine, run_start, paths)
@@ -364,14 +363,11 @@ def partition_seconds(rows: int, n_clusters: int) -> float:
 
 
 def size_constrained_step(
-    features: PrincipalFeatures,
-    labels: np.ndarray,
-    alpha: float,
-    low: np.ndarray,
-    high: np.ndarray,
-    start: np.ndarray | None = None,
+    features: PrincipalFeatures, labels: np.ndarray, alpha: float, bounds: Bounds, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """One label step under size constraints: argmax over h of z'·S'_h - b_h, and the multipliers b.
+
+    The search for the multipliers begins at ``start``.
 
     Examples
     --------
@@ -379,23 +375,21 @@ def size_constrained_step(
     >>> from mmcnb.least_squares.partition import size_constrained_step
     >>> from mmcnb.features.nystroem import principal_features
     >>> rows, two = principal_features(np.array([[0.0], [1.0], [5.0], [6.0]])), np.array([2, 2])
-    >>> size_constrained_step(rows, np.array([0, 1, 1, 1]), 0.1, two, two)[0].tolist()
+    >>> size_constrained_step(rows, np.array([0, 1, 1, 1]), 0.1, (two, two), np.zeros(2))[0].tolist()
     [0, 0, 1, 1]
     """
-    S, _ = features.sums(labels, low.shape[0])
+    S, _ = features.sums(labels, start.shape[0])
     scores = features.z @ (S * features.scales(alpha)).T
-    start = np.zeros(low.shape[0]) if start is None else start
-    multipliers = kernels.size_multipliers(scores, low, high, features.weights, start)
+    multipliers = kernels.size_multipliers(scores, *bounds, features.weights, start)
     return (scores - multipliers).argmax(axis=1), multipliers
 
 
 def regularization_path(
     features: PrincipalFeatures,
     labels: np.ndarray,
-    n_clusters: int,
     bounds: Bounds,
     path: Sequence[float] = REGULARIZATION_PATH,
-) -> Partition:
+) -> np.ndarray:
     """Labels followed from a large ridge to a small one.
 
     Parameters
@@ -404,8 +398,6 @@ def regularization_path(
         The rows.
     labels : ndarray of shape (m,), int
         Where to start: a coin flip will do.
-    n_clusters : int
-        Number of clusters, k.
     bounds : pair of ndarray of shape (k,)
         Least and most rows (or weight) of each cluster.
     path : sequence of float, default=REGULARIZATION_PATH
@@ -413,8 +405,8 @@ def regularization_path(
 
     Returns
     -------
-    Partition
-        The labels at the end of the path, with J at its last ridge.
+    ndarray of shape (m,), int64
+        The labels at the end of the path.
 
     Examples
     --------
@@ -422,15 +414,15 @@ def regularization_path(
     >>> from mmcnb.features.nystroem import principal_features
     >>> from mmcnb.least_squares.partition import regularization_path
     >>> rows, two = principal_features(np.array([[0.0], [1.0], [5.0], [6.0]])), np.array([2, 2])
-    >>> regularization_path(rows, np.array([0, 1, 1, 1]), 2, (two, two)).labels.tolist()
+    >>> regularization_path(rows, np.array([0, 1, 1, 1]), (two, two)).tolist()
     [0, 0, 1, 1]
     """
     for alpha in path:
-        multipliers = None
+        multipliers = np.zeros(bounds[0].shape[0])
         # Most labels settle in five steps.
         for _ in range(12):
             before = labels
-            labels, multipliers = size_constrained_step(features, labels, alpha, *bounds, multipliers)
+            labels, multipliers = size_constrained_step(features, labels, alpha, bounds, multipliers)
             if np.array_equal(labels, before):
                 break
-    return Partition(labels, features.objective(labels, n_clusters, path[-1]))
+    return labels

@@ -54,16 +54,9 @@ def landmark_sample(
     if given is None:
         given = nystroem.choose_landmarks(sample, n_landmarks, random_state, weights, may_be_sparse=True)
         check_places(given.shape[0], n_clusters)
-    return sample_on_landmarks(sample, weights, kernel, given)
-
-
-def sample_on_landmarks(
-    sample: Any, weights: np.ndarray | None, kernel: Kernel, basis: np.ndarray
-) -> LandmarkSample:
-    """Map a sample to the features of given landmarks."""
-    values, normalization = nystroem.landmark_values(sample, kernel, basis)
+    values, normalization = nystroem.landmark_values(sample, kernel, given)
     features = nystroem.principal_features(values @ normalization, weights)
-    return LandmarkSample(kernel, basis, values, normalization, features)
+    return LandmarkSample(kernel, given, values, normalization, features)
 
 
 @dataclass(frozen=True)
@@ -104,25 +97,6 @@ class SearchSettings:
         return min(self.sample_size or all_rows.rows_of_sample(self.partition.n_clusters), n_samples)
 
 
-@dataclass(frozen=True)
-class SampleClusters:
-    """A clustered sample.
-
-    Parameters
-    ----------
-    sample : LandmarkSample
-        The sample in its features.
-    found : list of Partition
-        Its partitions, the best first.
-    config : PartitionConfig
-        How they were found.
-    """
-
-    sample: LandmarkSample
-    found: list[Partition]
-    config: PartitionConfig
-
-
 def search_needs(rows: RowShape, settings: SearchSettings, max_passes: int = 3) -> FitNeeds:
     """Bytes and work of a fit that draws the rows that it searches, and no more."""
     k, own = settings.partition.n_clusters, settings.landmarks
@@ -141,7 +115,7 @@ def search_needs(rows: RowShape, settings: SearchSettings, max_passes: int = 3) 
 
 def search(
     session: FitSession, settings: SearchSettings, refine: Callable[[LandmarkSample], Refine] | None = None
-) -> SampleClusters:
+) -> tuple[LandmarkSample, list[Partition]]:
     """Cluster the sample of a fit, in landmark features.
 
     Parameters
@@ -155,8 +129,10 @@ def search(
 
     Returns
     -------
-    SampleClusters
-        The clusters.
+    sample : LandmarkSample
+        The sample in its features.
+    found : list of Partition
+        Its partitions, the best first.
 
     Raises
     ------
@@ -178,19 +154,18 @@ def search(
     landmarks = partial(landmark_sample, rows, weights, kernel, size, config.n_clusters, random_state, own)
     R, sample = session.engine.each(lambda make: make(), [smoother, landmarks])
     given = session.engine, R, sample.features, config, random_state
-    found = partition_sample(*given, None if refine is None else refine(sample), session.record)
-    return SampleClusters(sample, found, config)
+    return sample, partition_sample(*given, None if refine is None else refine(sample), session.record)
 
 
-def label(session: FitSession, clusters: SampleClusters, max_passes: int = 3) -> FitResult:
-    """Label all rows by the clusters of the sample, and renew the model pass by pass.
+def fit_least_squares(session: FitSession, settings: SearchSettings, max_passes: int = 3) -> FitResult:
+    """Cluster a sample, label all rows by its clusters, and renew the model pass by pass.
 
     Parameters
     ----------
     session : FitSession
-        The fit. If its sample has more rows than were clustered, label steps on it come first.
-    clusters : SampleClusters
-        What `search` has found.
+        The fit. If its sample has more rows than are clustered, label steps on it come first.
+    settings : SearchSettings
+        How the sample is clustered.
     max_passes : int, default=3
         Passes over all rows.
 
@@ -199,8 +174,9 @@ def label(session: FitSession, clusters: SampleClusters, max_passes: int = 3) ->
     FitResult
         The fit by least squares.
     """
-    config, sample, best = clusters.config, clusters.sample, clusters.found[0]
-    for one in clusters.found:
+    sample, found = search(session.of_size(settings.searched_rows(session.samples.n_samples)), settings)
+    config, best = settings.partition, found[0]
+    for one in found:
         session.record({"stage": "sample", "start": one.start, "objective": one.objective})
     model = sample.model(session, config.alpha)
     rows = session.cached(model.features(session.samples))

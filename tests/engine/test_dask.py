@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import mmcnb
 from mmcnb.engine import checkpoint
 from mmcnb.engine import dask as dask_engine
-from mmcnb.engine.dask import DaskEngine, LostError, Opened, assign, pickle_pass, unpickle_pass
+from mmcnb.engine.dask import DaskEngine, LostError, Opened, PassUnpickler, assign, pickle_pass
 from mmcnb.engine.passes import CombinedPass, GatherPass, RowSumPass
 from mmcnb.engine.plan import FitNeeds, RowShape, plan_fit
 from mmcnb.engine.run import ThreadEngine
@@ -180,13 +180,13 @@ def test_a_pass_as_bytes_leaves_out_values_of_rows_and_nothing_else():
     weights, rows = np.linspace(0, 1, n), np.arange(n)
     data, values = pickle_pass(CombinedPass((GatherPass(rows), RowSumPass(weights), RowSumPass(weights))), n)
     assert [array is weights for array in values] == [True]
-    gather, *sums = unpickle_pass(data, [weights[GROUP_ROWS:]], GROUP_ROWS).passes
+    gather, *sums = PassUnpickler(data, [weights[GROUP_ROWS:]], GROUP_ROWS).load().passes
     np.testing.assert_array_equal(gather.rows, rows)
     for part in sums:
         np.testing.assert_array_equal(part.weights_of(GROUP_ROWS + 5, n), weights[GROUP_ROWS + 5 :])
     few = pickle_pass(RowSumPass(np.ones(3)), 3)
     assert few[1] == []
-    assert unpickle_pass(*few, 0).weights.tolist() == [1, 1, 1]
+    assert PassUnpickler(*few, 0).load().weights.tolist() == [1, 1, 1]
 
 
 def test_bad_rows_are_the_sentence_of_threads(dask_client, tmp_path):

@@ -15,7 +15,7 @@ import zarr
 from threadpoolctl import threadpool_info
 
 import mmcnb
-from mmcnb.engine.run import SingleThreadedBLAS, ThreadEngine, single_threaded
+from mmcnb.engine.run import SINGLE_THREADED_BLAS, ThreadEngine, single_threaded
 from mmcnb.samples import BLOCK_ROWS, open_samples
 from tests.engine.fakes import OrderedSum
 
@@ -77,7 +77,7 @@ def put_blas_threads(queue):
     before = blas_threads()
     with ThreadEngine(2):
         inside = blas_threads()
-    queue.put((before, inside, blas_threads(), SingleThreadedBLAS._users))
+    queue.put((before, inside, blas_threads(), SINGLE_THREADED_BLAS.users))
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_fits_in_several_python_threads(expected, store):
     found = in_threads(*[lambda n_jobs=n_jobs: labels(store, n_jobs) for n_jobs in (1, 2, 2, 4)])
     assert [part.tobytes() == expected for part in found] == [True] * 4
     assert blas_threads() == before
-    assert SingleThreadedBLAS._users == 0
+    assert SINGLE_THREADED_BLAS.users == 0
 
 
 def test_limits_are_lifted_by_the_last_of_engines_that_overlap():
@@ -175,7 +175,7 @@ def test_a_child_forked_in_mid_fit_fits_and_gets_its_blas_threads_back(expected,
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_child_forked_while_another_thread_enters_an_engine_does_not_hang():
     context = multiprocessing.get_context("fork")
-    with SingleThreadedBLAS._lock:
+    with SINGLE_THREADED_BLAS.lock:
         child = context.Process(target=ThreadEngine(1).__enter__, daemon=True)
         child.start()
     child.join(SECONDS)
