@@ -23,7 +23,7 @@ from mmcnb.hinge.cccp import continuation
 from mmcnb.hinge.cutting_plane import SubproblemResult, WorkingSet
 from mmcnb.hinge.multiclass import ROUNDS, MulticlassTrainingSet, multiclass_result
 from mmcnb.hinge.qp import PlaneSolution, Threshold, solve_kernel_planes
-from mmcnb.hinge.sample_search import TIE, KernelFeatures, RestartResult, SearchConfig, fit_random_labels
+from mmcnb.hinge.sample_search import TIE, KernelFeatures, RestartResult, SearchConfig
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import refined
 from mmcnb.least_squares.all_rows import relative_weights
@@ -255,7 +255,7 @@ def fit_clusters(
     state, model = refined(counted, restart)
     random_state = np.random.RandomState(config.seed)
     labels = random_labels(restart.training_set.n_samples, partition.shares, random_state)
-    random = fit_random_labels(restart, config, GivenLabels(labels))
+    random = restart.random_solution(GivenLabels(labels))
     fitted = {"converged": state.status == "converged", "kernel_names": kernel_names(sample.kernels)}
     result = multiclass_result(session, model, state.training_set.features, state.solution, random)
     features = result.features if session.has_more_rows else model.features(session.samples)

@@ -405,6 +405,12 @@ class RestartResult:
         """The entry of its bandwidth in a report."""
         return {"gamma": self.gamma, "relative_norm": self.relative_norm2, "score": self.leave_one_out}
 
+    def random_solution(self, labels: Labels | None = None) -> SubproblemResult:
+        """The solution for random labels on the sample at the last C: the baseline of a fit."""
+        working_set, seed = self.candidate.new_working_set(), self.config.seed
+        labels = labels or coin_flip(working_set.training_set.n_samples, np.random.RandomState(seed))
+        return solve_random(working_set, labels, self.objective, self.config.path[-1])
+
 
 def search_bandwidth(
     candidate: KernelFeatures, config: SearchConfig, record: Record, partitions: Sequence[GivenLabels] = ()
@@ -533,15 +539,6 @@ def _rank(restart: RestartResult) -> tuple[float, float]:
     # Bandwidths that part the rows alike have one score but for its rounding, which must not choose.
     score = round(restart.leave_one_out, 9)
     return 0.0 if score <= CLEAN_SCORE else score, -restart.relative_norm2
-
-
-def fit_random_labels(
-    restart: RestartResult, config: SearchConfig, labels: Labels | None = None
-) -> SubproblemResult:
-    """The solution for random labels on the sample at the last C: the baseline of a fit."""
-    working_set = restart.candidate.new_working_set()
-    labels = labels or coin_flip(working_set.training_set.n_samples, np.random.RandomState(config.seed))
-    return solve_random(working_set, labels, restart.objective, config.path[-1])
 
 
 def solve_random(working_set: WorkingSet, labels: Labels, objective: Objective, C: float) -> SubproblemResult:

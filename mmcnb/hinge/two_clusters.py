@@ -13,14 +13,7 @@ from mmcnb.features.rules import Hyperplane, Labels, RuleLabels
 from mmcnb.hinge.cccp import CCCPResult, continuation
 from mmcnb.hinge.cutting_plane import Objective, SampleWorkingSet, SubproblemResult, SweepBudget, WorkingSet
 from mmcnb.hinge.needs import FEW_SWEEPS, larger_sample
-from mmcnb.hinge.sample_search import (
-    CLEAN_SCORE,
-    KernelFeatures,
-    RestartResult,
-    SearchConfig,
-    fit_random_labels,
-    search_sample,
-)
+from mmcnb.hinge.sample_search import CLEAN_SCORE, KernelFeatures, RestartResult, SearchConfig, search_sample
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import stack
 
@@ -154,7 +147,7 @@ def fit_two_clusters(
         training_set = restart.training_set.over(model.features(session.samples), session.weights)
         labels = RuleLabels(state.boundary)
         _, statistics, _ = training_set.most_violated(labels, state.boundary, solution.quadratic.rho)
-    separated, warnings = separation(solution, fit_random_labels(restart, config))
+    separated, warnings = separation(solution, restart.random_solution())
     share = statistics.positive
     above_cut, small_cluster = _above_cut(restart), _small_cluster(share)
     weights = session.weights
