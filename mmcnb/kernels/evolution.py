@@ -116,25 +116,6 @@ def _mutate(M, matrix, y, product, excess, limit, most, order, flips, flipped, s
 
 
 @njit()
-def _products(M, population):
-    products = np.zeros((population.shape[0], M.shape[1]))
-    for p in range(population.shape[0]):
-        for i in range(M.shape[0]):
-            _add_scaled(products[p], M[i], np.float64(population[p, i]))
-    return products
-
-
-@njit()
-def _values(matrix, population, products):
-    """y'Ry of each individual."""
-    values = np.empty(population.shape[0])
-    for p in range(population.shape[0]):
-        product = products[p]
-        values[p] = _dot(product, population[p].astype(np.float64)) if matrix else _dot(product, product)
-    return values
-
-
-@njit()
 def _select(M, population, products, values, excess, parents, counts, flips):
     """The mu best live on, parents first in the arrays; returns whether any child does."""
     mu, total = population.shape[0], values.shape[0]
@@ -222,10 +203,12 @@ def evolve_labels(M, matrix, population, limit, n_offspring, generations, patien
     total = mu + n_offspring
     state = np.empty(1, np.uint64)
     state[0] = np.uint64(seed)
-    products = _products(M, population)
-    values, excess = np.empty(total), np.empty(total, np.int64)
-    values[:mu] = _values(matrix, population, products)
+    products, values, excess = np.zeros((mu, M.shape[1])), np.empty(total), np.empty(total, np.int64)
     for p in range(mu):
+        y, product = population[p].astype(np.float64), products[p]
+        for i in range(n):
+            _add_scaled(product, M[i], y[i])
+        values[p] = _dot(product, y if matrix else product)
         excess[p] = population[p].astype(np.int64).sum()
     parents, counts = np.empty(n_offspring, np.int64), np.empty(n_offspring, np.int64)
     order, flips, flipped = np.arange(n), np.empty((n_offspring, n), np.int64), np.zeros(n, np.bool_)
