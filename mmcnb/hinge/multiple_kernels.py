@@ -5,7 +5,6 @@ loops are those of one kernel. Only the optimisation differs: an SOCP weights th
 In centred features each cluster has a mean score of 0, so the pairwise balance of k clusters always holds.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -40,12 +39,12 @@ class MultipleKernelWorkingSet(WorkingSet):
     Parameters
     ----------
     training_set : TrainingSet
-        The rows, in the features of all kernels; its normalization is block diagonal.
-    columns : sequence of slice
-        The features of each kernel.
+        The rows, in the features of all kernels; its normalization has a block for each.
 
     Attributes
     ----------
+    columns : list of slice
+        The features of each kernel.
     kernel_weights : ndarray of shape (kernels,)
         Weights from the last SOCP: non-negative, of Euclidean norm 1. They are equal before the first.
 
@@ -56,9 +55,9 @@ class MultipleKernelWorkingSet(WorkingSet):
 
     random_planes = 50  # an SOCP costs many times a QP
 
-    def __init__(self, training_set: TrainingSet, columns: Sequence[slice]) -> None:
+    def __init__(self, training_set: TrainingSet) -> None:
         super().__init__(training_set)
-        self.columns = tuple(columns)
+        self.columns = training_set.columns
         self.kernel_weights: Any = np.full(len(self.columns), len(self.columns) ** -0.5)
 
     @property
@@ -90,12 +89,6 @@ class MultipleKernelWorkingSet(WorkingSet):
         for weight, one in zip(self.kernel_weights, self.columns, strict=True):
             coef[:, one] *= weight
         return self.training_set.hyperplane(coef.ravel(), beta)
-
-    def over(self, training_set: Any) -> "MultipleKernelWorkingSet":
-        """The same generators on other rows."""
-        other = type(self)(training_set, self.columns)
-        other.generators = list(self.generators)
-        return other
 
 
 class MultipleKernelSample:
@@ -164,7 +157,7 @@ class MultipleKernelSample:
         """Features of the search: for two clusters, or for as many as there are bounds on their sizes."""
         given = engine, self.features, self.normalization, self.weights, True, self.basis
         training_set = TrainingSet(*given) if bounds is None else MulticlassTrainingSet(*given, bounds=bounds)
-        make = partial(MultipleKernelWorkingSet, training_set, self.columns)
+        make = partial(MultipleKernelWorkingSet, training_set)
         return KernelFeatures(self.kernels, self.z, self.weights, make)
 
 
