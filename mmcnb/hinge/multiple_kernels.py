@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, tag
+from mmcnb.engine.session import FitResult, FitSession, Record, run_starts
 from mmcnb.errors import InputError
 from mmcnb.features.base_kernels import grams_of, kernel_names
 from mmcnb.features.kernel import KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import normalization_of, principal_features, total_variance_of
 from mmcnb.features.rules import GivenLabels
-from mmcnb.hinge.cccp import continuation
 from mmcnb.hinge.cutting_plane import SubproblemResult, WorkingSet
 from mmcnb.hinge.multiclass import ROUNDS, MulticlassTrainingSet, multiclass_result
 from mmcnb.hinge.qp import PlaneSolution, Threshold, solve_kernel_planes
@@ -202,9 +201,7 @@ def search_clusters(
     def run_start(start: tuple[int, np.ndarray], record: Record) -> RestartResult | None:
         number, labels = start
         working_set = candidate.new_working_set()
-        tagged = tag(record, stage="sample", start=number)
-        given = objective, config.warm_path, config.eta, config.limits, tagged
-        state = continuation(working_set, GivenLabels(labels), *given)
+        state = config.warm_start(number, labels, working_set, objective, record)
         if state is None:
             return None
         return RestartResult(

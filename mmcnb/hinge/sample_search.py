@@ -300,16 +300,19 @@ class SearchConfig:
     n_init: int = 6
     separable: bool = True
 
-    @property
-    def warm_path(self) -> tuple[float, ...]:
-        """The path of labels that least squares found: they need no C near 1."""
-        return tuple(C for C in self.path if C >= WARM_C) or self.path[-1:]
-
     def objective(self, candidate: KernelFeatures) -> Objective:
         """What is minimised under a kernel."""
         z, weights = candidate.z, candidate.weights
         total_variance = nystroem.total_variance_of(z, weights) if self.separable else 0.0
         return Objective(self.threshold, self.balance, total_variance)
+
+    def warm_start(
+        self, number: int, labels: np.ndarray, working_set: WorkingSet, objective: Objective, record: Record
+    ) -> CCCPResult | None:
+        """Rounds from labels of the sample that least squares found: they need no C near 1."""
+        path = tuple(C for C in self.path if C >= WARM_C) or self.path[-1:]
+        given = GivenLabels(labels), objective, path, self.eta, self.limits
+        return continuation(working_set, *given, tag(record, stage="sample", start=number))
 
 
 def search_config(
