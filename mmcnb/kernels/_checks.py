@@ -20,8 +20,8 @@ import numpy as np
 from mmcnb.errors import InputError, shown
 
 FLOATS, INTEGERS = "float32 or float64", "int32 or int64"
-MAY_BE_EMPTY = {"rows", "stored", "flips"}
-AXES = {1: ("values",), 2: ("rows", "columns"), 3: ("layers", "rows", "columns")}
+MAY_BE_EMPTY = {"rows", "stored"}
+AXES = {1: ("values",), 2: ("rows", "columns")}
 LARGEST = 2**63 - 1
 RAISES = """Raises
     ------
@@ -64,8 +64,7 @@ class Array:
     @cached_property
     def axes(self) -> list[tuple[str, int]]:
         """The name of each size, and what is added to it."""
-        axes = [axis.partition(" + ") for axis in self.shape.strip("()").split(",") if axis]
-        return [(name.strip(), int(more or 0)) for name, _, more in axes]
+        return [(name, int(more or 0)) for name, more in re.findall(r"(\w+)(?: \+ (\d+))?", self.shape)]
 
     @cached_property
     def dtypes(self) -> list[np.dtype]:
@@ -194,7 +193,6 @@ class Whole:
         return int(value)
 
 
-@dataclass(frozen=True)
 class Flag:
     """True or False."""
 
