@@ -22,8 +22,6 @@ STILL_SHARE = 5e-4
 FINAL_ROUNDS = 5  # on all rows after a larger sample, whose labels change little
 SMALL_SHARE = 0.3  # of the rows; the report says so where the smaller cluster holds less
 AGREEMENT = 0.9  # of the labels at two bandwidths; below it the criteria disagree
-NO_CLUSTERS = "no clusters found: |w| is no larger than random labels give; try another gamma."
-DISAGREE = "the judges of the width disagree"
 Refined = tuple[CCCPResult, Model]  # where a refinement ended, and the model without its hyperplane
 Refine = Callable[[FitSession, RestartResult, Model], Refined]
 
@@ -189,7 +187,8 @@ def separation(solution: SubproblemResult, random: SubproblemResult) -> tuple[di
         "C": float(solution.C),
         "gap": float(solution.gap),
     }
-    return entries, [] if found else [NO_CLUSTERS]
+    sentence = "no clusters found: |w| is no larger than random labels give; try another gamma."
+    return entries, [] if found else [sentence]
 
 
 def _above_cut(restart: RestartResult) -> list[str]:
@@ -218,7 +217,7 @@ def _disagreements(restarts: list[RestartResult]) -> list[str]:
         agreement = max(agreement, 1 - agreement)
         if agreement < AGREEMENT:
             sentences.append(
-                f"{DISAGREE}: {criterion} prefers gamma={other.gamma:.4g}, whose labels "
-                f"agree on {agreement:.0%} of the sample."
+                f"the judges of the width disagree: {criterion} prefers gamma={other.gamma:.4g}, whose "
+                f"labels agree on {agreement:.0%} of the sample."
             )
     return sentences
