@@ -126,16 +126,15 @@ def _select(M, population, products, values, excess, parents, counts, flips):
     lives[np.argsort(fitness, kind="mergesort")[:mu]] = True
     if lives[:mu].all():
         return False
-    children = [child for child in range(total - mu) if lives[mu + child]]
+    children, places = np.flatnonzero(lives[mu:]), np.flatnonzero(~lives[:mu])
     # A parent may leave its place to one child and have another: all children are made first.
-    ys, child_products = population[parents[np.array(children)]], products[parents[np.array(children)]]
-    places = np.flatnonzero(~lives[:mu])
-    for c in range(len(children)):
+    ys, child_products = population[parents[children]], products[parents[children]]
+    for c in range(children.size):
         child = children[c]
         for row in flips[child, : counts[child]]:
             _add_scaled(child_products[c], M[row], -2.0 * ys[c, row])
             ys[c, row] = -ys[c, row]
-    for c in range(len(children)):
+    for c in range(children.size):
         place, child = places[c], children[c]
         population[place], products[place] = ys[c], child_products[c]
         values[place], excess[place] = values[mu + child], excess[mu + child]
