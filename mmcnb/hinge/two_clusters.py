@@ -192,12 +192,9 @@ def separation(solution: SubproblemResult, random: SubproblemResult) -> tuple[di
 
 
 def _above_cut(restart: RestartResult) -> list[str]:
-    if restart.leave_one_out <= CLEAN_SCORE:
-        return []
-    return [
-        f"the partition is not clean (leave-one-out score {restart.leave_one_out:.3f}, "
-        f"above {CLEAN_SCORE:g}); other partitions may be as good."
-    ]
+    score = restart.leave_one_out
+    fault = f"the partition is not clean (leave-one-out score {score:.3f}, above {CLEAN_SCORE:g})"
+    return [] if score <= CLEAN_SCORE else [f"{fault}; other partitions may be as good."]
 
 
 def _small_cluster(share: float) -> list[str]:
