@@ -112,10 +112,8 @@ class Array:
         least = given[self.least] if isinstance(self.least, str) else self.least
         inside = (value >= least) & (value < below)
         if not inside.all():
-            wrong = np.argwhere(~inside)[0]
-            place = ", ".join(map(str, wrong + first))
             needed = self.bounds if self.below is None else f"{self.bounds}, with {self.below}={below}"
-            raise InputError(f"{name}[{place}] is {value[tuple(wrong)]}; give values {needed}.")
+            raise InputError(f"{_first(name, value, ~inside, first)}; give values {needed}.")
 
 
 class Rows(Array):
@@ -141,9 +139,7 @@ class Signs(Array):
     def check(self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]) -> None:
         wrong = np.abs(value) != 1
         if wrong.any():
-            place = np.argwhere(wrong)[0]
-            found = f"{name}[{', '.join(map(str, place))}] is {value[tuple(place)]}"
-            raise InputError(f"{found}; give labels {self.bounds}.")
+            raise InputError(f"{_first(name, value, wrong)}; give labels {self.bounds}.")
 
 
 class Starts(Array):
@@ -200,6 +196,12 @@ class Flag:
         if not isinstance(value, (bool, np.bool_)):
             raise InputError(f"{name}={shown(value)} is neither; give True or False.")
         return bool(value)
+
+
+def _first(name: str, value: np.ndarray, wrong: np.ndarray, skipped: int = 0) -> str:
+    """The first wrong value of an array, with its place; some before it are skipped."""
+    place = np.argwhere(wrong)[0]
+    return f"{name}[{', '.join(map(str, place + skipped))}] is {value[tuple(place)]}"
 
 
 def _agree(name: str, axis: tuple[str, int], found: int, sizes: Sizes) -> str:
