@@ -200,8 +200,7 @@ def evolve_labels(M, matrix, population, limit, n_offspring, generations, patien
     population = population.copy()
     mu, n = population.shape
     total = mu + n_offspring
-    state = np.empty(1, np.uint64)
-    state[0] = np.uint64(seed)
+    state = np.full(1, np.uint64(seed))
     products, values, excess = np.zeros((mu, M.shape[1])), np.empty(total), np.empty(total, np.int64)
     for p in range(mu):
         y, product = population[p].astype(np.float64), products[p]
