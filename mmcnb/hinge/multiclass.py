@@ -23,7 +23,6 @@ from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, Record, tag, whole_numbers
 from mmcnb.features import rules
 from mmcnb.features.model import Model
-from mmcnb.hinge.cccp import continuation
 from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, WorkingSet
 from mmcnb.hinge.needs import larger_sample
 from mmcnb.hinge.sample_search import SearchConfig, solve_random
@@ -215,9 +214,8 @@ class HingeRefinement:
 
     def run_start(self, start: Partition, record: Record) -> np.ndarray | None:
         """The labels at the last C that separates them; None where there is none."""
-        tagged = tag(record, stage="sample", start=start.start)
-        given = self.objective, self.config.warm_path, self.config.eta, self.config.limits, tagged
-        state = continuation(self.working_set(start.labels), rules.GivenLabels(start.labels), *given)
+        given = self.working_set(start.labels), self.objective, record
+        state = self.config.warm_start(start.start, start.labels, *given)
         return None if state is None else state.labels.block(None, 0, start.labels.shape[0])
 
     def random_solution(self, C: float) -> SubproblemResult:

@@ -5,7 +5,6 @@ loops are those of one kernel. Only the optimisation differs: an SOCP weights th
 In centred features each cluster has a mean score of 0, so the pairwise balance of k clusters always holds.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,17 +12,16 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, tag
+from mmcnb.engine.session import FitResult, FitSession, Record, run_starts
 from mmcnb.errors import InputError
 from mmcnb.features.base_kernels import grams_of, kernel_names
 from mmcnb.features.kernel import KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import normalization_of, principal_features, total_variance_of
 from mmcnb.features.rules import GivenLabels
-from mmcnb.hinge.cccp import continuation
 from mmcnb.hinge.cutting_plane import SubproblemResult, WorkingSet
 from mmcnb.hinge.multiclass import ROUNDS, MulticlassTrainingSet, multiclass_result
 from mmcnb.hinge.qp import PlaneSolution, Threshold, solve_kernel_planes
-from mmcnb.hinge.sample_search import TIE, KernelFeatures, RestartResult, SearchConfig, fit_random_labels
+from mmcnb.hinge.sample_search import TIE, KernelFeatures, RestartResult, SearchConfig
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import refined
 from mmcnb.least_squares.all_rows import relative_weights
@@ -40,12 +38,12 @@ class MultipleKernelWorkingSet(WorkingSet):
     Parameters
     ----------
     training_set : TrainingSet
-        The rows, in the features of all kernels; its normalization is block diagonal.
-    columns : sequence of slice
-        The features of each kernel.
+        The rows, in the features of all kernels; its normalization has a block for each.
 
     Attributes
     ----------
+    columns : list of slice
+        The features of each kernel.
     kernel_weights : ndarray of shape (kernels,)
         Weights from the last SOCP: non-negative, of Euclidean norm 1. They are equal before the first.
 
@@ -56,9 +54,9 @@ class MultipleKernelWorkingSet(WorkingSet):
 
     random_planes = 50  # an SOCP costs many times a QP
 
-    def __init__(self, training_set: TrainingSet, columns: Sequence[slice]) -> None:
+    def __init__(self, training_set: TrainingSet) -> None:
         super().__init__(training_set)
-        self.columns = tuple(columns)
+        self.columns = training_set.columns
         self.kernel_weights: Any = np.full(len(self.columns), len(self.columns) ** -0.5)
 
     @property
@@ -90,12 +88,6 @@ class MultipleKernelWorkingSet(WorkingSet):
         for weight, one in zip(self.kernel_weights, self.columns, strict=True):
             coef[:, one] *= weight
         return self.training_set.hyperplane(coef.ravel(), beta)
-
-    def over(self, training_set: Any) -> "MultipleKernelWorkingSet":
-        """The same generators on other rows."""
-        other = type(self)(training_set, self.columns)
-        other.generators = list(self.generators)
-        return other
 
 
 class MultipleKernelSample:
@@ -164,7 +156,7 @@ class MultipleKernelSample:
         """Features of the search: for two clusters, or for as many as there are bounds on their sizes."""
         given = engine, self.features, self.normalization, self.weights, True, self.basis
         training_set = TrainingSet(*given) if bounds is None else MulticlassTrainingSet(*given, bounds=bounds)
-        make = partial(MultipleKernelWorkingSet, training_set, self.columns)
+        make = partial(MultipleKernelWorkingSet, training_set)
         return KernelFeatures(self.kernels, self.z, self.weights, make)
 
 
@@ -209,9 +201,7 @@ def search_clusters(
     def run_start(start: tuple[int, np.ndarray], record: Record) -> RestartResult | None:
         number, labels = start
         working_set = candidate.new_working_set()
-        tagged = tag(record, stage="sample", start=number)
-        given = objective, config.warm_path, config.eta, config.limits, tagged
-        state = continuation(working_set, GivenLabels(labels), *given)
+        state = config.warm_start(number, labels, working_set, objective, record)
         if state is None:
             return None
         return RestartResult(
@@ -255,7 +245,7 @@ def fit_clusters(
     state, model = refined(counted, restart)
     random_state = np.random.RandomState(config.seed)
     labels = random_labels(restart.training_set.n_samples, partition.shares, random_state)
-    random = fit_random_labels(restart, config, GivenLabels(labels))
+    random = restart.random_solution(GivenLabels(labels))
     fitted = {"converged": state.status == "converged", "kernel_names": kernel_names(sample.kernels)}
     result = multiclass_result(session, model, state.training_set.features, state.solution, random)
     features = result.features if session.has_more_rows else model.features(session.samples)

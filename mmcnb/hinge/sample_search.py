@@ -300,16 +300,19 @@ class SearchConfig:
     n_init: int = 6
     separable: bool = True
 
-    @property
-    def warm_path(self) -> tuple[float, ...]:
-        """The path of labels that least squares found: they need no C near 1."""
-        return tuple(C for C in self.path if C >= WARM_C) or self.path[-1:]
-
     def objective(self, candidate: KernelFeatures) -> Objective:
         """What is minimised under a kernel."""
         z, weights = candidate.z, candidate.weights
         total_variance = nystroem.total_variance_of(z, weights) if self.separable else 0.0
         return Objective(self.threshold, self.balance, total_variance)
+
+    def warm_start(
+        self, number: int, labels: np.ndarray, working_set: WorkingSet, objective: Objective, record: Record
+    ) -> CCCPResult | None:
+        """Rounds from labels of the sample that least squares found: they need no C near 1."""
+        path = tuple(C for C in self.path if C >= WARM_C) or self.path[-1:]
+        given = GivenLabels(labels), objective, path, self.eta, self.limits
+        return continuation(working_set, *given, tag(record, stage="sample", start=number))
 
 
 def search_config(
@@ -404,6 +407,12 @@ class RestartResult:
     def width(self) -> dict[str, Any]:
         """The entry of its bandwidth in a report."""
         return {"gamma": self.gamma, "relative_norm": self.relative_norm2, "score": self.leave_one_out}
+
+    def random_solution(self, labels: Labels | None = None) -> SubproblemResult:
+        """The solution for random labels on the sample at the last C: the baseline of a fit."""
+        working_set, seed = self.candidate.new_working_set(), self.config.seed
+        labels = labels or coin_flip(working_set.training_set.n_samples, np.random.RandomState(seed))
+        return solve_random(working_set, labels, self.objective, self.config.path[-1])
 
 
 def search_bandwidth(
@@ -533,15 +542,6 @@ def _rank(restart: RestartResult) -> tuple[float, float]:
     # Bandwidths that part the rows alike have one score but for its rounding, which must not choose.
     score = round(restart.leave_one_out, 9)
     return 0.0 if score <= CLEAN_SCORE else score, -restart.relative_norm2
-
-
-def fit_random_labels(
-    restart: RestartResult, config: SearchConfig, labels: Labels | None = None
-) -> SubproblemResult:
-    """The solution for random labels on the sample at the last C: the baseline of a fit."""
-    working_set = restart.candidate.new_working_set()
-    labels = labels or coin_flip(working_set.training_set.n_samples, np.random.RandomState(config.seed))
-    return solve_random(working_set, labels, restart.objective, config.path[-1])
 
 
 def solve_random(working_set: WorkingSet, labels: Labels, objective: Objective, C: float) -> SubproblemResult:

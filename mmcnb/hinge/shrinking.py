@@ -93,12 +93,11 @@ class ActiveSet:
     y: np.ndarray
     weights: np.ndarray
 
-    def part(self, engine: Engine, rows: np.ndarray, side: int, weights: np.ndarray) -> Part:
-        """A part of the training set: some rows, given in any order."""
+    def part(self, engine: Engine, rows: np.ndarray, weights: np.ndarray) -> Part:
+        """A part of the training set: some active rows, given in any order."""
         order = np.argsort(rows)
         gathered, _ = draw_sample(engine, self.samples, rows[order])
-        y = np.full(rows.shape[0], side, np.int8)
-        return Part(self.numbers[rows[order]], gathered, y, weights[order])
+        return Part(self.numbers[rows[order]], gathered, self.y[rows[order]], weights[order])
 
     def cached(self, engine: Engine) -> "ActiveSet":
         """The active rows alone, cached in memory, where they are few."""
@@ -195,11 +194,11 @@ class Shrinking:
         rows = np.flatnonzero(active.y == side)
         weights = active.weights[rows]
         if own or rows.size <= self.n_clusters:
-            return np.arange(rows.size), active.part(self.engine, rows, side, weights)
+            return np.arange(rows.size), active.part(self.engine, rows, weights)
         labels, chosen = self._clusters(active, rows)
         labels = np.argsort(np.argsort(chosen))[labels]  # rows of a part are in rising order
         sizes = np.bincount(labels, weights, chosen.size)
-        return labels, active.part(self.engine, np.sort(chosen), side, sizes)
+        return labels, active.part(self.engine, np.sort(chosen), sizes)
 
     def _clusters(self, active: ActiveSet, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Cluster of each of some rows, and the row that represents each cluster."""
@@ -245,7 +244,7 @@ class Shrinking:
             numbers, vectors, y, _ = (field[represented] for field in majority)
             return Part(numbers, vectors, y, sizes)
         chosen = rows[drawn_members(labels, weights, self.random_state)]
-        return active.part(self.engine, chosen, -1, sizes)
+        return active.part(self.engine, chosen, sizes)
 
 
 def drawn_members(labels: np.ndarray, weights: np.ndarray, random_state: Any) -> np.ndarray:

@@ -143,6 +143,8 @@ class TrainingSet:
     def __post_init__(self) -> None:
         blocks = self.normalization if isinstance(self.normalization, tuple) else (self.normalization,)
         self.inverses = [block @ block.T for block in blocks if block is not None]
+        stops = np.cumsum([len(inverse) for inverse in self.inverses])
+        self.columns = [slice(end - len(one), end) for one, end in zip(self.inverses, stops, strict=True)]
         self.n_samples = self.features.n_samples
         total, weight = self.row_sum or self._sweep(RowSumPass(self.weights))
         self.total_weight: float = weight
@@ -156,8 +158,8 @@ class TrainingSet:
         """Coefficients on the features of vectors that are given by inner products with the basis."""
         if not self.inverses:
             return row_sums
-        parts = np.split(row_sums, np.cumsum([len(inverse) for inverse in self.inverses])[:-1], axis=-1)
-        return np.concatenate([one @ inverse for one, inverse in zip(parts, self.inverses, strict=True)], -1)
+        pairs = zip(self.columns, self.inverses, strict=True)
+        return np.concatenate([row_sums[..., one] @ inverse for one, inverse in pairs], -1)
 
     def over(self, features: Samples, weights: np.ndarray | None, **given: Any) -> Self:
         """The same problem on other rows in the same features; ``given`` are further arguments."""

@@ -13,14 +13,7 @@ from mmcnb.features.rules import Hyperplane, Labels, RuleLabels
 from mmcnb.hinge.cccp import CCCPResult, continuation
 from mmcnb.hinge.cutting_plane import Objective, SampleWorkingSet, SubproblemResult, SweepBudget, WorkingSet
 from mmcnb.hinge.needs import FEW_SWEEPS, larger_sample
-from mmcnb.hinge.sample_search import (
-    CLEAN_SCORE,
-    KernelFeatures,
-    RestartResult,
-    SearchConfig,
-    fit_random_labels,
-    search_sample,
-)
+from mmcnb.hinge.sample_search import CLEAN_SCORE, KernelFeatures, RestartResult, SearchConfig, search_sample
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import stack
 
@@ -29,8 +22,6 @@ STILL_SHARE = 5e-4
 FINAL_ROUNDS = 5  # on all rows after a larger sample, whose labels change little
 SMALL_SHARE = 0.3  # of the rows; the report says so where the smaller cluster holds less
 AGREEMENT = 0.9  # of the labels at two bandwidths; below it the criteria disagree
-NO_CLUSTERS = "no clusters found: |w| is no larger than random labels give; try another gamma."
-DISAGREE = "the judges of the width disagree"
 Refined = tuple[CCCPResult, Model]  # where a refinement ended, and the model without its hyperplane
 Refine = Callable[[FitSession, RestartResult, Model], Refined]
 
@@ -154,7 +145,7 @@ def fit_two_clusters(
         training_set = restart.training_set.over(model.features(session.samples), session.weights)
         labels = RuleLabels(state.boundary)
         _, statistics, _ = training_set.most_violated(labels, state.boundary, solution.quadratic.rho)
-    separated, warnings = separation(solution, fit_random_labels(restart, config))
+    separated, warnings = separation(solution, restart.random_solution())
     share = statistics.positive
     above_cut, small_cluster = _above_cut(restart), _small_cluster(share)
     weights = session.weights
@@ -196,16 +187,14 @@ def separation(solution: SubproblemResult, random: SubproblemResult) -> tuple[di
         "C": float(solution.C),
         "gap": float(solution.gap),
     }
-    return entries, [] if found else [NO_CLUSTERS]
+    sentence = "no clusters found: |w| is no larger than random labels give; try another gamma."
+    return entries, [] if found else [sentence]
 
 
 def _above_cut(restart: RestartResult) -> list[str]:
-    if restart.leave_one_out <= CLEAN_SCORE:
-        return []
-    return [
-        f"the partition is not clean (leave-one-out score {restart.leave_one_out:.3f}, "
-        f"above {CLEAN_SCORE:g}); other partitions may be as good."
-    ]
+    score = restart.leave_one_out
+    fault = f"the partition is not clean (leave-one-out score {score:.3f}, above {CLEAN_SCORE:g})"
+    return [] if score <= CLEAN_SCORE else [f"{fault}; other partitions may be as good."]
 
 
 def _small_cluster(share: float) -> list[str]:
@@ -225,7 +214,7 @@ def _disagreements(restarts: list[RestartResult]) -> list[str]:
         agreement = max(agreement, 1 - agreement)
         if agreement < AGREEMENT:
             sentences.append(
-                f"{DISAGREE}: {criterion} prefers gamma={other.gamma:.4g}, whose labels "
-                f"agree on {agreement:.0%} of the sample."
+                f"the judges of the width disagree: {criterion} prefers gamma={other.gamma:.4g}, whose "
+                f"labels agree on {agreement:.0%} of the sample."
             )
     return sentences

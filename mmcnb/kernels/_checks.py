@@ -20,8 +20,8 @@ import numpy as np
 from mmcnb.errors import InputError, shown
 
 FLOATS, INTEGERS = "float32 or float64", "int32 or int64"
-MAY_BE_EMPTY = {"rows", "stored", "flips"}
-AXES = {1: ("values",), 2: ("rows", "columns"), 3: ("layers", "rows", "columns")}
+MAY_BE_EMPTY = {"rows", "stored"}
+AXES = {1: ("values",), 2: ("rows", "columns")}
 LARGEST = 2**63 - 1
 RAISES = """Raises
     ------
@@ -64,8 +64,7 @@ class Array:
     @cached_property
     def axes(self) -> list[tuple[str, int]]:
         """The name of each size, and what is added to it."""
-        axes = [axis.partition(" + ") for axis in self.shape.strip("()").split(",") if axis]
-        return [(name.strip(), int(more or 0)) for name, _, more in axes]
+        return [(name, int(more or 0)) for name, more in re.findall(r"(\w+)(?: \+ (\d+))?", self.shape)]
 
     @cached_property
     def dtypes(self) -> list[np.dtype]:
@@ -113,10 +112,8 @@ class Array:
         least = given[self.least] if isinstance(self.least, str) else self.least
         inside = (value >= least) & (value < below)
         if not inside.all():
-            wrong = np.argwhere(~inside)[0]
-            place = ", ".join(map(str, wrong + first))
             needed = self.bounds if self.below is None else f"{self.bounds}, with {self.below}={below}"
-            raise InputError(f"{name}[{place}] is {value[tuple(wrong)]}; give values {needed}.")
+            raise InputError(f"{_first(name, value, ~inside, first)}; give values {needed}.")
 
 
 class Rows(Array):
@@ -142,9 +139,7 @@ class Signs(Array):
     def check(self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]) -> None:
         wrong = np.abs(value) != 1
         if wrong.any():
-            place = np.argwhere(wrong)[0]
-            found = f"{name}[{', '.join(map(str, place))}] is {value[tuple(place)]}"
-            raise InputError(f"{found}; give labels {self.bounds}.")
+            raise InputError(f"{_first(name, value, wrong)}; give labels {self.bounds}.")
 
 
 class Starts(Array):
@@ -194,7 +189,6 @@ class Whole:
         return int(value)
 
 
-@dataclass(frozen=True)
 class Flag:
     """True or False."""
 
@@ -202,6 +196,12 @@ class Flag:
         if not isinstance(value, (bool, np.bool_)):
             raise InputError(f"{name}={shown(value)} is neither; give True or False.")
         return bool(value)
+
+
+def _first(name: str, value: np.ndarray, wrong: np.ndarray, skipped: int = 0) -> str:
+    """The first wrong value of an array, with its place; some before it are skipped."""
+    place = np.argwhere(wrong)[0]
+    return f"{name}[{', '.join(map(str, place + skipped))}] is {value[tuple(place)]}"
 
 
 def _agree(name: str, axis: tuple[str, int], found: int, sizes: Sizes) -> str:

@@ -30,12 +30,7 @@ CONVERGED, STALLED, DEGENERATE, UNSOLVED = 0, 1, 2, 3  # how a subproblem ends
 
 FEATURES = Rows("(rows, p)", FLOATS)
 LABELLED = {"y": Signs("(rows,)", "int8"), "weights": Array("(rows,)", "float64", least=0)}
-HYPERPLANE = {"coef": Array("(p,)", "float64"), "offset": Number(), "rho": Number(finite=False)}
-HYPERPLANES = {
-    "coefs": Array("(p, planes)", "float64"),
-    "offsets": Array("(planes,)", "float64"),
-    "rhos": Array("(planes,)", "float64"),
-}
+PLANES = Array("(planes,)", "float64")  # a number for each plane
 
 
 @njit(fastmath=VECTORISED)
@@ -159,7 +154,7 @@ def decision_values_csr(data, indices, indptr, coef, offset):
 
 
 @njit()
-@takes(F=FEATURES, **LABELLED, **HYPERPLANE)
+@takes(F=FEATURES, **LABELLED, coef=Array("(p,)", "float64"), offset=Number(), rho=Number(finite=False))
 def most_violated_constraint(F, y, weights, coef, offset, rho):
     """The most violated constraint of a block, with its sums.
 
@@ -262,7 +257,7 @@ def _plane_rows(values, y, weights, offsets, rhos, s, t):
 
 
 @njit()
-@takes(F=FEATURES, **LABELLED, **HYPERPLANES)
+@takes(F=FEATURES, **LABELLED, coefs=Array("(p, planes)", "float64"), offsets=PLANES, rhos=PLANES)
 def plane_sums(F, y, weights, coefs, offsets, rhos):
     """Rebuild several planes under the labels ``y`` from the hyperplanes that generated them.
 
@@ -491,8 +486,8 @@ def _interior_point(P, cost, A, h):
 @njit()
 @takes(
     gram=Array("(planes, planes)", "float64"),
-    s=Array("(planes,)", "float64"),
-    t=Array("(planes,)", "float64"),
+    s=PLANES,
+    t=PLANES,
     C=Number(least=0),
     balance=Number(least=0),
     adaptive=Flag(),

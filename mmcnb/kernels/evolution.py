@@ -116,25 +116,6 @@ def _mutate(M, matrix, y, product, excess, limit, most, order, flips, flipped, s
 
 
 @njit()
-def _products(M, population):
-    products = np.zeros((population.shape[0], M.shape[1]))
-    for p in range(population.shape[0]):
-        for i in range(M.shape[0]):
-            _add_scaled(products[p], M[i], np.float64(population[p, i]))
-    return products
-
-
-@njit()
-def _values(matrix, population, products):
-    """y'Ry of each individual."""
-    values = np.empty(population.shape[0])
-    for p in range(population.shape[0]):
-        product = products[p]
-        values[p] = _dot(product, population[p].astype(np.float64)) if matrix else _dot(product, product)
-    return values
-
-
-@njit()
 def _select(M, population, products, values, excess, parents, counts, flips):
     """The mu best live on, parents first in the arrays; returns whether any child does."""
     mu, total = population.shape[0], values.shape[0]
@@ -145,16 +126,15 @@ def _select(M, population, products, values, excess, parents, counts, flips):
     lives[np.argsort(fitness, kind="mergesort")[:mu]] = True
     if lives[:mu].all():
         return False
-    children = [child for child in range(total - mu) if lives[mu + child]]
+    children, places = np.flatnonzero(lives[mu:]), np.flatnonzero(~lives[:mu])
     # A parent may leave its place to one child and have another: all children are made first.
-    ys, child_products = population[parents[np.array(children)]], products[parents[np.array(children)]]
-    places = np.flatnonzero(~lives[:mu])
-    for c in range(len(children)):
+    ys, child_products = population[parents[children]], products[parents[children]]
+    for c in range(children.size):
         child = children[c]
         for row in flips[child, : counts[child]]:
             _add_scaled(child_products[c], M[row], -2.0 * ys[c, row])
             ys[c, row] = -ys[c, row]
-    for c in range(len(children)):
+    for c in range(children.size):
         place, child = places[c], children[c]
         population[place], products[place] = ys[c], child_products[c]
         values[place], excess[place] = values[mu + child], excess[mu + child]
@@ -220,12 +200,13 @@ def evolve_labels(M, matrix, population, limit, n_offspring, generations, patien
     population = population.copy()
     mu, n = population.shape
     total = mu + n_offspring
-    state = np.empty(1, np.uint64)
-    state[0] = np.uint64(seed)
-    products = _products(M, population)
-    values, excess = np.empty(total), np.empty(total, np.int64)
-    values[:mu] = _values(matrix, population, products)
+    state = np.full(1, np.uint64(seed))
+    products, values, excess = np.zeros((mu, M.shape[1])), np.empty(total), np.empty(total, np.int64)
     for p in range(mu):
+        y, product = population[p].astype(np.float64), products[p]
+        for i in range(n):
+            _add_scaled(product, M[i], y[i])
+        values[p] = _dot(product, y if matrix else product)
         excess[p] = population[p].astype(np.int64).sum()
     parents, counts = np.empty(n_offspring, np.int64), np.empty(n_offspring, np.int64)
     order, flips, flipped = np.arange(n), np.empty((n_offspring, n), np.int64), np.zeros(n, np.bool_)

@@ -41,7 +41,8 @@ ONE_BITS_64 = 1023 << 52
 # "reassoc" would undo the rounding by ROUND.
 @njit(fastmath=VECTORISED - {"reassoc"})
 def _exp_float32(x):
-    clamped = LOWEST if x < LOWEST else x  # written so that NaN stays NaN
+    """exp of x; 1 where x is above 0, which is rounding: no squared distance is negative."""
+    clamped = LOWEST if x < LOWEST else ZERO if x > ZERO else x  # written so that NaN stays NaN
     rounded = clamped * LOG2_E + ROUND
     n = rounded - ROUND
     r = clamped - n * LN2_HIGH - n * LN2_LOW
@@ -52,7 +53,8 @@ def _exp_float32(x):
 
 @njit(fastmath=VECTORISED - {"reassoc"})
 def _exp_float64(x):
-    clamped = LOWEST_64 if x < LOWEST_64 else x
+    """The same for float64."""
+    clamped = LOWEST_64 if x < LOWEST_64 else 0.0 if x > 0.0 else x
     rounded = clamped * LOG2_E_64 + ROUND_64
     n = rounded - ROUND_64
     r = clamped - n * LN2_HIGH_64 - n * LN2_LOW_64
@@ -67,20 +69,15 @@ def _exp_float64(x):
 @njit(fastmath=VECTORISED - {"reassoc"})
 def _exp_distances(products, scale, x_norms, b_norms, out):
     """exp of scale x·b - |x|² - |b|², at most 1; rows whose norm is NaN are left alone."""
-    if out.itemsize == 4:
-        for i in range(out.shape[0]):
-            x_norm = x_norms[i]
-            if not np.isnan(x_norm):
-                for j in range(out.shape[1]):
-                    exponent = np.float32(scale * products[i, j] - (x_norm + b_norms[j]))
-                    out[i, j] = _exp_float32(ZERO if exponent > ZERO else exponent)
-    else:
-        for i in range(out.shape[0]):
-            x_norm = x_norms[i]
-            if not np.isnan(x_norm):
-                for j in range(out.shape[1]):
-                    exponent = np.float64(scale * products[i, j] - (x_norm + b_norms[j]))
-                    out[i, j] = _exp_float64(0.0 if exponent > 0.0 else exponent)
+    for i in range(out.shape[0]):
+        x_norm = x_norms[i]
+        if not np.isnan(x_norm):
+            for j in range(out.shape[1]):
+                exponent = scale * products[i, j] - (x_norm + b_norms[j])
+                if out.itemsize == 4:  # the compiler asks this once, outside of the loops
+                    out[i, j] = _exp_float32(np.float32(exponent))
+                else:
+                    out[i, j] = _exp_float64(np.float64(exponent))
 
 
 @njit(fastmath=VECTORISED)

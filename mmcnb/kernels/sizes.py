@@ -201,11 +201,10 @@ def _flow(scores, least, most, b):
     labels = _assign(scores, b)
     counts, held = np.zeros(k, np.int64), np.empty(k, np.int64)
     low, high = np.empty(k, np.int64), np.empty(k, np.int64)  # whole: a row is never split
-    for h in range(k):
-        low[h], high[h] = least[h], min(most[h], n + 1)  # so many rows hold no cluster back
     for i in range(n):
         counts[labels[i]] += 1
     for h in range(k):
+        low[h], high[h] = least[h], min(most[h], n + 1)  # so many rows hold no cluster back
         held[h] = high[h] if b[h] > 0 else low[h] if b[h] < 0 else min(max(counts[h], low[h]), high[h])
     largest, excess = 0.0, np.empty(k + 1, np.int64)
     for score in scores.flat:

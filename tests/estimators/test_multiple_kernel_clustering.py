@@ -141,15 +141,16 @@ def best_objective(X, kernels, C):
     """The least objective over all labelings with two rows a cluster, each solved to its end."""
     n = len(X)
     parts = [centred_features(kernel, X) for kernel in kernels]
-    columns = [slice(k * n, (k + 1) * n) for k in range(len(kernels))]
     form, best = Objective("fixed", 0.0, 1.0), (np.inf, None)
     with open_engine(n_jobs=1) as engine:
-        training_set = TrainingSet(engine, open_samples(np.hstack(parts)), None, hold_labels=True)
+        training_set = TrainingSet(
+            engine, open_samples(np.hstack(parts)), (np.eye(n),) * len(kernels), hold_labels=True
+        )
         for signs in itertools.product((-1, 1), repeat=n - 1):
             y = np.array((1, *signs), np.int8)
             if min((y > 0).sum(), (y < 0).sum()) < 2:
                 continue
-            planes, labels = MultipleKernelWorkingSet(training_set, columns), GivenLabels(y)
+            planes, labels = MultipleKernelWorkingSet(training_set), GivenLabels(y)
             found = planes.cutting_plane(labels, form, C, 1e-5, lambda row: None, SweepBudget())
             best = min(best, (found.primal, y.tolist()))
     return best

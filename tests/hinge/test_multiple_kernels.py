@@ -1,7 +1,5 @@
 """Labels, margin and weights of kernels together: the laws of the loop under several kernels."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -32,10 +30,9 @@ def embedding(X, kernel):
 
 def make(engine, X, kernels):
     parts = [embedding(X, kernel) for kernel in kernels]
-    ends = np.cumsum([0, *(part.shape[1] for part in parts)])
-    columns = [slice(start, stop) for start, stop in pairwise(ends)]
-    training_set = TrainingSet(engine, open_samples(np.hstack(parts)), None, hold_labels=True)
-    return MultipleKernelWorkingSet(training_set, columns), parts
+    blocks = tuple(np.eye(part.shape[1]) for part in parts)
+    training_set = TrainingSet(engine, open_samples(np.hstack(parts)), blocks, hold_labels=True)
+    return MultipleKernelWorkingSet(training_set), parts
 
 
 def solve(planes, y, C=3.0, eta=1e-3):
@@ -112,13 +109,11 @@ def three_groups(n, seed=0):
 
 def make_clusters(engine, X, kernels, kind=MultipleKernelWorkingSet, k=3):
     parts = [embedding(X, kernel) for kernel in kernels]
-    ends = np.cumsum([0, *(part.shape[1] for part in parts)])
-    columns = [slice(start, stop) for start, stop in pairwise(ends)]
-    bounds = floor_bounds(len(X), k, 0.1)
+    bounds, blocks = floor_bounds(len(X), k, 0.1), tuple(np.eye(part.shape[1]) for part in parts)
     training_set = MulticlassTrainingSet(
-        engine, open_samples(np.hstack(parts)), None, hold_labels=True, bounds=bounds
+        engine, open_samples(np.hstack(parts)), blocks, hold_labels=True, bounds=bounds
     )
-    return (kind(training_set, columns) if kind is MultipleKernelWorkingSet else kind(training_set)), parts
+    return kind(training_set), parts
 
 
 def solve_clusters(planes, labels, form=FORM, C=3.0, eta=1e-3):
