@@ -33,7 +33,7 @@ from mmcnb.features.rules import DecisionPass, KeptLabels, Scores, Shares, Softm
 from mmcnb.graph.communities import MergeTree
 from mmcnb.graph.neighbours import N_NODES, EqualRowsError, NodeGraph, axes_of, node_graph
 from mmcnb.graph.nodes import LEADING_AXES, NodeSearch
-from mmcnb.graph.vote import noise_threshold, outlier_offsets, vote
+from mmcnb.graph.vote import logs_of_nodes, noise_threshold, outlier_offsets, vote
 from mmcnb.hinge.landmarks import margin_needs, margin_on_sample
 from mmcnb.least_squares import search as least_squares
 from mmcnb.least_squares.objective import target_shares
@@ -300,10 +300,12 @@ class MaximumMarginClustering(StreamedClusterer):
     def score_outliers(
         self, X: Any, out: str | os.PathLike[str] | None = None, *, element: str | None = None
     ) -> np.ndarray | None:
-        """How far rows lie from the nodes around them, beside others of their cluster.
+        """How far rows lie from the nodes around them, beside other rows.
 
-        The score is the logarithm of the distance to the tenth node, less the median in the cluster of the
-        nearest node. In clusters of less than 1 % of the nodes it is larger by 2.
+        The score is the logarithm of the distance to the tenth node, less the median of all nodes and, in
+        part, that of the nearest node's cluster: by half if it has a tenth of the nodes. In clusters of less
+        than 1 % of the nodes the score is larger by 2. Small clusters that the fit looked for have their own
+        median.
 
         Parameters
         ----------
@@ -618,10 +620,11 @@ class MaximumMarginClustering(StreamedClusterer):
     ) -> FitResult:
         """All rows labelled by a candidate: by its model, or by the vote of the nodes."""
         made, k, graph = best.model, int(best.labels.max()) + 1, seen.graph
-        offsets = outlier_offsets(graph, best.labels, is_small)
+        logs = logs_of_nodes(graph, session.sample, session.engine.each)
+        offsets = outlier_offsets(logs, best.labels, is_small)
         nodes = vote(graph, best.labels, k, tree=seen.tree, offsets=offsets)
         if self.noise is not None:
-            nodes = replace(nodes, threshold=noise_threshold(graph, offsets, self.noise))
+            nodes = replace(nodes, threshold=noise_threshold(logs - offsets, graph.sizes, self.noise))
         if not isinstance(made, FitResult):
             shares = Shares(np.arange(float(k)), np.zeros(k))
             model = made or replace(self._model(session), rule=shares, graph=nodes)

@@ -40,13 +40,14 @@ class NodeColumns:
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """The columns of dense or CSR rows."""
         nodes, count = self.nodes, self.nodes.n_neighbors
-        numbers, distances = nodes.nearest(rows, count + 1)
+        points = nodes.axes(rows)
+        numbers, distances = nodes.search.nearest(points, min(count + 1, nodes.sizes.size))
         voters = numbers[:, :count], distances[:, :count]
         if self.mapped is nodes:
             features = nodes.shares(*voters, self.dtype)
         else:
             features = rows if self.mapped is None else self.mapped.block(rows, self.dtype)
-        scores = nodes.outlier_scores(numbers, distances)
+        scores = nodes.outlier_scores(numbers, distances, nodes.axes.beyond(rows, points))
         return np.column_stack([self.rule.decide(features), scores, nodes.pieces(*voters)])
 
 

@@ -113,8 +113,8 @@ class NodeGraph:
         return lengths
 
     def of_nodes(self, labels: np.ndarray) -> np.ndarray:
-        """Labels of the nodes from those of the rows of the sample; the first row of a node counts."""
-        of_nodes = np.empty(self.n_nodes, np.int64)
+        """Labels or figures of the nodes from those of the rows of the sample; a node's first row counts."""
+        of_nodes = np.empty(self.n_nodes, labels.dtype)
         of_nodes[self.node_of[::-1]] = labels[::-1]
         return of_nodes
 

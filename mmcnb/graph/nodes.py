@@ -97,6 +97,18 @@ class Axes:
         wide = scores * np.float64(2**29 + 1)
         return np.ascontiguousarray(wide - (wide - scores), matrix.dtype)
 
+    @finite
+    def beyond(self, rows: Any, points: np.ndarray) -> np.ndarray:
+        """How far rows, which lie at these points along the axes, are from the space of the axes; float64."""
+        matrix, mean = as_matrix(rows), self.mean
+        if self.axes is None:
+            return np.zeros(matrix.shape[0])
+        if hasattr(matrix, "toarray"):
+            squares = matrix.astype(np.float64).power(2).sum(axis=1) - 2 * (matrix @ mean) + mean @ mean
+        else:
+            squares = np.square(matrix - mean.astype(matrix.dtype), dtype=np.float64).sum(axis=1)
+        return np.sqrt(np.maximum(squares - np.square(points, dtype=np.float64).sum(axis=1), 0.0))
+
 
 def leading_axes(
     sample: Any, random_state: np.random.RandomState, each: Each = map, n_axes: int = LEADING_AXES

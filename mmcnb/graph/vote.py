@@ -9,7 +9,7 @@ import numpy as np
 from mmcnb.errors import InputError
 from mmcnb.graph.communities import MergeTree
 from mmcnb.graph.neighbours import LEAST_DISTANCE, N_NEIGHBORS, NodeGraph
-from mmcnb.graph.nodes import Axes, NodeSearch, check_fits
+from mmcnb.graph.nodes import Axes, Each, NodeSearch, check_fits, of_row_blocks
 from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
 from mmcnb.kernels import unchecked as kernels
 
@@ -79,14 +79,14 @@ class Vote:
         votes = np.stack([(weights * (pieces == one[:, None])).sum(axis=1) for one in pieces.T], axis=1)
         return pieces[np.arange(len(pieces)), votes.argmax(axis=1)]
 
-    def outlier_scores(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
-        """Outlier scores of rows with these nearest nodes, one more than vote.
+    def outlier_scores(self, numbers: np.ndarray, distances: np.ndarray, beyond: np.ndarray) -> np.ndarray:
+        """Outlier scores of rows so far beyond the axes with these nearest nodes, one more than vote.
 
         A row among ten equal ones is no outlier.
         """
         own = is_own(distances)
         assert self.offsets is not None
-        scores = log_distances(distances, own) - self.offsets[numbers[:, 0]]
+        scores = log_distances(distances, beyond, own) - self.offsets[numbers[:, 0]]
         many = own & (self.sizes[numbers[:, 0]] >= self.n_neighbors * self.sizes.min())
         return np.where(many, np.minimum(scores, 0.0), scores)
 
@@ -172,52 +172,66 @@ def vote(graph: NodeGraph, labels: np.ndarray, n_clusters: int, **more: Any) -> 
 # -- outliers --------------------------------------------------------------------------------------
 
 
+def logs_of_nodes(graph: NodeGraph, sample: Any, each: Each = map) -> np.ndarray:
+    """`log_distances` of the nodes, of shape (p,), which are those of a dense or CSR sample."""
+    axes = graph.axes
+    beyond = np.concatenate(list(of_row_blocks(sample, lambda rows: axes.beyond(rows, axes(rows)), each)))
+    return log_distances(graph.distances, graph.of_nodes(beyond))
+
+
 def outlier_offsets(
-    graph: NodeGraph, labels: np.ndarray, is_sure: Any = False, if_small: float = 2.0
+    logs: np.ndarray, labels: np.ndarray, is_sure: Any = False, if_small: float = 2.0, half: float = 0.1
 ) -> np.ndarray:
     """What is subtracted from the logarithm of the distance to the tenth node, for each nearest node.
 
     Parameters
     ----------
-    graph : NodeGraph
-        The nodes.
+    logs : ndarray of shape (p,)
+        `log_distances` of the nodes.
     labels : ndarray of shape (p,), int64
         Their clusters.
     is_sure : bool or ndarray of shape (p,), default=False
-        Nodes that belong to a cluster, however small it is.
+        Nodes that belong to a cluster, however small it is: its own median counts alone.
     if_small : float, default=2.0
         What scores of others gain in a cluster of fewer than 1 % of the nodes.
+    half : float, default=0.1
+        Share of the nodes in a cluster whose own median counts half, and that of all nodes the rest.
 
     Returns
     -------
     ndarray of shape (p,)
-        The median in the cluster of the node, less that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph.vote import outlier_offsets
+    >>> outlier_offsets(np.repeat([1.0, 3.0], [90, 10]), np.repeat([0, 1], [90, 10]))[[0, -1]]
+    array([1., 2.])
     """
-    logs, offsets = log_distances(graph.distances), np.empty(labels.size)
+    middle, offsets = np.median(logs), np.empty(labels.size)
     is_sure = np.broadcast_to(is_sure, labels.shape)
     for cluster in range(int(labels.max()) + 1):
         inside = labels == cluster
-        is_small = np.count_nonzero(inside) < labels.size / 100
-        offsets[inside] = np.median(logs[inside]) - if_small * (is_small & ~is_sure[inside])
+        share, own = np.count_nonzero(inside) / labels.size, np.median(logs[inside])
+        others = middle + (own - middle) * share / (share + half) - if_small * (share < 0.01)
+        offsets[inside] = np.where(is_sure[inside], own, others)
     return offsets
 
 
-def log_distances(distances: np.ndarray, is_own: Any = False) -> np.ndarray:
-    """Logarithm of the distance to the tenth node, not counting the one that a row belongs to."""
+def log_distances(distances: np.ndarray, beyond: np.ndarray, is_own: Any = False) -> np.ndarray:
+    """Logarithm of the distance to the tenth node in all columns, but for the node that a row belongs to."""
     place = np.minimum(N_NEIGHBORS - 1 + np.asarray(is_own), distances.shape[1] - 1)
-    tenth = distances[np.arange(len(distances)), place]
+    tenth = np.hypot(distances[np.arange(len(distances)), place], beyond)
     return np.asarray(np.log(np.maximum(tenth, LEAST_DISTANCE)))
 
 
-def noise_threshold(graph: NodeGraph, offsets: np.ndarray, noise: Any, deviations: float = 2.5) -> float:
+def noise_threshold(scores: np.ndarray, sizes: np.ndarray, noise: Any, deviations: float = 2.5) -> float:
     """The outlier score above which a row is noise.
 
     Parameters
     ----------
-    graph : NodeGraph
-        The nodes.
-    offsets : ndarray of shape (p,)
-        From `outlier_offsets`.
+    scores, sizes : ndarray of shape (p,)
+        Outlier scores of the nodes, and how much each node weighs.
     noise : "auto" or float
         "auto" is so many robust deviations above the median; a share leaves about so much of the rows out.
     deviations : float, default=2.5
@@ -225,17 +239,13 @@ def noise_threshold(graph: NodeGraph, offsets: np.ndarray, noise: Any, deviation
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.graph.neighbours import node_graph
-    >>> from mmcnb.graph.vote import noise_threshold, outlier_offsets
-    >>> graph = node_graph(np.random.RandomState(0).normal(size=(99, 2)), None, np.random.RandomState(0))
-    >>> offsets = outlier_offsets(graph, np.zeros(99, int))
-    >>> noise_threshold(graph, offsets, 0.2) < noise_threshold(graph, offsets, 0.01)
-    True
+    >>> from mmcnb.graph.vote import noise_threshold
+    >>> noise_threshold(np.arange(10.0), np.ones(10), 0.2)
+    7.0
     """
-    scores = log_distances(graph.distances) - offsets
     if noise == "auto":
         median = np.median(scores)
         return float(median + deviations * 1.4826 * np.median(np.abs(scores - median)))
     order = np.argsort(-scores, kind="stable")
-    beyond = np.cumsum(graph.sizes[order]) <= noise * graph.sizes.sum()
+    beyond = np.cumsum(sizes[order]) <= noise * sizes.sum()
     return float(scores[order[min(int(beyond.sum()), order.size - 1)]])

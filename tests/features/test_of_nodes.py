@@ -8,7 +8,7 @@ from mmcnb.choice.number import structure
 from mmcnb.features.of_nodes import NodeColumns, NodeRule, OutlierScores
 from mmcnb.features.rules import Hyperplane, Scores, Shares, SizesPass, TablePass, clusters_of
 from mmcnb.graph.neighbours import N_NEIGHBORS, node_graph
-from mmcnb.graph.vote import noise_threshold, outlier_offsets, vote
+from mmcnb.graph.vote import log_distances, logs_of_nodes, noise_threshold, outlier_offsets, vote
 from tests import reference_graph
 
 
@@ -23,7 +23,8 @@ def nodes():
     graph = node_graph(X, None, np.random.RandomState(0))
     seen = structure(graph, 3)
     labels = seen.tree.labels(3)
-    return graph, vote(graph, labels, 3, tree=seen.tree, offsets=outlier_offsets(graph, labels))
+    offsets = outlier_offsets(logs_of_nodes(graph, X), labels)
+    return graph, vote(graph, labels, 3, tree=seen.tree, offsets=offsets)
 
 
 def nearest(nodes, X):
@@ -81,23 +82,44 @@ def test_rows_of_nodes_have_the_piece_and_the_score_of_their_node(nodes):
     np.testing.assert_allclose(scores, block[:, -2], rtol=1e-6)
 
 
-def test_offsets_are_medians_and_small_clusters_score_more(nodes):
-    graph, _ = nodes
-    labels = np.where(np.arange(150) == 3, 2, np.arange(150) % 2)
-    offsets, logs = outlier_offsets(graph, labels), np.log(graph.distances[:, N_NEIGHBORS - 1])
-    for cluster in (0, 1):
-        np.testing.assert_allclose(offsets[labels == cluster], np.median(logs[labels == cluster]))
-    assert offsets[3] == pytest.approx(logs[3] - 2.0)
+def test_offsets_are_medians_the_own_one_by_the_size_of_the_cluster():
+    logs = np.random.default_rng(0).normal(size=200)
+    labels = np.repeat([0, 1, 2], [149, 50, 1])
+    offsets, middle = outlier_offsets(logs, labels), np.median(logs)
+    for cluster, share in ((0, 149 / 200), (1, 50 / 200)):
+        own = share / (share + 0.1)
+        expected = own * np.median(logs[labels == cluster]) + (1 - own) * middle
+        np.testing.assert_allclose(offsets[labels == cluster], expected)
+    own = 0.005 / 0.105
+    assert offsets[-1] == pytest.approx(own * logs[-1] + (1 - own) * middle - 2.0)
+    sure = outlier_offsets(logs, labels, np.arange(200) == 199)
+    np.testing.assert_array_equal(sure, np.append(offsets[:-1], logs[-1]))
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+def test_distances_are_those_in_all_columns(form):
+    """Rows beyond the axes are far, whatever their place along the axes."""
+    random = np.random.default_rng(0)
+    X = np.c_[10.0 * random.standard_normal((300, 50)), 0.1 * random.standard_normal((300, 10)) + 5]
+    far = X[:20] + np.r_[np.zeros(50), np.full(10, 40.0)]
+    graph = node_graph(form(X), None, np.random.RandomState(0))
+    assert graph.axes.n_axes == 50
+    points = graph.axes(form(far))
+    numbers, distances = graph.search.nearest(points, N_NEIGHBORS)
+    beyond = graph.axes.beyond(form(far), points)
+    exact = np.linalg.norm(far - X[graph.node_of.argsort()[numbers[:, -1]]], axis=1)
+    np.testing.assert_allclose(np.exp(log_distances(distances, beyond)), exact, rtol=0.01)
+    within = logs_of_nodes(graph, form(X))
+    np.testing.assert_allclose(np.exp(within), graph.distances[:, N_NEIGHBORS - 1], rtol=1e-3)
+    np.testing.assert_array_equal(graph.axes.beyond(form(X[:0]), points[:0]), [])
 
 
 @pytest.mark.parametrize("share", [0.02, 0.2, 0.5])
 def test_about_a_share_of_the_weight_lies_beyond_the_threshold(share):
-    weights = np.random.default_rng(0).integers(1, 9, 150).astype(float)
-    graph = node_graph(rows_of(150), weights, np.random.RandomState(0))
-    offsets = outlier_offsets(graph, np.zeros(150, int))
-    threshold = noise_threshold(graph, offsets, share)
-    beyond = graph.sizes[np.log(graph.distances[:, N_NEIGHBORS - 1]) - offsets > threshold].sum()
-    assert share * graph.sizes.sum() - graph.sizes.max() <= beyond <= share * graph.sizes.sum()
+    random = np.random.default_rng(0)
+    sizes, scores = random.integers(1, 9, 150).astype(float), random.normal(size=150)
+    beyond = sizes[scores > noise_threshold(scores, sizes, share)].sum()
+    assert share * sizes.sum() - sizes.max() <= beyond <= share * sizes.sum()
 
 
 def test_noise_is_what_lies_above_the_threshold_in_all_columns():
