@@ -107,7 +107,8 @@ def compute(run: Run) -> dict[str, Any]:
 
     name, source, kind, classes, with_peers = run.settings["problem"]
     data = rows_of(Problem(name, source, kind, tuple(classes), with_peers), run.settings["rows"], run.seed)
-    X, is_outlier = with_outliers(np.asarray(data.X, np.float64), run.parameters["outliers"], run.seed)
+    dense = data.X.toarray() if hasattr(data.X, "toarray") else data.X
+    X, is_outlier = with_outliers(np.asarray(dense, np.float64), run.parameters["outliers"], run.seed)
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -33,7 +33,7 @@ from mmcnb.features.rules import DecisionPass, KeptLabels, Scores, Shares, Softm
 from mmcnb.graph.communities import MergeTree
 from mmcnb.graph.neighbours import N_NODES, EqualRowsError, NodeGraph, axes_of, node_graph
 from mmcnb.graph.nodes import LEADING_AXES, NodeSearch
-from mmcnb.graph.vote import logs_of_nodes, noise_threshold, outlier_offsets, vote
+from mmcnb.graph.vote import log_distances, noise_threshold, outlier_offsets, vote
 from mmcnb.hinge.landmarks import margin_needs, margin_on_sample
 from mmcnb.least_squares import search as least_squares
 from mmcnb.least_squares.objective import target_shares
@@ -620,7 +620,7 @@ class MaximumMarginClustering(StreamedClusterer):
     ) -> FitResult:
         """All rows labelled by a candidate: by its model, or by the vote of the nodes."""
         made, k, graph = best.model, int(best.labels.max()) + 1, seen.graph
-        logs = logs_of_nodes(graph, session.sample, session.engine.each)
+        logs = log_distances(graph.distances, graph.beyond(session.sample, session.engine.each))
         offsets = outlier_offsets(logs, best.labels, is_small)
         nodes = vote(graph, best.labels, k, tree=seen.tree, offsets=offsets)
         if self.noise is not None:

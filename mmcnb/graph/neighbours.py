@@ -118,6 +118,11 @@ class NodeGraph:
         of_nodes[self.node_of[::-1]] = labels[::-1]
         return of_nodes
 
+    def beyond(self, sample: Any, each: Each = map) -> np.ndarray:
+        """How far the nodes, those of a dense or CSR sample, are from the space of the axes."""
+        parts = of_row_blocks(sample, lambda rows: self.axes.beyond(rows, self.axes(rows)), each)
+        return self.of_nodes(np.concatenate(list(parts)))
+
 
 def node_graph(
     sample: Any,

@@ -9,7 +9,7 @@ import numpy as np
 from mmcnb.errors import InputError
 from mmcnb.graph.communities import MergeTree
 from mmcnb.graph.neighbours import LEAST_DISTANCE, N_NEIGHBORS, NodeGraph
-from mmcnb.graph.nodes import Axes, Each, NodeSearch, check_fits, of_row_blocks
+from mmcnb.graph.nodes import Axes, NodeSearch, check_fits
 from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
 from mmcnb.kernels import unchecked as kernels
 
@@ -170,13 +170,6 @@ def vote(graph: NodeGraph, labels: np.ndarray, n_clusters: int, **more: Any) -> 
 
 
 # -- outliers --------------------------------------------------------------------------------------
-
-
-def logs_of_nodes(graph: NodeGraph, sample: Any, each: Each = map) -> np.ndarray:
-    """`log_distances` of the nodes, of shape (p,), which are those of a dense or CSR sample."""
-    axes = graph.axes
-    beyond = np.concatenate(list(of_row_blocks(sample, lambda rows: axes.beyond(rows, axes(rows)), each)))
-    return log_distances(graph.distances, graph.of_nodes(beyond))
 
 
 def outlier_offsets(

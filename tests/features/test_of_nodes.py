@@ -8,7 +8,7 @@ from mmcnb.choice.number import structure
 from mmcnb.features.of_nodes import NodeColumns, NodeRule, OutlierScores
 from mmcnb.features.rules import Hyperplane, Scores, Shares, SizesPass, TablePass, clusters_of
 from mmcnb.graph.neighbours import N_NEIGHBORS, node_graph
-from mmcnb.graph.vote import log_distances, logs_of_nodes, noise_threshold, outlier_offsets, vote
+from mmcnb.graph.vote import log_distances, noise_threshold, outlier_offsets, vote
 from tests import reference_graph
 
 
@@ -23,7 +23,7 @@ def nodes():
     graph = node_graph(X, None, np.random.RandomState(0))
     seen = structure(graph, 3)
     labels = seen.tree.labels(3)
-    offsets = outlier_offsets(logs_of_nodes(graph, X), labels)
+    offsets = outlier_offsets(log_distances(graph.distances, graph.beyond(X)), labels)
     return graph, vote(graph, labels, 3, tree=seen.tree, offsets=offsets)
 
 
@@ -109,7 +109,7 @@ def test_distances_are_those_in_all_columns(form):
     beyond = graph.axes.beyond(form(far), points)
     exact = np.linalg.norm(far - X[graph.node_of.argsort()[numbers[:, -1]]], axis=1)
     np.testing.assert_allclose(np.exp(log_distances(distances, beyond)), exact, rtol=0.01)
-    within = logs_of_nodes(graph, form(X))
+    within = log_distances(graph.distances, graph.beyond(form(X)))
     np.testing.assert_allclose(np.exp(within), graph.distances[:, N_NEIGHBORS - 1], rtol=1e-3)
     np.testing.assert_array_equal(graph.axes.beyond(form(X[:0]), points[:0]), [])
 
