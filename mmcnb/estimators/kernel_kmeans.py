@@ -188,8 +188,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         sample, weights, k = session.sample, session.sample_weights, int(self.n_clusters)
         check_clusters(k, sample, session.samples.n_samples)
         kernel = default_kernel(self, sample, weights)
-        size = min(sample.shape[0], self.n_landmarks or LANDMARKS)
-        basis = choose_landmarks(sample, size, session.random_state, weights)
+        basis = choose_landmarks(sample, self.n_landmarks or LANDMARKS, session.random_state, weights)
         values, normalization = landmark_values(sample, kernel, basis)
         if basis.shape[0] < k:
             check_places(np.unique(values, axis=0).shape[0], k)
