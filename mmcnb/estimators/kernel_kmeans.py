@@ -134,11 +134,6 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
     fitted_names = ("inertia", "gamma", "n_iter", "converged", "report")
 
     @property
-    def cluster_sizes_(self) -> np.ndarray:
-        """Rows (or weight) of each cluster."""
-        return np.array(self.report_["sizes"])
-
-    @property
     def pseudo_centres_(self) -> np.ndarray:
         """Row number of the pseudo-centre of each cluster."""
         return np.array(self.report_["pseudo_centres"], np.int64)
