@@ -21,7 +21,6 @@ GINI_THRESHOLDS = 0.1, 0.3, 0.5, 0.7
 MARGIN, LEAST_SQUARES, KNOWN = "margin", "least squares", "known labels"
 LAYOUT, TREE = "layout", "merge tree"
 
-Labels = np.ndarray | None
 Maker = Callable[[], Any]  # gives labels of the nodes, or a pair of labels and a model, or None
 
 
@@ -62,19 +61,18 @@ class Candidate:
 def makers(graph: NodeGraph, n_clusters: int, seed: int) -> list[tuple[str, Maker]]:
     """The candidates that the graph gives, each with its name."""
     k, tree = n_clusters, spanning_tree(graph.lengths())
+
+    def communities(n_neighbors: int) -> np.ndarray | None:
+        return communities_at(*graph.edges(n_neighbors), k, seed)
+
+    def in_layout() -> np.ndarray | None:
+        return kmeans_in_layout(layout(graph.edges(15)[0], seed), graph.sizes, k, seed)
+
     found: list[tuple[str, Maker]] = [
-        *((f"communities {count}", partial(_communities, graph, count, k, seed)) for count in NEIGHBOURS),
+        *((f"communities {count}", partial(communities, count)) for count in NEIGHBOURS),
         *((f"linkage {gini}", partial(genie_at, tree, graph.sizes, k, gini)) for gini in GINI_THRESHOLDS),
     ]
-    return [*found, (LAYOUT, partial(_in_layout, graph, k, seed))] if graph.is_unit else found
-
-
-def _communities(graph: NodeGraph, n_neighbors: int, n_clusters: int, seed: int) -> Labels:
-    return communities_at(*graph.edges(n_neighbors), n_clusters, seed)
-
-
-def _in_layout(graph: NodeGraph, n_clusters: int, seed: int) -> Labels:
-    return kmeans_in_layout(layout(graph.edges(15)[0], seed), graph.sizes, n_clusters, seed)
+    return [*found, (LAYOUT, in_layout)] if graph.is_unit else found
 
 
 def candidates(
