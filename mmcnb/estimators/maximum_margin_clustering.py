@@ -412,7 +412,7 @@ class MaximumMarginClustering(StreamedClusterer):
         """The merge tree of the nodes of the fit."""
         check_is_fitted(self, "model_")
         nodes = self.model_.graph
-        if nodes is None or nodes.tree is None:
+        if nodes is None:
             raise InputError("this model has no merge tree: its rows are equal; give rows that differ.")
         return nodes.tree
 
@@ -619,7 +619,7 @@ class MaximumMarginClustering(StreamedClusterer):
         """All rows labelled by a candidate: by its model, or by the vote of the nodes."""
         made, k, graph = best.model, int(best.labels.max()) + 1, seen.graph
         offsets = outlier_offsets(graph, best.labels, is_small)
-        nodes = vote(graph, best.labels, k, tree=seen.tree, offsets=offsets)
+        nodes = vote(graph, best.labels, k, seen.tree, offsets)
         if self.noise is not None:
             nodes = replace(nodes, threshold=noise_threshold(graph, offsets, self.noise))
         if not isinstance(made, FitResult):

@@ -37,7 +37,7 @@ KINDS = {  # numbers of axes and types, and the arrays of a model that have them
     ((0,), FLOATS): "graph_threshold",
     ((1,), FLOATS): "basis_data mean deviation units ridge_centre kernel_weights "
     "graph_mean graph_data graph_sizes graph_links graph_offsets",
-    ((2,), FLOATS): "basis ridge_matrix graph_axes graph_nodes graph_centres graph_coordinates",
+    ((2,), FLOATS): "basis ridge_matrix graph_axes graph_nodes graph_centres",
     ((1,), INTEGERS): "basis_indices basis_indptr basis_shape graph_starts graph_search graph_labels "
     "graph_indices graph_indptr graph_shape graph_pieces",
     ((2,), INTEGERS): "graph_merges",
@@ -303,7 +303,7 @@ def check_shapes(model: Model, n_features: int) -> None:
         is_order = np.array_equal(np.sort(model.rule.coef), np.arange(len(model.rule.offset)))
         if model.graph is None or not is_order:
             raise InputError("coef numbers no clusters of the nodes of a graph")
-    if model.graph is not None and (own := model.graph.n_columns) != n_features:
+    if model.graph is not None and (own := model.graph.axes.n_features) != n_features:
         raise InputError(f"the graph is of {own} columns, and {n_features} would fit the rest")
     if not isinstance(model.is_unit, bool):
         raise InputError(f"is_unit is {model.is_unit!r}, and neither true nor false")

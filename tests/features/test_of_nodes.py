@@ -23,7 +23,7 @@ def nodes():
     graph = node_graph(X, None, np.random.RandomState(0))
     seen = structure(graph, 3)
     labels = seen.tree.labels(3)
-    return graph, vote(graph, labels, 3, tree=seen.tree, offsets=outlier_offsets(graph, labels))
+    return graph, vote(graph, labels, 3, seen.tree, outlier_offsets(graph, labels))
 
 
 def nearest(nodes, X):

@@ -12,9 +12,10 @@ from sklearn.neighbors import kneighbors_graph
 from mmcnb.errors import InputError
 from mmcnb.graph import neighbours
 from mmcnb.graph import nodes as nodes_module
+from mmcnb.graph.communities import merge_tree
 from mmcnb.graph.neighbours import N_LISTED, N_NEIGHBORS, are_unit, node_graph, weighted
 from mmcnb.graph.nodes import nearest_of_all, search_all, without_own
-from mmcnb.graph.vote import vote
+from mmcnb.graph.vote import outlier_offsets, vote
 from tests import reference_graph
 
 
@@ -330,7 +331,9 @@ def test_rows_of_zeros_are_one_node_that_no_direction_is_near_to(form):
     assert not (np.delete(graph.numbers, zero, axis=0) == zero).any()
     np.testing.assert_allclose(graph.distances[zero], np.sqrt(2))
     assert graph.sizes[zero] == 1
-    assert vote(graph, graph.node_of * 0, 1).block(form(X), np.float64).shape == (120, 1)
+    labels = np.zeros(graph.n_nodes, int)
+    one = vote(graph, labels, 1, merge_tree(*graph.edges()), outlier_offsets(graph, labels))
+    assert one.block(form(X), np.float64).shape == (120, 1)
 
 
 def test_sparse_directions_have_the_graph_of_dense_ones():
