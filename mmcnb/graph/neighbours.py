@@ -270,15 +270,10 @@ def weighted(graph: Any, sizes: np.ndarray) -> tuple[Any, np.ndarray]:
     loops : ndarray of shape (p,)
         ``s_i d_i - sum_j min(s_i, s_j) w_ij``, with d_i the sum of w_ij.
     """
-    degrees = _row_sums(graph)
     scaled = graph.copy()
     ends = np.repeat(np.arange(sizes.shape[0]), np.diff(graph.indptr))
     scaled.data = graph.data * np.minimum(sizes[ends], sizes[graph.indices])
-    return scaled, np.maximum(sizes * degrees - _row_sums(scaled), 0.0)
-
-
-def _row_sums(graph: Any) -> np.ndarray:
-    return np.asarray(graph.sum(axis=1)).ravel()
+    return scaled, np.maximum(sizes * graph.sum(axis=1) - scaled.sum(axis=1), 0.0)
 
 
 def connected_graph(nodes: np.ndarray, n_neighbors: int, nearest: tuple[np.ndarray, np.ndarray]) -> Any:

@@ -124,20 +124,16 @@ def _principal_axes(
             covariance += part
         wanted = [d - n_axes, d - 1]
         return np.asarray(eigh(covariance, overwrite_a=True, subset_by_index=wanted)[1][:, ::-1])
-    axes, columns = random_state.standard_normal((d, n_axes + SPARE_AXES)), None
+    axes, columns = random_state.standard_normal((d, n_axes + SPARE_AXES)), np.arange(d)
     if hasattr(sample, "indices") and d > WIDE_COLUMNS:
-        columns = np.unique(sample.indices)  # the axes are 0 in the others
-        columns = columns if columns.shape[0] > axes.shape[1] else None
-    if columns is not None:
-        sample, mean, axes = sample[:, columns], mean[columns], axes[columns]
+        used = np.unique(sample.indices)  # the axes are 0 in the others
+        if used.shape[0] > axes.shape[1]:
+            columns, sample, mean, axes = used, sample[:, used], mean[used], axes[used]
     for _ in range(POWER_STEPS):
         axes, _ = np.linalg.qr(_covariance_times(sample, mean, axes))
     _, turned = eigh(axes.T @ _covariance_times(sample, mean, axes))
-    found = axes @ turned[:, ::-1][:, :n_axes]
-    if columns is None:
-        return np.asarray(found)
     whole = np.zeros((d, n_axes))
-    whole[columns] = found
+    whole[columns] = axes @ turned[:, ::-1][:, :n_axes]
     return whole
 
 
