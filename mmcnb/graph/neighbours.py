@@ -114,9 +114,7 @@ class NodeGraph:
 
     def of_nodes(self, labels: np.ndarray) -> np.ndarray:
         """Labels of the nodes from those of the rows of the sample; the first row of a node counts."""
-        of_nodes = np.empty(self.n_nodes, np.int64)
-        of_nodes[self.node_of[::-1]] = labels[::-1]
-        return of_nodes
+        return labels[np.unique(self.node_of, return_index=True)[1]].astype(np.int64)
 
 
 def node_graph(

@@ -89,8 +89,6 @@ class Vote:
         than half of the vote on its own rows, so that they have its label, and no cluster is left empty.
         """
         weights = kernels.calibrated_weights(distances)
-        if numbers.shape[1] == 1:
-            return weights
         own = np.flatnonzero(is_own(distances))
         sizes = self.sizes[numbers[own]]
         lighter = weights[own] * np.minimum(sizes / sizes[:, :1], 1.0)
