@@ -109,14 +109,11 @@ def candidates(
     >>> len(found), left_out
     (7, {})
     """
-    found, left_out = list[Candidate](), dict[str, str]()
     each = each if len(made) > 1 else map  # one alone has all threads for its own passes
     backwards = list(each(partial(_judged, graph, n_clusters), made[::-1]))  # the slowest comes last
-    for (name, _), one in zip(made, backwards[::-1], strict=True):
-        if isinstance(one, str):
-            left_out[name] = one
-        else:
-            found.append(one)
+    judged = list(zip([name for name, _ in made], backwards[::-1], strict=True))
+    found = [one for _, one in judged if isinstance(one, Candidate)]
+    left_out = {name: one for name, one in judged if isinstance(one, str)}
     if not found:
         reasons = ", ".join(f"{name}: {reason.removesuffix('.')}" for name, reason in left_out.items())
         raise InputError(f"no candidate has {n_clusters} clusters ({reasons}); give fewer clusters.")
