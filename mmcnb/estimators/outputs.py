@@ -19,10 +19,8 @@ from mmcnb.stores._label_table import INDEX, TableWriter, is_table, names_of
 class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Clusters whose weights are reported, and columns computed from rows of any kind."""
 
-    report_: dict[str, Any]
-
     @property
-    def cluster_sizes_(self) -> np.ndarray:
+    def cluster_sizes_(self: Any) -> np.ndarray:
         """Rows (or weight) of each cluster."""
         return np.array(self.report_["sizes"])
 
