@@ -200,8 +200,7 @@ class Estimator(FittedAttributes, BaseEstimator):
             gives it.
         """
         features, rule = self._features(X, element)
-        values: np.ndarray = self._run(DecisionPass(rule), features, "labels")
-        return values
+        return self._run(DecisionPass(rule), features, "labels")
 
     def to_frame(self, X: Any = None, *, element: str | None = None) -> Any:
         """Cluster and margin of rows, as a pandas frame.

@@ -526,9 +526,9 @@ class MaximumMarginClustering(StreamedClusterer):
         graph = self._graph(session, n_clusters)
         return session, graph, graph.of_nodes(found[kept])
 
-    def _model(self, session: FitSession) -> Model:
+    def _model(self, session: FitSession, n_clusters: int = 1) -> Model:
         """The model that labels by the vote, without its nodes."""
-        rule = Shares(np.arange(1.0), np.zeros(1))
+        rule = Shares(np.arange(float(n_clusters)), np.zeros(n_clusters))
         return Model(rule, None, None, session.scaling, "float64", is_unit=self.metric == "cosine")
 
     def _best_scaled(self, session: FitSession, seed: int) -> FitSession:
@@ -551,11 +551,9 @@ class MaximumMarginClustering(StreamedClusterer):
             return session
         return replace(plain, treatment=session.treatment.left_out(J, J_scaled))
 
-    def _makers(
-        self, session: FitSession, seen: Structure, n_clusters: int, seed: int
-    ) -> list[tuple[str, Any]]:
+    def _makers(self, session: FitSession, seen: Structure, k: int, seed: int) -> list[tuple[str, Any]]:
         """The candidates of the fit, by name."""
-        graph, k = seen.graph, n_clusters
+        graph = seen.graph
 
         def of_model(make: Any) -> tuple[np.ndarray, Any]:
             made, given = make(), open_samples(session.sample)
@@ -616,8 +614,7 @@ class MaximumMarginClustering(StreamedClusterer):
         if self.noise is not None:
             nodes = replace(nodes, threshold=noise_threshold(graph, offsets, self.noise))
         if not isinstance(made, FitResult):
-            shares = Shares(np.arange(float(k)), np.zeros(k))
-            model = made or replace(self._model(session), rule=shares, graph=nodes)
+            model = made or replace(self._model(session, k), graph=nodes)
             model = replace(model, is_unit=self.metric == "cosine")
             rows = model.features(session.samples)
             likely = np.unique(best.labels[graph.node_of], return_index=True)[1].argsort()
