@@ -586,5 +586,4 @@ def first_row_order(session: FitSession, result: FitResult) -> list[int]:
         f = rule.decide(result.model.features(session.samples).block(0, 1))[0]
         return [1, 0] if f >= 0 else [0, 1]
     first = np.arange(rule.offset.shape[0]) if result.first_rows is None else result.first_rows
-    order: list[int] = np.argsort(first, kind="stable").tolist()
-    return order
+    return np.argsort(first, kind="stable").tolist()

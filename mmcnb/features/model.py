@@ -151,8 +151,6 @@ class Model:
         """
         check_arrays(arrays)
         coef, offset = arrays["coef"], arrays["offset"]
-        has_graph = any(name.startswith("graph_") for name in arrays)
-        has_ridge = "ridge_matrix" in arrays
         kernel = header["kernel"] or None
         if kernel is not None:
             kernel = (MultipleKernels if "kernels" in kernel else Kernel).restore(kernel)
@@ -163,9 +161,9 @@ class Model:
             _basis_of(arrays),
             _scaling_of(arrays),
             header["feature_dtype"],
-            RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if has_ridge else None,
+            RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if "ridge_matrix" in arrays else None,
             arrays.get("kernel_weights"),
-            Vote.restore(arrays) if has_graph else None,
+            Vote.restore(arrays) if any(name.startswith("graph_") for name in arrays) else None,
             header.get("is_unit", False),
             Encoding.restore(header["encoding"]) if header.get("encoding") else None,
         )

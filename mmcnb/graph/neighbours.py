@@ -159,9 +159,14 @@ def node_graph(
     """
     is_unit = are_unit(sample)
     axes, nodes, node_of = _nodes_of(sample, is_unit, random_state, each, n_axes)
+    search: NodeSearch | SparseSearch
     while True:
-        search, order = _search_of(nodes, random_state, each)
-        node_of, p = np.argsort(order)[node_of], order.shape[0]
+        p = nodes.shape[0]
+        if hasattr(nodes, "indptr"):
+            search = SparseSearch(nodes)
+        else:
+            search, order = search_in_cells(nodes, random_state, min(N_LISTED, p - 1), each)
+            node_of = np.argsort(order)[node_of]
         numbers, distances = nearest_of_all(search, min(N_LISTED, p - 1) + 1, each)
         n_apart, group = _near_equal(numbers, distances)
         if n_apart in (1, p):
@@ -198,15 +203,6 @@ def _nodes_of(
             "mean of the columns."
         )
     return axes, nodes, node_of
-
-
-def _search_of(
-    nodes: Any, random_state: np.random.RandomState, each: Each
-) -> tuple[NodeSearch | SparseSearch, np.ndarray]:
-    """The search among some nodes, and their numbers in the given order."""
-    if hasattr(nodes, "indptr"):
-        return SparseSearch(nodes), np.arange(nodes.shape[0])
-    return search_in_cells(nodes, random_state, min(N_LISTED, nodes.shape[0] - 1), each)
 
 
 def _near_equal(numbers: np.ndarray, distances: np.ndarray) -> tuple[int, np.ndarray]:
